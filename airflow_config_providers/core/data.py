@@ -1,0 +1,57 @@
+"""What a provider answers, and how a secret is carried."""
+
+from __future__ import annotations
+
+import hmac
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+HIDDEN: Final = "[hidden]"
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigData:
+    """
+    The answer of a provider for one path (KIP-297).
+
+    :param data: key -> value; a key that the provider does not have is not in it
+    :param ttl: milliseconds for which the values are good, counted from the answer; None where unknown
+    """
+
+    data: Mapping[str, str] = field(repr=False)
+    ttl: int | None = None
+
+
+class Password:
+    """A text that shows itself as ``[hidden]``. Compared by value, in constant time; not picklable."""
+
+    __slots__ = ("_value",)
+
+    def __init__(self, value: str) -> None:
+        self._value = value
+
+    @property
+    def value(self) -> str:
+        """The text itself."""
+        return self._value
+
+    def __str__(self) -> str:
+        return HIDDEN
+
+    __repr__ = __str__
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Password):
+            return NotImplemented
+        return hmac.compare_digest(_octets(self._value), _octets(other._value))
+
+    def __hash__(self) -> int:
+        return hash(self._value)
+
+    def __reduce__(self) -> str:
+        raise TypeError("a Password is not pickled or copied: send the reference it came from")
+
+
+def _octets(text: str) -> bytes:
+    return text.encode("utf-8", "surrogatepass")

@@ -1,0 +1,54 @@
+"""The contract of a ConfigProvider (KIP-297)."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Collection, Mapping
+from typing import Any
+
+from airflow_config_providers.core.data import ConfigData
+
+ConfigChangeCallback = Callable[[str, ConfigData], None]
+
+
+class ConfigProvider(ABC):
+    """
+    Answers references: for a path, the values of some keys.
+
+    ``get`` is called from several threads at once. A provider is configured once before the first
+    ``get`` and closed once after the last; it reads and connects no earlier than ``configure``.
+    """
+
+    def configure(self, configs: Mapping[str, Any]) -> None:  # noqa: B027 - not every provider has parameters
+        """
+        Take the provider's parameters, the ``config.providers.<name>.param.*`` with that prefix cut off.
+
+        :raises ProviderDefinitionError: the parameters cannot be used
+        """
+
+    @abstractmethod
+    def get(self, path: str, keys: Collection[str] | None = None) -> ConfigData:
+        """
+        Read values at ``path``.
+
+        :param path: where the keys are; may be empty
+        :param keys: the keys wanted; None for all, and an empty collection for none
+        :return: the keys found; a missing key is left out, an empty value is a value
+        :raises AccessDeniedError: the provider refuses
+        :raises ProviderUnavailableError: the provider cannot answer now
+        """
+
+    def subscribe(self, path: str, keys: Collection[str], callback: ConfigChangeCallback) -> None:
+        """Have ``callback(path, data)`` called when a value changes; unsupported unless overridden."""
+        raise NotImplementedError(f"{type(self).__name__} does not support subscriptions")
+
+    def unsubscribe(self, path: str, keys: Collection[str], callback: ConfigChangeCallback) -> None:
+        """Take back one ``subscribe``; unsupported unless overridden."""
+        raise NotImplementedError(f"{type(self).__name__} does not support subscriptions")
+
+    def unsubscribe_all(self) -> None:
+        """Take back every ``subscribe``; unsupported unless overridden."""
+        raise NotImplementedError(f"{type(self).__name__} does not support subscriptions")
+
+    def close(self) -> None:  # noqa: B027 - not every provider holds something
+        """Give back what the provider holds. Called once, also after a failure."""

@@ -1,0 +1,89 @@
+"""
+The errors of this package.
+
+::
+
+    ConfigProvidersError
+    ├── ConfigException                the configuration is wrong: correct it where the message says
+    │   ├── ReservedKeyError           a layer sets what belongs to the deployment alone
+    │   ├── UnresolvedReferenceError   references that no provider answered (missing)
+    │   ├── ExposedValueError          a value would stand where other people can read it
+    │   ├── UndeliverableValueError    a value that would not arrive in Spark as it is
+    │   └── LimitExceededError         more references, paths or bytes than allowed
+    ├── ProviderDefinitionError        a provider cannot be made from its definition
+    ├── ProviderLookupError            a provider was asked and gave no answer
+    │   ├── AccessDeniedError          it refused; never fall through to another source
+    │   └── ProviderUnavailableError   it could not; trying again may help
+    ├── SubmitError                    spark-submit cannot be started
+    └── PolicyViolation                a policy refused a change
+
+An error says where, what, and the way out. None holds a resolved value: not in its message, its
+``args``, its cause or its context.
+"""
+
+from __future__ import annotations
+
+
+class ConfigProvidersError(Exception):
+    """
+    Base of every error of this package.
+
+    :param problems: one sentence each; all that was found wrong, not only the first
+    """
+
+    def __init__(self, *problems: str) -> None:
+        super().__init__(*problems)
+        self.problems: tuple[str, ...] = problems
+
+    def __str__(self) -> str:
+        if len(self.problems) == 1:
+            return self.problems[0]
+        return "\n".join([f"{len(self.problems)} problems:", *(f"- {problem}" for problem in self.problems)])
+
+
+class ConfigException(ConfigProvidersError):  # noqa: N818 - Kafka's name
+    """The configuration cannot be used as it is."""
+
+
+class ReservedKeyError(ConfigException):
+    """A layer sets a key that belongs to the deployment."""
+
+
+class UnresolvedReferenceError(ConfigException):
+    """References that no provider answered: the provider is unknown or the key is missing."""
+
+
+class ExposedValueError(ConfigException):
+    """A resolved value would stand where other people can read it."""
+
+
+class UndeliverableValueError(ConfigException):
+    """A value would be changed on its way into Spark, so it is not sent."""
+
+
+class LimitExceededError(ConfigException):
+    """More references, paths or bytes than the limits allow."""
+
+
+class ProviderDefinitionError(ConfigProvidersError):
+    """A provider cannot be made from its definition."""
+
+
+class ProviderLookupError(ConfigProvidersError):
+    """A provider was asked and gave no answer."""
+
+
+class AccessDeniedError(ProviderLookupError):
+    """A provider refused to answer; no other source may answer in its place."""
+
+
+class ProviderUnavailableError(ProviderLookupError):
+    """A provider could not answer now; trying again may help."""
+
+
+class SubmitError(ConfigProvidersError):
+    """spark-submit cannot be started on this machine."""
+
+
+class PolicyViolation(ConfigProvidersError):  # noqa: N818 - Kafka's name
+    """A policy refused a change of configuration."""

@@ -1,0 +1,1 @@
+"""What is logged keeps the references."""

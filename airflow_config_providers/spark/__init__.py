@@ -1,0 +1,1 @@
+"""How a resolved configuration reaches Spark."""

@@ -1,0 +1,70 @@
+"""
+Fakes for tests, this project's and its users'.
+
+They stand at the seams that the package itself offers, so that nothing needs to be patched.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Collection, Mapping
+from typing import Any
+
+from airflow_config_providers.core.data import ConfigData
+from airflow_config_providers.core.provider import ConfigProvider
+
+
+class InMemoryConfigProvider(ConfigProvider):
+    """
+    Answers from a mapping and remembers what it was asked.
+
+    :param data: path -> key -> value
+    :param ttl: milliseconds, given with every answer; None for none
+    :param error: raised by every ``get`` in place of an answer
+    """
+
+    def __init__(
+        self,
+        data: Mapping[str, Mapping[str, str]] | None = None,
+        *,
+        ttl: int | None = None,
+        error: Exception | None = None,
+    ) -> None:
+        self.data = {path: dict(values) for path, values in (data or {}).items()}
+        self.ttl = ttl
+        self.error = error
+        self.configs: Mapping[str, Any] | None = None
+        self.calls: list[tuple[str, frozenset[str] | None]] = []
+        self.closed = 0
+        self._lock = threading.Lock()
+
+    def configure(self, configs: Mapping[str, Any]) -> None:
+        """Remember the parameters in ``configs``."""
+        self.configs = dict(configs)
+
+    def get(self, path: str, keys: Collection[str] | None = None) -> ConfigData:
+        """Answer from ``data``; an unknown path has no keys."""
+        with self._lock:
+            self.calls.append((path, None if keys is None else frozenset(keys)))
+        if self.error is not None:
+            raise self.error
+        values = self.data.get(path, {})
+        return ConfigData({k: v for k, v in values.items() if keys is None or k in keys}, self.ttl)
+
+    def close(self) -> None:
+        """Count the call."""
+        self.closed += 1
+
+
+class FakeClock:
+    """A monotonic clock, in seconds, that moves only when told to; ``sleep`` moves it too."""
+
+    def __init__(self, now: float = 0.0) -> None:
+        self.now = now
+
+    def __call__(self) -> float:  # noqa: D102 - the class says it
+        return self.now
+
+    def sleep(self, seconds: float) -> None:
+        """Let ``seconds`` pass at once."""
+        self.now += seconds

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Mapping
-from typing import Any
+from typing import Any, ClassVar, TypeVar
 
 from airflow_config_providers.core.data import ConfigData
+from airflow_config_providers.exceptions import ProviderDefinitionError
 
+_T = TypeVar("_T")
 ConfigChangeCallback = Callable[[str, ConfigData], None]
 
 
@@ -17,7 +19,12 @@ class ConfigProvider(ABC):
 
     ``get`` is called from several threads at once. A provider is configured once before the first
     ``get`` and closed once after the last; it reads and connects no earlier than ``configure``.
+
+    ``required_params`` are the parameters, each with an example, without which a deployment does not open
+    the provider: those that say what it may read.
     """
+
+    required_params: ClassVar[Mapping[str, str]] = {}
 
     def configure(self, configs: Mapping[str, Any]) -> None:  # noqa: B027 - not every provider has parameters
         """
@@ -52,3 +59,14 @@ class ConfigProvider(ABC):
 
     def close(self) -> None:  # noqa: B027 - not every provider holds something
         """Give back what the provider holds. Called once, also after a failure."""
+
+
+def configured(state: _T | None) -> _T:
+    """
+    Give what a provider made of its parameters in ``configure``.
+
+    :raises ProviderDefinitionError: None, so ``configure`` was not called
+    """
+    if state is None:
+        raise ProviderDefinitionError("The provider has not been configured yet. Call configure() before get().")
+    return state

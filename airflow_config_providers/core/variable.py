@@ -43,38 +43,45 @@ class ConfigVariable:
         return f"${{{self.provider}:{path}{self.key}}}"
 
 
-def parse(text: str) -> tuple[str | ConfigVariable, ...]:
+Spans = list[tuple[int, int, str, str, str]]
+
+
+def scan(text: str) -> Spans:
     r"""
-    Split ``text`` into literals and references, in order; an empty text has no segments.
+    Find the references in ``text``: (start, end, provider, path, key) each, in order.
 
     Matches what Kafka's ``\$\{([^}]*?):(([^}]*?):)?([^}]*?)\}`` matches, in time linear in ``len(text)``
     for every text. There is no escape and no nesting: a ``}`` always ends a reference.
     """
-    segments: list[str | ConfigVariable] = []
-    literal = position = 0
-    while (start := text.find("${", position)) >= 0 and (end := text.find("}", start + 2)) >= 0:
-        position = end + 1
-        colon = text.find(":", start + 2, end)
+    found: Spans = []
+    end = 0
+    while (start := text.find("${", end)) >= 0 and (close := text.find("}", start + 2)) >= 0:
+        end = close + 1
+        colon = text.find(":", start + 2, close)
         if colon < 0:
             continue
-        if literal < start:
-            segments.append(text[literal:start])
-        segments.append(_variable(text, start, colon, end))
-        literal = position
-    if literal < len(text):
-        segments.append(text[literal:])
+        second = text.find(":", colon + 1, close)
+        if second < 0:
+            found.append((start, end, text[start + 2 : colon], "", text[colon + 1 : close]))
+        else:
+            found.append((start, end, text[start + 2 : colon], text[colon + 1 : second], text[second + 1 : close]))
+    return found
+
+
+def parse(text: str) -> tuple[str | ConfigVariable, ...]:
+    """Split ``text`` into literals and references, in order; an empty text has no segments."""
+    segments: list[str | ConfigVariable] = []
+    position = 0
+    for start, end, provider, path, key in scan(text):
+        if position < start:
+            segments.append(text[position:start])
+        segments.append(ConfigVariable(provider, path, key, text[start:end]))
+        position = end
+    if position < len(text):
+        segments.append(text[position:])
     return tuple(segments)
 
 
 def variables(text: str) -> tuple[ConfigVariable, ...]:
     """Give the references in ``text``, in order, repeated ones too."""
-    if "${" not in text:
-        return ()
-    return tuple(segment for segment in parse(text) if isinstance(segment, ConfigVariable))
-
-
-def _variable(text: str, start: int, colon: int, end: int) -> ConfigVariable:
-    second = text.find(":", colon + 1, end)
-    path = text[colon + 1 : second] if second >= 0 else ""
-    key = text[(second if second >= 0 else colon) + 1 : end]
-    return ConfigVariable(text[start + 2 : colon], path, key, text[start : end + 1])
+    return tuple(ConfigVariable(provider, path, key, text[start:end]) for start, end, provider, path, key in scan(text))

@@ -1,0 +1,237 @@
+"""A definition and the configuration given for it, with its references resolved (KIP-421)."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Collection, Mapping
+from typing import Any
+
+from airflow_config_providers.core.config_type import convert_to_string
+from airflow_config_providers.core.data import HIDDEN, Password
+from airflow_config_providers.core.definition import ConfigDef
+from airflow_config_providers.core.registry import ProviderRegistry
+from airflow_config_providers.core.text import nearest, printable
+from airflow_config_providers.core.transformer import ConfigTransformer
+from airflow_config_providers.core.variable import ConfigVariable, variables
+from airflow_config_providers.exceptions import ConfigException
+
+log = logging.getLogger(__name__)
+
+
+class RecordingMap(dict[str, Any]):
+    """
+    A mapping of configurations that notes which ones were read with ``[]`` or ``get``.
+
+    Copying or iterating it notes nothing. Its text form has the keys only.
+
+    :param used: where the names go
+    :param prefix: what was cut off the names of the configuration
+    :param also_without_prefix: note the name without the prefix too
+    """
+
+    def __init__(
+        self, configs: Mapping[str, Any], used: set[str], *, prefix: str = "", also_without_prefix: bool = False
+    ) -> None:
+        super().__init__(configs)
+        self._used = used
+        self._prefix = prefix
+        self._also_without_prefix = also_without_prefix
+
+    def __getitem__(self, key: str) -> Any:
+        self._note(key)
+        return super().__getitem__(key)
+
+    def get(self, key: str, default: Any = None) -> Any:
+        """Give the value of ``key``, and note it, or ``default``."""
+        self._note(key)
+        return super().get(key, default)
+
+    def _note(self, key: str) -> None:
+        self._used.add(self._prefix + key)
+        if self._also_without_prefix:
+            self._used.add(key)
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} of {', '.join(map(printable, self))}>"
+
+
+class AbstractConfig:
+    """
+    The parsed values of a configuration whose references are resolved first.
+
+    Providers are those of ``config.providers`` in ``config_provider_props`` where that has anything in it, else
+    in ``originals``. They are opened, asked and closed here, closed after a failure too. A reference that nobody
+    answers stays as it is. Defaults are not resolved. The text form shows no values.
+
+    :param originals: key -> value; only texts are searched for references
+    :param do_log: log the values at INFO, with references in place of what came from them
+    :param registry: makes the providers; one with every installed provider where not given
+    :raises ConfigException: values do not fit the definition; all problems in one error
+    :raises ProviderDefinitionError: a provider cannot be made
+    :raises ProviderLookupError: a provider gave no answer
+    """
+
+    def __init__(
+        self,
+        definition: ConfigDef,
+        originals: Mapping[str, Any],
+        config_provider_props: Mapping[str, Any] | None = None,
+        do_log: bool = True,
+        *,
+        registry: ProviderRegistry | None = None,
+    ) -> None:
+        _check_names(originals)
+        self._definition = definition
+        self._used: set[str] = set()
+        self._originals, answered = _resolve(originals, config_provider_props or originals, registry)
+        parsed = definition.parse(self._originals)
+        changes = self.post_process_parsed_config(dict(parsed))
+        self._values = {**changes, **definition.parse({**parsed, **changes})} if changes else parsed
+        if do_log:
+            shown = {name: self._shown(name, originals.get(name), answered) for name in parsed.keys() - changes.keys()}
+            log.info(_listing(type(self).__name__, {**shown, **dict.fromkeys(changes, HIDDEN)}))
+
+    def post_process_parsed_config(self, values: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Give values to add to the parsed ones or to replace some; for subclasses. They are checked again."""
+        return {}
+
+    def get(self, key: str) -> Any:
+        """
+        Give the parsed value of ``key`` and note that it was used.
+
+        :raises ConfigException: it is not defined
+        """
+        if key not in self._values:
+            hint = nearest(key, self._values)
+            raise ConfigException(f"Unknown configuration {printable(key)!r}{hint or '. The definition lacks it.'}")
+        self._used.add(key)
+        return self._values[key]
+
+    def get_password(self, key: str) -> Password | None:
+        """
+        Give the value of the PASSWORD ``key``.
+
+        :raises ConfigException: it is not defined, or of another type
+        """
+        value = self.get(key)
+        if value is None or isinstance(value, Password):
+            return value
+        raise ConfigException(f"Configuration {printable(key)} is no PASSWORD. Read it with get.")
+
+    def ignore(self, key: str) -> None:
+        """Note ``key`` as used."""
+        self._used.add(key)
+
+    def unused(self) -> set[str]:
+        """Give the keys of the originals that nobody has read."""
+        return set(self._originals) - self._used
+
+    def originals(self) -> RecordingMap:
+        """Give the configuration as it was given, with references resolved; reading from it counts as use."""
+        return RecordingMap(self._originals, self._used)
+
+    def originals_strings(self) -> RecordingMap:
+        """
+        Give the originals.
+
+        :raises ConfigException: a value is not a text; names each such key
+        """
+        odd = [key for key, value in self._originals.items() if not isinstance(value, str)]
+        if odd:
+            raise ConfigException(*(f"The value of {printable(key)} is not a string. Write it as one." for key in odd))
+        return self.originals()
+
+    def originals_with_prefix(self, prefix: str, strip: bool = True) -> RecordingMap:
+        """Give the originals whose keys start with ``prefix`` and go on, the prefix cut off with ``strip``."""
+        found = self._below(prefix)
+        if strip:
+            return RecordingMap(found, self._used, prefix=prefix)
+        return RecordingMap({prefix + key: value for key, value in found.items()}, self._used)
+
+    def values(self) -> RecordingMap:
+        """Give the parsed values by key; reading from it counts as use."""
+        return RecordingMap(self._values, self._used)
+
+    def values_with_prefix_override(self, prefix: str) -> RecordingMap:
+        """
+        Give all parsed values, each ``key`` overridden by ``<prefix>key`` where that is set.
+
+        ``<prefix><part>.key`` is parsed as ``key`` too, and stands under ``<part>.key``.
+
+        :raises ConfigException: overriding values do not fit
+        """
+        found = self._below(prefix)
+        defined = {key: name for key in found if (name := self._defined_as(key)) is not None}
+        overrides = self._parse({key: found[key] for key in defined}, defined)
+        return RecordingMap({**self._values, **overrides}, self._used, prefix=prefix, also_without_prefix=True)
+
+    def values_with_prefix_all_or_nothing(self, prefix: str) -> RecordingMap:
+        """
+        Give the parsed values of the defined keys with ``prefix``, cut off, where any key has it; else all values.
+
+        :raises ConfigException: values do not fit
+        """
+        found = self._below(prefix)
+        if not found:
+            return RecordingMap(self._values, self._used)
+        known = {key: key for key in found if key in self._definition.config_keys}
+        return RecordingMap(self._parse(found, known), self._used, prefix=prefix, also_without_prefix=True)
+
+    def _below(self, prefix: str) -> dict[str, Any]:
+        return {
+            key.removeprefix(prefix): value
+            for key, value in self._originals.items()
+            if key.startswith(prefix) and key != prefix
+        }
+
+    def _defined_as(self, key: str) -> str | None:
+        """Give the defined name that ``key`` or ``<part>.key`` stands for."""
+        names = (key, key.partition(".")[2]) if "." in key else (key,)
+        return next((name for name in names if name in self._definition.config_keys), None)
+
+    def _parse(self, configs: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
+        """Parse the ``configs`` in ``names``, each as the configuration named there."""
+        keys = self._definition.config_keys
+        checked = {key: keys[name].check(configs[key]) for key, name in names.items()}
+        if problems := [problem for _, found in checked.values() for problem in found]:
+            raise ConfigException(*problems)
+        return {key: value for key, (value, _) in checked.items()}
+
+    def _shown(self, name: str, original: object, answered: Collection[ConfigVariable]) -> str:
+        """Give what the log may have of ``name``: where a reference is in it what was written, not what came of it."""
+        references = variables(original) if isinstance(original, str) else ()
+        if references and not (self._definition.is_sensitive(name) and _has_more(str(original), references, answered)):
+            return str(original)
+        return str(convert_to_string(self._values[name], self._definition.config_keys[name].type))
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} of {len(self._values)} configurations>"
+
+
+def _check_names(originals: Mapping[Any, Any]) -> None:
+    odd = [name for name in originals if not isinstance(name, str)]
+    if odd:
+        raise ConfigException(*(f"The key {printable(repr(name))} is not a string. Write it as one." for name in odd))
+
+
+def _resolve(
+    originals: Mapping[str, Any], provider_props: Mapping[str, Any], registry: ProviderRegistry | None
+) -> tuple[dict[str, Any], Collection[ConfigVariable]]:
+    """Give ``originals`` with references replaced, and the references that were."""
+    with (registry or ProviderRegistry()).open(provider_props) as providers:
+        result = ConfigTransformer(providers).transform(_texts(originals))
+    return {**originals, **result.data}, result.used.keys()
+
+
+def _texts(configs: Mapping[str, Any]) -> dict[str, str]:
+    return {name: value for name, value in configs.items() if isinstance(value, str)}
+
+
+def _has_more(text: str, references: Collection[ConfigVariable], answered: Collection[ConfigVariable]) -> bool:
+    """Tell whether ``text`` has anything beside ``references`` that were answered."""
+    return "".join(map(str, references)) != text or not all(reference in answered for reference in references)
+
+
+def _listing(title: str, shown: Mapping[str, str]) -> str:
+    lines = [f"\t{printable(name)} = {printable(text)}" for name, text in sorted(shown.items())]
+    return "\n".join([f"{title} values:", *lines])

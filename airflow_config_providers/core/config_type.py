@@ -1,0 +1,180 @@
+"""The types of configuration values: from text to value and back (Kafka's ConfigDef.Type)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+from airflow_config_providers.core.data import Password
+from airflow_config_providers.core.java_text import BLANKS, format_double, parse_double, parse_integer
+from airflow_config_providers.core.text import printable
+from airflow_config_providers.exceptions import ConfigException
+
+_PATTERN_BLANKS = " \t\n\v\f\r"
+_BOOLEANS = {"true": True, "false": False}
+
+
+class ConfigType(Enum):
+    """What a configuration value is."""
+
+    BOOLEAN = "BOOLEAN"
+    STRING = "STRING"
+    INT = "INT"
+    """32 bits."""
+    SHORT = "SHORT"
+    """16 bits."""
+    LONG = "LONG"
+    """64 bits."""
+    DOUBLE = "DOUBLE"
+    LIST = "LIST"
+    """Texts, separated by commas."""
+    CLASS = "CLASS"
+    """A class, by its dotted path."""
+    PASSWORD = "PASSWORD"  # noqa: S105 - the name of a type
+    """A text that nobody is shown."""
+
+
+def invalid_value(name: str, reason: str) -> ConfigException:
+    """Make the error for a value of ``name`` that does not fit; ``reason`` must not quote the value."""
+    return ConfigException(f"Invalid value for configuration {printable(name)}: {reason}")
+
+
+def parse_type(name: str, value: object, type: ConfigType) -> Any:  # noqa: A002 - Kafka's name
+    """
+    Turn the ``value`` of ``name`` into a value of ``type``.
+
+    Texts are read as Kafka reads them, blanks around them cut off; a value that has the type already is
+    taken as it is. None stays None.
+
+    :raises ConfigException: it does not fit; the message does not quote it
+    """
+    if value is None:
+        return None
+    parsed = _PARSERS[type](value.strip(BLANKS) if isinstance(value, str) else value)
+    if isinstance(parsed, _Misfit):
+        raise invalid_value(name, parsed.reason)
+    return parsed
+
+
+def convert_to_string(value: Any, type: ConfigType) -> str | None:  # noqa: A002 - Kafka's name
+    """Write a parsed ``value`` as text; a PASSWORD as ``[hidden]``, None as None."""
+    if value is None:
+        return None
+    return _WRITERS.get(type, str)(value)
+
+
+@dataclass(frozen=True, slots=True)
+class _Misfit:
+    """Returned, not raised: raised in a handler, it would carry the error handled there, which may quote the value."""
+
+    reason: str
+
+
+def _boolean(value: object) -> object:
+    if isinstance(value, str):
+        # U+017F is the one letter beside the ASCII ones that Java takes for one of "true" or "false".
+        value = _BOOLEANS.get(value.lower().replace("\u017f", "s"))
+    return value if isinstance(value, bool) else _Misfit("Expected value to be either true or false")
+
+
+def _string(value: object) -> object:
+    return value if isinstance(value, str) else _Misfit(f"Expected value to be a string, but it was {_kind(value)}")
+
+
+def _password(value: object) -> object:
+    return value if isinstance(value, Password) else _hidden(_string(value))
+
+
+def _hidden(value: object) -> object:
+    return Password(value) if isinstance(value, str) else value
+
+
+@dataclass(frozen=True, slots=True)
+class _Integer:
+    """Reads whole numbers of so many ``bits``."""
+
+    name: str
+    bits: int
+
+    def __call__(self, value: object) -> object:
+        if isinstance(value, str):
+            return self._within(parse_integer(value))
+        if isinstance(value, int) and not isinstance(value, bool):
+            return self._within(value)
+        return _Misfit(f"Expected value to be a {self.bits}-bit integer, but it was {_kind(value)}")
+
+    def _within(self, number: int | None) -> object:
+        bound = 1 << (self.bits - 1)
+        if number is None or not -bound <= number < bound:
+            return _Misfit(f"Not a number of type {self.name}. Give a whole number from {-bound} to {bound - 1}")
+        return number
+
+
+def _double(value: object) -> object:
+    if isinstance(value, str):
+        value = parse_double(value)
+        return _Misfit("Not a number of type DOUBLE. Give a number such as 0.5 or 1e6") if value is None else value
+    if isinstance(value, float):
+        return value
+    if isinstance(value, int) and not isinstance(value, bool):
+        return _as_double(value)
+    return _Misfit(f"Expected value to be a double, but it was {_kind(value)}")
+
+
+def _as_double(value: int) -> object:
+    try:
+        return float(value)
+    except OverflowError:
+        return _Misfit("Not a number of type DOUBLE: it is too large")
+
+
+def _list(value: object) -> object:
+    if isinstance(value, str):
+        return [part.strip(_PATTERN_BLANKS) for part in value.split(",")] if value else []
+    if isinstance(value, list | tuple):
+        return list(value)
+    return _Misfit("Expected a comma separated list")
+
+
+def _class(value: object) -> object:
+    if isinstance(value, type):
+        return value
+    if not isinstance(value, str):
+        return _Misfit("Expected a class or the dotted path of one")
+    found = _import(value)
+    return found if isinstance(found, type) else _Misfit("Class could not be found. Give the dotted path of a class")
+
+
+def _import(path: str) -> object:
+    import pkgutil  # noqa: PLC0415 - costs 7 ms, and few configurations name a class
+
+    try:
+        return pkgutil.resolve_name(path)
+    except Exception:  # noqa: BLE001 - an import runs foreign code, and its error may quote the text
+        return None
+
+
+def _kind(value: object) -> str:
+    return f"of type {type(value).__name__}"
+
+
+_PARSERS: Mapping[ConfigType, Callable[[object], object]] = {
+    ConfigType.BOOLEAN: _boolean,
+    ConfigType.STRING: _string,
+    ConfigType.INT: _Integer("INT", 32),
+    ConfigType.SHORT: _Integer("SHORT", 16),
+    ConfigType.LONG: _Integer("LONG", 64),
+    ConfigType.DOUBLE: _double,
+    ConfigType.LIST: _list,
+    ConfigType.CLASS: _class,
+    ConfigType.PASSWORD: _password,
+}
+
+_WRITERS: Mapping[ConfigType, Callable[[Any], str]] = {
+    ConfigType.BOOLEAN: lambda value: "true" if value else "false",
+    ConfigType.DOUBLE: format_double,
+    ConfigType.LIST: lambda value: ",".join(map(str, value)),
+    ConfigType.CLASS: lambda value: f"{value.__module__}.{value.__qualname__}",
+}

@@ -1,0 +1,319 @@
+"""What configurations there are: names, types, defaults, checks (Kafka's ConfigDef)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from types import MappingProxyType
+from typing import Any, Final, Protocol
+
+from airflow_config_providers.core.config_type import ConfigType, convert_to_string, invalid_value, parse_type
+from airflow_config_providers.core.text import printable
+from airflow_config_providers.core.validators import (
+    CaseInsensitiveValidString,
+    CompositeValidator,
+    LambdaValidator,
+    ListSize,
+    NonEmptyString,
+    NonEmptyStringWithoutControlChars,
+    NonNullValidator,
+    Range,
+    Validator,
+    ValidList,
+    ValidString,
+)
+from airflow_config_providers.exceptions import ConfigException
+
+__all__ = [
+    "NO_DEFAULT_VALUE",
+    "CaseInsensitiveValidString",
+    "CompositeValidator",
+    "ConfigDef",
+    "ConfigKey",
+    "ConfigType",
+    "ConfigValue",
+    "Importance",
+    "LambdaValidator",
+    "ListSize",
+    "NonEmptyString",
+    "NonEmptyStringWithoutControlChars",
+    "NonNullValidator",
+    "Range",
+    "Recommender",
+    "ValidList",
+    "ValidString",
+    "Validator",
+    "convert_to_string",
+    "invalid_value",
+    "parse_type",
+]
+
+
+class _Missing(Enum):
+    NO_DEFAULT_VALUE = "required"
+
+
+NO_DEFAULT_VALUE: Final = _Missing.NO_DEFAULT_VALUE
+"""In place of a default: the configuration must be given. None is a default like any other."""
+
+
+class Importance(Enum):
+    """How much a configuration matters to its reader; the order is that of the documentation."""
+
+    HIGH = "high"
+    MEDIUM = "medium"
+    LOW = "low"
+
+
+class Recommender(Protocol):
+    """Says which values make sense, given the other ones. They are not enforced."""
+
+    def valid_values(self, name: str, parsed: Mapping[str, Any]) -> Sequence[Any]:
+        """Give the values recommended for ``name``; ``parsed`` has all values, None where one does not fit."""
+
+    def visible(self, name: str, parsed: Mapping[str, Any]) -> bool:
+        """Tell whether ``name`` matters at all."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConfigKey:
+    """
+    One configuration. Its default is parsed and checked when it is made.
+
+    :param validator: checks the parsed value, None included
+    :param group: the part of the documentation it stands in
+    :param order_in_group: its place there, before importance and name
+    :param display_name: what a form calls it
+    :param dependents: the configurations whose recommended values or visibility hang on this one
+    :param internal: not in the documentation
+    :raises ConfigException: the default does not fit
+    """
+
+    name: str
+    type: ConfigType
+    default: Any = NO_DEFAULT_VALUE
+    validator: Validator | None = None
+    importance: Importance = Importance.MEDIUM
+    doc: str = ""
+    group: str = ""
+    order_in_group: int = 0
+    display_name: str = ""
+    dependents: Sequence[str] = ()
+    recommender: Recommender | None = None
+    internal: bool = False
+
+    def __post_init__(self) -> None:
+        if not self.has_default:
+            return
+        default, problems = self.check(self.default)
+        if problems:
+            raise ConfigException(*problems)
+        object.__setattr__(self, "default", default)
+
+    @property
+    def has_default(self) -> bool:
+        """Whether the configuration may be left out."""
+        return self.default is not NO_DEFAULT_VALUE
+
+    def read(self, props: Mapping[str, Any]) -> tuple[Any, Sequence[str]]:
+        """Give the parsed value in ``props``, or the default, and the problems with it."""
+        if self.name in props:
+            return self.check(props[self.name])
+        if not self.has_default:
+            return None, [f'Missing required configuration "{printable(self.name)}" which has no default value.']
+        return list(self.default) if isinstance(self.default, list) else self.default, ()
+
+    def check(self, value: object) -> tuple[Any, Sequence[str]]:
+        """Parse and validate ``value``; give the result, None where it does not fit, and the problems."""
+        parsed, problems = _attempt(parse_type, self.name, value, self.type)
+        if not problems and self.validator is not None:
+            _, problems = _attempt(self.validator.ensure_valid, self.name, parsed)
+        return None if problems else parsed, problems
+
+    def recommend(self, parsed: Mapping[str, Any]) -> tuple[tuple[Any, ...], bool, Sequence[str]]:
+        """Give the recommended values, the visibility and the problems with finding them."""
+        if self.recommender is None:
+            return (), True, ()
+        values, problems = _attempt(self.recommender.valid_values, self.name, parsed)
+        visible, more = _attempt(self.recommender.visible, self.name, parsed)
+        return tuple(values or ()), visible is not False, (*problems, *more)
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigValue:
+    """
+    What ``ConfigDef.validate`` finds for one configuration.
+
+    :param value: parsed; None where it does not fit
+    :param recommended_values: what its recommender says
+    :param error_messages: all that is wrong with it; none quotes a value
+    :param visible: whether it matters, given the other values
+    """
+
+    name: str
+    value: Any = field(default=None, repr=False)
+    recommended_values: tuple[Any, ...] = ()
+    error_messages: tuple[str, ...] = ()
+    visible: bool = True
+
+
+class ConfigDef:
+    """
+    A set of configurations: parses and validates a mapping of them, and documents itself.
+
+    Filled by ``define``, then only read; reading is safe from several threads.
+
+    :param keys: the configurations to start with, such as ``other.config_keys.values()``
+    """
+
+    def __init__(self, keys: Iterable[ConfigKey] = ()) -> None:
+        self._keys: dict[str, ConfigKey] = {}
+        for key in keys:
+            self._add(key)
+
+    def define(  # noqa: PLR0913, PLR0917 - Kafka's parts of a key, in its order; all but two can be left out
+        self,
+        name: str,
+        type: ConfigType,  # noqa: A002 - Kafka's name
+        default: Any = NO_DEFAULT_VALUE,
+        validator: Validator | None = None,
+        importance: Importance = Importance.MEDIUM,
+        doc: str = "",
+        *,
+        group: str = "",
+        order_in_group: int = 0,
+        display_name: str = "",
+        dependents: Sequence[str] = (),
+        recommender: Recommender | None = None,
+        internal: bool = False,
+    ) -> ConfigDef:
+        """
+        Add a configuration; the parameters are those of ``ConfigKey``.
+
+        :return: this definition, so that calls can be chained
+        :raises ConfigException: the name is taken, or the default does not fit
+        """
+        key = ConfigKey(
+            name=name,
+            type=type,
+            default=default,
+            validator=validator,
+            importance=importance,
+            doc=doc,
+            group=group,
+            order_in_group=order_in_group,
+            display_name=display_name,
+            dependents=tuple(dependents),
+            recommender=recommender,
+            internal=internal,
+        )
+        self._add(key)
+        return self
+
+    @property
+    def config_keys(self) -> Mapping[str, ConfigKey]:
+        """Name -> configuration, in the order of definition."""
+        return MappingProxyType(self._keys)
+
+    def parse(self, props: Mapping[str, Any]) -> dict[str, Any]:
+        """
+        Give the parsed value of every configuration, from ``props`` or by default; other names are left out.
+
+        :raises ConfigException: some do not fit; ``problems`` has them all, in the order of definition
+        """
+        if undefined := self._undefined_dependents():
+            raise ConfigException(*undefined.values())
+        read = {name: key.read(props) for name, key in self._keys.items()}
+        if problems := [problem for _, found in read.values() for problem in found]:
+            raise ConfigException(*problems)
+        return {name: value for name, (value, _) in read.items()}
+
+    def validate(self, props: Mapping[str, Any]) -> list[ConfigValue]:
+        """Say of every configuration what is wrong and what is recommended; raises nothing for a bad value."""
+        read = {name: key.read(props) for name, key in self._keys.items()}
+        parsed = {name: value for name, (value, _) in read.items()}
+        return [
+            *(_described(key, parsed, read[key.name][1]) for key in self._keys.values()),
+            *(ConfigValue(name, None, (), (message,), False) for name, message in self._undefined_dependents().items()),
+        ]
+
+    def misfits(self, name: str, value: object) -> Sequence[str]:
+        """Give the problems with ``value`` as that of the defined configuration ``name``."""
+        return self._keys[name].check(value)[1]
+
+    def is_sensitive(self, name: str) -> bool:
+        """Tell whether ``name`` is defined as a PASSWORD."""
+        key = self._keys.get(name)
+        return key is not None and key.type is ConfigType.PASSWORD
+
+    def default_texts(self) -> dict[str, str]:
+        """Give the defaults as text, by name; those that are None left out, a PASSWORD as ``[hidden]``."""
+        texts = ((key.name, convert_to_string(key.default, key.type)) for key in self._keys.values() if key.has_default)
+        return {name: text for name, text in texts if text is not None}
+
+    def to_markdown(self) -> str:
+        """Write the reference documentation: a table for each group, internal configurations left out."""
+        groups: dict[str, list[ConfigKey]] = {}
+        for key in self._keys.values():
+            if not key.internal:
+                groups.setdefault(key.group, []).append(key)
+        return "\n".join(line for group in groups for line in _table(group, sorted(groups[group], key=_rank)))
+
+    def _add(self, key: ConfigKey) -> None:
+        if key.name in self._keys:
+            raise ConfigException(f"Configuration {printable(key.name)} is defined twice. Remove one definition.")
+        self._keys[key.name] = key
+
+    def _undefined_dependents(self) -> dict[str, str]:
+        """Name -> message, for names that are someone's dependents and not defined."""
+        problem = "{} is a dependent of {}, but not defined. Define it, or remove it there."
+        return {
+            name: problem.format(printable(name), printable(key.name))
+            for key in self._keys.values()
+            for name in key.dependents
+            if name not in self._keys
+        }
+
+
+def _attempt(function: Callable[..., Any], name: str, *args: Any) -> tuple[Any, Sequence[str]]:
+    """Call ``function``, the user's perhaps, about configuration ``name``; give its result and its problems."""
+    try:
+        return function(name, *args), ()
+    except ConfigException as error:
+        return None, error.problems or (str(invalid_value(name, "it was refused without a reason")),)
+    except Exception as error:  # noqa: BLE001 - foreign code may raise anything, and its message may quote the value
+        failed = f"{getattr(function, '__qualname__', 'its check')} failed with {type(error).__name__}"
+        return None, (str(invalid_value(name, failed)),)
+
+
+def _described(key: ConfigKey, parsed: Mapping[str, Any], problems: Sequence[str]) -> ConfigValue:
+    recommended, visible, more = key.recommend(parsed)
+    return ConfigValue(key.name, parsed[key.name], recommended, (*problems, *more), visible)
+
+
+def _rank(key: ConfigKey) -> tuple[int, bool, int, str]:
+    return key.order_in_group, key.has_default, list(Importance).index(key.importance), key.name
+
+
+def _table(title: str, keys: Iterable[ConfigKey]) -> Iterator[str]:
+    if title:
+        yield from (f"### {_cell(title)}", "")
+    yield "| Name | Type | Default | Valid values | Importance | Description |"
+    yield "| --- | --- | --- | --- | --- | --- |"
+    for key in keys:
+        valid = str(key.validator) if key.validator else ""
+        cells = (f"`{key.name}`", key.type.value, _default(key), valid, key.importance.value, key.doc)
+        yield f"| {' | '.join(map(_cell, cells))} |"
+    yield ""
+
+
+def _default(key: ConfigKey) -> str:
+    if not key.has_default:
+        return "required"
+    text = convert_to_string(key.default, key.type)
+    return "none" if text is None else text or '""'
+
+
+def _cell(text: str) -> str:
+    return " ".join(text.split()).replace("|", "\\|")

@@ -1,0 +1,184 @@
+"""Layers of precedence, and what each key has in them (KIP-226)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import IntEnum
+from functools import cached_property
+from types import MappingProxyType
+
+from airflow_config_providers.core.definition import ConfigDef
+from airflow_config_providers.core.text import nearest, printable
+from airflow_config_providers.core.variable import scan
+from airflow_config_providers.exceptions import ConfigException
+
+
+class ConfigSource(IntEnum):
+    """Where a value comes from. The greater beats the smaller."""
+
+    RUN_CONFIG = 8
+    DYNAMIC_TASK_CONFIG = 7
+    DYNAMIC_DAG_CONFIG = 6
+    DYNAMIC_DEFAULT_CONFIG = 5
+    ENVIRONMENT_CONFIG = 4
+    DAG_CONFIG = 3
+    STATIC_FILE_CONFIG = 2
+    DEFAULT_CONFIG = 1
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigLayer:
+    """
+    One source of configuration.
+
+    :param source: its rank
+    :param name: what people call it, such as a file's name
+    :param configs: key -> text, which may hold references
+    :param origins: key -> where exactly it was written, such as ``base.properties:12``; the name where not given
+    """
+
+    source: ConfigSource
+    name: str
+    configs: Mapping[str, str] = field(repr=False)
+    origins: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+    def origin(self, key: str) -> str:
+        """Say where ``key`` was written."""
+        return self.origins.get(key, self.name)
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigSynonym:
+    """
+    A value that a key has in one layer.
+
+    :param value: the text with its references; None where it is a secret written out
+    :param origin: where it was written
+    """
+
+    name: str
+    value: str | None = field(repr=False)
+    source: ConfigSource
+    origin: str
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigEntry:
+    """
+    A key as people may see it (KIP-226).
+
+    :param value: the winning text with its references; None where it is a secret written out
+    :param source: the layer that won
+    :param is_sensitive: the definition calls it a secret
+    :param synonyms: the winner first, then what it beat, in order of precedence
+    :param type: the name of the key's type; None where the definition does not know it
+    """
+
+    name: str
+    value: str | None = field(repr=False)
+    source: ConfigSource
+    is_sensitive: bool
+    is_read_only: bool
+    synonyms: tuple[ConfigSynonym, ...]
+    type: str | None = None
+    documentation: str = ""
+
+    @property
+    def origin(self) -> str:
+        """Where the winning text was written."""
+        return self.synonyms[0].origin
+
+
+class LayeredConfig:
+    """
+    Settles, per key, which of several layers wins. Fetches nothing.
+
+    Of two layers with one source the later one in ``layers`` wins. The cost is that of merging the mappings;
+    entries and synonyms are made when they are asked for.
+
+    :param definition: gives defaults, types and which keys are sensitive; they rank below every layer
+    """
+
+    def __init__(self, layers: Sequence[ConfigLayer], definition: ConfigDef | None = None) -> None:
+        weakest_first = sorted(layers, key=lambda layer: layer.source)
+        self._layers = tuple(reversed(weakest_first))
+        self._definition = definition or ConfigDef()
+
+    @cached_property
+    def settled(self) -> Mapping[str, str]:
+        """Key -> winning text with its references, for each key that a layer sets; defaults are not in it."""
+        merged: dict[str, str] = {}
+        for layer in reversed(self._layers):
+            if layer.source is not ConfigSource.DEFAULT_CONFIG:
+                merged.update(layer.configs)
+        return MappingProxyType(merged)
+
+    @cached_property
+    def _defaults(self) -> Mapping[str, str]:
+        return self._definition.default_texts()
+
+    def entries(self) -> Mapping[str, ConfigEntry]:
+        """Give every key that has a value, in a layer or by default, with its entry."""
+        names = dict.fromkeys(self.settled)
+        for layer in self._layers:
+            names.update(dict.fromkeys(layer.configs))
+        names.update(dict.fromkeys(self._defaults))
+        return _Entries(self, tuple(names))
+
+    def describe(self, key: str) -> ConfigEntry:
+        """
+        Give the entry of ``key``.
+
+        :raises ConfigException: neither a layer nor the definition gives it a value
+        """
+        synonyms = tuple(self._synonyms(key))
+        if not synonyms:
+            hint = nearest(key, self.entries())
+            raise ConfigException(f"Unknown configuration {printable(key)!r}{hint or '. No layer sets it.'}")
+        defined = self._definition.config_keys.get(key)
+        return ConfigEntry(
+            name=key,
+            value=synonyms[0].value,
+            source=synonyms[0].source,
+            is_sensitive=self.is_sensitive(key),
+            is_read_only=False,
+            synonyms=synonyms,
+            type=defined.type.name if defined else None,
+            documentation=defined.doc if defined else "",
+        )
+
+    def _synonyms(self, key: str) -> Iterator[ConfigSynonym]:
+        for layer in self._layers:
+            if key in layer.configs:
+                yield self._synonym(key, layer.configs[key], layer.source, layer.origin(key))
+        default = self._defaults.get(key)
+        if default is not None:
+            yield self._synonym(key, default, ConfigSource.DEFAULT_CONFIG, "default")
+
+    def is_sensitive(self, key: str) -> bool:
+        """Tell whether the definition calls ``key`` a secret."""
+        return self._definition.is_sensitive(key)
+
+    def _synonym(self, key: str, text: str, source: ConfigSource, origin: str) -> ConfigSynonym:
+        is_secret = self.is_sensitive(key) and not scan(text)
+        return ConfigSynonym(key, None if is_secret else text, source, origin)
+
+
+class _Entries(Mapping[str, ConfigEntry]):
+    """The entries of a configuration, each made when it is asked for."""
+
+    def __init__(self, config: LayeredConfig, names: tuple[str, ...]) -> None:
+        self._config = config
+        self._names = dict.fromkeys(names)
+
+    def __getitem__(self, key: str) -> ConfigEntry:
+        if key not in self._names:
+            raise KeyError(key)
+        return self._config.describe(key)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        return len(self._names)

@@ -1,0 +1,107 @@
+r"""
+Java properties files: the syntax of ``java.util.Properties``, read and written.
+
+``javaproperties`` splits a line into key and value and knows the escapes. What makes up a line is decided here:
+the library joins continued lines in quadratic time, keeps no line numbers, and takes a comment or a blank line
+after a line with only a ``\`` into that line, where Java skips it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from airflow_config_providers.core.text import printable
+from airflow_config_providers.exceptions import ConfigException
+
+_LINE_END: Final = re.compile(r"\r\n?|\n")
+_BLANKS: Final = " \t\f"
+
+
+@dataclass(frozen=True, slots=True)
+class Property:
+    """
+    One entry of a properties file.
+
+    :param line: number of the line that the entry begins on, counted from 1
+    """
+
+    key: str
+    value: str = field(repr=False)
+    line: int
+
+
+def parse(text: str, *, name: str) -> list[Property]:
+    r"""
+    Read the entries of ``text`` in order; a repeated key gives two entries, of which Java takes the last.
+
+    ``text`` must come with the line ends of the file, untranslated, and a byte order mark is part of the first key.
+    Takes time linear in the length of ``text``.
+
+    :param name: where the text comes from, for messages
+    :raises ConfigException: ``\u`` without four hexadecimal digits; names each such line
+    """
+    properties: list[Property] = []
+    problems: list[str] = []
+    for line, logical in _logical_lines(text):
+        if (entry := _entry(logical)) is None:
+            problems.append(
+                rf"{printable(name)}:{line}: \u must be followed by four hexadecimal digits. "
+                rf"Write \\ where a backslash is meant."
+            )
+        else:
+            properties.append(Property(*entry, line))
+    if problems:
+        raise ConfigException(*problems)
+    return properties
+
+
+def dump(configs: Mapping[str, str]) -> str:
+    """
+    Write ``configs`` as ASCII, one entry a line, sorted by key.
+
+    ``java.util.Properties`` reads back exactly these keys and values. Spark reads such files with it too, and then
+    cuts blanks off both ends of each value.
+    """
+    from javaproperties import dumps  # noqa: PLC0415 - it imports an HTTP client
+
+    return dumps(configs, timestamp=None, sort_keys=True)
+
+
+def _logical_lines(text: str) -> Iterator[tuple[int, str]]:
+    """Give each entry's lines joined, with the number of the first; comments and blank lines are left out."""
+    first = 0
+    parts: list[str] = []
+    for number, line in enumerate(_lines(text), start=1):
+        stripped = line.lstrip(_BLANKS)
+        if not parts and stripped[:1] in ("", "#", "!"):
+            first = 0
+            continue
+        first = first or number
+        is_continued = (len(stripped) - len(stripped.rstrip("\\"))) % 2 == 1
+        if content := stripped[:-1] if is_continued else stripped:
+            parts.append(content)
+        if not is_continued:
+            yield first, "".join(parts)
+            first, parts = 0, []
+    if first:
+        yield first, "".join(parts)
+
+
+def _lines(text: str) -> list[str]:
+    r"""Split at line ends. A last one begins no new line, but for ``\r\n``: there Java sees an empty line."""
+    lines = _LINE_END.split(text)
+    return lines if lines[-1] or text.endswith("\r\n") else lines[:-1]
+
+
+def _entry(logical: str) -> tuple[str, str] | None:
+    r"""Split a logical line into key and value; None where a ``\u`` is malformed."""
+    from javaproperties import InvalidUEscapeError, loads  # noqa: PLC0415 - it imports an HTTP client
+
+    try:
+        entries: list[tuple[str, str]] = loads(logical, object_pairs_hook=list)
+    except InvalidUEscapeError:
+        return None
+    return entries[0] if entries else ("", "")

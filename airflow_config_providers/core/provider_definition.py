@@ -1,0 +1,85 @@
+"""What ``config.providers.*`` says about each provider (KIP-297, KIP-421)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from airflow_config_providers.core.text import printable
+
+CONFIG_PROVIDERS: Final = "config.providers"
+_PARAM: Final = "param."
+
+
+@dataclass(frozen=True, slots=True)
+class ProviderDefinition:
+    """
+    One provider as it is defined: a name, a class and parameters.
+
+    :param class_name: as written, but for blanks around it; empty where nothing is written
+    """
+
+    name: str
+    class_name: str = ""
+    params: Mapping[str, Any] = field(default_factory=dict, repr=False)
+
+    def key(self, suffix: str) -> str:
+        """Give the key under which ``suffix`` of this provider stands, fit to print."""
+        return printable(f"{CONFIG_PROVIDERS}.{self.name}.{suffix}")
+
+
+def read_definitions(props: Mapping[str, Any]) -> tuple[list[ProviderDefinition], list[str]]:
+    """
+    Give the definition of each provider that ``config.providers`` lists, and what is wrong with them.
+
+    The list is trimmed and its empty items are ignored. Definitions of providers that it does not list are ignored too.
+    """
+    names, problems = _names(props.get(CONFIG_PROVIDERS, ""))
+    written: dict[str, dict[str, Any]] = {name: {} for name in names}
+    for key, value in props.items():
+        owner = _owner(key, names)
+        if owner is not None:
+            written[owner][key.removeprefix(f"{CONFIG_PROVIDERS}.{owner}.")] = value
+    for name, settings in written.items():
+        problems += _misplaced(name, settings)
+    return [_definition(name, settings) for name, settings in written.items()], problems
+
+
+def _names(value: object) -> tuple[list[str], list[str]]:
+    if not isinstance(value, str):
+        return [], [f"{CONFIG_PROVIDERS} is not a text. Write the providers' names, separated by commas."]
+    listed = [name for item in value.split(",") if (name := item.strip())]
+    names = list(dict.fromkeys(listed))
+    problems = [
+        f"{CONFIG_PROVIDERS} lists {printable(name)} {listed.count(name)} times. List it once."
+        for name in names
+        if listed.count(name) > 1
+    ]
+    problems += [
+        f"{CONFIG_PROVIDERS} lists {printable(name)}, but no reference can name it. Rename it, without ':' and '}}'."
+        for name in names
+        if ":" in name or "}" in name
+    ]
+    return names, problems
+
+
+def _owner(key: str, names: Iterable[str]) -> str | None:
+    """Give the provider that ``key`` belongs to; of the names ``a`` and ``a.b``, the longer one takes it."""
+    owners = (name for name in names if key.startswith(f"{CONFIG_PROVIDERS}.{name}."))
+    return max(owners, key=len, default=None)
+
+
+def _misplaced(name: str, settings: Iterable[str]) -> list[str]:
+    definition = ProviderDefinition(name)
+    return [
+        f"{definition.key(setting)} would be ignored. Write {definition.key(_PARAM + setting)} for a parameter; "
+        f"the only other key is {definition.key('class')}."
+        for setting in settings
+        if setting != "class" and not setting.startswith(_PARAM)
+    ]
+
+
+def _definition(name: str, settings: Mapping[str, Any]) -> ProviderDefinition:
+    params = {key.removeprefix(_PARAM): value for key, value in settings.items() if key.startswith(_PARAM)}
+    return ProviderDefinition(name, str(settings.get("class", "")).strip(), params)

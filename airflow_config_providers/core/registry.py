@@ -1,0 +1,215 @@
+"""From ``config.providers.*`` to providers that are ready to answer (KIP-297, KIP-421)."""
+
+from __future__ import annotations
+
+import importlib
+import logging
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
+
+from airflow_config_providers.core.provider import ConfigProvider
+from airflow_config_providers.core.provider_definition import CONFIG_PROVIDERS, ProviderDefinition, read_definitions
+from airflow_config_providers.core.text import nearest, printable
+from airflow_config_providers.exceptions import ConfigProvidersError, ProviderDefinitionError
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+    from types import TracebackType
+
+ENTRY_POINT_GROUP: Final = "airflow_config_providers.providers"
+
+_T = TypeVar("_T")
+_log = logging.getLogger(__name__)
+
+
+def is_reserved(key: str) -> bool:
+    """Tell whether ``key`` defines providers: such keys belong to the deployment."""
+    return key == CONFIG_PROVIDERS or key.startswith(f"{CONFIG_PROVIDERS}.")
+
+
+class ProviderRegistry:
+    """
+    Knows the classes of providers and opens the providers that a configuration defines.
+
+    :param classes: short name -> class; None for the installed ones, entry points of ``ENTRY_POINT_GROUP``
+    :param allowed_classes: dotted paths that may be named as a class; any other is refused and not imported
+    :param deployment: the definitions come through Airflow, so a provider must be told what it may read:
+        without its ``required_params`` it is not opened
+    """
+
+    def __init__(
+        self,
+        classes: Mapping[str, Callable[[], ConfigProvider]] | None = None,
+        *,
+        allowed_classes: Collection[str] = (),
+        deployment: bool = False,
+    ) -> None:
+        self._classes = classes
+        self._allowed_classes = frozenset(allowed_classes)
+        self._deployment = deployment
+
+    def open(self, props: Mapping[str, Any]) -> ConfiguredProviders:
+        """
+        Make and configure the providers that ``config.providers`` in ``props`` lists, in that order.
+
+        :param props: any configuration; keys outside ``config.providers`` are not looked at
+        :raises ProviderDefinitionError: names all that is wrong with the definitions
+        :raises ProviderLookupError: a provider was refused, or could not connect, while it was configured
+        """
+        definitions, problems = read_definitions(props)
+        providers: dict[str, ConfigProvider] = {}
+        with ExitStack() as undo:
+            undo.callback(_close_all, providers)
+            for definition in definitions:
+                with _collected(problems):
+                    providers[definition.name] = self._make(definition)
+            if not problems:
+                for definition in definitions:
+                    with _collected(problems, prefix=f"Provider {printable(definition.name)}: "):
+                        _configure(providers[definition.name], definition)
+            if problems:
+                raise ProviderDefinitionError(*problems)
+            undo.pop_all()
+        return ConfiguredProviders(providers)
+
+    def _make(self, definition: ProviderDefinition) -> ConfigProvider:
+        make = self._short_named(definition) or self._dotted(definition)
+        provider = _guarded(make, f"{definition.key('class')}: {printable(definition.class_name)} cannot be made")
+        missing = [
+            f"{definition.key('param.' + param)} is missing: it says what the provider may read. "
+            f"Add it, as in {definition.key('param.' + param)}={example}"
+            for param, example in provider.required_params.items()
+            if self._deployment and not str(definition.params.get(param, "")).strip()
+        ]
+        if missing:
+            raise ProviderDefinitionError(*missing)
+        return provider
+
+    def _short_named(self, definition: ProviderDefinition) -> Callable[[], ConfigProvider] | None:
+        if self._classes is not None:
+            return self._classes.get(definition.class_name)
+        entries = [entry for entry in self._installed if entry.name == definition.class_name]
+        if len(entries) > 1:
+            raise ProviderDefinitionError(
+                f"{definition.key('class')}: {printable(definition.class_name)} is registered by "
+                f"{' and '.join(sorted(_distribution(entry) for entry in entries))}. Uninstall all but one."
+            )
+        return _provider_class(entries[0].load, definition) if entries else None
+
+    def _dotted(self, definition: ProviderDefinition) -> Callable[[], ConfigProvider]:
+        path = definition.class_name
+        if "." not in path:
+            raise ProviderDefinitionError(self._unknown(definition))
+        if path not in self._allowed_classes:
+            setting = "option allowed_provider_classes of [config_providers]" if self._deployment else "allowed_classes"
+            raise ProviderDefinitionError(
+                f"{definition.key('class')}: {printable(path)} is not an allowed class. Add it to {setting}, or use a "
+                f"short name: {self._known()}."
+            )
+        return _provider_class(lambda: _imported(path), definition)
+
+    def _unknown(self, definition: ProviderDefinition) -> str:
+        key, name = definition.key("class"), definition.class_name
+        if not name:
+            return f"{key} is missing. Add it with one of: {self._known()}."
+        hint = nearest(name, self._names()) or "."
+        return f"{key}: there is no provider '{printable(name)}'{hint} Known are: {self._known()}."
+
+    @cached_property
+    def _installed(self) -> Collection[EntryPoint]:
+        from importlib.metadata import entry_points  # noqa: PLC0415 - slow to import, and searches every distribution
+
+        return entry_points(group=ENTRY_POINT_GROUP)
+
+    def _names(self) -> set[str]:
+        return {entry.name for entry in self._installed} if self._classes is None else set(self._classes)
+
+    def _known(self) -> str:
+        return ", ".join(sorted(self._names())) or "none"
+
+
+class ConfiguredProviders(Mapping[str, ConfigProvider]):
+    """
+    Providers by name, in the order in which they are listed.
+
+    Leaving the context, or ``close``, closes each of them, once; one that fails to close is logged and keeps no
+    other open.
+    """
+
+    def __init__(self, providers: Mapping[str, ConfigProvider]) -> None:
+        self._providers = dict(providers)
+        self._is_closed = False
+
+    def __getitem__(self, name: str) -> ConfigProvider:
+        return self._providers[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._providers)
+
+    def __len__(self) -> int:
+        return len(self._providers)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close every provider; a second call does nothing."""
+        if not self._is_closed:
+            self._is_closed = True
+            _close_all(self._providers)
+
+
+def _configure(provider: ConfigProvider, definition: ProviderDefinition) -> None:
+    _guarded(lambda: provider.configure(definition.params), "it cannot be configured")
+
+
+def _close_all(providers: Mapping[str, ConfigProvider]) -> None:
+    for name, provider in providers.items():
+        try:
+            provider.close()
+        except Exception as error:  # noqa: BLE001 - the others must be closed too, and its text may hold a value
+            _log.warning("Provider %s could not be closed: %s", printable(name), type(error).__name__)
+
+
+@contextmanager
+def _collected(problems: list[str], *, prefix: str = "") -> Iterator[None]:
+    try:
+        yield
+    except ProviderDefinitionError as error:
+        problems += [prefix + problem for problem in error.problems]
+
+
+def _guarded(call: Callable[[], _T], what: str) -> _T:
+    """Call a provider's code. Of an error that is not ours only the type is told: its text may hold a value."""
+    try:
+        return call()
+    except ConfigProvidersError as error:
+        error.__cause__ = error.__context__ = None  # what a client library said, perhaps with a server's answer in it
+        raise
+    except Exception as error:  # noqa: BLE001 - whatever a provider raises
+        reason = type(error).__name__
+    raise ProviderDefinitionError(f"{what} ({reason}).")
+
+
+def _provider_class(load: Callable[[], object], definition: ProviderDefinition) -> type[ConfigProvider]:
+    at = f"{definition.key('class')}: {printable(definition.class_name)}"
+    loaded = _guarded(load, f"{at} cannot be imported")
+    if not (isinstance(loaded, type) and issubclass(loaded, ConfigProvider)):
+        raise ProviderDefinitionError(f"{at} is no ConfigProvider. Name a class that extends ConfigProvider.")
+    return loaded
+
+
+def _imported(path: str) -> object:
+    module, _, name = path.rpartition(".")
+    return getattr(importlib.import_module(module), name)
+
+
+def _distribution(entry: EntryPoint) -> str:
+    return entry.dist.name if entry.dist else "a distribution without a name"

@@ -1,0 +1,270 @@
+"""From layers to the configuration that a job gets."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import NoReturn
+
+from airflow_config_providers.core.definition import ConfigDef
+from airflow_config_providers.core.layers import ConfigEntry, ConfigLayer, LayeredConfig
+from airflow_config_providers.core.limits import DEFAULT_LIMITS, Limits
+from airflow_config_providers.core.lookup import Place
+from airflow_config_providers.core.provider import ConfigProvider
+from airflow_config_providers.core.registry import is_reserved
+from airflow_config_providers.core.reverse import ReverseTransformer
+from airflow_config_providers.core.text import nearest, odd_character, printable
+from airflow_config_providers.core.transformer import ConfigTransformer, ConfigTransformerResult
+from airflow_config_providers.core.variable import ConfigVariable, scan
+from airflow_config_providers.exceptions import (
+    AccessDeniedError,
+    ConfigException,
+    ConfigProvidersError,
+    ProviderLookupError,
+    ProviderUnavailableError,
+    ReservedKeyError,
+    UnresolvedReferenceError,
+)
+
+
+class Unresolved(Enum):
+    """What becomes of a reference that nobody answers."""
+
+    FAIL = "fail"
+    KEEP = "keep"
+    """As KIP-297 has it: the text stays as it is."""
+
+
+class ResolvedConfig:
+    """
+    The values that a job gets, in one place that does not show them.
+
+    It has no text form, is not copied, pickled or written as JSON, and can be emptied. What people may see
+    is in ``layered``.
+    """
+
+    __slots__ = ("_result", "layered", "reverser")
+
+    def __init__(self, layered: LayeredConfig, result: ConfigTransformerResult) -> None:
+        self.layered = layered
+        self._result: ConfigTransformerResult | None = result
+        self.reverser = ReverseTransformer(layered.settled, result.used)
+
+    @property
+    def entries(self) -> Mapping[str, ConfigEntry]:
+        """The settled configuration as people may see it, with references, layers and synonyms."""
+        return self.layered.entries()
+
+    @property
+    def ttls(self) -> Mapping[Place, int]:
+        """(provider, path) -> milliseconds for which its values are good."""
+        return self._content.ttls
+
+    @property
+    def unresolved(self) -> Mapping[str, list[ConfigVariable]]:
+        """Key -> references that nobody answered and that stand in the values as they were written."""
+        return self._content.unresolved
+
+    @property
+    def sensitive(self) -> frozenset[str]:
+        """The keys whose value came from a reference, or that the definition calls a secret."""
+        data, settled = self._content.data, self.layered.settled
+        return frozenset(key for key, text in settled.items() if data[key] != text or self.layered.is_sensitive(key))
+
+    def configs(self) -> dict[str, str]:
+        """Give the values: key -> text, for each key that a layer sets. A new mapping at each call."""
+        return {key: self._value(key) for key in self.layered.settled}
+
+    @property
+    def texts(self) -> frozenset[str]:
+        """The names of the further texts that were resolved together with the layers."""
+        return frozenset(name.removeprefix(_TEXT) for name in self._content.data if name.startswith(_TEXT))
+
+    def text(self, name: str) -> str:
+        """Give the value of one of the further texts."""
+        return self._value(_TEXT + name)
+
+    def values(self) -> frozenset[str]:
+        """Give what the references resolved to."""
+        return frozenset(self._content.used.values())
+
+    def clear(self) -> None:
+        """Forget every value. What was handed out before is not reached, nor is ``reverser``."""
+        self._result = None
+
+    @property
+    def _content(self) -> ConfigTransformerResult:
+        if self._result is None:
+            raise ConfigException("This resolved configuration was cleared. Resolve the layers again.")
+        return self._result
+
+    def _value(self, key: str) -> str:
+        return self._content.data[key] or ""
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}>"
+
+    def __reduce_ex__(self, protocol: object) -> NoReturn:
+        raise TypeError("A ResolvedConfig is not pickled or copied: it holds secrets. Send the settled configuration.")
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigResolver:
+    """
+    Settles layers, fetches what the winners refer to, checks types, and reports all problems in one error.
+
+    Only winners are fetched: a shadowed secret is never read. A resolved value is never searched for
+    references again. Safe to use from several threads.
+
+    :param config_providers: name -> configured provider; closing them stays with the caller
+    :param definition: types, validators, defaults and which keys are sensitive
+    :param unresolved: what becomes of a reference that nobody answers
+    :param foreign: provider names that mean something to the reader of the configuration, such as Spark's ``env``;
+        their references stay as they are unless a provider has that name
+    :param attempts: how often an unavailable provider is asked
+    """
+
+    config_providers: Mapping[str, ConfigProvider]
+    definition: ConfigDef | None = None
+    unresolved: Unresolved = Unresolved.FAIL
+    foreign: Collection[str] = ()
+    limits: Limits = DEFAULT_LIMITS
+    max_workers: int = 8
+    attempts: int = 3
+
+    def settle(self, layers: Sequence[ConfigLayer]) -> LayeredConfig:
+        """
+        Choose the winners of ``layers``. Fetches nothing.
+
+        :raises ConfigException: a layer has a key that no layer may have
+        """
+        _raise([problem for layer in layers for problem in _bad_keys(layer)])
+        return LayeredConfig(layers, self.definition)
+
+    def resolve(self, layers: Sequence[ConfigLayer], texts: Mapping[str, str] | None = None) -> ResolvedConfig:
+        """
+        Settle ``layers`` and replace the winners' references by values.
+
+        :param texts: further texts by name, resolved in the same requests
+        :raises AccessDeniedError: a provider refused
+        :raises ProviderUnavailableError: a provider could not answer
+        :raises UnresolvedReferenceError: nobody answered a reference
+        :raises ConfigException: a value does not fit its type
+        """
+        layered = self.settle(layers)
+        _raise(_odd_references(layered, texts or {}))
+        named = {_TEXT + name: text for name, text in (texts or {}).items()}
+        result = self._transformer.attempt({**layered.settled, **named})
+        _raise([*_failures(result), *self._unanswered(layered, result), *self._misfits(layered, result)])
+        return ResolvedConfig(layered, result)
+
+    @property
+    def _transformer(self) -> ConfigTransformer:
+        return ConfigTransformer(self.config_providers, self.limits, self.max_workers, self.attempts)
+
+    def _unanswered(self, layered: LayeredConfig, result: ConfigTransformerResult) -> Iterator[ConfigProvidersError]:
+        if self.unresolved is Unresolved.KEEP:
+            return
+        for name, missing in result.unresolved.items():
+            for variable in missing:
+                place = (variable.provider, variable.path)
+                if place not in result.failures and not self._is_foreign(variable):
+                    yield UnresolvedReferenceError(f"{_where(layered, name)}: {self._why(variable, result)}")
+
+    def _is_foreign(self, variable: ConfigVariable) -> bool:
+        return variable.provider in self.foreign and variable.provider not in self.config_providers
+
+    def _why(self, variable: ConfigVariable, result: ConfigTransformerResult) -> str:
+        if variable.provider not in self.config_providers:
+            known = ", ".join(printable(name) for name in sorted(self.config_providers)) or "none"
+            hint = nearest(variable.provider, self.config_providers)
+            return (
+                f"{printable(str(variable))} names the unknown provider {printable(variable.provider)!r}{hint or '.'} "
+                f"Known providers: {known}. Correct the name, or add the provider to config.providers."
+            )
+        siblings = [
+            used.key for used in result.used if (used.provider, used.path) == (variable.provider, variable.path)
+        ]
+        return (
+            f"{printable(str(variable))} has no value: provider {printable(variable.provider)!r} has no key "
+            f"{printable(variable.key)!r} there{nearest(variable.key, siblings) or '.'} "
+            f"Correct the reference, or add the key where the provider reads."
+        )
+
+    def _misfits(self, layered: LayeredConfig, result: ConfigTransformerResult) -> Iterator[ConfigProvidersError]:
+        if self.definition is None:
+            return
+        incomplete = result.unresolved
+        for name in layered.settled.keys() & self.definition.config_keys.keys():
+            if name not in incomplete:
+                for message in self.definition.misfits(name, result.data[name]):
+                    yield ConfigException(f"{_where(layered, name)}: {message}")
+
+
+_TEXT = "\0"
+"""Starts the names of further texts; no key of a layer holds it."""
+
+
+def _bad_keys(layer: ConfigLayer) -> Iterator[ConfigProvidersError]:
+    for key in layer.configs:
+        where = f"{printable(key)!r} in {layer.origin(key)}"
+        if is_reserved(key):
+            yield ReservedKeyError(
+                f"{where}: config.providers and all below it belong to the deployment. Define providers in the "
+                f"config_providers connection, and remove the key here."
+            )
+        elif not key.isprintable() or not key:
+            yield ConfigException(f"{where}: a key is not empty and has no control characters. Rename it.")
+        elif scan(key):
+            yield ConfigException(f"{where}: a key cannot hold a reference. Write the key out.")
+
+
+def _odd_references(layered: LayeredConfig, texts: Mapping[str, str]) -> Iterator[ConfigProvidersError]:
+    for name, text in [*layered.settled.items(), *((_TEXT + name, text) for name, text in texts.items())]:
+        if text.isascii() and text.isprintable():
+            continue
+        for start, end, *_ in scan(text):
+            if (offset := odd_character(text[start:end])) is not None:
+                yield ConfigException(
+                    f"{_where(layered, name)}: character {start + offset + 1} of the text, in a reference, is a control "
+                    f"character or a letter of another script than its neighbours ({ascii(text[start + offset])}). "
+                    f"Write the reference again."
+                )
+
+
+def _where(layered: LayeredConfig, name: str) -> str:
+    if name.startswith(_TEXT):
+        return printable(name.removeprefix(_TEXT))
+    return f"{printable(name)} ({layered.describe(name).origin})"
+
+
+def _failures(result: ConfigTransformerResult) -> Iterator[ConfigProvidersError]:
+    for (provider, path), failure in result.failures.items():
+        if isinstance(failure, ConfigProvidersError):
+            yield failure
+        else:
+            yield ProviderLookupError(
+                f"Provider {printable(provider)!r} failed at path {printable(path)!r} with {type(failure).__name__}. "
+                f"Its message is not shown, because it may hold a value."
+            )
+
+
+_GRAVEST_FIRST: Sequence[type[ConfigProvidersError]] = (
+    AccessDeniedError,
+    ProviderLookupError,
+    UnresolvedReferenceError,
+    ReservedKeyError,
+    ConfigException,
+)
+
+
+def _raise(problems: Iterable[ConfigProvidersError]) -> None:
+    """Raise one error with all ``problems``, of the gravest class among them."""
+    found = list(problems)
+    if not found:
+        return
+    kind = next((kind for kind in _GRAVEST_FIRST if any(isinstance(p, kind) for p in found)), ConfigException)
+    if kind is ProviderLookupError and any(isinstance(p, ProviderUnavailableError) for p in found):
+        kind = ProviderUnavailableError
+    raise kind(*(sentence for problem in found for sentence in problem.problems))

@@ -1,0 +1,131 @@
+"""Replace references by values (KIP-297)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from airflow_config_providers.core.limits import DEFAULT_LIMITS, Limits
+from airflow_config_providers.core.lookup import Answers, Lookup, Place
+from airflow_config_providers.core.provider import ConfigProvider
+from airflow_config_providers.core.variable import ConfigVariable, Spans, scan
+
+Configs = Mapping[str, str | None]
+
+
+@dataclass(frozen=True)
+class ConfigTransformerResult:
+    """
+    A configuration after transformation.
+
+    :param data: key -> value; a reference that nobody answered stands in it unchanged
+    :param ttls: (provider, path) -> milliseconds
+    """
+
+    data: Mapping[str, str | None] = field(repr=False)
+    ttls: Mapping[Place, int]
+    _scanned: Mapping[str, tuple[str, Spans]] = field(repr=False)
+    _answers: Answers = field(repr=False)
+
+    @cached_property
+    def unresolved(self) -> Mapping[str, list[ConfigVariable]]:
+        """Config key -> the references in its value that nobody answered, for keys that have any."""
+        missing = {
+            name: [variable for variable in _variables(text, spans) if _value(self._answers, variable) is None]
+            for name, (text, spans) in self._scanned.items()
+        }
+        return {name: found for name, found in missing.items() if found}
+
+    @cached_property
+    def used(self) -> Mapping[ConfigVariable, str]:
+        """Reference -> value, for every reference that was answered."""
+        return {
+            variable: value
+            for text, spans in self._scanned.values()
+            for variable in _variables(text, spans)
+            if (value := _value(self._answers, variable)) is not None
+        }
+
+    @property
+    def failures(self) -> Mapping[Place, Exception]:
+        """(provider, path) -> why it was not answered; empty unless asked for with ``attempt``."""
+        return self._answers.failures
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigTransformer:
+    """
+    Replaces the references in the values of a configuration, one level deep.
+
+    Each provider is asked once for each path, with all the keys wanted there, and paths are read side by
+    side. A replaced text is never searched again. An unknown provider or a missing key leaves the reference
+    as it stands. Safe to use from several threads.
+
+    :param config_providers: name -> configured provider; closing them stays with the caller
+    :param limits: bounds on what one configuration may ask for
+    :param max_workers: how many paths are read at once
+    :param attempts: how often an unavailable provider is asked
+    """
+
+    config_providers: Mapping[str, ConfigProvider]
+    limits: Limits = DEFAULT_LIMITS
+    max_workers: int = 8
+    attempts: int = 1
+
+    def transform(self, configs: Configs) -> ConfigTransformerResult:
+        """
+        Replace the references in ``configs``: key -> text, or None, which stays None.
+
+        :raises LimitExceededError: more is asked for than the limits allow
+        :raises Exception: whatever a provider raised
+        """
+        result = self.attempt(configs)
+        for failure in result.failures.values():
+            raise failure
+        return result
+
+    def attempt(self, configs: Configs) -> ConfigTransformerResult:
+        """Do as ``transform``, but give the failures of providers in the result."""
+        scanned = {name: (text, spans) for name, text in configs.items() if text and (spans := scan(text))}
+        answers = self._fetch(_wanted(spans for _, spans in scanned.values()))
+        data = dict(configs)
+        characters = 0
+        for name, (text, spans) in scanned.items():
+            value = data[name] = _substitute(text, spans, answers)
+            characters += len(value)
+            self.limits.check("characters", characters)
+        return ConfigTransformerResult(data, answers.ttls, scanned, answers)
+
+    def _fetch(self, wanted: Mapping[Place, set[str]]) -> Answers:
+        self.limits.check("paths", len(wanted))
+        self.limits.check("references", sum(map(len, wanted.values())))
+        return Lookup(self.config_providers, self.max_workers, self.attempts).fetch(wanted)
+
+
+def _wanted(found: Iterable[Spans]) -> dict[Place, set[str]]:
+    wanted: dict[Place, set[str]] = {}
+    for spans in found:
+        for _, _, provider, path, key in spans:
+            wanted.setdefault((provider, path), set()).add(key)
+    return wanted
+
+
+def _substitute(text: str, spans: Spans, answers: Answers) -> str:
+    pieces: list[str] = []
+    position = 0
+    for start, end, provider, path, key in spans:
+        value = answers.data.get((provider, path), {}).get(key)
+        if value is not None:
+            pieces += text[position:start], value
+            position = end
+    pieces.append(text[position:])
+    return "".join(pieces)
+
+
+def _variables(text: str, spans: Spans) -> Iterable[ConfigVariable]:
+    return (ConfigVariable(provider, path, key, text[start:end]) for start, end, provider, path, key in spans)
+
+
+def _value(answers: Answers, variable: ConfigVariable) -> str | None:
+    return answers.data.get((variable.provider, variable.path), {}).get(variable.key)

@@ -1,0 +1,237 @@
+"""
+Checks of a parsed configuration value (Kafka's validators).
+
+A validator has ``ensure_valid(name, value)``, which raises ``ConfigException`` for a value that does not fit,
+and a text form that the generated documentation shows under "Valid values". Messages never quote the value.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from airflow_config_providers.core.config_type import invalid_value
+from airflow_config_providers.core.data import Password
+
+
+class Validator(Protocol):
+    """Checks one parsed value."""
+
+    def ensure_valid(self, name: str, value: Any) -> None:
+        """
+        Check the ``value`` of the configuration ``name``; it is None where the configuration says so.
+
+        :raises ConfigException: it does not fit; make it with ``invalid_value`` and do not quote the value
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """A number within bounds, both included; None is no bound. NaN is in no range."""
+
+    minimum: float | None = None
+    maximum: float | None = None
+
+    @classmethod
+    def at_least(cls, minimum: float) -> Range:
+        """Make a range with a lower bound only."""
+        return cls(minimum=minimum)
+
+    @classmethod
+    def between(cls, minimum: float, maximum: float) -> Range:
+        """Make a range with both bounds."""
+        return cls(minimum, maximum)
+
+    def ensure_valid(self, name: str, value: Any) -> None:
+        """Refuse None and what is out of bounds."""
+        if value is None:
+            raise invalid_value(name, "Value must be non-null")
+        if self.minimum is not None and not value >= self.minimum:
+            raise invalid_value(name, f"Value must be at least {self.minimum}")
+        if self.maximum is not None and not value <= self.maximum:
+            raise invalid_value(name, f"Value must be no more than {self.maximum}")
+
+    def __str__(self) -> str:
+        if self.minimum is None:
+            return f"[...,{self.maximum}]"
+        return f"[{self.minimum},...]" if self.maximum is None else f"[{self.minimum},...,{self.maximum}]"
+
+
+@dataclass(frozen=True, slots=True)
+class ValidString:
+    """One of some texts."""
+
+    valid: tuple[str, ...]
+
+    @classmethod
+    def in_(cls, *valid: str) -> ValidString:
+        """Allow the texts ``valid``."""
+        return cls(valid)
+
+    def ensure_valid(self, name: str, value: Any) -> None:
+        """Refuse None and every other text."""
+        if _text(value) not in self.valid:
+            raise invalid_value(name, f"String must be one of: {', '.join(self.valid)}")
+
+    def __str__(self) -> str:
+        return f"[{', '.join(self.valid)}]"
+
+
+@dataclass(frozen=True, slots=True)
+class CaseInsensitiveValidString:
+    """One of some texts, in any case."""
+
+    valid: tuple[str, ...]
+
+    @classmethod
+    def in_(cls, *valid: str) -> CaseInsensitiveValidString:
+        """Allow the texts ``valid``."""
+        return cls(tuple(text.upper() for text in valid))
+
+    def ensure_valid(self, name: str, value: Any) -> None:
+        """Refuse None and every other text."""
+        text = _text(value)
+        if text is None or text.upper() not in self.valid:
+            raise invalid_value(name, f"String must be one of (case insensitive): {', '.join(self.valid)}")
+
+    def __str__(self) -> str:
+        return f"(case insensitive) [{', '.join(self.valid)}]"
+
+
+@dataclass(frozen=True, slots=True)
+class ValidList:
+    """A list of texts, each one of some; repeated ones are allowed."""
+
+    valid: tuple[str, ...]
+
+    @classmethod
+    def in_(cls, *valid: str) -> ValidList:
+        """Allow lists of the texts ``valid``."""
+        return cls(valid)
+
+    def ensure_valid(self, name: str, value: Sequence[str] | None) -> None:
+        """Refuse None and a list with another text in it."""
+        if value is None or not all(item in self.valid for item in value):
+            raise invalid_value(name, f"Each item of the list must be one of: {', '.join(self.valid)}")
+
+    def __str__(self) -> str:
+        return f"[{', '.join(self.valid)}]"
+
+
+@dataclass(frozen=True, slots=True)
+class ListSize:
+    """A list of at most so many items."""
+
+    maximum: int
+
+    @classmethod
+    def at_most_of_size(cls, maximum: int) -> ListSize:
+        """Allow lists of up to ``maximum`` items."""
+        return cls(maximum)
+
+    def ensure_valid(self, name: str, value: Sequence[Any] | None) -> None:
+        """Refuse None and a longer list."""
+        if value is None:
+            raise invalid_value(name, "Value must be non-null")
+        if len(value) > self.maximum:
+            raise invalid_value(name, f"exceeds maximum list size of [{self.maximum}]")
+
+    def __str__(self) -> str:
+        return f"List containing maximum of {self.maximum} elements"
+
+
+class NonNullValidator:
+    """Anything but None."""
+
+    __slots__ = ()
+
+    def ensure_valid(self, name: str, value: Any) -> None:
+        """Refuse None."""
+        if value is None:
+            raise invalid_value(name, "entry must be non null")
+
+    def __str__(self) -> str:
+        return "non-null string"
+
+
+class NonEmptyString:
+    """A text that is not empty; None passes."""
+
+    __slots__ = ()
+
+    def ensure_valid(self, name: str, value: Any) -> None:
+        """Refuse the empty text."""
+        if _text(value) == "":
+            raise invalid_value(name, "String must be non-empty")
+
+    def __str__(self) -> str:
+        return "non-empty string"
+
+
+class NonEmptyStringWithoutControlChars:
+    """A text that is not empty and has no control characters; None passes."""
+
+    __slots__ = ()
+
+    def ensure_valid(self, name: str, value: Any) -> None:
+        """Refuse the empty text and one with control characters."""
+        text = _text(value)
+        if text == "":
+            raise invalid_value(name, "String may not be empty")
+        if text is not None and any(unicodedata.category(c) == "Cc" for c in text):
+            raise invalid_value(name, "String may not contain control sequences")
+
+    def __str__(self) -> str:
+        return "non-empty string without ISO control characters"
+
+
+@dataclass(frozen=True, slots=True)
+class CompositeValidator:
+    """Several validators in order. The first refusal counts: a later one may rely on an earlier one."""
+
+    validators: tuple[Validator, ...]
+
+    @classmethod
+    def of(cls, *validators: Validator) -> CompositeValidator:
+        """Make one validator of ``validators``."""
+        return cls(validators)
+
+    def ensure_valid(self, name: str, value: Any) -> None:
+        """Refuse what any of them refuses."""
+        for validator in self.validators:
+            validator.ensure_valid(name, value)
+
+    def __str__(self) -> str:
+        return ",".join(map(str, self.validators))
+
+
+@dataclass(frozen=True, slots=True)
+class LambdaValidator:
+    """
+    A function as a validator.
+
+    :param check: takes name and value, raises ``ConfigException``
+    :param description: what the documentation says about valid values
+    """
+
+    check: Callable[[str, Any], None]
+    description: str
+
+    @classmethod
+    def with_(cls, check: Callable[[str, Any], None], description: str) -> LambdaValidator:
+        """Make a validator of ``check``."""
+        return cls(check, description)
+
+    def ensure_valid(self, name: str, value: Any) -> None:
+        """Refuse what the function refuses."""
+        self.check(name, value)
+
+    def __str__(self) -> str:
+        return self.description
+
+
+def _text(value: Any) -> Any:
+    """Give the text of a PASSWORD, so that the validators of texts check it too."""
+    return value.value if isinstance(value, Password) else value

@@ -1,0 +1,94 @@
+from __future__ import annotations
+
+import base64
+import html
+import json
+import re
+import shlex
+from urllib.parse import quote, quote_plus, urlencode
+from xml.sax.saxutils import escape as xml_escape
+from xml.sax.saxutils import quoteattr
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from airflow_config_providers.core import properties
+from airflow_config_providers.core.encodings import forms, octets
+
+
+def _upper(escape):
+    return r"\u" + escape[0][2:].upper()
+
+
+VALUE = "Zq8 s3cr3t/é+'1\"=\\&<$\n~x*"
+
+TOOLS = [
+    pytest.param(lambda text: text, id="plain"),
+    pytest.param(lambda text: json.dumps({"k": text}, ensure_ascii=False), id="json"),
+    pytest.param(lambda text: json.dumps({"k": text}), id="json-ascii"),
+    pytest.param(lambda text: json.dumps(text).replace("/", r"\/"), id="json-slashes"),
+    pytest.param(lambda text: re.sub(r"\\u....", _upper, json.dumps(text)), id="json-upper-case"),
+    pytest.param(lambda text: repr([text]), id="repr"),
+    pytest.param(ascii, id="ascii"),
+    pytest.param(lambda text: str(text.encode("utf-8", "surrogatepass")), id="str-of-bytes"),
+    pytest.param(lambda text: quote(octets(text)), id="url-path"),
+    pytest.param(lambda text: quote(octets(text), safe=""), id="url-component"),
+    pytest.param(lambda text: quote_plus(octets(text)), id="url-form"),
+    pytest.param(lambda text: urlencode({"password": octets(text)}), id="url-query"),
+    pytest.param(lambda text: quote(octets(text), safe="!*'()"), id="url-javascript"),
+    pytest.param(lambda text: quote_plus(octets(text), safe="*").replace("~", "%7E"), id="url-java"),
+    pytest.param(lambda text: octets(text).hex(), id="hex"),
+    pytest.param(lambda text: octets(text).hex().upper(), id="hex-upper-case"),
+    pytest.param(lambda text: base64.b64encode(octets(text)).decode().rstrip("="), id="base64"),
+    pytest.param(lambda text: base64.urlsafe_b64encode(octets(text)).decode().rstrip("="), id="base64-url"),
+    pytest.param(html.escape, id="html"),
+    pytest.param(lambda text: html.escape(text).replace("&#x27;", "&#39;").replace("&quot;", "&#34;"), id="html-jinja"),
+    pytest.param(xml_escape, id="xml"),
+    pytest.param(lambda text: f'"{quoteattr(chr(39) + chr(34) + text)[7:-1]}"', id="xml-attribute"),
+    pytest.param(lambda text: "'" + shlex.quote("'" + text)[6:], id="shell"),
+    pytest.param(lambda text: "'" + text.replace("'", r"'\''") + "'", id="shell-trace"),
+    pytest.param(lambda text: properties.dump({"k": text}), id="java-properties"),
+]
+
+
+@pytest.mark.parametrize("tool", TOOLS)
+def test_a_form_covers_the_whole_of_what_a_tool_writes(tool):
+    written, around = octets(tool(VALUE)), octets(tool(""))
+
+    assert any(written.replace(form, b"") == around for form in forms(VALUE))
+
+
+@pytest.mark.parametrize("tool", TOOLS)
+@given(text=st.text(min_size=5))
+def test_any_text_has_a_form_in_what_a_tool_writes(tool, text):
+    assert any(form in octets(tool(text)) for form in forms(text))
+
+
+@given(before=st.binary(max_size=7), text=st.text(min_size=5), after=st.binary(max_size=7))
+def test_base64_of_a_longer_text_holds_a_form_at_every_offset(before, text, after):
+    encoded = base64.b64encode(before + octets(text) + after)
+
+    assert any(form in encoded for form in forms(text))
+
+
+@pytest.mark.parametrize("length", range(5, 12))
+@pytest.mark.parametrize("offset", range(3))
+def test_base64_leaves_one_mixed_character_at_either_end(length, offset):
+    text = "Zq8-s3cr3t/val"[:length]
+    encoded = base64.b64encode(b"x" * offset + text.encode() + b"yyy")
+    touched = -(-(offset + length) * 8 // 6) - offset * 8 // 6
+
+    assert max(len(form) for form in forms(text) if form in encoded) >= touched - 2
+
+
+@given(text=st.text(min_size=5))
+def test_forms_are_distinct_and_none_is_shorter_than_the_text(text):
+    found = forms(text)
+
+    assert len(found) == len(set(found))
+    assert min(map(len, found)) >= len(text)
+
+
+def test_the_plain_form_is_the_first():
+    assert forms(VALUE)[0] == VALUE.encode()

@@ -1,0 +1,128 @@
+"""Which layer wins, and what it beat."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+
+from airflow_config_providers.core.definition import ConfigDef, ConfigType
+from airflow_config_providers.core.explain import lines
+from airflow_config_providers.core.layers import ConfigLayer, ConfigSource, ConfigSynonym, LayeredConfig
+from airflow_config_providers.exceptions import ConfigException
+
+S = ConfigSource
+
+
+def layer(source, configs, name=None, origins=None):
+    return ConfigLayer(source, name or source.name.lower(), configs, origins or {})
+
+
+def test_sources_stand_in_the_documented_order():
+    assert sorted(S, reverse=True) == [
+        S.RUN_CONFIG,
+        S.DYNAMIC_TASK_CONFIG,
+        S.DYNAMIC_DAG_CONFIG,
+        S.DYNAMIC_DEFAULT_CONFIG,
+        S.ENVIRONMENT_CONFIG,
+        S.DAG_CONFIG,
+        S.STATIC_FILE_CONFIG,
+        S.DEFAULT_CONFIG,
+    ]
+
+
+@pytest.mark.parametrize(
+    ("weaker", "stronger"),
+    [pytest.param(a, b, id=f"{b.name}-beats-{a.name}") for a, b in itertools.pairwise(sorted(S))],
+)
+def test_the_stronger_source_wins_in_whatever_order_the_layers_come(weaker, stronger):
+    layers = [layer(stronger, {"k": "strong"}), layer(weaker, {"k": "weak"})]
+
+    for order in (layers, layers[::-1]):
+        assert LayeredConfig(order).describe("k").value == "strong"
+
+
+def test_of_two_layers_with_one_source_the_later_wins():
+    layers = [layer(S.STATIC_FILE_CONFIG, {"k": "base"}, "base"), layer(S.STATIC_FILE_CONFIG, {"k": "prod"}, "prod")]
+
+    assert LayeredConfig(layers).settled == {"k": "prod"}
+
+
+def test_an_empty_value_wins_like_any_other():
+    assert LayeredConfig([layer(S.DAG_CONFIG, {"k": "x"}), layer(S.RUN_CONFIG, {"k": ""})]).settled == {"k": ""}
+
+
+def test_each_key_is_settled_on_its_own():
+    layers = [layer(S.DAG_CONFIG, {"a": "dag", "b": "dag"}), layer(S.RUN_CONFIG, {"b": "run"})]
+
+    assert LayeredConfig(layers).settled == {"a": "dag", "b": "run"}
+
+
+def test_synonyms_are_the_winner_and_what_it_beat_with_their_origins():
+    layers = [
+        layer(S.STATIC_FILE_CONFIG, {"k": "1"}, "base.properties", {"k": "base.properties:7"}),
+        layer(S.RUN_CONFIG, {"k": "2"}),
+    ]
+    entry = LayeredConfig(layers, ConfigDef().define("k", ConfigType.STRING, "0")).describe("k")
+
+    assert entry.synonyms == (
+        ConfigSynonym("k", "2", S.RUN_CONFIG, "run_config"),
+        ConfigSynonym("k", "1", S.STATIC_FILE_CONFIG, "base.properties:7"),
+        ConfigSynonym("k", "0", S.DEFAULT_CONFIG, "default"),
+    )
+
+
+def test_a_default_is_described_and_not_submitted():
+    config = LayeredConfig([], ConfigDef().define("k", ConfigType.INT, 5))
+
+    assert config.entries()["k"].value == "5"
+    assert config.entries()["k"].source is S.DEFAULT_CONFIG
+    assert config.settled == {}
+
+
+def test_entries_have_every_key_once():
+    layers = [layer(S.DAG_CONFIG, {"a": "1", "b": "1"}), layer(S.RUN_CONFIG, {"b": "2", "c": "2"})]
+
+    assert sorted(LayeredConfig(layers).entries()) == ["a", "b", "c"]
+
+
+def test_references_are_shown_and_not_fetched():
+    assert LayeredConfig([layer(S.DAG_CONFIG, {"k": "${p:x}"})]).describe("k").value == "${p:x}"
+
+
+def test_a_secret_that_is_written_out_is_not_shown_in_any_layer():
+    definition = ConfigDef().define("k", ConfigType.PASSWORD, None)
+    config = LayeredConfig([layer(S.DAG_CONFIG, {"k": "hunter2"}), layer(S.RUN_CONFIG, {"k": "${p:x}"})], definition)
+
+    assert [s.value for s in config.describe("k").synonyms] == ["${p:x}", None]
+    assert "hunter2" not in repr(config.describe("k"))
+
+
+def test_an_unknown_key_is_an_error_with_the_nearest_name():
+    config = LayeredConfig([layer(S.DAG_CONFIG, {"spark.executor.memory": "1g"})])
+
+    with pytest.raises(ConfigException, match=r"did you mean 'spark.executor.memory'"):
+        config.describe("spark.executor.memry")
+
+
+def test_a_layer_does_not_show_its_values():
+    assert "hunter2" not in repr(layer(S.DAG_CONFIG, {"k": "hunter2"}))
+
+
+def test_lines_say_what_counts_where_it_was_written_and_what_it_beat():
+    layers = [
+        layer(S.STATIC_FILE_CONFIG, {"k": "1g"}, "base", {"k": "base:7"}),
+        layer(S.DAG_CONFIG, {"k": "${p:x}"}, "conf"),
+        layer(S.DAG_CONFIG, {"a": "1"}, "conf"),
+    ]
+
+    assert lines(LayeredConfig(layers).entries().values()) == [
+        "a = 1   # DAG_CONFIG, conf",
+        "k = ${p:x}   # DAG_CONFIG, conf; beats STATIC_FILE_CONFIG base:7 = 1g",
+    ]
+
+
+def test_attack_22_a_value_cannot_begin_a_new_line():
+    found = lines(LayeredConfig([layer(S.DAG_CONFIG, {"k": "a\nforged = 1\x1b[2J\r"})]).entries().values())
+
+    assert found == ["k = a\\nforged = 1\\x1b[2J\\r   # DAG_CONFIG, dag_config"]

@@ -1,0 +1,269 @@
+"""From layers to the configuration that a job gets."""
+
+from __future__ import annotations
+
+import copy
+import json
+import pickle
+import traceback
+
+import pytest
+
+from airflow_config_providers.core.definition import ConfigDef, ConfigType
+from airflow_config_providers.core.layers import ConfigLayer, ConfigSource
+from airflow_config_providers.core.resolver import ConfigResolver, Unresolved
+from airflow_config_providers.exceptions import (
+    AccessDeniedError,
+    ConfigException,
+    ProviderLookupError,
+    ProviderUnavailableError,
+    ReservedKeyError,
+    UnresolvedReferenceError,
+)
+from airflow_config_providers.testing import InMemoryConfigProvider
+
+CANARY = "c4nary-s3cret"
+
+
+@pytest.fixture
+def vault():
+    return InMemoryConfigProvider({"db": {"password": CANARY, "port": "12a4"}}, ttl=1000)
+
+
+def dag(configs):
+    return ConfigLayer(ConfigSource.DAG_CONFIG, "conf", configs)
+
+
+def run(configs):
+    return ConfigLayer(ConfigSource.RUN_CONFIG, "run", configs)
+
+
+def resolver(vault, **kwargs):
+    return ConfigResolver({"vault": vault}, **kwargs)
+
+
+def everything_said(error):
+    """The error as every reader could meet it: message, arguments, representation, chain."""
+    return "".join(traceback.format_exception(error)) + repr(error) + repr(error.args) + repr(vars(error))
+
+
+def test_winners_are_resolved(vault):
+    resolved = resolver(vault).resolve([dag({"a": "x-${vault:db:password}", "b": "plain"}), run({"b": "over"})])
+
+    assert resolved.configs() == {"a": f"x-{CANARY}", "b": "over"}
+
+
+def test_a_shadowed_secret_is_never_read(vault):
+    resolver(vault).resolve([dag({"a": "${vault:db:password}"}), run({"a": "plain"})])
+
+    assert vault.calls == []
+
+
+def test_further_texts_are_resolved_in_the_same_requests(vault):
+    resolved = resolver(vault).resolve([dag({"a": "${vault:db:password}"})], {"env_vars['B']": "${vault:db:port}"})
+
+    assert resolved.text("env_vars['B']") == "12a4"
+    assert vault.calls == [("db", frozenset({"password", "port"}))]
+    assert resolved.configs().keys() == {"a"}
+
+
+def test_sensitive_keys_are_those_that_held_a_reference_or_are_passwords(vault):
+    definition = ConfigDef().define("p", ConfigType.PASSWORD, None)
+    resolved = resolver(vault, definition=definition).resolve([dag({"a": "${vault:db:password}", "p": "x", "c": "1"})])
+
+    assert resolved.sensitive == {"a", "p"}
+
+
+def test_ttls_come_with_the_values(vault):
+    assert resolver(vault).resolve([dag({"a": "${vault:db:password}"})]).ttls == {("vault", "db"): 1000}
+
+
+def test_entries_keep_the_references(vault):
+    assert resolver(vault).resolve([dag({"a": "${vault:db:password}"})]).entries["a"].value == "${vault:db:password}"
+
+
+def test_settling_asks_nobody(vault):
+    assert resolver(vault).settle([dag({"a": "${vault:db:password}"})]).settled == {"a": "${vault:db:password}"}
+    assert vault.calls == []
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        pytest.param("${vualt:db:password}", "unknown provider 'vualt', did you mean 'vault'?", id="provider"),
+        pytest.param("${vault:db:pasword}${vault:db:password}", "did you mean 'password'?", id="key"),
+        pytest.param("${vault:elsewhere:password}", "has no value", id="path"),
+        pytest.param("${other:x}", "Known providers: vault", id="lists-what-there-is"),
+    ],
+)
+def test_attack_16_an_unresolved_reference_fails_and_names_the_nearest(vault, text, message):
+    with pytest.raises(UnresolvedReferenceError) as caught:
+        resolver(vault).resolve([dag({"spark.x": text})])
+
+    assert message in str(caught.value)
+    assert "spark.x (conf)" in str(caught.value)
+
+
+def test_attack_17_missing_and_empty_are_two_things():
+    provider = InMemoryConfigProvider({"": {"empty": ""}})
+
+    assert resolver(provider).resolve([dag({"a": "${vault:empty}"})]).configs() == {"a": ""}
+    with pytest.raises(UnresolvedReferenceError):
+        resolver(provider).resolve([dag({"a": "${vault:missing}"})])
+
+
+def test_keep_leaves_an_unresolved_reference_as_kip_297_has_it(vault):
+    resolved = resolver(vault, unresolved=Unresolved.KEEP).resolve([dag({"a": "${other:x}"})])
+
+    assert resolved.configs() == {"a": "${other:x}"}
+    assert list(resolved.unresolved) == ["a"]
+
+
+def test_foreign_references_stay_as_they_are(vault):
+    resolved = resolver(vault, foreign={"env"}).resolve([dag({"a": "${env:HOME}"})])
+
+    assert resolved.configs() == {"a": "${env:HOME}"}
+
+
+def test_a_provider_takes_a_foreign_name_over():
+    env = InMemoryConfigProvider({"": {"HOME": "/h"}})
+
+    assert ConfigResolver({"env": env}, foreign={"env"}).resolve([dag({"a": "${env:HOME}"})]).configs() == {"a": "/h"}
+
+
+def test_all_problems_are_reported_together(vault):
+    definition = ConfigDef().define("n", ConfigType.INT, 1).define("m", ConfigType.BOOLEAN, None)
+
+    with pytest.raises(UnresolvedReferenceError) as caught:
+        resolver(vault, definition=definition).resolve(
+            [dag({"a": "${nope:x}", "b": "${vault:db:nope}", "n": "two", "m": "maybe"})]
+        )
+    assert len(caught.value.problems) == 4
+
+
+def test_attack_21_a_value_of_the_wrong_type_is_not_quoted(vault):
+    definition = ConfigDef().define("n", ConfigType.INT, 1)
+
+    with pytest.raises(ConfigException, match=r"n \(conf\)") as caught:
+        resolver(vault, definition=definition).resolve([dag({"n": "${vault:db:password}"})])
+    assert CANARY not in everything_said(caught.value)
+
+
+@pytest.mark.parametrize("key", ["config.providers", "config.providers.vault.class", "config.providers.x.param.y"])
+def test_attack_07_a_layer_cannot_define_a_provider(vault, key):
+    with pytest.raises(ReservedKeyError, match="belong to the deployment"):
+        resolver(vault).resolve([dag({key: "x"})])
+
+
+def test_attack_35_nor_can_the_environment(vault):
+    layer = ConfigLayer(ConfigSource.ENVIRONMENT_CONFIG, "environment", {"config.providers": "x"})
+
+    with pytest.raises(ReservedKeyError):
+        resolver(vault).settle([layer])
+
+
+def test_attack_49_a_key_cannot_hold_a_reference(vault):
+    with pytest.raises(ConfigException, match="a key cannot hold a reference"):
+        resolver(vault).resolve([dag({"spark.${vault:db:password}": "x"})])
+
+
+@pytest.mark.parametrize(
+    "key",
+    [pytest.param("a\x00b", id="nul"), pytest.param("a\nb", id="newline"), pytest.param("\ud800", id="surrogate")],
+)
+def test_attack_05_a_key_with_control_characters_is_refused_and_not_echoed(vault, key):
+    with pytest.raises(ConfigException) as caught:
+        resolver(vault).resolve([dag({key: "x"})])
+    assert str(caught.value).isprintable()
+
+
+@pytest.mark.parametrize(
+    ("text", "caret"),
+    [
+        pytest.param("${vault:db:pass\x00word}", 15, id="nul"),
+        pytest.param("${vault:d\nb:password}", 9, id="newline"),
+        pytest.param("${vault:db:p\udc80}", 12, id="surrogate"),
+        pytest.param("${vault:db:p\u0430ssword}", 12, id="a-cyrillic-letter-among-latin-ones"),
+        pytest.param("${v\u0430ult:db:password}", 3, id="in-the-provider"),
+    ],
+)
+def test_attack_05_an_odd_character_in_a_reference_is_refused_with_its_place(vault, text, caret):
+    with pytest.raises(ConfigException) as caught:
+        resolver(vault).resolve([dag({"spark.x": text})])
+
+    assert f"character {caret + 1}" in str(caught.value)
+    assert str(caught.value).isascii()
+    assert vault.calls == []
+
+
+def test_denied_is_told_apart_from_unavailable_and_missing():
+    errors = {"denied": AccessDeniedError("no"), "down": ProviderUnavailableError("later"), "odd": RuntimeError(CANARY)}
+    providers = {name: InMemoryConfigProvider(error=error) for name, error in errors.items()}
+    expected = {"denied": AccessDeniedError, "down": ProviderUnavailableError, "odd": ProviderLookupError}
+
+    for name, kind in expected.items():
+        with pytest.raises(kind) as caught:
+            ConfigResolver(providers, attempts=1).resolve([dag({"a": f"${{{name}:k}}"})])
+        assert type(caught.value) is kind
+
+
+def test_denied_outweighs_what_else_is_wrong():
+    denied = InMemoryConfigProvider(error=AccessDeniedError("no"))
+
+    with pytest.raises(AccessDeniedError) as caught:
+        ConfigResolver({"p": denied}).resolve([dag({"a": "${p:k}", "b": "${q:k}"})])
+    assert len(caught.value.problems) == 2
+
+
+def test_attack_19_what_a_provider_raises_is_not_chained_or_quoted():
+    provider = InMemoryConfigProvider(error=RuntimeError(f"could not parse {CANARY}"))
+
+    with pytest.raises(ProviderLookupError, match="RuntimeError") as caught:
+        resolver(provider).resolve([dag({"a": "${vault:k}"})])
+    assert CANARY not in everything_said(caught.value)
+    assert caught.value.__context__ is None
+
+
+@pytest.mark.parametrize(
+    "escape",
+    [
+        pytest.param(repr, id="repr"),
+        pytest.param(str, id="str"),
+        pytest.param(lambda r: f"{r.layered!r}{r.reverser!r}", id="parts"),
+    ],
+)
+def test_attack_30_a_resolved_configuration_does_not_show_itself(vault, escape):
+    assert CANARY not in escape(resolver(vault).resolve([dag({"a": "${vault:db:password}"})]))
+
+
+@pytest.mark.parametrize(
+    "escape",
+    [
+        pytest.param(pickle.dumps, id="pickle"),
+        pytest.param(copy.copy, id="copy"),
+        pytest.param(copy.deepcopy, id="deepcopy"),
+        pytest.param(json.dumps, id="json"),
+        pytest.param(dict, id="dict"),
+        pytest.param(vars, id="vars"),
+    ],
+)
+def test_attack_30_a_resolved_configuration_refuses_to_leave(vault, escape):
+    resolved = resolver(vault).resolve([dag({"a": "${vault:db:password}"})])
+
+    with pytest.raises(TypeError) as caught:
+        escape(resolved)
+    assert CANARY not in str(caught.value)
+
+
+def test_a_cleared_configuration_has_no_values(vault):
+    resolved = resolver(vault).resolve([dag({"a": "${vault:db:password}"})])
+    resolved.clear()
+
+    with pytest.raises(ConfigException, match="cleared"):
+        resolved.configs()
+
+
+def test_the_reverser_turns_values_back(vault):
+    resolved = resolver(vault).resolve([dag({"a": "${vault:db:password}"})])
+
+    assert resolved.reverser.reverse_text(f"got {CANARY}") == "got ${vault:db:password}"

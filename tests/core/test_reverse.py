@@ -1,0 +1,255 @@
+from __future__ import annotations
+
+import copy
+import json
+import pickle
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from airflow_config_providers.core.reverse import (
+    COMMON_WORDS,
+    UNCHECKED,
+    ReverseTransformer,
+    reverse_bytes,
+    reverse_object,
+    reverse_text,
+)
+from airflow_config_providers.core.transformer import ConfigTransformer
+from airflow_config_providers.core.variable import ConfigVariable
+from airflow_config_providers.testing import InMemoryConfigProvider
+
+PASSWORD = ConfigVariable("vault", "apps/db", "password")
+TOKEN = ConfigVariable("vault", "apps/db", "token")
+VALUE = "Zq8-s3cr3t/val+1"
+
+
+def _reverser(*values, originals=None):
+    """Make a reverser of ``values``, whose references are ${v:a}, ${v:b} and so on."""
+    return ReverseTransformer(originals or {}, {ConfigVariable("v", "", chr(97 + i)): v for i, v in enumerate(values)})
+
+
+# --- configurations ---------------------------------------------------------------------------------
+
+
+def test_reversing_a_transformed_configuration_gives_the_original_back():
+    configs = {
+        "plain": "4g",
+        "secret": "${vault:apps/db:password}",
+        "url": "jdbc:postgresql://db/x?user=${vault:apps/db:user}&password=${vault:apps/db:password}",
+    }
+    provider = InMemoryConfigProvider({"apps/db": {"password": VALUE, "user": "u"}})
+    result = ConfigTransformer({"vault": provider}).transform(configs)
+
+    assert ReverseTransformer(configs, result.used).reverse(result.data) == configs
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        pytest.param(VALUE, "${v:a}", id="copied"),
+        pytest.param(f"jdbc:derby:db;password={VALUE}", "jdbc:derby:db;password=${v:a}", id="inside-a-text"),
+        pytest.param("pin7", "${v:b}", id="short-and-alone"),
+        pytest.param("a pin7 b", "a pin7 b", id="short-inside-a-text"),
+        pytest.param("secret", "${v:c}", id="common-and-alone"),
+        pytest.param("the secret", "the secret", id="common-inside-a-text"),
+        pytest.param("", "", id="empty"),
+        pytest.param("4g", "4g", id="other"),
+        pytest.param(["x", {"k": VALUE}], ["x", {"k": "${v:a}"}], id="nested"),
+        pytest.param((VALUE, 1), ("${v:a}", 1), id="tuple"),
+        pytest.param(VALUE.encode(), b"${v:a}", id="octets"),
+        pytest.param(5432, 5432, id="number"),
+        pytest.param(None, None, id="none"),
+    ],
+)
+def test_values_under_other_keys_become_references(value, expected):
+    reverser = _reverser(VALUE, "pin7", "secret", "")
+
+    assert reverser.reverse({"spark.other": value}) == {"spark.other": expected}
+
+
+def test_a_key_that_held_a_reference_gets_its_text_back_whatever_its_value_is_now():
+    reverser = ReverseTransformer({"spark.x": "a-${vault:apps/db:password}"}, {PASSWORD: "pw"})
+
+    assert reverser.reverse({"spark.x": "changed by the submit"}) == {"spark.x": "a-${vault:apps/db:password}"}
+
+
+def test_a_key_without_a_reference_keeps_its_present_value():
+    assert _reverser(VALUE, originals={"spark.x": "1"}).reverse({"spark.x": "2"}) == {"spark.x": "2"}
+
+
+def test_what_cannot_be_walked_is_hidden_and_the_rest_is_not():
+    circle = []
+    circle.append(circle)
+
+    assert _reverser(VALUE).reverse({"a": circle, "b": "c"}) == {"a": UNCHECKED, "b": "c"}
+
+
+# --- texts ------------------------------------------------------------------------------------------
+
+
+def test_a_text_without_values_is_given_back_itself():
+    text = "nothing to see"
+
+    assert _reverser(VALUE).reverse_text(text) is text
+
+
+def test_the_first_of_two_references_with_one_value_stands_for_it_whatever_their_order():
+    one = ReverseTransformer({}, {PASSWORD: VALUE, TOKEN: VALUE})
+    other = ReverseTransformer({}, {TOKEN: VALUE, PASSWORD: VALUE})
+
+    assert one.reverse_text(VALUE) == other.reverse_text(VALUE) == "${vault:apps/db:password}"
+
+
+def test_a_reference_is_shown_as_it_was_written():
+    variable = ConfigVariable("env", "", "PASSWORD", "${env::PASSWORD}")
+
+    assert ReverseTransformer({}, {variable: VALUE}).reverse_text(VALUE) == "${env::PASSWORD}"
+
+
+def test_a_reference_that_holds_a_value_is_left_alone():
+    reverser = ReverseTransformer({}, {PASSWORD: VALUE, ConfigVariable("v", "", "x"): "apps/db"})
+
+    once = reverser.reverse_text(f"apps/db {VALUE}")
+
+    assert once == "${v:x} ${vault:apps/db:password}"
+    assert reverser.reverse_text(once) == once
+
+
+def test_values_of_two_reversers_that_overlap_are_hidden_as_one():
+    short, long = _reverser("abcdef"), _reverser("cdef-ghijkl")
+
+    assert reverse_text("abcdef-ghijkl", (short, long)) == reverse_text("abcdef-ghijkl", (long, short)) == "${v:a}"
+
+
+def test_lone_surrogates_pass():
+    assert _reverser(VALUE, "\udcffpass").reverse_text(f"\ud800{VALUE}\udcffpass") == "\ud800${v:a}${v:b}"
+
+
+def test_octets_that_are_no_text_pass():
+    assert reverse_bytes(b"\xff\xfe" + VALUE.encode() + b"\x80", (_reverser(VALUE),)) == b"\xff\xfe${v:a}\x80"
+
+
+@given(
+    value=st.text(min_size=5).filter(lambda text: text.strip() and text.casefold() not in COMMON_WORDS), data=st.data()
+)
+def test_no_value_is_left_in_any_text(value, data):
+    before, after = data.draw(st.text(max_size=9)), data.draw(st.text(max_size=9))
+
+    hidden = _reverser(value).reverse_text(before + value + after)
+
+    assert value not in hidden.replace("${v:a}", "")
+
+
+@given(st.text())
+def test_a_text_without_forms_of_the_value_does_not_change(text):
+    assert _reverser("\0\1" + VALUE).reverse_text(text) == text
+
+
+@pytest.mark.parametrize("unit", ["a", "ab", VALUE[:-1], "${", "\n"])
+def test_time_grows_linearly_with_the_text(unit):
+    reverser = _reverser(VALUE, "aaaaa", "aaaaaaaaaa", "ababababab", "${${${${")
+    reverser.reverse_text("built")
+
+    def seconds(size):
+        text = unit * (size // len(unit))
+        return min(_elapsed(reverser, text) for _ in range(3))
+
+    assert seconds(400_000) < 40 * seconds(40_000) + 0.05
+
+
+def _elapsed(reverser, text):
+    started = time.perf_counter()
+    reverser.reverse_text(text)
+    return time.perf_counter() - started
+
+
+# --- other objects ----------------------------------------------------------------------------------
+
+
+class Shown:
+    def __init__(self, text):
+        self.text = text
+
+    def __repr__(self):
+        return f"<Shown {self.text}>"
+
+
+class Broken:
+    def __repr__(self):
+        raise ValueError(VALUE)
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        pytest.param({"k": [f"x{VALUE}"]}, {"k": ["x${v:a}"]}, id="nested"),
+        pytest.param({VALUE: 1}, {"${v:a}": 1}, id="key"),
+        pytest.param(bytearray(VALUE.encode()), b"${v:a}", id="bytearray"),
+        pytest.param(memoryview(VALUE.encode()), b"${v:a}", id="memoryview"),
+        pytest.param(Shown(VALUE), "<Shown ${v:a}>", id="repr"),
+        pytest.param(ValueError(VALUE), "${v:a}", id="exception"),
+        pytest.param(47110815, "${v:b}", id="number"),
+        pytest.param(Broken(), UNCHECKED, id="broken-repr"),
+    ],
+)
+def test_an_object_that_shows_a_value_is_replaced(value, expected):
+    assert reverse_object(value, (_reverser(VALUE, "47110815"),)) == expected
+
+
+@pytest.mark.parametrize("value", [Shown("x"), 1, None, True, ["a", {"b": 1.5}], b"x"], ids=repr)
+def test_an_object_that_shows_no_value_is_left_itself(value):
+    assert reverse_object(value, (_reverser(VALUE),)) is value
+
+
+# --- the reverser itself ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("reverser", "expected"),
+    [
+        pytest.param(_reverser(VALUE), True, id="a-value"),
+        pytest.param(_reverser("pin"), True, id="a-short-value"),
+        pytest.param(_reverser(), False, id="no-reference"),
+        pytest.param(_reverser(""), False, id="an-empty-value"),
+        pytest.param(_reverser(originals={"k": VALUE}), False, id="originals-only"),
+    ],
+)
+def test_it_is_true_when_there_is_something_to_hide(reverser, expected):
+    assert bool(reverser) is expected
+
+
+def test_it_does_not_show_its_values():
+    reverser = _reverser(VALUE)
+    reverser.reverse_text("built")
+
+    assert VALUE not in f"{reverser} {reverser!r}"
+    assert not hasattr(reverser, "__dict__")
+
+
+@pytest.mark.parametrize("how", [copy.copy, copy.deepcopy, pickle.dumps], ids=lambda how: how.__name__)
+def test_it_is_not_copied(how):
+    with pytest.raises(TypeError, match="holds secrets"):
+        how(_reverser(VALUE))
+
+
+def test_it_is_not_json():
+    with pytest.raises(TypeError):
+        json.dumps(_reverser(VALUE))
+
+
+def test_what_was_forgotten_is_gone_and_the_originals_stay():
+    reverser = ReverseTransformer({"spark.x": "${vault:apps/db:password}"}, {PASSWORD: VALUE})
+    reverser.reverse_text(VALUE)
+
+    reverser.forget()
+
+    assert not reverser
+    assert reverser.reverse_text(VALUE) == VALUE
+    assert reverser.reverse({"spark.x": VALUE}) == {"spark.x": "${vault:apps/db:password}"}
+
+
+def test_a_text_that_is_none_is_hidden():
+    assert _reverser(VALUE).reverse_text(None) == UNCHECKED

@@ -1,0 +1,218 @@
+"""Replacing references by values."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from airflow_config_providers.core.data import ConfigData
+from airflow_config_providers.core.limits import Limits
+from airflow_config_providers.core.provider import ConfigProvider
+from airflow_config_providers.core.transformer import ConfigTransformer
+from airflow_config_providers.core.variable import ConfigVariable
+from airflow_config_providers.exceptions import (
+    AccessDeniedError,
+    LimitExceededError,
+    ProviderLookupError,
+    ProviderUnavailableError,
+)
+from airflow_config_providers.testing import InMemoryConfigProvider
+
+
+@pytest.fixture
+def vault():
+    return InMemoryConfigProvider({"db": {"user": "ann", "password": "s3cret", "empty": ""}, "": {"k": "root"}}, ttl=500)
+
+
+@pytest.fixture
+def transformer(vault):
+    return ConfigTransformer({"vault": vault})
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        pytest.param("${vault:db:password}", "s3cret", id="whole"),
+        pytest.param("${vault:db:user}:${vault:db:password}@h", "ann:s3cret@h", id="several"),
+        pytest.param("<${vault:k}>", "<root>", id="no-path"),
+        pytest.param("[${vault:db:empty}]", "[]", id="an-empty-value-is-a-value"),
+        pytest.param("${vault:db:nope}", "${vault:db:nope}", id="missing-key-stays"),
+        pytest.param("${other:db:user}", "${other:db:user}", id="unknown-provider-stays"),
+        pytest.param("${vault:db:user}${x}", "ann${x}", id="no-reference-stays"),
+        pytest.param(None, None, id="none-stays"),
+        pytest.param("", "", id="empty"),
+    ],
+)
+def test_references_are_replaced(transformer, text, expected):
+    assert transformer.transform({"key": text}).data == {"key": expected}
+
+
+def test_one_request_for_a_provider_and_path_with_all_its_keys(vault, transformer):
+    transformer.transform({"a": "${vault:db:user} ${vault:db:password}", "b": "${vault:db:user}", "c": "${vault:k}"})
+
+    assert sorted(vault.calls) == [("", frozenset({"k"})), ("db", frozenset({"user", "password"}))]
+
+
+def test_a_configuration_without_references_asks_nobody(vault, transformer):
+    transformer.transform({"a": "plain", "b": "${x}"})
+
+    assert vault.calls == []
+
+
+def test_keys_of_the_configuration_are_not_searched(vault, transformer):
+    assert transformer.transform({"${vault:k}": "v"}).data == {"${vault:k}": "v"}
+    assert vault.calls == []
+
+
+def test_attack_11_a_value_is_never_searched_again():
+    provider = InMemoryConfigProvider({"": {"a": "${p:b}", "b": "deep"}})
+
+    assert ConfigTransformer({"p": provider}).transform({"k": "${p:a}"}).data == {"k": "${p:b}"}
+
+
+def test_attack_13_values_that_name_each_other_do_not_recurse():
+    provider = InMemoryConfigProvider({"": {"a": "${p:b}${p:b}", "b": "${p:a}${p:a}"}})
+
+    result = ConfigTransformer({"p": provider}).transform({"k": "${p:a}"})
+
+    assert result.data == {"k": "${p:b}${p:b}"}
+    assert len(provider.calls) == 1
+
+
+def test_ttls_are_kept_by_provider_and_path(vault):
+    other = InMemoryConfigProvider({"db": {"user": "x"}}, ttl=7)
+
+    result = ConfigTransformer({"vault": vault, "other": other}).transform({"a": "${vault:db:user}${other:db:user}"})
+
+    assert result.ttls == {("vault", "db"): 500, ("other", "db"): 7}
+
+
+@pytest.mark.parametrize("ttl", [None, -1])
+def test_no_ttl_where_the_provider_gives_none_or_a_negative_one(ttl):
+    result = ConfigTransformer({"p": InMemoryConfigProvider({"": {"k": "v"}}, ttl=ttl)}).transform({"a": "${p:k}"})
+
+    assert result.ttls == {}
+
+
+def test_unresolved_references_are_listed_by_key(transformer):
+    result = transformer.transform({"a": "${vault:db:nope}${vault:db:user}", "b": "${x:y}", "c": "plain"})
+
+    assert result.unresolved == {"a": [ConfigVariable("vault", "db", "nope")], "b": [ConfigVariable("x", "", "y")]}
+
+
+def test_used_maps_references_to_values(transformer):
+    result = transformer.transform({"a": "${vault:db:user}", "b": "${vault:db:nope}"})
+
+    assert result.used == {ConfigVariable("vault", "db", "user"): "ann"}
+
+
+def test_the_result_does_not_show_values(transformer):
+    assert "s3cret" not in repr(transformer.transform({"a": "${vault:db:password}"}))
+
+
+def test_what_a_provider_raises_passes_through():
+    provider = InMemoryConfigProvider(error=AccessDeniedError("no"))
+
+    with pytest.raises(AccessDeniedError, match="no"):
+        ConfigTransformer({"p": provider}).transform({"a": "${p:k}"})
+
+
+def test_paths_are_read_side_by_side():
+    class Meeting(ConfigProvider):
+        """Answers only when as many readers are there at once."""
+
+        barrier = threading.Barrier(4, timeout=20)
+
+        def get(self, path, keys=None):
+            self.barrier.wait()
+            return ConfigData({"k": path})
+
+    configs = {f"c{i}": f"${{p:{i}:k}}" for i in range(4)}
+
+    assert ConfigTransformer({"p": Meeting()}, max_workers=4).transform(configs).data == {f"c{i}": str(i) for i in range(4)}
+
+
+def test_readers_are_bounded():
+    class Counting(ConfigProvider):
+        now = most = 0
+        lock = threading.Lock()
+
+        def get(self, path, keys=None):
+            with self.lock:
+                self.now += 1
+                self.most = max(self.most, self.now)
+            threading.Event().wait(0.01)
+            with self.lock:
+                self.now -= 1
+            return ConfigData({})
+
+    provider = Counting()
+    ConfigTransformer({"p": provider}, max_workers=3).transform({f"c{i}": f"${{p:{i}:k}}" for i in range(20)})
+
+    assert 1 <= provider.most <= 3
+
+
+class Flaky(ConfigProvider):
+    """Is unavailable so many times, then answers."""
+
+    def __init__(self, failures):
+        self.failures = failures
+        self.asked = 0
+
+    def get(self, path, keys=None):
+        self.asked += 1
+        if self.asked <= self.failures:
+            raise ProviderUnavailableError("down")
+        return ConfigData({"k": "v"})
+
+
+def test_an_unavailable_provider_is_asked_again():
+    provider = Flaky(failures=1)
+
+    assert ConfigTransformer({"p": provider}, attempts=2).transform({"a": "${p:k}"}).data == {"a": "v"}
+
+
+def test_an_unavailable_provider_is_asked_a_bounded_number_of_times():
+    provider = Flaky(failures=99)
+
+    with pytest.raises(ProviderUnavailableError):
+        ConfigTransformer({"p": provider}, attempts=2).transform({"a": "${p:k}"})
+    assert provider.asked == 2
+
+
+def test_attack_37_a_value_that_is_not_text_is_refused_and_not_converted():
+    provider = InMemoryConfigProvider({"": {"k": 123456789}})
+
+    with pytest.raises(ProviderLookupError, match="not text") as caught:
+        ConfigTransformer({"p": provider}).transform({"a": "${p:k}"})
+    assert "123456789" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("limits", "configs"),
+    [
+        pytest.param(Limits(references=2), {"a": "${p:1}${p:2}${p:3}"}, id="references"),
+        pytest.param(Limits(paths=2), {"a": "${p:1:k}${p:2:k}${p:3:k}"}, id="paths"),
+        pytest.param(Limits(characters=10), {"a": "${p:long}"}, id="characters"),
+    ],
+)
+def test_attack_15_what_passes_a_limit_is_refused(limits, configs):
+    provider = InMemoryConfigProvider({"": {"long": "x" * 11}})
+
+    with pytest.raises(LimitExceededError):
+        ConfigTransformer({"p": provider}, limits).transform(configs)
+
+
+def test_attack_15_one_value_named_often_cannot_fill_the_memory():
+    provider = InMemoryConfigProvider({"": {"k": "x" * 1_000_000}})
+
+    with pytest.raises(LimitExceededError):
+        ConfigTransformer({"p": provider}).transform({f"a{i}": "${p:k}" for i in range(10_000)})
+
+
+@given(st.dictionaries(st.text(max_size=5), st.one_of(st.none(), st.text(alphabet="${}:ab", max_size=20))))
+def test_without_providers_nothing_changes(configs):
+    assert ConfigTransformer({}).transform(configs).data == configs

@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Final
 from urllib.parse import quote, quote_plus
 
@@ -21,14 +21,15 @@ def octets(text: str) -> bytes:
     return text.encode("utf-8", "surrogatepass")
 
 
-def forms(text: str) -> list[bytes]:
+def forms(text: str, encodings: Iterable[str] | None = None) -> list[bytes]:
     """
-    Give each distinct form of ``text`` in every encoding of ``ENCODINGS``, plain first.
+    Give each distinct form of ``text`` in ``encodings``, names from ``ENCODINGS``; None for all, plain first.
 
     Where an encoding has a choice (which quotes, which case, which characters are escaped), each choice that
     common tools make is a form. Text that was encoded twice over has no form here.
     """
-    return list(dict.fromkeys(octets(form) for encoding in ENCODINGS.values() for form in encoding(text)))
+    names = ENCODINGS if encodings is None else encodings
+    return list(dict.fromkeys(octets(form) for name in names for form in ENCODINGS[name](text)))
 
 
 def _plain(text: str) -> Iterator[str]:

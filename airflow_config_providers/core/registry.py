@@ -64,7 +64,8 @@ class ProviderRegistry:
             undo.callback(_close_all, providers)
             for definition in definitions:
                 with _collected(problems):
-                    providers[definition.name] = self._make(definition)
+                    provider = providers[definition.name] = self._make(definition)
+                    self._require(provider, definition)
             if not problems:
                 for definition in definitions:
                     with _collected(problems, prefix=f"Provider {printable(definition.name)}: "):
@@ -76,7 +77,9 @@ class ProviderRegistry:
 
     def _make(self, definition: ProviderDefinition) -> ConfigProvider:
         make = self._short_named(definition) or self._dotted(definition)
-        provider = _guarded(make, f"{definition.key('class')}: {printable(definition.class_name)} cannot be made")
+        return _guarded(make, f"{definition.key('class')}: {printable(definition.class_name)} cannot be made")
+
+    def _require(self, provider: ConfigProvider, definition: ProviderDefinition) -> None:
         missing = [
             f"{definition.key('param.' + param)} is missing: it says what the provider may read. "
             f"Add it, as in {definition.key('param.' + param)}={example}"
@@ -85,7 +88,6 @@ class ProviderRegistry:
         ]
         if missing:
             raise ProviderDefinitionError(*missing)
-        return provider
 
     def _short_named(self, definition: ProviderDefinition) -> Callable[[], ConfigProvider] | None:
         if self._classes is not None:

@@ -228,7 +228,7 @@ def _odd_references(layered: LayeredConfig, texts: Mapping[str, str]) -> Iterato
             if (offset := odd_character(text[start:end])) is not None:
                 yield ConfigException(
                     f"{_where(layered, name)}: character {start + offset + 1} of the text, in a reference, is a control "
-                    f"character or a letter of another script than its neighbours ({ascii(text[start + offset])}). "
+                    f"character or a letter of another script than its neighbours ({text[start + offset]!a}). "
                     f"Write the reference again."
                 )
 

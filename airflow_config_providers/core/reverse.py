@@ -18,10 +18,15 @@ SHORTEST: Final = 5
 """Characters from which on a value is searched for inside texts."""
 
 COMMON_WORDS: Final = frozenset(
-    ["admin", "airflow", "default", "false", "hadoop", "local", "localhost", "master", "mysql", "password"]
-    + ["postgres", "public", "secret", "spark", "string", "token", "username", "value"]
+    {
+        *("admin", "airflow", "default", "false", "hadoop", "local", "localhost", "master", "mysql", "password"),
+        *("postgres", "public", "secret", "spark", "string", "token", "username", "value"),
+    }
 )
 """Words that say nothing as values and stand in many texts, so they are not searched for inside texts."""
+
+_ENCODINGS_OF_LINES: Final = ("plain", "JSON")
+"""A long text that is cut off, or printed line by line, is rarely encoded in another way."""
 
 
 class ReverseTransformer:
@@ -72,7 +77,7 @@ class ReverseTransformer:
 
     def find(self, data: bytes) -> list[Match]:
         """Give the places of values in ``data``, with what stands for each."""
-        return self._indexed.finder.find(data) if self._values else []
+        return (self._index or self._build()).finder.find(data)
 
     def _reversed(self, key: str, value: object) -> object:
         original = self._originals.get(key)
@@ -85,15 +90,12 @@ class ReverseTransformer:
 
     def _leaf(self, value: object) -> object:
         if isinstance(value, str):
-            return self._indexed.references.get(value) or self.reverse_text(value)
+            return (self._index or self._build()).references.get(value) or self.reverse_text(value)
         return reverse_bytes(value, (self,)) if isinstance(value, bytes) else value
 
-    @property
-    def _indexed(self) -> _Index:
+    def _build(self) -> _Index:
         """Build the index when it is first needed; two threads may both build it, which does no harm."""
-        index = self._index
-        if index is None:
-            index = self._index = _Index.of(self._values)
+        index = self._index = _Index.of(self._values)
         return index
 
     def __bool__(self) -> bool:
@@ -109,7 +111,7 @@ class ReverseTransformer:
 def reverse_text(text: str, reversers: Sequence[ReverseTransformer]) -> str:
     """Reverse ``text`` for all ``reversers`` at once, so that a value of one is not cut up by another."""
     try:
-        data = octets(text)
+        data = text.encode("utf-8", "surrogatepass")
         hidden = _replaced(data, reversers)
         return text if hidden == data else hidden.decode("utf-8", "surrogatepass")
     except Exception:  # noqa: BLE001 - fail closed
@@ -153,7 +155,9 @@ def _shown(value: object, reversers: Sequence[ReverseTransformer]) -> object:
 
 
 def _replaced(data: bytes, reversers: Sequence[ReverseTransformer]) -> bytes:
-    matches = [match for reverser in reversers for match in reverser.find(data)]
+    matches: list[Match] = []
+    for reverser in reversers:
+        matches += reverser.find(data)
     return replace(data, matches) if matches else data
 
 
@@ -177,21 +181,21 @@ class _Index:
             references.setdefault(values[variable], str(variable))
         references.pop("", None)
         labels = {octets(reference): octets(reference) for reference in map(str, values)}
-        for text, reference in _searched(references):
-            for form in forms(text):
-                labels.setdefault(form, octets(reference))
+        for form, reference in _searched(references):
+            labels.setdefault(form, octets(reference))
         return cls(references, Finder(labels))
 
 
-def _searched(references: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    """Give what is searched for inside texts: whole values first, then their lines."""
+def _searched(references: Mapping[str, str]) -> Iterator[tuple[bytes, str]]:
+    """Give what is searched for inside texts: whole values first, then single lines of longer ones."""
     for value, reference in references.items():
-        if len(value) >= SHORTEST and value.strip() and value.casefold() not in COMMON_WORDS:
-            yield value, reference
+        for text in dict.fromkeys((value, value.strip())):  # a blank at the end is often lost on the way
+            if len(text) >= SHORTEST and text.strip() and text.casefold() not in COMMON_WORDS:
+                yield from ((form, reference) for form in forms(text))
     for value, reference in references.items():
         for line in map(str.strip, value.splitlines()):
-            if line != value and _is_telling(line):
-                yield line, reference
+            if _is_telling(line):
+                yield from ((form, reference) for form in forms(line, _ENCODINGS_OF_LINES))
 
 
 def _is_telling(line: str) -> bool:

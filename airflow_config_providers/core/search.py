@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Final, NamedTuple
+from typing import Final
 
 from ahocorasick_rs import BytesAhoCorasick, Implementation
 
@@ -11,12 +11,8 @@ _LARGEST_TABLE: Final = 256 * 1024
 """Octets of patterns up to which the table twice as fast, and thirty times as large, is built."""
 
 
-class Match(NamedTuple):
-    """The place of a pattern in a text, and what stands for it. The order of its fields is the order of matches."""
-
-    start: int
-    end: int
-    label: bytes
+Match = tuple[int, int, bytes]
+"""Start and end of a pattern in a text, and what stands for it."""
 
 
 class Finder:
@@ -37,7 +33,7 @@ class Finder:
     def find(self, data: bytes) -> list[Match]:
         """Give the matches in ``data``, in no promised order."""
         found = self._automaton.find_matches_as_indexes(data, overlapping=True)
-        return [Match(start, end, self._labels[index]) for index, start, end in found]
+        return [(start, end, self._labels[index]) for index, start, end in found] if found else []
 
 
 def replace(data: bytes, matches: Iterable[Match]) -> bytes:
@@ -60,16 +56,14 @@ def _unions(matches: list[Match]) -> Iterator[Match]:
     """Join what overlaps in ``matches``, which are sorted."""
     if not matches:
         return
-    longest, end = matches[0], matches[0].end
-    start = longest.start
-    for match in matches[1:]:
-        if match.start >= end:
-            yield Match(start, end, longest.label)
-            longest, start, end = match, match.start, match.end
-        longest = max(longest, match, key=_length)
-        end = max(end, match.end)
-    yield Match(start, end, longest.label)
-
-
-def _length(match: Match) -> int:
-    return match.end - match.start
+    first, last, label = matches[0]
+    longest = last - first
+    for start, end, other in matches:
+        if start >= last:
+            yield first, last, label
+            first, last, label, longest = start, end, other, end - start
+            continue
+        if end - start > longest:
+            label, longest = other, end - start
+        last = max(last, end)
+    yield first, last, label

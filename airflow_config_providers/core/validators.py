@@ -204,7 +204,7 @@ class CompositeValidator:
             validator.ensure_valid(name, value)
 
     def __str__(self) -> str:
-        return ",".join(map(str, self.validators))
+        return ", ".join(map(str, self.validators))
 
 
 @dataclass(frozen=True, slots=True)

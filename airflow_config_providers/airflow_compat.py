@@ -1,0 +1,15 @@
+"""The names of Airflow that this package uses, and what differs between its versions."""
+
+from __future__ import annotations
+
+from airflow.providers.common.compat.sdk import AirflowNotFoundException, BaseHook, Connection, conf
+from airflow.sdk.log import mask_secret
+
+__all__ = ["AirflowNotFoundException", "BaseHook", "Connection", "conf", "in_task_process", "mask_secret"]
+
+
+def in_task_process() -> bool:
+    """Tell whether a supervisor listens, as it does for a task that runs and does not for a preview."""
+    from airflow.sdk.execution_time import task_runner  # noqa: PLC0415 - heavy, and not needed to parse a DAG
+
+    return getattr(task_runner, "SUPERVISOR_COMMS", None) is not None

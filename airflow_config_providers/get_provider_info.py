@@ -1,0 +1,81 @@
+"""What Airflow's providers manager reads."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from airflow_config_providers import __version__
+
+
+def get_provider_info() -> dict[str, Any]:
+    """Describe the connection type, the settings and the names that this provider adds to Airflow."""
+    return {
+        "package-name": "airflow-config-providers",
+        "name": "Config Providers",
+        "description": "References, layers and secrets for the configuration of Spark jobs.",
+        "versions": [__version__],
+        "connection-types": [_CONNECTION_TYPE],
+        "config": {"config_providers": {"description": "Configuration of Spark jobs.", "options": _options()}},
+    }
+
+
+_CONNECTION_TYPE: dict[str, Any] = {
+    "connection-type": "config_providers",
+    "hook-class-name": "airflow_config_providers.hooks.config_providers.ConfigProvidersHook",
+    "hook-name": "Config Providers",
+    "ui-field-behaviour": {
+        "hidden-fields": ["host", "schema", "login", "password", "port"],
+        "relabeling": {},
+        "placeholders": {},
+    },
+    "conn-fields": {
+        "properties": {
+            "label": "Provider definitions",
+            "description": (
+                "config.providers=... and config.providers.<name>.class and .param.* as Java properties, one a line. "
+                "For example: config.providers=file"
+            ),
+            "schema": {"type": ["string", "null"]},
+        },
+        "properties_file": {
+            "label": "File of provider definitions",
+            "description": "A properties file on the workers, read before the definitions above.",
+            "schema": {"type": ["string", "null"]},
+        },
+    },
+}
+
+
+def _options() -> dict[str, Any]:
+    return {
+        "run_config_enabled": _option(
+            "boolean", "False", "Whether dag_run.conf may set Spark configuration, above every other layer."
+        ),
+        "run_config_key": _option("string", "spark_conf", "The key of dag_run.conf under which it stands."),
+        "run_config_references": _option(
+            "boolean",
+            "False",
+            "Whether it may hold references. Who may trigger a run may then read what providers answer.",
+        ),
+        "environment_enabled": _option(
+            "boolean", "False", "Whether environment variables of the worker override Spark configuration (FLIP-161)."
+        ),
+        "allowed_provider_classes": _option(
+            "string", "", "Comma list of dotted class paths that provider definitions may name besides short names."
+        ),
+        "config_files": _option(
+            "string", "", "Comma list of properties files that every job starts from, the strongest last."
+        ),
+        "unresolved": _option("string", "fail", "What becomes of a reference that nobody answers: fail or keep."),
+        "max_workers": _option("integer", "8", "How many paths are read from providers at once."),
+    }
+
+
+def _option(kind: str, default: str, description: str) -> dict[str, Any]:
+    return {
+        "description": description,
+        "version_added": "0.1.0",
+        "type": kind,
+        "example": None,
+        "default": default,
+    }

@@ -1,0 +1,105 @@
+"""The connection that defines a deployment's providers."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from airflow_config_providers import settings
+from airflow_config_providers.airflow_compat import AirflowNotFoundException, BaseHook, Connection, mask_secret
+from airflow_config_providers.core import properties
+from airflow_config_providers.core.registry import ConfiguredProviders, ProviderRegistry, is_reserved
+from airflow_config_providers.core.text import printable
+from airflow_config_providers.exceptions import ConfigProvidersError, ProviderDefinitionError
+from airflow_config_providers.spark.layers import read_text
+
+
+class ConfigProvidersHook(BaseHook):
+    """
+    Makes the providers that a ``config_providers`` connection defines.
+
+    The connection's extra holds ``config.providers`` and what is below it, as keys of its own, or as Java
+    properties under ``properties``, or in the file that ``properties_file`` names. Of two definitions of
+    one key the first in this list counts.
+
+    :param conn_id: the connection
+    """
+
+    conn_name_attr = "conn_id"
+    default_conn_name = "config_providers_default"
+    conn_type = "config_providers"
+    hook_name = "Config Providers"
+
+    def __init__(self, conn_id: str = default_conn_name, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.conn_id = conn_id
+
+    def get_conn(self) -> ConfiguredProviders:
+        """
+        Make and configure the providers; closing them stays with the caller.
+
+        :raises ProviderDefinitionError: there is no such connection, or it defines a provider wrongly
+        """
+        registry = ProviderRegistry(allowed_classes=settings.allowed_provider_classes(), deployment=True)
+        return registry.open(self.definitions())
+
+    def definitions(self) -> dict[str, str]:
+        """Give ``config.providers`` and what is below it, as the connection has it."""
+        extra = self._extra()
+        found = {
+            **_from_file(extra.get("properties_file")),
+            **_from_text(f"connection {self.conn_id}", extra.get("properties")),
+            **{key: str(value) for key, value in extra.items() if is_reserved(key)},
+        }
+        for key, value in found.items():
+            if parameter := key.partition(".param.")[2]:
+                mask_secret(value, parameter)
+        return found
+
+    def test_connection(self) -> tuple[bool, str]:
+        """Make every provider and close it again; for the button in the UI."""
+        try:
+            with self.get_conn() as providers:
+                noun = "provider" if len(providers) == 1 else "providers"
+                return True, f"{len(providers)} {noun}: {', '.join(sorted(providers))}"
+        except ConfigProvidersError as error:
+            return False, str(error)
+
+    def is_defined(self) -> bool:
+        """Tell whether there is such a connection."""
+        return self._find() is not None
+
+    def _extra(self) -> Mapping[str, Any]:
+        connection = self._find()
+        if connection is None:
+            raise ProviderDefinitionError(
+                f"The configuration holds references, but there is no connection {printable(self.conn_id)!r} that "
+                f"defines their providers. Add one of type config_providers; its extra has config.providers=..."
+            )
+        return _json_object(self.conn_id, connection.extra)
+
+    def _find(self) -> Connection | None:
+        try:
+            return self.get_connection(self.conn_id)
+        except AirflowNotFoundException:
+            return None
+
+
+def _json_object(conn_id: str, text: str | None) -> Mapping[str, Any]:
+    """Read an extra. ``extra_dejson`` would have Airflow star what is allowed to a provider called ``secrets``."""
+    try:
+        extra = json.loads(text or "{}")
+    except ValueError:
+        extra = None
+    if not isinstance(extra, dict):
+        raise ProviderDefinitionError(f"The extra of connection {printable(conn_id)!r} is no JSON object. Correct it.")
+    return extra
+
+
+def _from_text(name: str, text: str | None) -> dict[str, str]:
+    return {entry.key: entry.value for entry in properties.parse(text or "", name=name)}
+
+
+def _from_file(path: str | None) -> dict[str, str]:
+    return _from_text(path, read_text(path, name=path)) if path else {}

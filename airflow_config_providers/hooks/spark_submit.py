@@ -1,0 +1,148 @@
+"""The spark-submit hook that delivers a resolved configuration without showing it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from itertools import groupby
+from typing import Any, Self
+
+from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook
+
+from airflow_config_providers.core.properties import dump
+from airflow_config_providers.core.reverse import ReverseTransformer
+from airflow_config_providers.core.variable import scan
+from airflow_config_providers.spark.arguments import FROM_CONNECTION, KEYS
+from airflow_config_providers.spark.defaults import require_spark_submit
+from airflow_config_providers.spark.delivery import Delivery
+from airflow_config_providers.spark.private_file import private_file
+
+
+@dataclass(frozen=True, slots=True)
+class Submission:
+    """
+    What one run of spark-submit gets, beyond what people may see.
+
+    :param delivery: the resolved configuration, split into what may stand in the command and what may not
+    :param arguments: hook attribute -> resolved value, for fields whose value stands in the command anyway
+    :param environment: resolved environment variables that came from references
+    :param properties_file: whether spark-submit gets a properties file even where nothing is private, because the
+        author gave one and Spark then leaves out its defaults file
+    """
+
+    delivery: Delivery
+    arguments: Mapping[str, Any] = field(repr=False)
+    environment: Mapping[str, str] = field(repr=False)
+    properties_file: bool = False
+
+
+class ConfiguredSparkSubmitHook(SparkSubmitHook):
+    """
+    A ``SparkSubmitHook`` that holds references until it submits, and forgets the values afterwards.
+
+    :param submission: gives the resolved configuration; called when the job is submitted and no earlier, so that
+        killing a job or finding it again needs no secret
+    :param reverser: turns values into references in everything that is logged or raised
+    """
+
+    _submission: Callable[[Mapping[str, Any]], Submission]
+    _reverser: Callable[[], ReverseTransformer]
+    _private_environment: Mapping[str, str]
+
+    @classmethod
+    def of(
+        cls,
+        hook: SparkSubmitHook,
+        *,
+        submission: Callable[[Mapping[str, Any]], Submission],
+        reverser: Callable[[], ReverseTransformer],
+    ) -> Self:
+        """Take over a stock hook with all that it was made with; its named arguments have become configuration."""
+        self = cls.__new__(cls)
+        vars(self).update(vars(hook), _submission=submission, _reverser=reverser, _private_environment={})
+        self._conf = dict(hook._conf)
+        self._use_settled_arguments()
+        return self
+
+    def _use_settled_arguments(self) -> None:
+        """Leave named arguments to the configuration, but for those that the stock hook mixes with its connection."""
+        for name, key in KEYS.items():
+            if key in self._conf:
+                setattr(self, f"_{name}", None)
+        for name, part in FROM_CONNECTION.items():
+            text = self._conf.get(KEYS[name])
+            if text is not None:
+                self._connection[part] = None if scan(text) else self._conf.pop(KEYS[name])
+
+    def submit(self, application: str = "", **kwargs: Any) -> str | None:
+        """
+        Run spark-submit with the resolved configuration.
+
+        :raises SubmitError: there is no spark-submit or no Java on this machine
+        """
+        require_spark_submit(self._connection["spark_binary"], os.environ)
+        submission = self._submission(self._conf)
+        with self._holding(submission), self._properties(submission) as pass_fds:
+            application = submission.arguments.get("application", application)
+            result: str | None = super().submit(application, pass_fds=pass_fds, **kwargs)
+            return result
+
+    @contextmanager
+    def _holding(self, submission: Submission) -> Iterator[None]:
+        """Hold the values while spark-submit runs; listeners can reach this object afterwards."""
+        attributes = {f"_{name}": value for name, value in submission.arguments.items() if name != "application"}
+        attributes |= {
+            "_conf": dict(submission.delivery.plain),
+            "_private_environment": submission.environment,
+            "_env_vars": self._open_environment(submission.environment),
+        }
+        before = {name: getattr(self, name) for name in [*attributes, "_env", "_properties_file"]}
+        try:
+            vars(self).update(attributes)
+            yield
+        finally:
+            vars(self).update(before)
+
+    @contextmanager
+    def _properties(self, submission: Submission) -> Iterator[tuple[int, ...]]:
+        private = {**submission.delivery.private, **self._environment_configs(submission.environment)}
+        if not private and not submission.properties_file:
+            yield ()
+            return
+        with private_file(dump(private).encode("ascii")) as file:
+            self._properties_file = file.path
+            yield file.pass_fds
+
+    @property
+    def _configures_environment(self) -> bool:
+        """YARN and Kubernetes take the driver's environment as configuration, which stands in the command."""
+        return bool(self._is_yarn or self._is_kubernetes)
+
+    def _open_environment(self, private: Mapping[str, str]) -> dict[str, Any]:
+        if self._configures_environment:
+            return {name: value for name, value in (self._env_vars or {}).items() if name not in private}
+        return {**(self._env_vars or {}), **private}
+
+    def _environment_configs(self, private: Mapping[str, str]) -> dict[str, str]:
+        prefix = "spark.yarn.appMasterEnv" if self._is_yarn else "spark.kubernetes.driverEnv"
+        return {f"{prefix}.{name}": value for name, value in private.items()} if self._configures_environment else {}
+
+    def _build_spark_common_args(self) -> list[str]:
+        args: list[str] = super()._build_spark_common_args()
+        if self._is_yarn and self._private_environment:
+            self._env = {**(self._env_vars or {}), **self._private_environment}
+        return args
+
+    def _mask_cmd(self, connection_cmd: str | list[str]) -> str:
+        """Show references; what holds none is masked as the stock hook does."""
+        words = [connection_cmd] if isinstance(connection_cmd, str) else connection_cmd
+        shown = [self._reverser().reverse_text(str(word)) for word in words]
+        stretches = groupby(shown, key=lambda word: bool(scan(word)))
+        mask = super()._mask_cmd
+        return " ".join(" ".join(ws) if has_reference else mask(list(ws)) for has_reference, ws in stretches)
+
+    def _process_spark_submit_log(self, itr: Iterable[Any]) -> None:
+        reverser = self._reverser()
+        super()._process_spark_submit_log(reverser.reverse_text(line) for line in itr)

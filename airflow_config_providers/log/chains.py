@@ -1,0 +1,119 @@
+"""Guards in every place through which a log record, or what is printed, leaves this process."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from collections.abc import Callable, Iterator, MutableSequence, Sequence
+from contextlib import suppress
+from typing import Any, Final
+
+from airflow_config_providers.log.active import ActiveReversers
+from airflow_config_providers.log.guards import FormatterGuard, MessageGuard, Processor, RenderGuard
+from airflow_config_providers.log.streams import GuardedStream
+
+Undo = Callable[[], None]
+
+_CUTS_TOKENS: Final = "redact_jwt"
+"""Name of Airflow's processor that cuts short what looks like a token: a value must be found before that."""
+
+_HANDING_ON: Final = frozenset({"render_to_log_kwargs", "render_to_log_args_and_kwargs", "wrap_for_formatter"})
+"""Names of structlog's last processors that leave rendering to a handler of the standard library."""
+
+
+def guard_all(active: ActiveReversers) -> Iterator[Undo]:
+    """Put guards wherever there is none yet, and give for each what takes it away again."""
+    if "structlog" in sys.modules:
+        import structlog  # noqa: PLC0415 - a process that has not imported it does not log through it
+
+        yield from _guard_renderer(structlog.get_config()["processors"], active)  # the list that loggers hold on to
+    for handler in _handlers():
+        yield from _guard_handler(handler, active)
+    for name in ("stdout", "stderr"):
+        yield from _guard_stream(name, active)
+
+
+def release_streams() -> None:
+    """Write what guarded streams hold back."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, GuardedStream):
+            with suppress(OSError, ValueError):  # closed meanwhile
+                stream.release()
+
+
+def _handlers() -> set[logging.Handler]:
+    """Give the handlers of all loggers, and the one for records that no logger takes."""
+    loggers = [logging.root, *logging.root.manager.loggerDict.values()]
+    found = {handler for logger in loggers if isinstance(logger, logging.Logger) for handler in logger.handlers}
+    return found | ({logging.lastResort} if logging.lastResort else set())
+
+
+def _guard_handler(handler: logging.Handler, active: ActiveReversers) -> Iterator[Undo]:
+    formatter: Any = handler.formatter
+    if hasattr(formatter, "foreign_pre_chain") and hasattr(formatter, "processors"):  # structlog's ProcessorFormatter
+        yield from _guard_attribute(formatter, "foreign_pre_chain", _guard_message, active)
+        yield from _guard_attribute(formatter, "processors", _guard_renderer, active)
+    elif not isinstance(formatter, FormatterGuard):
+        handler.formatter = FormatterGuard(formatter, active)
+        yield lambda: _restore(handler, "formatter", FormatterGuard)
+
+
+def _guard_attribute(
+    owner: object,
+    name: str,
+    guard: Callable[[MutableSequence[Processor], ActiveReversers], Iterator[Undo]],
+    active: ActiveReversers,
+) -> Iterator[Undo]:
+    """Guard a list in place. A tuple is replaced."""
+    processors: Sequence[Processor] | None = getattr(owner, name)
+    if isinstance(processors, MutableSequence):
+        yield from guard(processors, active)
+    elif processors:
+        guarded = list(processors)
+        if list(guard(guarded, active)):
+            setattr(owner, name, tuple(guarded))
+            yield lambda: setattr(owner, name, tuple(map(_unguarded, getattr(owner, name))))
+
+
+def _guard_message(processors: MutableSequence[Processor], active: ActiveReversers) -> Iterator[Undo]:
+    """Guard the processor that would cut up a value, where there is one."""
+    for index, processor in enumerate(processors):
+        if getattr(processor, "__name__", "") == _CUTS_TOKENS:
+            yield from _guard_item(processors, index, MessageGuard(processor, active))
+
+
+def _guard_renderer(processors: MutableSequence[Processor], active: ActiveReversers) -> Iterator[Undo]:
+    """Guard the last processor, and the one that would cut up a value."""
+    yield from _guard_message(processors, active)
+    if processors and not isinstance(last := processors[-1], MessageGuard):
+        kind = MessageGuard if getattr(last, "__name__", "") in _HANDING_ON else RenderGuard
+        yield from _guard_item(processors, len(processors) - 1, kind(last, active))
+
+
+def _guard_item(processors: MutableSequence[Processor], index: int, guard: MessageGuard) -> Iterator[Undo]:
+    processors[index] = guard
+
+    def undo() -> None:
+        for place, processor in enumerate(processors):
+            if processor is guard:
+                processors[place] = guard.inner
+
+    yield undo
+
+
+def _guard_stream(name: str, active: ActiveReversers) -> Iterator[Undo]:
+    stream = getattr(sys, name)
+    if stream is not None and not isinstance(stream, GuardedStream):
+        setattr(sys, name, GuardedStream(stream, active, reverse=active.text, line_end="\n"))
+        yield lambda: _restore(sys, name, GuardedStream)
+
+
+def _restore(owner: object, name: str, kind: type[FormatterGuard] | type[GuardedStream[str]]) -> None:
+    """Put back what a guard stands for, unless someone else put something there since."""
+    guard = getattr(owner, name)
+    if isinstance(guard, kind):
+        setattr(owner, name, guard.inner)
+
+
+def _unguarded(processor: Processor) -> Processor:
+    return processor.inner if isinstance(processor, MessageGuard) else processor

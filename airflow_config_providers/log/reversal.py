@@ -1,0 +1,68 @@
+"""Reversal of everything that this process logs and prints, for as long as values are in it."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Final
+
+from airflow_config_providers.core.reverse import ReverseTransformer
+from airflow_config_providers.log.active import ActiveReversers
+from airflow_config_providers.log.chains import Undo, guard_all, release_streams
+
+
+class Installation:
+    """What ``install`` gives; ``uninstall`` ends it."""
+
+    __slots__ = ("_reverser",)
+
+    def __init__(self, reverser: ReverseTransformer | None) -> None:
+        self._reverser = reverser
+
+    def uninstall(self) -> None:
+        """Stop reversing for this reverser; a second call does nothing. The last one takes the guards away."""
+        with _lock:
+            if self._reverser is not None:
+                _remove(self._reverser)
+                self._reverser = None
+
+
+def install(reverser: ReverseTransformer) -> Installation:
+    """
+    Have values replaced by references in what this process logs and prints.
+
+    Reaches structlog's processors, the handlers of every logger of the standard library, ``sys.stdout`` and
+    ``sys.stderr``, in all threads. Call it before the values can be shown and after logging is configured. A
+    reverser with nothing to hide changes nothing. Not reached: file descriptors written to past Python, handlers
+    that send records unformatted, and handlers added later.
+    """
+    if not reverser:
+        return Installation(None)
+    with _lock:
+        _active.add(reverser)
+        _undo.extend(guard_all(_active))
+    return Installation(reverser)
+
+
+@contextmanager
+def reversing(reverser: ReverseTransformer) -> Iterator[None]:
+    """Install ``reverser`` for the duration of a ``with`` block."""
+    installation = install(reverser)
+    try:
+        yield
+    finally:
+        installation.uninstall()
+
+
+def _remove(reverser: ReverseTransformer) -> None:
+    release_streams()
+    _active.remove(reverser)
+    if not _active:
+        while _undo:
+            _undo.pop()()
+
+
+_lock: Final = threading.Lock()
+_active: Final = ActiveReversers()
+_undo: Final[list[Undo]] = []

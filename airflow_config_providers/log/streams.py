@@ -1,0 +1,94 @@
+"""Standard output and standard error that let only references through."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable
+from typing import Any, AnyStr, Final, Generic
+
+from airflow_config_providers.log.active import ActiveReversers
+
+_LONGEST: Final = 64 * 1024
+"""Characters of a line after which its beginning is written without waiting for its end."""
+
+
+class GuardedStream(Generic[AnyStr]):
+    """
+    Stands for a stream and writes to it with references in place of values.
+
+    What is printed arrives in pieces, so the last line is held back until it is complete or ``flush`` asks for it.
+    Without active reversers everything is passed on as it comes. Safe to use from several threads. What goes to the
+    file descriptor past Python is not seen.
+
+    :param inner: the stream
+    :param reverse: what to do with a text, or with octets for a binary stream
+    :param line_end: the end of a line, in the kind that the stream takes
+    """
+
+    def __init__(
+        self, inner: Any, active: ActiveReversers, *, reverse: Callable[[AnyStr], AnyStr], line_end: AnyStr
+    ) -> None:
+        self.inner = inner
+        self._active = active
+        self._reverse: Callable[[AnyStr], AnyStr] = reverse
+        self._line_end: AnyStr = line_end
+        self._pending: list[AnyStr] = []
+        self._characters = 0
+        self._lock = threading.Lock()
+        self._buffer: GuardedStream[bytes] | None = None
+
+    def write(self, text: AnyStr) -> int:
+        """Write whole lines, and keep the rest."""
+        with self._lock:
+            ready = self._take(text)
+        self._emit(ready)
+        return len(text)
+
+    def writelines(self, lines: Iterable[AnyStr]) -> None:
+        """Write each of ``lines``."""
+        for line in lines:
+            self.write(line)
+
+    def flush(self) -> None:
+        """Write what was kept, and flush the stream."""
+        self.release()
+        self.inner.flush()
+
+    def release(self) -> None:
+        """Write what was kept."""
+        with self._lock:
+            ready, self._pending = self._line_end[:0].join(self._pending), []
+            self._characters = 0
+        self._emit(ready)
+        if self._buffer is not None:
+            self._buffer.release()
+
+    @property
+    def buffer(self) -> GuardedStream[bytes]:
+        """The binary stream below, guarded too."""
+        if self._buffer is None:
+            binary = self.inner.buffer
+            self._buffer = GuardedStream(binary, self._active, reverse=self._active.octets, line_end=b"\n")
+        return self._buffer
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.inner, name)
+
+    def _take(self, text: AnyStr) -> AnyStr:
+        """Keep ``text`` and give what can be written now."""
+        nothing = self._line_end[:0]
+        is_line = self._line_end in text
+        self._pending.append(text)
+        self._characters += len(text)
+        if self._active and not is_line and self._characters < _LONGEST:
+            return nothing
+        kept = nothing.join(self._pending)
+        end = kept.rfind(self._line_end) + 1
+        if not self._active or len(kept) - end >= _LONGEST:
+            end = len(kept)
+        self._pending, self._characters = [kept[end:]], len(kept) - end
+        return kept[:end]
+
+    def _emit(self, text: AnyStr) -> None:
+        if text:
+            self.inner.write(self._reverse(text) if self._active else text)

@@ -1,0 +1,83 @@
+"""The layers of one run of a Spark job."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from airflow_config_providers import settings
+from airflow_config_providers.core.definition import ConfigDef
+from airflow_config_providers.core.layers import ConfigLayer, ConfigSource
+from airflow_config_providers.core.text import printable
+from airflow_config_providers.core.variable import scan
+from airflow_config_providers.exceptions import ConfigException
+from airflow_config_providers.spark import arguments
+from airflow_config_providers.spark.layers import ConfigFile, environment_layer, file_layer, mapping_layer
+
+
+@dataclass(frozen=True, slots=True)
+class JobLayers:
+    """
+    Collects the layers that an operator's job has.
+
+    :param files: properties files, the strongest last
+    :param render: fills in Jinja templates; used on what the author and the deployment wrote, never on what came
+        with a run or from the environment
+    :param warn: is told what the reader of the task log should know
+    """
+
+    files: Sequence[ConfigFile]
+    definition: ConfigDef
+    render: Callable[[str], str]
+    warn: Callable[[str], None]
+
+    def collect(self, operator: Any, run_conf: Mapping[str, Any] | None) -> list[ConfigLayer]:
+        """Give the layers of ``operator``, run with ``dag_run.conf`` = ``run_conf``."""
+        layers = [*self._files(), *_dag_layers(operator), *self._run(run_conf or {})]
+        return [*layers, *self._environment(layers)]
+
+    def _files(self) -> Iterable[ConfigLayer]:
+        for file in self.files:
+            layer = file_layer(file)
+            yield replace(layer, configs={key: self.render(text) for key, text in layer.configs.items()})
+
+    def _environment(self, layers: Iterable[ConfigLayer]) -> Iterable[ConfigLayer]:
+        if not settings.environment_enabled():
+            return
+        known = dict.fromkeys(key for layer in layers for key in layer.configs)
+        layer, doubts = environment_layer(os.environ, {**known, **dict.fromkeys(self.definition.config_keys)})
+        for doubt in doubts:
+            self.warn(doubt)
+        yield layer
+
+    def _run(self, run_conf: Mapping[str, Any]) -> Iterable[ConfigLayer]:
+        key = settings.run_config_key()
+        if key not in run_conf:
+            return
+        name = f"dag_run.conf[{key!r}]"
+        if not settings.run_config_enabled():
+            self.warn(f"{name} is left out: this deployment does not allow it ([config_providers] run_config_enabled).")
+            return
+        layer = mapping_layer(ConfigSource.RUN_CONFIG, name, run_conf[key])
+        if not settings.run_config_references():
+            _refuse_references(layer)
+        yield layer
+
+
+def _dag_layers(operator: Any) -> Iterable[ConfigLayer]:
+    yield mapping_layer(ConfigSource.DAG_CONFIG, "conf", operator.conf or {})
+    named = mapping_layer(ConfigSource.DAG_CONFIG, "arguments", arguments.configs(operator))
+    yield replace(named, origins={key: f"argument {name}" for name, key in arguments.KEYS.items()})
+
+
+def _refuse_references(layer: ConfigLayer) -> None:
+    problems = [
+        f"{printable(key)} in {layer.name} holds a reference. Who may trigger a run may not therefore read secrets: "
+        f"write the value out, or set [config_providers] run_config_references."
+        for key, text in layer.configs.items()
+        if scan(text)
+    ]
+    if problems:
+        raise ConfigException(*problems)

@@ -1,0 +1,126 @@
+"""The configuration of one run of a Spark job."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Mapping
+from typing import Any
+
+from airflow_config_providers.airflow_compat import mask_secret
+from airflow_config_providers.core.layers import ConfigSource
+from airflow_config_providers.core.resolver import ResolvedConfig
+from airflow_config_providers.core.reverse import ReverseTransformer
+from airflow_config_providers.core.variable import scan
+from airflow_config_providers.exceptions import ConfigException
+from airflow_config_providers.hooks.spark_submit import Submission
+from airflow_config_providers.log import reversal
+from airflow_config_providers.spark.arguments import EXPOSED_FIELDS
+from airflow_config_providers.spark.delivery import plan
+from airflow_config_providers.spark.redaction import sounds_sensitive
+
+_MASKED_AT_MOST = 200
+"""Airflow's masker takes 20 s to learn 1,000 values, and is only the net below ours."""
+
+
+def field_texts(operator: Any) -> dict[str, str]:
+    """Give the texts of an operator's fields that are no configuration, by a name that people understand."""
+    found = {_label("env_vars", name): value for name, value in (operator.env_vars or {}).items()}
+    for name in EXPOSED_FIELDS:
+        value = getattr(operator, name)
+        found |= {_label(name, i): v for i, v in enumerate(value)} if isinstance(value, list) else {name: value}
+    return {name: value for name, value in found.items() if isinstance(value, str) and scan(value)}
+
+
+class JobRun:
+    """
+    Holds the values of one run, from rendering until spark-submit has ended.
+
+    While it lives, and until the process or the operator ends, what is logged shows references. A copy of the
+    operator that holds it, pickled or not, gets one that is empty.
+
+    :param resolved: the configuration, with the further texts of ``field_texts``
+    """
+
+    def __init__(self, resolved: ResolvedConfig | None = None) -> None:
+        self._resolved = resolved
+        if resolved is None:
+            return
+        for value in sorted(resolved.values())[:_MASKED_AT_MOST]:
+            mask_secret(value)
+        weakref.finalize(self, _let_go, reversal.install(resolved.reverser), resolved.reverser)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> JobRun:
+        return JobRun()
+
+    def __reduce__(self) -> tuple[type[JobRun], tuple[()]]:
+        return JobRun, ()
+
+    def __bool__(self) -> bool:
+        return self._resolved is not None
+
+    @property
+    def reverser(self) -> ReverseTransformer:
+        """Turns values back into references."""
+        return self._resolved.reverser if self._resolved else ReverseTransformer({}, {})
+
+    def submission(self, operator: Any, conf: Mapping[str, Any]) -> Submission:
+        """
+        Put together what spark-submit gets.
+
+        :param operator: whose fields hold references
+        :param conf: the hook's configuration with references, and with what Airflow itself added since rendering
+        """
+        resolved = self._needed
+        settled, values = resolved.layered.settled, resolved.configs()
+        configs = {key: values[key] if settled.get(key) == text else str(text) for key, text in conf.items()}
+        added = {key for key, text in conf.items() if settled.get(key) != text}
+        sensitive = (resolved.sensitive & configs.keys()) | set(filter(_is_secret_of_airflow, added))
+        return Submission(
+            delivery=plan(configs, sensitive=sensitive, written=settled, filed=_filed(resolved) - added),
+            arguments={name: value for name in EXPOSED_FIELDS if (value := self._field(operator, name)) is not None},
+            environment={
+                name: resolved.text(label)
+                for name in operator.env_vars or {}
+                if (label := _label("env_vars", name)) in resolved.texts
+            },
+            properties_file=bool(operator.properties_file),
+        )
+
+    def clear(self) -> None:
+        """Forget the values that were meant for spark-submit."""
+        if self._resolved:
+            self._resolved.clear()
+
+    @property
+    def _needed(self) -> ResolvedConfig:
+        if self._resolved is None:
+            raise ConfigException("This copy of the task has no values. Let Airflow render the task that it runs.")
+        return self._resolved
+
+    def _field(self, operator: Any, name: str) -> Any:
+        """Give the resolved value of a field; None where it holds no reference."""
+        value, texts = getattr(operator, name), self._needed.texts
+        if isinstance(value, list):
+            labels = [_label(name, i) for i in range(len(value))]
+            found = [self._needed.text(label) if label in texts else v for label, v in zip(labels, value, strict=True)]
+            return found if found != value else None
+        return self._needed.text(name) if name in texts else None
+
+
+def _filed(resolved: ResolvedConfig) -> set[str]:
+    """Give the keys that were written in a file: what no command showed before must not be shown by one now."""
+    return {key for key, entry in resolved.entries.items() if entry.source is ConfigSource.STATIC_FILE_CONFIG}
+
+
+def _let_go(installation: reversal.Installation, reverser: ReverseTransformer) -> None:
+    installation.uninstall()
+    reverser.forget()
+
+
+def _label(field: str, item: object) -> str:
+    return f"{field}[{item!r}]"
+
+
+def _is_secret_of_airflow(key: str) -> bool:
+    """OpenLineage's transport carries an API key under names that no redaction knows."""
+    return key.startswith("spark.openlineage.transport.") or sounds_sensitive(key)

@@ -1,0 +1,157 @@
+"""The files that a provider may read (KIP-993)."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+from airflow_config_providers.core.text import printable
+from airflow_config_providers.exceptions import (
+    AccessDeniedError,
+    ConfigException,
+    LimitExceededError,
+    ProviderDefinitionError,
+    ProviderLookupError,
+    ProviderUnavailableError,
+)
+from airflow_config_providers.providers.real_path import Steps, is_inside, open_real, real_path, steps
+
+ALLOWED_PATHS: Final = "allowed.paths"
+MAX_BYTES: Final = "max.bytes"
+DEFAULT_MAX_BYTES: Final = 1024 * 1024
+
+_MISSING: Final = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG})
+_T = TypeVar("_T")
+
+
+@dataclass(frozen=True, slots=True)
+class AllowedFiles:
+    """
+    Reads regular files, and lists directories, that lie inside the allowed paths.
+
+    What counts is where a file really is: a symbolic link is followed as long as it stays inside an allowed path.
+    A path that is not allowed is never looked at, so the answer is the same whether it exists or not.
+
+    :param allowed: directories, or single files; None allows everything
+    :param max_bytes: size of the largest file that is read
+    """
+
+    allowed: tuple[Steps, ...] | None = None
+    max_bytes: int = DEFAULT_MAX_BYTES
+
+    @classmethod
+    def of(cls, configs: Mapping[str, Any]) -> AllowedFiles:
+        """
+        Make it from a provider's parameters ``allowed.paths`` and ``max.bytes``.
+
+        :raises ProviderDefinitionError: a path is not absolute or does not exist, or the size is no positive number
+        """
+        paths = _paths(configs.get(ALLOWED_PATHS))
+        max_bytes = _positive(configs.get(MAX_BYTES, DEFAULT_MAX_BYTES))
+        problems = [problem for path in paths or () if (problem := _problem(path))]
+        if max_bytes is None:
+            problems.append(f"{MAX_BYTES} is not a positive number of bytes. The default is {DEFAULT_MAX_BYTES}.")
+        if problems or max_bytes is None:
+            raise ProviderDefinitionError(*problems)
+        return cls(None if paths is None else tuple(steps(os.path.normpath(path)) for path in paths), max_bytes)
+
+    def read(self, path: str) -> bytes | None:
+        """
+        Give the content of the regular file at ``path``; None where there is none.
+
+        :raises AccessDeniedError: not allowed, or not readable by this process
+        :raises LimitExceededError: the file is larger than ``max_bytes``
+        :raises ProviderUnavailableError: the system could not read it now
+        """
+        content = self._use(path, self._content, is_kind=stat.S_ISREG)
+        if content is not None and len(content) > self.max_bytes:
+            raise LimitExceededError(
+                f"{printable(path)} is larger than {self.max_bytes} bytes. Whoever defines the provider can raise "
+                f"param.{MAX_BYTES}."
+            )
+        return content
+
+    def names(self, path: str) -> list[str] | None:
+        """Give the names in the directory at ``path``; None where there is none. Errors as with ``read``."""
+        return self._use(path, os.listdir, is_kind=stat.S_ISDIR)
+
+    def _content(self, descriptor: int) -> bytes:
+        with open(descriptor, "rb", closefd=False) as file:
+            return file.read(self.max_bytes + 1)
+
+    def _use(self, path: str, use: Callable[[int], _T], *, is_kind: Callable[[int], bool]) -> _T | None:
+        _refuse_unprintable(path)
+        real = self._real(path)
+        if real is None:
+            raise _denied(path)
+        try:
+            with open_real(real, is_kind=is_kind) as descriptor:
+                return None if descriptor is None else use(descriptor)
+        except OSError as error:
+            code = error.errno
+        if code in _MISSING:
+            return None
+        raise _failure(path, code)
+
+    def _real(self, path: str) -> Steps | None:
+        if self.allowed is None:
+            return real_path(steps(Path(path).absolute()), [()])
+        normal = steps(os.path.normpath(path))
+        root = next((root for root in self.allowed if is_inside(normal, [root])), None)
+        if root is None or not path.startswith("/"):
+            return None
+        return real_path(_real_root(root) + normal[len(root) :], [_real_root(allowed) for allowed in self.allowed])
+
+
+def _real_root(root: Steps) -> Steps:
+    return steps(os.path.realpath("/" + "/".join(root)))
+
+
+def _paths(value: object) -> list[str] | None:
+    """Split the list; None where nothing is said, and an empty list where only commas are."""
+    if value is None or value == "":
+        return None
+    return [item for part in str(value).split(",") if (item := part.strip())]
+
+
+def _positive(number: object) -> int | None:
+    text = str(number).strip()
+    return int(text) if text.isdecimal() and len(text) < 20 and int(text) > 0 else None
+
+
+def _problem(path: str) -> str | None:
+    if not path.startswith("/"):
+        return f"{ALLOWED_PATHS}: {printable(path)} is not absolute. Write it from / on."
+    if not Path(path).exists():
+        return f"{ALLOWED_PATHS}: {printable(path)} does not exist. Correct it, or take it from the list."
+    return None
+
+
+def _refuse_unprintable(path: str) -> None:
+    for position, character in enumerate(path):
+        if not character.isprintable():
+            raise ConfigException(
+                f"The path {printable(path)} has the character {printable(character)} at position {position}. "
+                f"Take it out: no such path is read."
+            )
+
+
+def _denied(path: str) -> AccessDeniedError:
+    return AccessDeniedError(
+        f"{printable(path)} is not inside an allowed path, so it is not read. Whoever defines the provider can add its "
+        f"directory to param.{ALLOWED_PATHS}; symbolic links must not lead out of it."
+    )
+
+
+def _failure(path: str, code: int | None) -> ProviderLookupError:
+    if code == errno.ELOOP:
+        return _denied(path)
+    if code in {errno.EACCES, errno.EPERM}:
+        return AccessDeniedError(f"{printable(path)} cannot be read by the user of this process. Give it read access.")
+    reason = os.strerror(code) if code else "no reason given"
+    return ProviderUnavailableError(f"{printable(path)} cannot be read now ({reason}).")

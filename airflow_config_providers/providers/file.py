@@ -1,0 +1,59 @@
+"""A provider that reads Java properties files (KIP-297)."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Any, ClassVar
+
+from airflow_config_providers.core.data import ConfigData
+from airflow_config_providers.core.properties import parse
+from airflow_config_providers.core.provider import ConfigProvider, configured
+from airflow_config_providers.core.text import printable
+from airflow_config_providers.exceptions import ConfigException, ProviderLookupError
+from airflow_config_providers.providers.allowed_files import ALLOWED_PATHS, AllowedFiles
+
+
+class FileConfigProvider(ConfigProvider):
+    """
+    ``${file:/etc/airflow/spark/jobs.properties:db.password}``: the path is a file in UTF-8, the key a key in it.
+
+    The file is read at every ``get``; of a repeated key the last entry counts. Parameters:
+
+    - ``allowed.paths`` (KIP-993): directories or files that may be read, separated by commas. Without it every file
+      may. Symbolic links are followed as long as they stay inside.
+    - ``max.bytes``: size of the largest file that is read; 1 MiB unless said.
+    """
+
+    required_params: ClassVar[Mapping[str, str]] = {ALLOWED_PATHS: "/etc/airflow/spark"}
+
+    def __init__(self) -> None:
+        self._files: AllowedFiles | None = None
+
+    def configure(self, configs: Mapping[str, Any]) -> None:
+        """Take ``allowed.paths`` and ``max.bytes``."""
+        self._files = AllowedFiles.of(configs)
+
+    def get(self, path: str, keys: Collection[str] | None = None) -> ConfigData:
+        """
+        Read the file at ``path``; an empty path has no keys.
+
+        :raises AccessDeniedError: the file is not inside an allowed path, whether it exists or not
+        :raises ProviderLookupError: there is no such file
+        :raises ConfigException: the file is no properties file in UTF-8; names the line or byte
+        """
+        files = configured(self._files)
+        if not path:
+            return ConfigData({})
+        content = files.read(path)
+        if content is None:
+            raise ProviderLookupError(f"There is no regular file at {printable(path)}. Create it or correct the path.")
+        entries = parse(_text(content, path), name=path)
+        return ConfigData({entry.key: entry.value for entry in entries if keys is None or entry.key in keys})
+
+
+def _text(content: bytes, path: str) -> str:
+    try:
+        return content.decode("utf-8")
+    except UnicodeDecodeError as error:
+        offset = error.start
+    raise ConfigException(f"{printable(path)}: byte {offset} is not UTF-8. Save the file as UTF-8.")

@@ -1,0 +1,81 @@
+"""
+The settings of the deployment, section ``[config_providers]``.
+
+Each is read when it is asked for, so that a test or a process may differ from the next.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from airflow_config_providers.airflow_compat import conf
+from airflow_config_providers.core.resolver import Unresolved
+from airflow_config_providers.core.text import nearest, printable
+from airflow_config_providers.exceptions import ConfigException
+
+SECTION: Final = "config_providers"
+
+
+def run_config_enabled() -> bool:
+    """Tell whether ``dag_run.conf`` may set Spark configuration."""
+    return _boolean("run_config_enabled")
+
+
+def run_config_references() -> bool:
+    """Tell whether Spark configuration in ``dag_run.conf`` may hold references."""
+    return _boolean("run_config_references")
+
+
+def run_config_key() -> str:
+    """Give the key of ``dag_run.conf`` under which Spark configuration stands."""
+    return _text("run_config_key", "spark_conf")
+
+
+def environment_enabled() -> bool:
+    """Tell whether environment variables of the worker override Spark configuration."""
+    return _boolean("environment_enabled")
+
+
+def allowed_provider_classes() -> frozenset[str]:
+    """Give the dotted paths that a provider definition may name besides registered short names."""
+    return frozenset(_list("allowed_provider_classes"))
+
+
+def config_files() -> list[str]:
+    """Give the properties files that every job of the deployment starts from, the strongest last."""
+    return _list("config_files")
+
+
+def max_workers() -> int:
+    """Give how many paths are read from providers at once."""
+    text = _text("max_workers", "8")
+    if not text.isascii() or not text.isdigit() or int(text) < 1:
+        raise ConfigException(f"[{SECTION}] max_workers: expected a number from 1 on. Correct it in airflow.cfg.")
+    return int(text)
+
+
+def unresolved() -> Unresolved:
+    """Give what becomes of a reference that nobody answers."""
+    return parse_unresolved(_text("unresolved", "fail"), where=f"[{SECTION}] unresolved")
+
+
+def parse_unresolved(text: str, *, where: str) -> Unresolved:
+    """Read ``fail`` or ``keep``."""
+    choices = [choice.value for choice in Unresolved]
+    if text not in choices:
+        raise ConfigException(
+            f"{where}: {printable(str(text))!r} is none of {', '.join(choices)}{nearest(str(text), choices)}"
+        )
+    return Unresolved(text)
+
+
+def _text(option: str, default: str) -> str:
+    return str(conf.get(SECTION, option, fallback=default) or default).strip()
+
+
+def _boolean(option: str) -> bool:
+    return bool(conf.getboolean(SECTION, option, fallback=False))
+
+
+def _list(option: str) -> list[str]:
+    return [item for part in _text(option, "").split(",") if (item := part.strip())]

@@ -1,0 +1,65 @@
+"""The named arguments of ``SparkSubmitOperator`` and the Spark keys that they set."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+KEYS: Final = {
+    "archives": "spark.archives",
+    "driver_class_path": "spark.driver.extraClassPath",
+    "driver_memory": "spark.driver.memory",
+    "exclude_packages": "spark.jars.excludes",
+    "executor_cores": "spark.executor.cores",
+    "executor_memory": "spark.executor.memory",
+    "files": "spark.files",
+    "jars": "spark.jars",
+    "keytab": "spark.kerberos.keytab",
+    "name": "spark.app.name",
+    "num_executors": "spark.executor.instances",
+    "packages": "spark.jars.packages",
+    "principal": "spark.kerberos.principal",
+    "py_files": "spark.submit.pyFiles",
+    "repositories": "spark.jars.repositories",
+    "total_executor_cores": "spark.cores.max",
+    "yarn_queue": "spark.yarn.queue",
+}
+"""Argument -> key."""
+
+FROM_CONNECTION: Final = {"keytab": "keytab", "principal": "principal", "yarn_queue": "queue"}
+"""Argument -> the name under which the stock hook mixes it with its connection."""
+
+EXPOSED_FIELDS: Final = ("application", "application_args", "proxy_user", "post_submit_commands")
+"""Fields that stand in a command, where every user of the machine can read them."""
+
+EXPOSED_KEYS: Final = frozenset(
+    {
+        "spark.app.name",
+        "spark.driver.defaultJavaOptions",
+        "spark.driver.extraClassPath",
+        "spark.driver.extraJavaOptions",
+        "spark.driver.extraLibraryPath",
+        "spark.driver.memory",
+        "spark.executor.defaultJavaOptions",
+        "spark.executor.extraClassPath",
+        "spark.executor.extraJavaOptions",
+        "spark.executor.extraLibraryPath",
+    }
+)
+"""Keys that Spark itself writes into a command or a page, however they reach it."""
+
+DEFAULT_NAME: Final = "arrow-spark"
+"""The stock operator's name for a job to which nobody gave one; it must not beat a layer that has one."""
+
+
+def argument(operator: Any, name: str) -> Any:
+    """Give a named argument as the operator keeps it: under its name if it is templated, else with an underscore."""
+    attributes = vars(operator)
+    return attributes.get(name, attributes.get(f"_{name}"))
+
+
+def configs(operator: Any) -> dict[str, Any]:
+    """Key -> value of the named arguments that were given."""
+    given = {key: argument(operator, name) for name, key in KEYS.items()}
+    if given["spark.app.name"] == DEFAULT_NAME:
+        del given["spark.app.name"]
+    return {key: value for key, value in given.items() if value}

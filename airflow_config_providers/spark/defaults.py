@@ -1,0 +1,89 @@
+"""Where spark-submit is, and the defaults file that it reads."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+
+from airflow_config_providers.core.text import printable
+from airflow_config_providers.exceptions import SubmitError
+
+Which = Callable[..., str | None]
+"""``shutil.which``, or a stand-in: takes a command and ``path=``."""
+
+
+def locate_spark_defaults(spark_binary: str, environ: Mapping[str, str], *, which: Which = shutil.which) -> Path | None:
+    """
+    Find the ``spark-defaults.conf`` that ``spark_binary`` reads when it is given no properties file.
+
+    :return: None where there is none, or where ``spark_binary`` is a script that does not say where its Spark is:
+        set ``SPARK_CONF_DIR`` or ``SPARK_HOME`` then
+    """
+    directory = conf_directory(_find(spark_binary, environ, which), environ)
+    path = directory / "spark-defaults.conf" if directory else None
+    return path if path and path.is_file() else None
+
+
+def require_spark_submit(spark_binary: str, environ: Mapping[str, str], *, which: Which = shutil.which) -> Path:
+    """
+    Make sure that ``spark_binary`` can be started.
+
+    :return: where it is
+    :raises SubmitError: it is not on the ``PATH``, or there is no Java for it
+    """
+    binary = _find(spark_binary, environ, which)
+    if binary is None:
+        raise SubmitError(
+            f"{printable(spark_binary)} is not on the PATH of this worker. Install Spark there, for instance with "
+            f"'pip install pyspark', and put the directory of {printable(spark_binary)} on the PATH."
+        )
+    if (problem := _java_problem(environ, which)) and not _finds_java_itself(binary, environ):
+        raise SubmitError(problem)
+    return binary
+
+
+def conf_directory(binary: Path | None, environ: Mapping[str, str]) -> Path | None:
+    """Give the directory of Spark's configuration files, which need not exist; None where it cannot be known."""
+    if directory := environ.get("SPARK_CONF_DIR"):
+        return Path(directory)
+    if home := environ.get("SPARK_HOME"):
+        return Path(home, "conf")
+    homes = _homes(binary.resolve().parent) if binary else ()
+    return next((home / "conf" for home in homes if _is_home(home)), None)
+
+
+def _find(spark_binary: str, environ: Mapping[str, str], which: Which) -> Path | None:
+    found = which(spark_binary, path=environ.get("PATH", os.defpath))
+    return Path(found) if found else None
+
+
+def _java_problem(environ: Mapping[str, str], which: Which) -> str:
+    home = environ.get("JAVA_HOME")
+    if home and not os.access(Path(home, "bin", "java"), os.X_OK):
+        return f"JAVA_HOME is {printable(home)}, but there is no bin/java in it. Correct it, or install Java 17 there."
+    if not home and not which("java", path=environ.get("PATH", os.defpath)):
+        return "spark-submit needs Java, and there is none on this worker. Install Java 17, or set JAVA_HOME."
+    return ""
+
+
+def _finds_java_itself(binary: Path, environ: Mapping[str, str]) -> bool:
+    """Tell whether Java may be named elsewhere: in Spark's ``spark-env.sh``, or in a script of a distribution."""
+    directory = conf_directory(binary, environ)
+    return directory is None or (directory / "spark-env.sh").is_file()
+
+
+def _homes(scripts: Path) -> Iterator[Path]:
+    """Give the places where the Spark of spark-submit's directory may be."""
+    prefix = scripts.parent
+    if not (scripts / "find_spark_home.py").is_file():
+        yield prefix
+        return
+    # Installed by pip: the scripts were copied out of the package.
+    yield prefix / "pyspark"
+    yield from sorted(prefix.glob("lib*/python3*/*-packages/pyspark"))
+
+
+def _is_home(path: Path) -> bool:
+    return (path / "bin" / "spark-class").is_file()

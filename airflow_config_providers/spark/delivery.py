@@ -1,0 +1,72 @@
+"""How a resolved configuration is split between the command and a private properties file."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from typing import NoReturn
+
+from airflow_config_providers.exceptions import UndeliverableValueError
+from airflow_config_providers.spark import fidelity
+from airflow_config_providers.spark.redaction import REDACTION_KEY, widened
+
+
+@dataclass(frozen=True, slots=True)
+class Delivery:
+    """
+    A resolved configuration, ready for spark-submit. Shows no value, and is not pickled or copied.
+
+    :param plain: for ``--conf``, where every user of the machine can read it
+    :param private: for a properties file that nobody else can read
+    """
+
+    plain: Mapping[str, str] = field(repr=False)
+    private: Mapping[str, str] = field(repr=False)
+
+    def __reduce_ex__(self, protocol: object) -> NoReturn:
+        raise TypeError("A Delivery is not pickled or copied: it holds secrets. Send the settled configuration.")
+
+
+def plan(
+    configs: Mapping[str, str],
+    *,
+    sensitive: Collection[str],
+    written: Mapping[str, str] | None = None,
+    filed: Collection[str] = (),
+) -> Delivery:
+    """
+    Decide for each key of ``configs`` how it travels.
+
+    The file takes what is sensitive, what stood in a file before, and what a command line would change. A key
+    must not be in both, or the command would win.
+
+    :param configs: key -> resolved value, all layers settled
+    :param sensitive: keys whose value nobody may see; Spark is told to hide them. One that is not in ``configs``,
+        such as ``sun.java.command``, is hidden all the same
+    :param written: key -> text with its references; without it every sensitive value counts as resolved as a whole
+    :param filed: keys whose value was written in a properties file
+    :raises UndeliverableValueError: a sensitive value would not arrive as it is; names all of them
+    """
+    written = written or {}
+    hidden, filed = frozenset(sensitive), frozenset(filed)
+    checked = [key for key in configs if key in hidden and not (key in filed and configs[key] == written.get(key))]
+    _refuse_changes({key: configs[key] for key in checked}, written)
+    redaction = widened(configs.get(REDACTION_KEY), hidden)
+    if redaction is not None:
+        configs, hidden = {**configs, REDACTION_KEY: redaction}, hidden | {REDACTION_KEY}
+    private = {key: value for key, value in configs.items() if key in hidden or key in filed or _needs_file(key, value)}
+    return Delivery({key: value for key, value in configs.items() if key not in private}, private)
+
+
+def _refuse_changes(configs: Mapping[str, str], written: Mapping[str, str]) -> None:
+    problems = [
+        problem
+        for key, value in configs.items()
+        for problem in fidelity.problems(key, value, written=written.get(key, ""))
+    ]
+    if problems:
+        raise UndeliverableValueError(*problems)
+
+
+def _needs_file(key: str, value: str) -> bool:
+    return not fidelity.survives_command(key, value) and fidelity.survives_file(key, value)

@@ -1,0 +1,40 @@
+"""What is replaced in a configuration value after it has reached Spark: by Spark itself, and by Hadoop."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from airflow_config_providers.core.variable import parse
+
+# Texts, and not compiled at import: re compiles each once, and few values hold "${".
+_SPARK: Final = r"\$\{(?:env:|system:|spark\.)"
+"""Replaced when Spark reads a key that it knows."""
+_HADOOP: Final = r"\$\{[^}$ ]+\}"
+"""Replaced when a key of Hadoop is read: an environment variable, a system property or another key."""
+
+
+def is_substituted_by_spark(text: str) -> bool:
+    """Tell whether Spark replaces a part of ``text`` when it reads it under a key that it knows."""
+    return re.search(_SPARK, text) is not None
+
+
+def spark_expands_value(value: str, *, written: str) -> bool:
+    """Tell whether Spark would replace a part of ``value`` that came from a reference in ``written``."""
+    return _expands(_SPARK, value, written)
+
+
+def hadoop_expands_value(value: str, *, written: str) -> bool:
+    """Tell whether Hadoop may replace a part of ``value`` that came from a reference in ``written``."""
+    return _expands(_HADOOP, value, written)
+
+
+def _expands(pattern: str, value: str, written: str) -> bool:
+    if "${" not in value or value == written:
+        return False
+    return len(re.findall(pattern, value)) > len(re.findall(pattern, _own(written, value)))
+
+
+def _own(written: str, value: str) -> str:
+    """Give the author's own part of ``value``: what stands beside references, and references that nobody answered."""
+    return "\0".join(str(part) for part in parse(written) if isinstance(part, str) or str(part) in value)

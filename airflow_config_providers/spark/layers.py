@@ -1,0 +1,130 @@
+"""Layers of Spark configuration from the places where people write it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from airflow_config_providers.core import properties
+from airflow_config_providers.core.environment import EnvironmentOverrides
+from airflow_config_providers.core.java_text import format_double
+from airflow_config_providers.core.layers import ConfigLayer, ConfigSource
+from airflow_config_providers.core.registry import is_reserved
+from airflow_config_providers.core.text import printable
+from airflow_config_providers.exceptions import ConfigException
+
+SUBSTITUTED_BY_SPARK: Final = frozenset({"env", "system", "spark", "sparkconf", "hiveconf", "hivevar"})
+"""Prefixes of ``${prefix:name}`` that Spark itself replaces."""
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigFile:
+    """
+    A properties file to make a layer of.
+
+    :param name: what people call it; its path, with the references it was given with
+    :param path: where it is
+    :param lenient: whether a key may be set twice, as in files that are not ours to correct
+    """
+
+    name: str
+    path: str = field(repr=False)
+    lenient: bool = False
+
+
+def mapping_layer(source: ConfigSource, name: str, configs: Any) -> ConfigLayer:
+    """
+    Make a layer of a mapping. Numbers and booleans are taken over as Spark writes them.
+
+    :raises ConfigException: it is no mapping, or holds something else than text, numbers and booleans
+    """
+    if not isinstance(configs, Mapping):
+        raise ConfigException(f"{name}: expected a mapping of key to value, found {type(configs).__name__}.")
+    texts = {key: _text(value) for key, value in configs.items()}
+    problems = [
+        f"{name}: {printable(str(key))!r} has a value of type {type(configs[key]).__name__}. "
+        f"Write a text, a number or a boolean."
+        for key, text in texts.items()
+        if text is None
+    ]
+    problems += [f"{name}: the key {printable(str(key))!r} is no text." for key in configs if not isinstance(key, str)]
+    if problems:
+        raise ConfigException(*problems)
+    return ConfigLayer(source, name, {key: text for key, text in texts.items() if text is not None})
+
+
+def file_layer(file: ConfigFile) -> ConfigLayer:
+    """
+    Make a layer of a Java properties file; each key's origin is its file and line.
+
+    :raises ConfigException: the file cannot be read, is malformed, or sets a key twice
+    """
+    entries = properties.parse(read_text(file.path, name=file.name), name=file.name)
+    lines = _lines_by_key(entries)
+    repeated = {key: found for key, found in lines.items() if len(found) > 1}
+    if repeated and not file.lenient:
+        raise ConfigException(
+            *(
+                f"{printable(file.name)}: {printable(key)!r} is set in lines {', '.join(map(str, found))}. Keep one."
+                for key, found in repeated.items()
+            )
+        )
+    return ConfigLayer(
+        ConfigSource.STATIC_FILE_CONFIG,
+        file.name,
+        {entry.key: entry.value for entry in entries},
+        {key: f"{file.name}:{found[-1]}" for key, found in lines.items()},
+    )
+
+
+def _lines_by_key(entries: Iterable[properties.Property]) -> dict[str, list[int]]:
+    lines: dict[str, list[int]] = {}
+    for entry in entries:
+        lines.setdefault(entry.key, []).append(entry.line)
+    return lines
+
+
+def environment_layer(environ: Mapping[str, str], keys: Iterable[str]) -> tuple[ConfigLayer, list[str]]:
+    """
+    Make a layer of the environment variables that stand for one of ``keys``.
+
+    :return: the layer, and a sentence for each key that is set by several variables which disagree
+    """
+    overrides = EnvironmentOverrides(environ)
+    origins = {key: name for key in keys if not is_reserved(key) and (name := overrides.origin(key)) is not None}
+    doubts = [
+        f"{key} is set by {' and '.join(names)} with different values; {origins[key]} counts."
+        for key in origins
+        if (names := overrides.ambiguous(key))
+    ]
+    configs = {key: overrides.lookup(key) or "" for key in origins}
+    described = {key: f"environment variable {name}" for key, name in origins.items()}
+    return ConfigLayer(ConfigSource.ENVIRONMENT_CONFIG, "environment", configs, described), doubts
+
+
+def read_text(path: str, *, name: str) -> str:
+    """
+    Read a file of configuration; line ends stay as they are.
+
+    :param name: what people call it
+    :raises ConfigException: it cannot be read, or is not UTF-8
+    """
+    try:
+        return Path(path).read_bytes().decode("utf-8")
+    except OSError as error:
+        problem = error.strerror or type(error).__name__
+    except UnicodeDecodeError as error:
+        problem = f"byte {error.start} is not UTF-8"
+    raise ConfigException(
+        f"The properties file {printable(name)!r} cannot be read: {problem}. Correct the path or the file."
+    )
+
+
+def _text(value: Any) -> str | None:
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, float):
+        return format_double(value)
+    return str(value) if isinstance(value, str | int) else None

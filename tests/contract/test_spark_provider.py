@@ -1,0 +1,115 @@
+"""The private names of Airflow's Spark provider that we lean on. A version that changes one must break here."""
+
+from __future__ import annotations
+
+import inspect
+import json
+
+import pytest
+from airflow.providers.apache.spark.hooks.spark_submit import DEFAULT_SPARK_BINARY, SparkSubmitHook
+from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
+
+from airflow_config_providers.spark import arguments
+
+
+@pytest.fixture
+def stock(monkeypatch):
+    """A stock operator with every named argument that we turn into configuration."""
+    monkeypatch.setenv("AIRFLOW_CONN_SPARK_DEFAULT", json.dumps({"conn_type": "spark", "host": "local[1]"}))
+    given = {name: 7 if name.endswith(("cores", "executors")) else f"the-{name}" for name in arguments.KEYS}
+    return SparkSubmitOperator(task_id="t", conf={"spark.x": "1"}, **given), given
+
+
+def test_the_operator_keeps_each_named_argument_where_we_look(stock):
+    operator, given = stock
+
+    assert {name: arguments.argument(operator, name) for name in arguments.KEYS} == given
+
+
+def test_the_hook_keeps_each_named_argument_where_we_empty_it(stock):
+    operator, given = stock
+    hook = operator._get_hook()
+
+    assert {name: getattr(hook, f"_{name}") for name in arguments.KEYS} == given
+
+
+def test_the_hook_mixes_three_of_them_with_its_connection(stock):
+    operator, given = stock
+    connection = operator._get_hook()._connection
+
+    assert {name: connection[part] for name, part in arguments.FROM_CONNECTION.items()} == {
+        name: given[name] for name in arguments.FROM_CONNECTION
+    }
+
+
+def test_an_emptied_hook_leaves_the_named_arguments_out_of_the_command(stock):
+    operator, _ = stock
+    hook = operator._get_hook()
+    for name in arguments.KEYS:
+        setattr(hook, f"_{name}", None)
+    for part in arguments.FROM_CONNECTION.values():
+        hook._connection[part] = None
+
+    assert hook._build_spark_common_args() == ["--master", "local[1]", "--conf", "spark.x=1"]
+
+
+def test_the_name_of_a_job_without_a_name_is_the_one_we_know():
+    assert inspect.signature(SparkSubmitOperator.__init__).parameters["name"].default == arguments.DEFAULT_NAME
+
+
+@pytest.mark.parametrize("name", arguments.EXPOSED_FIELDS)
+def test_exposed_fields_are_fields_of_the_operator(name):
+    assert name in SparkSubmitOperator.template_fields
+
+
+@pytest.mark.parametrize("name", ["application_args", "proxy_user", "post_submit_commands"])
+def test_the_hook_keeps_exposed_fields_where_we_put_their_values(name, stock):
+    operator, _ = stock
+    value = ["x"] if name.endswith("s") else "x"
+    setattr(operator, name, value)
+
+    assert getattr(operator._get_hook(), f"_{name}") == value
+
+
+def test_every_template_field_is_one_that_we_have_thought_of():
+    thought_of = {*arguments.KEYS, *arguments.EXPOSED_FIELDS, "conf", "env_vars", "properties_file"}
+
+    assert set(SparkSubmitOperator.template_fields) <= thought_of
+
+
+def test_the_hook_builds_the_command_from_its_configuration_and_properties_file(stock):
+    operator, _ = stock
+    hook = operator._get_hook()
+    hook._conf, hook._properties_file = {"spark.y": "2"}, "/dev/fd/3"
+    command = hook._build_spark_submit_command("job.py")
+
+    assert "spark.y=2" in command
+    assert command[command.index("--properties-file") + 1] == "/dev/fd/3"
+    assert "spark.x=1" not in command
+
+
+def test_the_hook_has_what_we_override_and_read(stock):
+    operator, _ = stock
+    hook = operator._get_hook()
+
+    assert hook._connection["spark_binary"] == DEFAULT_SPARK_BINARY
+    assert (hook._is_yarn, hook._is_kubernetes, hook._env, hook._env_vars) == (False, False, None, None)
+    assert list(inspect.signature(SparkSubmitHook._mask_cmd).parameters) == ["self", "connection_cmd"]
+    assert list(inspect.signature(SparkSubmitHook._process_spark_submit_log).parameters) == ["self", "itr"]
+    assert list(inspect.signature(SparkSubmitHook.submit).parameters) == ["self", "application", "kwargs"]
+
+
+def test_the_hook_gives_further_arguments_to_the_process_it_starts():
+    source = inspect.getsource(SparkSubmitHook.submit)
+
+    assert "subprocess.Popen(" in source
+    assert "**kwargs," in source
+
+
+def test_what_the_hook_logs_of_the_command_goes_through_the_mask():
+    assert "self._mask_cmd(connection_cmd)" in inspect.getsource(SparkSubmitHook._build_spark_submit_command)
+    assert "self._mask_cmd(spark_submit_cmd)" in inspect.getsource(SparkSubmitHook.submit)
+
+
+def test_the_operator_makes_its_hook_late_and_in_one_place():
+    assert "self._hook = self._get_hook()" in inspect.getsource(SparkSubmitOperator.execute)

@@ -1,0 +1,134 @@
+"""The connection that defines the providers."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import airflow
+import jsonschema
+import pytest
+
+from airflow_config_providers.exceptions import ConfigException, ProviderDefinitionError
+from airflow_config_providers.get_provider_info import get_provider_info
+from airflow_config_providers.hooks.config_providers import ConfigProvidersHook
+
+DEFINITION = {"config.providers": "s", "config.providers.s.class": "directory"}
+
+
+@pytest.fixture
+def connect(monkeypatch):
+    """Define the connection: ``connect(extra)``."""
+
+    def define(extra):
+        connection = {"conn_type": "config_providers", "extra": extra}
+        monkeypatch.setenv("AIRFLOW_CONN_CONFIG_PROVIDERS_DEFAULT", json.dumps(connection))
+        return ConfigProvidersHook()
+
+    return define
+
+
+def allowed(folder):
+    return {**DEFINITION, "config.providers.s.param.allowed.paths": str(folder)}
+
+
+def test_providers_are_defined_by_keys_of_the_extra(connect, tmp_path):
+    (tmp_path / "k").write_text("v")
+    with connect(allowed(tmp_path)).get_conn() as providers:
+        assert providers["s"].get(str(tmp_path), {"k"}).data == {"k": "v"}
+
+
+def test_providers_are_defined_by_the_properties_of_the_form(connect, tmp_path):
+    text = "\n".join(f"{key}={value}" for key, value in allowed(tmp_path).items())
+
+    assert connect({"properties": text}).definitions() == allowed(tmp_path)
+
+
+def test_providers_are_defined_by_a_file(connect, tmp_path):
+    file = tmp_path / "providers.properties"
+    file.write_text("\n".join(f"{key}={value}" for key, value in allowed(tmp_path).items()))
+
+    assert connect({"properties_file": str(file)}).definitions() == allowed(tmp_path)
+
+
+def test_keys_of_the_extra_beat_the_form_and_the_form_beats_the_file(connect, tmp_path):
+    file = tmp_path / "providers.properties"
+    file.write_text("config.providers=f\nconfig.providers.a=f\nconfig.providers.b=f\n")
+    extra = {
+        "properties_file": str(file),
+        "properties": "config.providers=p\nconfig.providers.a=p",
+        "config.providers": "k",
+    }
+
+    assert connect(extra).definitions() == {
+        "config.providers": "k",
+        "config.providers.a": "p",
+        "config.providers.b": "f",
+    }
+
+
+def test_other_keys_of_the_extra_are_no_definitions(connect):
+    assert connect({**DEFINITION, "note": "x"}).definitions() == DEFINITION
+
+
+def test_defined_through_airflow_a_provider_is_closed_by_default(connect):
+    with pytest.raises(ProviderDefinitionError, match=r"config.providers.s.param.allowed.paths is missing"):
+        connect(DEFINITION).get_conn()
+
+
+def test_a_dotted_class_needs_the_deployments_leave(connect, monkeypatch):
+    extra = {
+        "config.providers": "m",
+        "config.providers.m.class": "airflow_config_providers.testing.InMemoryConfigProvider",
+    }
+    hook = connect(extra)
+    with pytest.raises(ProviderDefinitionError, match="allowed_provider_classes"):
+        hook.get_conn()
+    monkeypatch.setenv(
+        "AIRFLOW__CONFIG_PROVIDERS__ALLOWED_PROVIDER_CLASSES", "airflow_config_providers.testing.InMemoryConfigProvider"
+    )
+
+    assert list(hook.get_conn()) == ["m"]
+
+
+def test_a_missing_connection_is_named(monkeypatch):
+    monkeypatch.delenv("AIRFLOW_CONN_CONFIG_PROVIDERS_DEFAULT", raising=False)
+
+    with pytest.raises(ProviderDefinitionError, match="no connection 'config_providers_default'"):
+        ConfigProvidersHook().get_conn()
+
+
+@pytest.mark.parametrize(
+    ("extra", "problem"),
+    [
+        pytest.param({"properties": "config.providers=\\u12"}, "connection config_providers_default:1", id="malformed"),
+        pytest.param({"properties_file": "/nowhere/at.all"}, "/nowhere/at.all", id="no-file"),
+    ],
+)
+def test_a_definition_that_cannot_be_read_is_named(connect, extra, problem):
+    with pytest.raises(ConfigException, match=problem):
+        connect(extra).definitions()
+
+
+def test_the_button_in_the_ui_says_what_there_is(connect, tmp_path):
+    assert connect(allowed(tmp_path)).test_connection() == (True, "1 provider: s")
+
+
+def test_the_button_in_the_ui_says_what_is_wrong(connect):
+    success, message = connect(DEFINITION).test_connection()
+
+    assert not success
+    assert "allowed.paths" in message
+
+
+def test_airflow_knows_the_connection_type_without_importing_the_hook():
+    from airflow.providers_manager import ProvidersManager
+
+    assert "config_providers" in ProvidersManager().field_behaviours
+    assert "airflow-config-providers" in ProvidersManager().providers
+
+
+def test_what_airflow_reads_of_the_provider_fits_its_schema():
+    schema = json.loads((Path(airflow.__file__).parent / "provider_info.schema.json").read_text())
+
+    jsonschema.validate(get_provider_info(), schema)

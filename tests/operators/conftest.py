@@ -1,0 +1,185 @@
+"""A task run by Airflow's real task runner, without a server: its supervisor and spark-submit are stand-ins."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import os
+import stat
+import sys
+import uuid
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+SPARK_SUBMIT = """#!{python}
+import json, os, sys
+arguments = sys.argv[1:]
+confs = [arguments[i + 1] for i, word in enumerate(arguments) if word == "--conf"]
+file = arguments[arguments.index("--properties-file") + 1] if "--properties-file" in arguments else None
+seen = {{
+    "arguments": arguments,
+    "conf": dict(conf.split("=", 1) for conf in confs),
+    "properties": open(file, encoding="ascii", newline="").read() if file else None,
+    "environ": dict(os.environ),
+}}
+with open({record!r}, "a") as record:
+    record.write(json.dumps(seen) + "\\n")
+for line in os.environ.get("FAKE_SPARK_PRINTS", "").split("|"):
+    print(line)
+sys.exit(int(os.environ.get("FAKE_SPARK_EXIT", "0")))
+"""
+
+
+class Submissions:
+    """What spark-submit was called with, one entry a call."""
+
+    def __init__(self, record: Path) -> None:
+        self._record = record
+
+    def __call__(self) -> list[SimpleNamespace]:
+        lines = self._record.read_text().splitlines() if self._record.exists() else []
+        return [SimpleNamespace(**json.loads(line)) for line in lines]
+
+    @property
+    def only(self) -> SimpleNamespace:
+        (submission,) = self()
+        return submission
+
+    @property
+    def spark_conf(self) -> dict[str, str]:
+        """The configuration that Spark would end up with: --conf beats the file."""
+        from airflow_config_providers.core.properties import parse
+
+        submission = self.only
+        file = {entry.key: entry.value for entry in parse(submission.properties or "", name="file")}
+        return {**file, **submission.conf}
+
+
+@pytest.fixture
+def spark_submit(tmp_path, monkeypatch):
+    """A program on PATH that records how it was called. The tests in tests/integration run the real one."""
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    record = tmp_path / "submissions.jsonl"
+    program = folder / "spark-submit"
+    program.write_text(SPARK_SUBMIT.format(python=sys.executable, record=str(record)))
+    program.chmod(program.stat().st_mode | stat.S_IXUSR)
+    monkeypatch.setenv("PATH", f"{folder}{os.pathsep}{os.environ['PATH']}")
+    monkeypatch.delenv("SPARK_HOME", raising=False)
+    monkeypatch.setenv("SPARK_CONF_DIR", str(tmp_path / "spark-conf"))
+    return Submissions(record)
+
+
+@pytest.fixture
+def secrets_dir(tmp_path):
+    """A folder with one secret a file, which the provider ``dir`` may read."""
+    folder = tmp_path / "secrets"
+    folder.mkdir()
+    return folder
+
+
+@pytest.fixture
+def connections(monkeypatch, secrets_dir, tmp_path):
+    """The deployment's connections: Spark on local[1], and two providers."""
+    monkeypatch.setenv("AIRFLOW_CONN_SPARK_DEFAULT", json.dumps({"conn_type": "spark", "host": "local[1]"}))
+    extra = {
+        "config.providers": "dir, files",
+        "config.providers.dir.class": "directory",
+        "config.providers.dir.param.allowed.paths": str(secrets_dir),
+        "config.providers.files.class": "file",
+        "config.providers.files.param.allowed.paths": str(tmp_path),
+    }
+    connection = json.dumps({"conn_type": "config_providers", "extra": extra})
+    monkeypatch.setenv("AIRFLOW_CONN_CONFIG_PROVIDERS_DEFAULT", connection)
+    return extra
+
+
+class Supervisor:
+    """Stands in for the process that a task talks to; keeps what it is sent."""
+
+    def __init__(self) -> None:
+        self.messages: list[object] = []
+
+    def send(self, msg):
+        from airflow.sdk.exceptions import ErrorType
+        from airflow.sdk.execution_time.comms import ErrorResponse
+
+        self.messages.append(msg)
+        return ErrorResponse(error=ErrorType.GENERIC_ERROR) if type(msg).__name__.startswith("Get") else None
+
+    async def asend(self, msg):
+        return self.send(msg)
+
+    def sent(self, kind: str) -> list[object]:
+        return [message for message in self.messages if type(message).__name__ == kind]
+
+
+@pytest.fixture
+def run_task(monkeypatch):
+    """Run an operator as a worker does: ``run_task(operator, conf=...)`` gives state, error and what was sent."""
+
+    def run(operator, *, conf=None, map_index=-1, finalize=True):
+        import structlog
+        from airflow.sdk.api.datamodels._generated import DagRun, TIRunContext
+        from airflow.sdk.execution_time import task_runner
+
+        supervisor = Supervisor()
+        monkeypatch.setattr(task_runner, "SUPERVISOR_COMMS", supervisor, raising=False)
+        now = datetime.datetime.now(datetime.UTC)
+        dag_run = DagRun.model_construct(
+            dag_id=operator.dag_id,
+            run_id="run-1",
+            logical_date=now,
+            data_interval_start=now,
+            data_interval_end=now,
+            run_after=now,
+            start_date=now,
+            end_date=None,
+            run_type="manual",
+            state="running",
+            conf=conf or {},
+            consumed_asset_events=[],
+            partition_key=None,
+        )
+        ti = task_runner.RuntimeTaskInstance.model_construct(
+            id=uuid.uuid4(),
+            task_id=operator.task_id,
+            dag_id=operator.dag_id,
+            run_id="run-1",
+            try_number=1,
+            map_index=map_index,
+            dag_version_id=uuid.uuid4(),
+            start_date=now,
+            task=operator,
+            _ti_context_from_server=TIRunContext.model_construct(
+                dag_run=dag_run, task_reschedule_count=0, max_tries=0, should_retry=False, upstream_map_indexes={}
+            ),
+        )
+        log = structlog.get_logger("task")
+        context = ti.get_template_context()
+        state, message, error = task_runner.run(ti, context, log)
+        if finalize:
+            task_runner.finalize(ti, state, context, log, error)
+        rendered = [m.rendered_fields for m in supervisor.sent("SetRenderedFields")]
+        return SimpleNamespace(
+            state=str(getattr(state, "value", state)),
+            error=error,
+            supervisor=supervisor,
+            rendered=rendered[0] if rendered else None,
+            rendered_last=rendered[-1] if rendered else None,
+            task=ti.task,
+            ti=ti,
+            message=message,
+        )
+
+    return run
+
+
+@pytest.fixture
+def dag():
+    from airflow.sdk import DAG
+
+    with DAG("flights", schedule=None) as dag:
+        yield dag

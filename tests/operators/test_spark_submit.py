@@ -1,0 +1,504 @@
+"""The operator, run by Airflow's real task runner against a spark-submit that records its call."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from datetime import UTC, datetime
+
+import pytest
+
+from airflow_config_providers.exceptions import (
+    ConfigException,
+    ExposedValueError,
+    ProviderDefinitionError,
+    ReservedKeyError,
+    UnresolvedReferenceError,
+)
+from airflow_config_providers.operators.spark_submit import ConfiguredSparkSubmitOperator
+
+CANARY = "c4nary/s3cret+value"
+PASSWORD = "${{dir:{}:db-password}}"
+
+pytestmark = pytest.mark.usefixtures("spark_submit", "connections")
+
+
+@pytest.fixture
+def password(secrets_dir):
+    """A reference to the canary."""
+    (secrets_dir / "db-password").write_text(CANARY)
+    return PASSWORD.format(secrets_dir)
+
+
+def operator(dag, **kwargs):
+    return ConfiguredSparkSubmitOperator(task_id="job", application="job.py", dag=dag, **kwargs)
+
+
+def everything_sent(run):
+    """All that the task told its supervisor, as text, but for what only teaches the masker."""
+    return "".join(repr(m) for m in run.supervisor.messages if type(m).__name__ != "MaskSecret")
+
+
+def test_spark_gets_the_value_and_people_see_the_reference(dag, run_task, password, spark_submit):
+    run = run_task(operator(dag, conf={"spark.app.db.password": password}))
+
+    assert run.state == "success"
+    assert spark_submit.spark_conf["spark.app.db.password"] == CANARY
+    assert run.rendered["effective_config"] == [f"spark.app.db.password = {password}   # DAG_CONFIG, conf"]
+
+
+def test_attack_27_the_value_is_in_no_argument_and_no_environment(dag, run_task, password, spark_submit):
+    run_task(operator(dag, conf={"spark.app.db.url": f"jdbc:x?password={password}"}))
+
+    assert CANARY not in str(spark_submit.only.arguments)
+    assert CANARY not in str(spark_submit.only.environ)
+    assert CANARY in spark_submit.only.properties
+
+
+def test_plain_keys_stand_in_the_command(dag, run_task, spark_submit):
+    run_task(operator(dag, conf={"spark.ui.enabled": "false"}))
+
+    assert spark_submit.only.conf == {"spark.ui.enabled": "false"}
+    assert spark_submit.only.properties is None
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        pytest.param(True, "true", id="boolean"),
+        pytest.param(4, "4", id="integer"),
+        pytest.param(0.5, "0.5", id="float"),
+        pytest.param(1e-7, "1.0E-7", id="float-as-java-writes-it"),
+        pytest.param("", "", id="empty"),
+    ],
+)
+def test_plain_values_are_written_as_spark_writes_them(dag, run_task, spark_submit, value, text):
+    run_task(operator(dag, conf={"spark.app.x": value}))
+
+    assert spark_submit.only.conf == {"spark.app.x": text}
+
+
+@pytest.mark.parametrize("value", [None, ["a"], {"a": 1}, b"x"], ids=["none", "list", "mapping", "bytes"])
+def test_other_values_are_refused(dag, run_task, value):
+    run = run_task(operator(dag, conf={"spark.app.x": value}))
+
+    assert isinstance(run.error, ConfigException)
+    assert "spark.app.x" in str(run.error)
+
+
+def test_named_arguments_are_keys_that_any_layer_can_override(dag, run_task, spark_submit, monkeypatch):
+    monkeypatch.setenv("AIRFLOW__CONFIG_PROVIDERS__RUN_CONFIG_ENABLED", "True")
+    run = run_task(
+        operator(dag, executor_memory="4g", num_executors=2), conf={"spark_conf": {"spark.executor.memory": "8g"}}
+    )
+
+    assert spark_submit.only.conf == {"spark.executor.memory": "8g", "spark.executor.instances": "2"}
+    assert "--executor-memory" not in spark_submit.only.arguments
+    assert run.rendered["effective_config"] == [
+        "spark.executor.instances = 2   # DAG_CONFIG, argument num_executors",
+        "spark.executor.memory = 8g   # RUN_CONFIG, dag_run.conf['spark_conf']; "
+        "beats DAG_CONFIG argument executor_memory = 4g; beats DEFAULT_CONFIG default = 1g",
+    ]
+
+
+def test_a_named_argument_beats_the_same_key_in_conf_as_in_spark(dag, run_task, spark_submit):
+    run_task(operator(dag, executor_memory="4g", conf={"spark.executor.memory": "1g"}))
+
+    assert spark_submit.only.conf == {"spark.executor.memory": "4g"}
+
+
+def test_the_stock_name_does_not_beat_a_layer(dag, run_task, spark_submit):
+    run_task(operator(dag, conf={"spark.app.name": "mine"}))
+
+    assert spark_submit.only.conf == {"spark.app.name": "mine"}
+    assert "--name" not in spark_submit.only.arguments
+
+
+def test_a_queue_in_a_layer_beats_that_of_the_connection(dag, run_task, spark_submit, monkeypatch):
+    monkeypatch.setenv("AIRFLOW_CONN_SPARK_DEFAULT", "spark://local?queue=connection")
+    run_task(operator(dag, conf={"spark.yarn.queue": "layer"}))
+
+    arguments = spark_submit.only.arguments
+    assert arguments[arguments.index("--queue") + 1] == "layer"
+
+
+def test_layers_of_files_come_in_order_with_their_lines(dag, run_task, spark_submit, tmp_path):
+    base, prod = tmp_path / "base.properties", tmp_path / "prod.properties"
+    base.write_text("# common\nspark.app.a=base\nspark.app.b=base\n")
+    prod.write_text("spark.app.b=prod\n")
+    run = run_task(operator(dag, config_files=[str(base), str(prod)]))
+
+    assert spark_submit.spark_conf == {"spark.app.a": "base", "spark.app.b": "prod"}
+    assert run.rendered["effective_config"] == [
+        f"spark.app.a = base   # STATIC_FILE_CONFIG, {base}:2",
+        f"spark.app.b = prod   # STATIC_FILE_CONFIG, {prod}:1; beats STATIC_FILE_CONFIG {base}:3 = base",
+    ]
+
+
+def test_the_properties_file_of_the_operator_is_the_strongest_file(dag, run_task, spark_submit, tmp_path):
+    (tmp_path / "a.properties").write_text("spark.app.x=a")
+    (tmp_path / "b.properties").write_text("spark.app.x=b")
+    run_task(
+        operator(dag, properties_file=str(tmp_path / "a.properties"), config_files=[str(tmp_path / "b.properties")])
+    )
+
+    assert spark_submit.spark_conf["spark.app.x"] == "a"
+
+
+@pytest.mark.parametrize("given", [False, True], ids=["no-file-given", "a-file-given"])
+def test_sparks_defaults_file_counts_unless_the_author_gives_a_file(dag, run_task, spark_submit, tmp_path, given):
+    (tmp_path / "spark-conf").mkdir()
+    (tmp_path / "spark-conf" / "spark-defaults.conf").write_text("spark.app.default yes\n")
+    (tmp_path / "own.properties").write_text("spark.app.own=yes")
+    run_task(operator(dag, properties_file=str(tmp_path / "own.properties") if given else None))
+
+    assert set(spark_submit.spark_conf) == {"spark.app.own" if given else "spark.app.default"}
+
+
+def test_a_file_counts_even_where_the_author_gave_an_empty_one(dag, run_task, spark_submit, tmp_path):
+    """Spark leaves its defaults file out then, so it must be given some file."""
+    (tmp_path / "own.properties").write_text("")
+    run_task(operator(dag, properties_file=str(tmp_path / "own.properties")))
+
+    assert spark_submit.only.properties == ""
+
+
+def test_what_stood_in_a_file_does_not_come_into_the_command(dag, run_task, spark_submit, tmp_path):
+    (tmp_path / "own.properties").write_text("spark.app.unknown=perhaps-a-secret")
+    run_task(operator(dag, properties_file=str(tmp_path / "own.properties")))
+
+    assert "perhaps-a-secret" not in str(spark_submit.only.arguments)
+
+
+def test_the_deployment_can_have_files_of_its_own(dag, run_task, spark_submit, tmp_path, monkeypatch):
+    (tmp_path / "all.properties").write_text("spark.app.x=all")
+    monkeypatch.setenv("AIRFLOW__CONFIG_PROVIDERS__CONFIG_FILES", str(tmp_path / "all.properties"))
+    run_task(operator(dag))
+
+    assert spark_submit.spark_conf == {"spark.app.x": "all"}
+
+
+def test_the_environment_counts_where_the_deployment_allows_it(dag, run_task, spark_submit, monkeypatch):
+    monkeypatch.setenv("SPARK_APP_X", "environment")
+    monkeypatch.setenv("SPARK_EXECUTOR_CORES", "3")
+    task = operator(dag, conf={"spark.app.x": "dag"})
+    run_task(task)
+    monkeypatch.setenv("AIRFLOW__CONFIG_PROVIDERS__ENVIRONMENT_ENABLED", "True")
+    run_task(task)
+
+    without, with_environment = spark_submit()
+    assert without.conf == {"spark.app.x": "dag"}
+    assert with_environment.conf == {"spark.app.x": "environment", "spark.executor.cores": "3"}
+
+
+def test_run_configuration_is_off_unless_the_deployment_allows_it(dag, run_task, spark_submit):
+    run_task(operator(dag), conf={"spark_conf": {"spark.app.x": "run"}})
+
+    assert spark_submit.only.conf == {}
+
+
+def test_references_in_run_configuration_are_refused(dag, run_task, spark_submit, password, monkeypatch):
+    monkeypatch.setenv("AIRFLOW__CONFIG_PROVIDERS__RUN_CONFIG_ENABLED", "True")
+    run = run_task(operator(dag), conf={"spark_conf": {"spark.app.x": password}})
+
+    assert isinstance(run.error, ConfigException)
+    assert spark_submit() == []
+
+
+def test_references_in_run_configuration_count_where_the_deployment_allows_them(
+    dag, run_task, spark_submit, password, monkeypatch
+):
+    monkeypatch.setenv("AIRFLOW__CONFIG_PROVIDERS__RUN_CONFIG_ENABLED", "True")
+    monkeypatch.setenv("AIRFLOW__CONFIG_PROVIDERS__RUN_CONFIG_REFERENCES", "True")
+    run_task(operator(dag), conf={"spark_conf": {"spark.app.x": password}})
+
+    assert spark_submit.spark_conf["spark.app.x"] == CANARY
+
+
+def test_attack_11_run_configuration_is_never_a_template(dag, run_task, spark_submit, monkeypatch):
+    monkeypatch.setenv("AIRFLOW__CONFIG_PROVIDERS__RUN_CONFIG_ENABLED", "True")
+    run_task(operator(dag), conf={"spark_conf": {"spark.app.x": "{{ 7 * 6 }}"}})
+
+    assert spark_submit.only.conf == {"spark.app.x": "{{ 7 * 6 }}"}
+
+
+def test_attack_11_a_resolved_value_is_never_a_template_or_a_reference(dag, run_task, secrets_dir, spark_submit):
+    value = "{{ 7 * 6 }} ${dir:x:y} {% raw %}"
+    (secrets_dir / "odd").write_text(value)
+    run_task(operator(dag, conf={"spark.app.x": f"${{dir:{secrets_dir}:odd}}"}))
+
+    assert spark_submit.spark_conf["spark.app.x"] == value
+
+
+def test_jinja_works_inside_references_and_files(dag, run_task, password, spark_submit, tmp_path):
+    (tmp_path / "base.properties").write_text("spark.app.run={{ run_id }}")
+    name = "{{ 'db-' ~ 'password' }}"
+    run_task(
+        operator(
+            dag,
+            config_files=["{{ params.folder }}/base.properties"],
+            params={"folder": str(tmp_path)},
+            conf={"spark.app.x": password.replace("db-password", name)},
+        )
+    )
+
+    assert spark_submit.spark_conf["spark.app.run"] == "run-1"
+    assert spark_submit.spark_conf["spark.app.x"] == CANARY
+
+
+@pytest.mark.parametrize("key", ["config.providers", "config.providers.mine.class"])
+def test_attack_07_a_dag_cannot_define_providers(dag, run_task, key):
+    run = run_task(operator(dag, conf={key: "file"}))
+
+    assert isinstance(run.error, ReservedKeyError)
+
+
+def test_a_wrong_type_is_found_before_spark_starts(dag, run_task, spark_submit):
+    run = run_task(operator(dag, conf={"spark.executor.instances": "two", "spark.dynamicAllocation.enabled": "maybe"}))
+
+    assert len(run.error.problems) == 2
+    assert spark_submit() == []
+
+
+def test_an_unresolved_reference_fails_the_task_at_render(dag, run_task, secrets_dir, spark_submit):
+    run = run_task(operator(dag, conf={"spark.app.x": f"${{dir:{secrets_dir}:nope}}"}))
+
+    assert isinstance(run.error, UnresolvedReferenceError)
+    assert run.rendered is None
+    assert spark_submit() == []
+
+
+def test_keep_submits_an_unresolved_reference(dag, run_task, secrets_dir, spark_submit):
+    text = f"${{dir:{secrets_dir}:nope}}"
+    run_task(operator(dag, conf={"spark.app.x": text}, unresolved="keep"))
+
+    assert spark_submit.spark_conf["spark.app.x"] == text
+
+
+def test_sparks_own_substitutions_stay(dag, run_task, spark_submit):
+    run_task(operator(dag, conf={"spark.app.x": "${env:HOME} ${system:user.name}"}))
+
+    assert spark_submit.only.conf == {"spark.app.x": "${env:HOME} ${system:user.name}"}
+
+
+def test_without_references_no_connection_is_needed(dag, run_task, spark_submit, monkeypatch):
+    monkeypatch.delenv("AIRFLOW_CONN_CONFIG_PROVIDERS_DEFAULT")
+    run = run_task(operator(dag, conf={"spark.app.x": "plain"}))
+
+    assert run.state == "success"
+
+
+def test_with_references_a_missing_connection_is_an_error_that_says_so(dag, run_task, password, monkeypatch):
+    monkeypatch.delenv("AIRFLOW_CONN_CONFIG_PROVIDERS_DEFAULT")
+    run = run_task(operator(dag, conf={"spark.app.x": password}))
+
+    assert isinstance(run.error, ProviderDefinitionError)
+    assert "config_providers_default" in str(run.error)
+
+
+@pytest.mark.parametrize(
+    "field",
+    [
+        pytest.param({"application_args": ["--password", "{}"]}, id="application_args"),
+        pytest.param({"proxy_user": "{}"}, id="proxy_user"),
+        pytest.param({"post_submit_commands": ["echo {}"]}, id="post_submit_commands"),
+        pytest.param({"name": "{}"}, id="name"),
+        pytest.param({"driver_class_path": "/x/{}"}, id="driver_class_path"),
+        pytest.param({"conf": {"spark.driver.extraJavaOptions": "-Dp={}"}}, id="java-options"),
+    ],
+)
+def test_a_value_that_would_be_exposed_is_refused(dag, run_task, password, spark_submit, field):
+    run = run_task(operator(dag, **_filled(field, password)))
+
+    assert isinstance(run.error, ExposedValueError)
+    assert "allow_exposed_arguments" in str(run.error)
+    assert spark_submit() == []
+
+
+def _filled(field, text):
+    if isinstance(field, dict):
+        return {key: _filled(value, text) for key, value in field.items()}
+    return [_filled(item, text) for item in field] if isinstance(field, list) else field.format(text)
+
+
+def test_exposed_arguments_are_resolved_where_the_author_says_so(dag, run_task, password, spark_submit):
+    run = run_task(operator(dag, application_args=["--password", password], allow_exposed_arguments=True))
+
+    assert spark_submit.only.arguments[-2:] == ["--password", CANARY]
+    assert CANARY not in everything_sent(run)
+
+
+def test_references_work_in_the_other_template_fields(dag, run_task, secrets_dir, spark_submit, tmp_path):
+    (secrets_dir / "place").write_text("s3://bucket/key")
+    (tmp_path / "own.properties").write_text("spark.app.x=1")
+    (secrets_dir / "file").write_text(str(tmp_path / "own.properties"))
+    place, file = f"${{dir:{secrets_dir}:place}}", f"${{dir:{secrets_dir}:file}}"
+    run = run_task(
+        operator(
+            dag,
+            files=f"{place}/f",
+            py_files=f"{place}/p.zip",
+            jars=f"{place}/j.jar",
+            packages=place,
+            exclude_packages=place,
+            keytab=place,
+            principal=place,
+            properties_file=file,
+            env_vars={"PLACE": place},
+        )
+    )
+
+    assert run.state == "success"
+    conf = spark_submit.spark_conf
+    assert (conf["spark.files"], conf["spark.jars"]) == ("s3://bucket/key/f", "s3://bucket/key/j.jar")
+    assert (conf["spark.submit.pyFiles"], conf["spark.app.x"]) == ("s3://bucket/key/p.zip", "1")
+    assert conf["spark.kerberos.keytab"] == conf["spark.kerberos.principal"] == "s3://bucket/key"
+    assert conf["spark.jars.packages"] == conf["spark.jars.excludes"] == "s3://bucket/key"
+    assert spark_submit.only.environ["PLACE"] == "s3://bucket/key"
+    assert "s3://bucket/key" not in str(spark_submit.only.arguments)
+    assert "s3://bucket/key" not in everything_sent(run)
+
+
+@pytest.mark.parametrize(
+    ("master", "prefix"),
+    [
+        pytest.param("yarn", "spark.yarn.appMasterEnv", id="yarn"),
+        pytest.param("k8s://h", "spark.kubernetes.driverEnv", id="k8s"),
+    ],
+)
+def test_environment_variables_that_become_configuration_go_the_private_way(
+    dag, run_task, password, spark_submit, monkeypatch, master, prefix
+):
+    if master.startswith("k8s"):
+        pytest.importorskip("kubernetes", reason="pip install apache-airflow-providers-cncf-kubernetes")
+    monkeypatch.setenv("AIRFLOW_CONN_SPARK_DEFAULT", f'{{"conn_type": "spark", "host": "{master}"}}')
+    run_task(operator(dag, env_vars={"TOKEN": password, "PLAIN": "x"}))
+
+    assert spark_submit.spark_conf[f"{prefix}.TOKEN"] == CANARY
+    assert spark_submit.only.conf == {f"{prefix}.PLAIN": "x"}
+    assert CANARY not in str(spark_submit.only.arguments)
+
+
+def test_attack_30_nothing_that_the_task_sends_has_the_value(dag, run_task, password):
+    run = run_task(
+        operator(
+            dag,
+            conf={"spark.app.db.password": password, "spark.app.uri": f"postgresql://u:{password}@h"},
+            env_vars={"APP_TOKEN": password},
+        )
+    )
+
+    assert run.state == "success"
+    assert CANARY not in everything_sent(run)
+
+
+def test_attack_30_what_listeners_can_reach_holds_references(dag, run_task, password):
+    run = run_task(operator(dag, conf={"spark.app.x": password}, env_vars={"T": password}))
+    task, hook = run.task, run.task._hook
+
+    assert task.conf == {"spark.app.x": password}
+    assert CANARY not in repr([vars(task), vars(hook)])
+
+
+def test_attack_30_a_copy_of_the_task_has_no_values(dag, run_task, password, monkeypatch):
+    task = operator(dag, conf={"spark.app.x": password}).prepare_for_execution()
+    task.render_template_fields({})
+
+    assert not copy.deepcopy(task)._run
+    assert CANARY.encode() not in pickle.dumps(task._run)
+
+
+def test_rendered_fields_overwritten_after_execution_show_references(dag, run_task, password):
+    task = operator(dag, conf={"spark.app.x": password})
+    task.overwrite_rtif_after_execution = True
+    run = run_task(task)
+
+    assert run.rendered_last["conf"] == {"spark.app.x": password}
+    assert run.rendered_last["effective_config"] == run.rendered["effective_config"]
+
+
+def test_keys_that_airflow_stars_are_shown_in_the_effective_configuration(dag, run_task, password):
+    run = run_task(operator(dag, conf={"spark.hadoop.fs.s3a.secret.key": password}))
+
+    assert run.rendered["conf"] == {"spark.hadoop.fs.s3a.secret.key": "***"}
+    assert password in run.rendered["effective_config"][0]
+
+
+def test_a_failing_job_shows_references_in_log_and_error(dag, run_task, password, monkeypatch, capfd):
+    monkeypatch.setenv("FAKE_SPARK_EXIT", "1")
+    monkeypatch.setenv("FAKE_SPARK_PRINTS", f"connecting with {CANARY}|Exception: bad {CANARY}")
+    run = run_task(operator(dag, conf={"spark.app.x": password}))
+
+    assert run.state == "failed"
+    assert f"Exception: bad {password}" in str(run.error)
+    output = "".join(capfd.readouterr())
+    assert f"connecting with {password}" in output
+    assert CANARY not in output
+
+
+def test_the_command_in_the_log_shows_references(dag, run_task, password, capfd):
+    run_task(operator(dag, application_args=[f"--x={password}"], allow_exposed_arguments=True))
+
+    output = "".join(capfd.readouterr())
+    assert f"--x={password}" in output
+    assert CANARY not in output
+
+
+def test_default_args_reach_the_operator(run_task, password, spark_submit):
+    from airflow.sdk import DAG
+
+    with DAG("d", schedule=None, default_args={"conf": {"spark.app.x": password}, "unresolved": "keep"}) as dag:
+        task = operator(dag)
+    run_task(task)
+
+    assert task.unresolved == "keep"
+    assert spark_submit.spark_conf["spark.app.x"] == CANARY
+
+
+def test_an_unknown_choice_of_unresolved_is_refused_when_the_dag_is_read(dag):
+    with pytest.raises(ConfigException, match="did you mean 'keep'"):
+        operator(dag, unresolved="kep")
+
+
+def test_each_try_resolves_anew(dag, run_task, password, secrets_dir, spark_submit):
+    task = operator(dag, conf={"spark.app.x": password})
+    run_task(task)
+    (secrets_dir / "db-password").write_text("rotated-secret")
+    run_task(task)
+
+    first, second = spark_submit()
+    assert CANARY in first.properties
+    assert "rotated-secret" in second.properties
+
+
+def test_a_preview_shows_references_and_fetches_nothing(dag, password, secrets_dir, monkeypatch):
+    (secrets_dir / "db-password").unlink()
+    secrets_dir.rmdir()  # whoever opens the provider now fails
+    task = operator(dag, conf={"spark.app.x": password})
+    task.render_template_fields({"ti": object(), "run_id": "r"})
+
+    assert task.effective_config == [f"spark.app.x = {password}   # DAG_CONFIG, conf"]
+
+
+def test_no_spark_submit_is_an_error_that_says_how_to_get_it(dag, run_task, monkeypatch, tmp_path):
+    monkeypatch.setenv("PATH", str(tmp_path / "empty"))
+    run = run_task(operator(dag))
+
+    assert "spark-submit" in str(run.error)
+    assert "pyspark" in str(run.error)
+
+
+def test_mapped_tasks_settle_and_resolve_each_on_its_own(run_task, password, spark_submit):
+    from airflow.sdk import DAG
+
+    with DAG("m", schedule=None, start_date=datetime(2026, 1, 1, tzinfo=UTC)) as dag:
+        mapped = ConfiguredSparkSubmitOperator.partial(task_id="job", application="job.py").expand(
+            conf=[{"spark.app.x": password, "spark.app.n": "0"}, {"spark.app.x": password, "spark.app.n": "1"}]
+        )
+    assert mapped.dag is dag
+    for index in range(2):
+        run = run_task(mapped, map_index=index)
+        assert run.state == "success"
+        assert f"spark.app.n = {index}   # DAG_CONFIG, conf" in run.rendered["effective_config"]
+
+    assert [CANARY in submission.properties for submission in spark_submit()] == [True, True]

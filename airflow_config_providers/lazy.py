@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 
-def names(package: str, modules: Mapping[str, str]) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+def names(package: str, modules: Mapping[str, Sequence[str]]) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     """
     Make ``__getattr__`` and ``__dir__`` for ``package``.
 
-    :param modules: public name -> module that has it
+    :param modules: module below ``package`` -> the public names that it has
     """
+    places = {name: f"{package}.{module}" for module, found in modules.items() for name in found}
 
     def get(name: str) -> Any:
-        if name not in modules:
+        if name not in places:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        return getattr(importlib.import_module(modules[name]), name)
+        return getattr(importlib.import_module(places[name]), name)
 
-    return get, lambda: sorted(modules)
+    return get, lambda: sorted(places)

@@ -64,7 +64,7 @@ def parse_unresolved(text: str, *, where: str) -> Unresolved:
     choices = [choice.value for choice in Unresolved]
     if text not in choices:
         raise ConfigException(
-            f"{where}: {printable(str(text))!r} is none of {', '.join(choices)}{nearest(str(text), choices)}"
+            f"{where}: '{printable(str(text))}' is none of {', '.join(choices)}{nearest(str(text), choices)}"
         )
     return Unresolved(text)
 

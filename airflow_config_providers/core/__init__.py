@@ -2,69 +2,104 @@
 
 from __future__ import annotations
 
-from airflow_config_providers.core.abstract_config import AbstractConfig
-from airflow_config_providers.core.data import ConfigData, Password
-from airflow_config_providers.core.definition import (
-    NO_DEFAULT_VALUE,
-    CaseInsensitiveValidString,
-    CompositeValidator,
-    ConfigDef,
-    ConfigKey,
-    ConfigType,
-    ConfigValue,
-    Importance,
-    ListSize,
-    NonEmptyString,
-    NonEmptyStringWithoutControlChars,
-    NonNullValidator,
-    Range,
-    ValidList,
-    ValidString,
-)
-from airflow_config_providers.core.environment import EnvironmentOverrides
-from airflow_config_providers.core.layers import ConfigEntry, ConfigLayer, ConfigSource, ConfigSynonym, LayeredConfig
-from airflow_config_providers.core.limits import Limits
-from airflow_config_providers.core.provider import ConfigProvider
-from airflow_config_providers.core.registry import ConfiguredProviders, ProviderRegistry
-from airflow_config_providers.core.resolver import ConfigResolver, ResolvedConfig, Unresolved
-from airflow_config_providers.core.reverse import ReverseTransformer
-from airflow_config_providers.core.transformer import ConfigTransformer, ConfigTransformerResult
-from airflow_config_providers.core.variable import ConfigVariable
+from typing import TYPE_CHECKING
 
-__all__ = [
-    "NO_DEFAULT_VALUE",
-    "AbstractConfig",
-    "CaseInsensitiveValidString",
-    "CompositeValidator",
-    "ConfigData",
-    "ConfigDef",
-    "ConfigEntry",
-    "ConfigKey",
-    "ConfigLayer",
-    "ConfigProvider",
-    "ConfigResolver",
-    "ConfigSource",
-    "ConfigSynonym",
-    "ConfigTransformer",
-    "ConfigTransformerResult",
-    "ConfigType",
-    "ConfigValue",
-    "ConfigVariable",
-    "ConfiguredProviders",
-    "EnvironmentOverrides",
-    "Importance",
-    "LayeredConfig",
-    "Limits",
-    "ListSize",
-    "NonEmptyString",
-    "NonEmptyStringWithoutControlChars",
-    "NonNullValidator",
-    "Password",
-    "ProviderRegistry",
-    "Range",
-    "ResolvedConfig",
-    "ReverseTransformer",
-    "Unresolved",
-    "ValidList",
-    "ValidString",
-]
+from airflow_config_providers import lazy
+
+if TYPE_CHECKING:
+    from airflow_config_providers.core.abstract_config import AbstractConfig as AbstractConfig
+    from airflow_config_providers.core.data import ConfigData as ConfigData
+    from airflow_config_providers.core.data import Password as Password
+    from airflow_config_providers.core.definition import NO_DEFAULT_VALUE as NO_DEFAULT_VALUE
+    from airflow_config_providers.core.definition import CaseInsensitiveValidString as CaseInsensitiveValidString
+    from airflow_config_providers.core.definition import CompositeValidator as CompositeValidator
+    from airflow_config_providers.core.definition import ConfigDef as ConfigDef
+    from airflow_config_providers.core.definition import ConfigKey as ConfigKey
+    from airflow_config_providers.core.definition import ConfigType as ConfigType
+    from airflow_config_providers.core.definition import ConfigValue as ConfigValue
+    from airflow_config_providers.core.definition import Importance as Importance
+    from airflow_config_providers.core.definition import LambdaValidator as LambdaValidator
+    from airflow_config_providers.core.definition import ListSize as ListSize
+    from airflow_config_providers.core.definition import NonEmptyString as NonEmptyString
+    from airflow_config_providers.core.definition import (
+        NonEmptyStringWithoutControlChars as NonEmptyStringWithoutControlChars,
+    )
+    from airflow_config_providers.core.definition import NonNullValidator as NonNullValidator
+    from airflow_config_providers.core.definition import Range as Range
+    from airflow_config_providers.core.definition import Recommender as Recommender
+    from airflow_config_providers.core.definition import Validator as Validator
+    from airflow_config_providers.core.definition import ValidList as ValidList
+    from airflow_config_providers.core.definition import ValidString as ValidString
+    from airflow_config_providers.core.environment import EnvironmentOverrides as EnvironmentOverrides
+    from airflow_config_providers.core.layers import ConfigEntry as ConfigEntry
+    from airflow_config_providers.core.layers import ConfigLayer as ConfigLayer
+    from airflow_config_providers.core.layers import ConfigSource as ConfigSource
+    from airflow_config_providers.core.layers import ConfigSynonym as ConfigSynonym
+    from airflow_config_providers.core.layers import LayeredConfig as LayeredConfig
+    from airflow_config_providers.core.limits import Limits as Limits
+    from airflow_config_providers.core.provider import ConfigProvider as ConfigProvider
+    from airflow_config_providers.core.registry import ConfiguredProviders as ConfiguredProviders
+    from airflow_config_providers.core.registry import ProviderRegistry as ProviderRegistry
+    from airflow_config_providers.core.resolver import ConfigResolver as ConfigResolver
+    from airflow_config_providers.core.resolver import ResolvedConfig as ResolvedConfig
+    from airflow_config_providers.core.resolver import Unresolved as Unresolved
+    from airflow_config_providers.core.reverse import ReverseTransformer as ReverseTransformer
+    from airflow_config_providers.core.transformer import ConfigTransformer as ConfigTransformer
+    from airflow_config_providers.core.transformer import ConfigTransformerResult as ConfigTransformerResult
+    from airflow_config_providers.core.variable import ConfigVariable as ConfigVariable
+
+__getattr__, __dir__ = lazy.names(
+    __name__,
+    {
+        "abstract_config": ["AbstractConfig"],
+        "data": [
+            "ConfigData",
+            "Password",
+        ],
+        "definition": [
+            "NO_DEFAULT_VALUE",
+            "CaseInsensitiveValidString",
+            "CompositeValidator",
+            "ConfigDef",
+            "ConfigKey",
+            "ConfigType",
+            "ConfigValue",
+            "Importance",
+            "LambdaValidator",
+            "ListSize",
+            "NonEmptyString",
+            "NonEmptyStringWithoutControlChars",
+            "NonNullValidator",
+            "Range",
+            "Recommender",
+            "ValidList",
+            "ValidString",
+            "Validator",
+        ],
+        "environment": ["EnvironmentOverrides"],
+        "layers": [
+            "ConfigEntry",
+            "ConfigLayer",
+            "ConfigSource",
+            "ConfigSynonym",
+            "LayeredConfig",
+        ],
+        "limits": ["Limits"],
+        "provider": ["ConfigProvider"],
+        "registry": [
+            "ConfiguredProviders",
+            "ProviderRegistry",
+        ],
+        "resolver": [
+            "ConfigResolver",
+            "ResolvedConfig",
+            "Unresolved",
+        ],
+        "reverse": ["ReverseTransformer"],
+        "transformer": [
+            "ConfigTransformer",
+            "ConfigTransformerResult",
+        ],
+        "variable": ["ConfigVariable"],
+    },
+)

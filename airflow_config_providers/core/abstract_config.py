@@ -103,7 +103,7 @@ class AbstractConfig:
         """
         if key not in self._values:
             hint = nearest(key, self._values)
-            raise ConfigException(f"Unknown configuration {printable(key)!r}{hint or '. The definition lacks it.'}")
+            raise ConfigException(f"Unknown configuration '{printable(key)}'{hint or '. The definition lacks it.'}")
         self._used.add(key)
         return self._values[key]
 

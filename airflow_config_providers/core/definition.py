@@ -247,6 +247,10 @@ class ConfigDef:
         key = self._keys.get(name)
         return key is not None and key.type is ConfigType.PASSWORD
 
+    def is_secret(self, name: str, text: str) -> bool:
+        """Tell whether ``text`` as the value of ``name`` must not be shown."""
+        return self.is_sensitive(name)
+
     def default_texts(self) -> dict[str, str]:
         """Give the defaults as text, by name; those that are None left out, a PASSWORD as ``[hidden]``."""
         texts = ((key.name, convert_to_string(key.default, key.type)) for key in self._keys.values() if key.has_default)

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from airflow_config_providers.core.data import HIDDEN
-from airflow_config_providers.core.layers import ConfigEntry, ConfigSource, ConfigSynonym
+from airflow_config_providers.core.layers import ConfigEntry, ConfigSynonym, LayeredConfig
 from airflow_config_providers.core.text import one_line
 
 
-def lines(entries: Iterable[ConfigEntry]) -> list[str]:
+def texts(layered: LayeredConfig) -> dict[str, str]:
+    """Give key -> text of each key that a layer sets, and ``[hidden]`` for a secret that is written out."""
+    shown = {key: layered.describe(key).value for key in layered.settled}
+    return {key: HIDDEN if text is None else text for key, text in shown.items()}
+
+
+def lines(layered: LayeredConfig) -> list[str]:
     """
     Give ``key = text   # LAYER, origin; beats LAYER origin = text`` for each key that a layer sets, sorted.
 
     Texts are references and never values; a secret that is written out is hidden.
     """
-    submitted = (entry for entry in entries if entry.source is not ConfigSource.DEFAULT_CONFIG)
-    return [_line(entry) for entry in sorted(submitted, key=lambda entry: entry.name)]
+    return [_line(layered.describe(key)) for key in sorted(layered.settled)]
 
 
 def _line(entry: ConfigEntry) -> str:

@@ -135,13 +135,13 @@ class LayeredConfig:
         synonyms = tuple(self._synonyms(key))
         if not synonyms:
             hint = nearest(key, self.entries())
-            raise ConfigException(f"Unknown configuration {printable(key)!r}{hint or '. No layer sets it.'}")
+            raise ConfigException(f"Unknown configuration '{printable(key)}'{hint or '. No layer sets it.'}")
         defined = self._definition.config_keys.get(key)
         return ConfigEntry(
             name=key,
             value=synonyms[0].value,
             source=synonyms[0].source,
-            is_sensitive=self.is_sensitive(key),
+            is_sensitive=self._definition.is_sensitive(key),
             is_read_only=False,
             synonyms=synonyms,
             type=defined.type.name if defined else None,
@@ -156,13 +156,12 @@ class LayeredConfig:
         if default is not None:
             yield self._synonym(key, default, ConfigSource.DEFAULT_CONFIG, "default")
 
-    def is_sensitive(self, key: str) -> bool:
-        """Tell whether the definition calls ``key`` a secret."""
-        return self._definition.is_sensitive(key)
+    def is_secret(self, key: str, text: str) -> bool:
+        """Tell whether ``text`` under ``key`` is a secret that is written out, and not a reference to one."""
+        return self._definition.is_secret(key, text) and not scan(text)
 
     def _synonym(self, key: str, text: str, source: ConfigSource, origin: str) -> ConfigSynonym:
-        is_secret = self.is_sensitive(key) and not scan(text)
-        return ConfigSynonym(key, None if is_secret else text, source, origin)
+        return ConfigSynonym(key, None if self.is_secret(key, text) else text, source, origin)
 
 
 class _Entries(Mapping[str, ConfigEntry]):

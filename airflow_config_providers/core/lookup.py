@@ -30,6 +30,11 @@ class Answers:
     ttls: Mapping[Place, int]
     failures: Mapping[Place, Exception]
 
+    def value(self, provider: str, path: str, key: str) -> str | None:
+        """Give the value of a reference; None where nobody gave one."""
+        found = self.data.get((provider, path))
+        return None if found is None else found.get(key)
+
 
 @dataclass(frozen=True, slots=True)
 class Lookup:
@@ -85,13 +90,14 @@ class Lookup:
 
 
 def _only_text(place: Place, answer: ConfigData) -> ConfigData:
-    odd = sorted(printable(str(k)) for k, v in answer.data.items() if v is not None and not isinstance(v, str))
+    found = {key: value for key, value in answer.data.items() if value is not None}
+    odd = sorted(printable(str(k)) for k, v in found.items() if not isinstance(v, str))
     if odd:
         raise ProviderLookupError(
-            f"Provider {printable(place[0])!r} answered {', '.join(odd)} with something that is not text. "
+            f"Provider '{printable(place[0])}' answered {', '.join(odd)} with something that is not text. "
             f"A provider gives text only; correct the provider."
         )
-    return answer
+    return ConfigData(found, answer.ttl)
 
 
 def _answers(outcomes: Mapping[Place, ConfigData | Exception]) -> Answers:

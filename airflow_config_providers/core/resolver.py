@@ -12,6 +12,7 @@ from airflow_config_providers.core.layers import ConfigEntry, ConfigLayer, Layer
 from airflow_config_providers.core.limits import DEFAULT_LIMITS, Limits
 from airflow_config_providers.core.lookup import Place
 from airflow_config_providers.core.provider import ConfigProvider
+from airflow_config_providers.core.provider_definition import CONFIG_PROVIDERS
 from airflow_config_providers.core.registry import is_reserved
 from airflow_config_providers.core.reverse import ReverseTransformer
 from airflow_config_providers.core.text import nearest, odd_character, printable
@@ -44,17 +45,24 @@ class ResolvedConfig:
     is in ``layered``.
     """
 
-    __slots__ = ("_result", "layered", "reverser")
+    __slots__ = ("_result", "_reverser", "layered")
 
     def __init__(self, layered: LayeredConfig, result: ConfigTransformerResult) -> None:
         self.layered = layered
         self._result: ConfigTransformerResult | None = result
-        self.reverser = ReverseTransformer(layered.settled, result.used)
+        self._reverser: ReverseTransformer | None = None
 
     @property
     def entries(self) -> Mapping[str, ConfigEntry]:
         """The settled configuration as people may see it, with references, layers and synonyms."""
         return self.layered.entries()
+
+    @property
+    def reverser(self) -> ReverseTransformer:
+        """Turns the values back into references; made once, and not emptied by ``clear``."""
+        if self._reverser is None:
+            self._reverser = ReverseTransformer(self.layered.settled, self._content.used)
+        return self._reverser
 
     @property
     def ttls(self) -> Mapping[Place, int]:
@@ -68,9 +76,10 @@ class ResolvedConfig:
 
     @property
     def sensitive(self) -> frozenset[str]:
-        """The keys whose value came from a reference, or that the definition calls a secret."""
+        """The keys whose value came from a reference, or is a secret that is written out."""
         data, settled = self._content.data, self.layered.settled
-        return frozenset(key for key, text in settled.items() if data[key] != text or self.layered.is_sensitive(key))
+        is_secret = self.layered.is_secret
+        return frozenset(key for key, text in settled.items() if data[key] != text or is_secret(key, text))
 
     def configs(self) -> dict[str, str]:
         """Give the values: key -> text, for each key that a layer sets. A new mapping at each call."""
@@ -90,7 +99,7 @@ class ResolvedConfig:
         return frozenset(self._content.used.values())
 
     def clear(self) -> None:
-        """Forget every value. What was handed out before is not reached, nor is ``reverser``."""
+        """Forget every value. What was handed out before is not reached."""
         self._result = None
 
     @property
@@ -180,15 +189,15 @@ class ConfigResolver:
             known = ", ".join(printable(name) for name in sorted(self.config_providers)) or "none"
             hint = nearest(variable.provider, self.config_providers)
             return (
-                f"{printable(str(variable))} names the unknown provider {printable(variable.provider)!r}{hint or '.'} "
+                f"{printable(str(variable))} names the unknown provider '{printable(variable.provider)}'{hint or '.'} "
                 f"Known providers: {known}. Correct the name, or add the provider to config.providers."
             )
         siblings = [
             used.key for used in result.used if (used.provider, used.path) == (variable.provider, variable.path)
         ]
         return (
-            f"{printable(str(variable))} has no value: provider {printable(variable.provider)!r} has no key "
-            f"{printable(variable.key)!r} there{nearest(variable.key, siblings) or '.'} "
+            f"{printable(str(variable))} has no value: provider '{printable(variable.provider)}' has no key "
+            f"'{printable(variable.key)}' there{nearest(variable.key, siblings) or '.'} "
             f"Correct the reference, or add the key where the provider reads."
         )
 
@@ -207,17 +216,23 @@ _TEXT = "\0"
 
 
 def _bad_keys(layer: ConfigLayer) -> Iterator[ConfigProvidersError]:
+    together = "".join(layer.configs)
+    if together.isprintable() and "${" not in together and CONFIG_PROVIDERS not in together and "" not in layer.configs:
+        return
     for key in layer.configs:
-        where = f"{printable(key)!r} in {layer.origin(key)}"
         if is_reserved(key):
             yield ReservedKeyError(
-                f"{where}: config.providers and all below it belong to the deployment. Define providers in the "
-                f"config_providers connection, and remove the key here."
+                f"{_place(layer, key)}: config.providers and all below it belong to the deployment. Define providers "
+                f"in the config_providers connection, and remove the key here."
             )
-        elif not key.isprintable() or not key:
-            yield ConfigException(f"{where}: a key is not empty and has no control characters. Rename it.")
+        elif not key or not key.isprintable():
+            yield ConfigException(f"{_place(layer, key)}: a key is not empty and has no control characters. Rename it.")
         elif scan(key):
-            yield ConfigException(f"{where}: a key cannot hold a reference. Write the key out.")
+            yield ConfigException(f"{_place(layer, key)}: a key cannot hold a reference. Write the key out.")
+
+
+def _place(layer: ConfigLayer, key: str) -> str:
+    return f"'{printable(key)}' in {layer.origin(key)}"
 
 
 def _odd_references(layered: LayeredConfig, texts: Mapping[str, str]) -> Iterator[ConfigProvidersError]:
@@ -227,8 +242,8 @@ def _odd_references(layered: LayeredConfig, texts: Mapping[str, str]) -> Iterato
         for start, end, *_ in scan(text):
             if (offset := odd_character(text[start:end])) is not None:
                 yield ConfigException(
-                    f"{_where(layered, name)}: character {start + offset + 1} of the text, in a reference, is a control "
-                    f"character or a letter of another script than its neighbours ({text[start + offset]!a}). "
+                    f"{_where(layered, name)}: character {start + offset + 1} of the text, {text[start + offset]!a}, "
+                    f"stands in a reference and is a control character, or of another script than its neighbours. "
                     f"Write the reference again."
                 )
 
@@ -245,7 +260,7 @@ def _failures(result: ConfigTransformerResult) -> Iterator[ConfigProvidersError]
             yield failure
         else:
             yield ProviderLookupError(
-                f"Provider {printable(provider)!r} failed at path {printable(path)!r} with {type(failure).__name__}. "
+                f"Provider '{printable(provider)}' failed at path '{printable(path)}' with {type(failure).__name__}. "
                 f"Its message is not shown, because it may hold a value."
             )
 

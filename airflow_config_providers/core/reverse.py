@@ -17,12 +17,11 @@ UNCHECKED: Final = "[hidden: could not be checked]"
 SHORTEST: Final = 5
 """Characters from which on a value is searched for inside texts."""
 
-COMMON_WORDS: Final = frozenset(
-    {
-        *("admin", "airflow", "default", "false", "hadoop", "local", "localhost", "master", "mysql", "password"),
-        *("postgres", "public", "secret", "spark", "string", "token", "username", "value"),
-    }
-)
+_COMMON = """
+admin airflow default false hadoop local localhost master mysql password postgres public secret spark string token
+username value
+"""
+COMMON_WORDS: Final = frozenset(_COMMON.split())
 """Words that say nothing as values and stand in many texts, so they are not searched for inside texts."""
 
 _ENCODINGS_OF_LINES: Final = ("plain", "JSON")

@@ -23,7 +23,7 @@ def printable(text: str) -> str:
 def nearest(name: str, names: Iterable[str]) -> str:
     """Give a hint such as ``, did you mean 'vault'?`` where a known name is close, else an empty text."""
     close = difflib.get_close_matches(name[:_LONGEST], sorted(names), n=1)
-    return f", did you mean {printable(close[0])!r}?" if close else ""
+    return f", did you mean '{printable(close[0])}'?" if close else ""
 
 
 def odd_character(name: str) -> int | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -26,16 +26,19 @@ class ConfigTransformerResult:
     data: Mapping[str, str | None] = field(repr=False)
     ttls: Mapping[Place, int]
     _scanned: Mapping[str, tuple[str, Spans]] = field(repr=False)
+    _wanted: Mapping[Place, Set[str]] = field(repr=False)
     _answers: Answers = field(repr=False)
 
     @cached_property
     def unresolved(self) -> Mapping[str, list[ConfigVariable]]:
         """Config key -> the references in its value that nobody answered, for keys that have any."""
+        if all(keys <= self._answers.data.get(place, {}).keys() for place, keys in self._wanted.items()):
+            return {}
         missing = {
-            name: [variable for variable in _variables(text, spans) if _value(self._answers, variable) is None]
+            name: (text, [span for span in spans if self._answers.value(*span[2:]) is None])
             for name, (text, spans) in self._scanned.items()
         }
-        return {name: found for name, found in missing.items() if found}
+        return {name: list(_variables(text, spans)) for name, (text, spans) in missing.items() if spans}
 
     @cached_property
     def used(self) -> Mapping[ConfigVariable, str]:
@@ -44,7 +47,7 @@ class ConfigTransformerResult:
             variable: value
             for text, spans in self._scanned.values()
             for variable in _variables(text, spans)
-            if (value := _value(self._answers, variable)) is not None
+            if (value := self._answers.value(variable.provider, variable.path, variable.key)) is not None
         }
 
     @property
@@ -88,14 +91,15 @@ class ConfigTransformer:
     def attempt(self, configs: Configs) -> ConfigTransformerResult:
         """Do as ``transform``, but give the failures of providers in the result."""
         scanned = {name: (text, spans) for name, text in configs.items() if text and (spans := scan(text))}
-        answers = self._fetch(_wanted(spans for _, spans in scanned.values()))
+        wanted = _wanted(spans for _, spans in scanned.values())
+        answers = self._fetch(wanted)
         data = dict(configs)
         characters = 0
         for name, (text, spans) in scanned.items():
             value = data[name] = _substitute(text, spans, answers)
             characters += len(value)
             self.limits.check("characters", characters)
-        return ConfigTransformerResult(data, answers.ttls, scanned, answers)
+        return ConfigTransformerResult(data, answers.ttls, scanned, wanted, answers)
 
     def _fetch(self, wanted: Mapping[Place, set[str]]) -> Answers:
         self.limits.check("paths", len(wanted))
@@ -115,7 +119,7 @@ def _substitute(text: str, spans: Spans, answers: Answers) -> str:
     pieces: list[str] = []
     position = 0
     for start, end, provider, path, key in spans:
-        value = answers.data.get((provider, path), {}).get(key)
+        value = answers.value(provider, path, key)
         if value is not None:
             pieces += text[position:start], value
             position = end
@@ -125,7 +129,3 @@ def _substitute(text: str, spans: Spans, answers: Answers) -> str:
 
 def _variables(text: str, spans: Spans) -> Iterable[ConfigVariable]:
     return (ConfigVariable(provider, path, key, text[start:end]) for start, end, provider, path, key in spans)
-
-
-def _value(answers: Answers, variable: ConfigVariable) -> str | None:
-    return answers.data.get((variable.provider, variable.path), {}).get(variable.key)

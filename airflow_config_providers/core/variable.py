@@ -32,7 +32,7 @@ class ConfigVariable:
             part = getattr(self, name)
             if any(c in part for c in forbidden):
                 raise ConfigException(
-                    f"The {name} {printable(part)!r} of a reference holds one of {forbidden!r}, which no reference can "
+                    f"The {name} '{printable(part)}' of a reference holds one of {forbidden!r}, which no reference can "
                     f"say. Rename it."
                 )
 

@@ -50,7 +50,7 @@ class ConfigProvidersHook(BaseHook):
         found = {
             **_from_file(extra.get("properties_file")),
             **_from_text(f"connection {self.conn_id}", extra.get("properties")),
-            **{key: str(value) for key, value in extra.items() if is_reserved(key)},
+            **_texts(self.conn_id, {key: value for key, value in extra.items() if is_reserved(key)}),
         }
         for key, value in found.items():
             if parameter := key.partition(".param.")[2]:
@@ -74,7 +74,7 @@ class ConfigProvidersHook(BaseHook):
         connection = self._find()
         if connection is None:
             raise ProviderDefinitionError(
-                f"The configuration holds references, but there is no connection {printable(self.conn_id)!r} that "
+                f"The configuration holds references, but there is no connection '{printable(self.conn_id)}' that "
                 f"defines their providers. Add one of type config_providers; its extra has config.providers=..."
             )
         return _json_object(self.conn_id, connection.extra)
@@ -93,8 +93,20 @@ def _json_object(conn_id: str, text: str | None) -> Mapping[str, Any]:
     except ValueError:
         extra = None
     if not isinstance(extra, dict):
-        raise ProviderDefinitionError(f"The extra of connection {printable(conn_id)!r} is no JSON object. Correct it.")
+        raise ProviderDefinitionError(f"The extra of connection '{printable(conn_id)}' is no JSON object. Correct it.")
     return extra
+
+
+def _texts(conn_id: str, extra: Mapping[str, Any]) -> dict[str, str]:
+    odd = [key for key, value in extra.items() if not isinstance(value, str | int)]
+    if odd:
+        raise ProviderDefinitionError(
+            *(
+                f"Connection '{printable(conn_id)}': '{printable(key)}' in the extra is no text. Write one."
+                for key in odd
+            )
+        )
+    return {key: str(value) for key, value in extra.items()}
 
 
 def _from_text(name: str, text: str | None) -> dict[str, str]:

@@ -84,10 +84,28 @@ class ConfiguredSparkSubmitHook(SparkSubmitHook):
         """
         require_spark_submit(self._connection["spark_binary"], os.environ)
         submission = self._submission(self._conf)
+        self._warn_of_cluster_mode(submission.delivery)
         with self._holding(submission), self._properties(submission) as pass_fds:
             application = submission.arguments.get("application", application)
             result: str | None = super().submit(application, pass_fds=pass_fds, **kwargs)
             return result
+
+    def _warn_of_cluster_mode(self, delivery: Delivery) -> None:
+        if self._connection["deploy_mode"] == "cluster" and delivery.private:
+            self.log.warning(
+                "In cluster mode Spark copies its configuration to the cluster, where others may read it. "
+                "See 'What cannot be hidden' in the documentation."
+            )
+
+    def _run_post_submit_commands(self) -> None:
+        # In cluster modes they run long after spark-submit has ended, and when the task is killed.
+        before = self._post_submit_commands
+        if any(scan(command) for command in before):
+            self._post_submit_commands = self._submission(self._conf).arguments.get("post_submit_commands", before)
+        try:
+            super()._run_post_submit_commands()
+        finally:
+            self._post_submit_commands = before
 
     @contextmanager
     def _holding(self, submission: Submission) -> Iterator[None]:

@@ -63,6 +63,6 @@ def _remove(reverser: ReverseTransformer) -> None:
             _undo.pop()()
 
 
-_lock: Final = threading.Lock()
+_lock: Final = threading.RLock()  # a signal handler may end a task
 _active: Final = ActiveReversers()
 _undo: Final[list[Undo]] = []

@@ -34,7 +34,7 @@ class GuardedStream(Generic[AnyStr]):
         self._line_end: AnyStr = line_end
         self._pending: list[AnyStr] = []
         self._characters = 0
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()  # a signal handler may print too
         self._buffer: GuardedStream[bytes] | None = None
 
     def write(self, text: AnyStr) -> int:

@@ -41,7 +41,9 @@ class JobLayers:
     def _files(self) -> Iterable[ConfigLayer]:
         for file in self.files:
             layer = file_layer(file)
-            yield replace(layer, configs={key: self.render(text) for key, text in layer.configs.items()})
+            if file.is_template:
+                layer = replace(layer, configs={key: self.render(text) for key, text in layer.configs.items()})
+            yield layer
 
     def _environment(self, layers: Iterable[ConfigLayer]) -> Iterable[ConfigLayer]:
         if not settings.environment_enabled():

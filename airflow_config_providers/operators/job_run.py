@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from airflow_config_providers.airflow_compat import mask_secret
+from airflow_config_providers.core import explain
 from airflow_config_providers.core.layers import ConfigSource
 from airflow_config_providers.core.resolver import ResolvedConfig
 from airflow_config_providers.core.reverse import ReverseTransformer
@@ -14,9 +15,12 @@ from airflow_config_providers.core.variable import scan
 from airflow_config_providers.exceptions import ConfigException
 from airflow_config_providers.hooks.spark_submit import Submission
 from airflow_config_providers.log import reversal
-from airflow_config_providers.spark.arguments import EXPOSED_FIELDS
+from airflow_config_providers.spark import exposure
 from airflow_config_providers.spark.delivery import plan
 from airflow_config_providers.spark.redaction import sounds_sensitive
+
+_JAVA_COMMAND = "sun.java.command"
+"""A property that Spark shows: the command that started it."""
 
 _MASKED_AT_MOST = 200
 """Airflow's masker takes 20 s to learn 1,000 values, and is only the net below ours."""
@@ -25,7 +29,7 @@ _MASKED_AT_MOST = 200
 def field_texts(operator: Any) -> dict[str, str]:
     """Give the texts of an operator's fields that are no configuration, by a name that people understand."""
     found = {_label("env_vars", name): value for name, value in (operator.env_vars or {}).items()}
-    for name in EXPOSED_FIELDS:
+    for name in exposure.FIELDS:
         value = getattr(operator, name)
         found |= {_label(name, i): v for i, v in enumerate(value)} if isinstance(value, list) else {name: value}
     return {name: value for name, value in found.items() if isinstance(value, str) and scan(value)}
@@ -47,7 +51,8 @@ class JobRun:
             return
         for value in sorted(resolved.values())[:_MASKED_AT_MOST]:
             mask_secret(value)
-        weakref.finalize(self, _let_go, reversal.install(resolved.reverser), resolved.reverser)
+        installation = reversal.install(resolved.reverser)
+        self._let_go = weakref.finalize(self, _let_go, installation, resolved.reverser)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> JobRun:
         return JobRun()
@@ -71,31 +76,43 @@ class JobRun:
         :param conf: the hook's configuration with references, and with what Airflow itself added since rendering
         """
         resolved = self._needed
-        settled, values = resolved.layered.settled, resolved.configs()
-        configs = {key: values[key] if settled.get(key) == text else str(text) for key, text in conf.items()}
-        added = {key for key, text in conf.items() if settled.get(key) != text}
+        shown, values = explain.texts(resolved.layered), resolved.configs()
+        added = {key for key, text in conf.items() if shown.get(key) != text}
+        configs = {key: str(text) if key in added else values[key] for key, text in conf.items()}
         sensitive = (resolved.sensitive & configs.keys()) | set(filter(_is_secret_of_airflow, added))
+        arguments = {name: value for name in exposure.FIELDS if (value := self._field(operator, name)) is not None}
         return Submission(
-            delivery=plan(configs, sensitive=sensitive, written=settled, filed=_filed(resolved) - added),
-            arguments={name: value for name in EXPOSED_FIELDS if (value := self._field(operator, name)) is not None},
-            environment={
-                name: resolved.text(label)
-                for name in operator.env_vars or {}
-                if (label := _label("env_vars", name)) in resolved.texts
-            },
+            delivery=plan(
+                configs,
+                sensitive=sensitive | ({_JAVA_COMMAND} if arguments else set()),
+                written=resolved.layered.settled,
+                filed=_filed(resolved) - added,
+            ),
+            arguments=arguments,
+            environment=self._environment(operator),
             properties_file=bool(operator.properties_file),
         )
 
     def clear(self) -> None:
-        """Forget the values that were meant for spark-submit."""
+        """Forget the values that were meant for spark-submit; what is logged goes on showing references."""
         if self._resolved:
             self._resolved.clear()
+
+    def close(self) -> None:
+        """Forget the values altogether, for a process that goes on."""
+        if self._resolved:
+            self._resolved.clear()
+            self._let_go()
 
     @property
     def _needed(self) -> ResolvedConfig:
         if self._resolved is None:
             raise ConfigException("This copy of the task has no values. Let Airflow render the task that it runs.")
         return self._resolved
+
+    def _environment(self, operator: Any) -> dict[str, str]:
+        labels = {name: _label("env_vars", name) for name in operator.env_vars or {}}
+        return {name: self._needed.text(label) for name, label in labels.items() if label in self._needed.texts}
 
     def _field(self, operator: Any, name: str) -> Any:
         """Give the resolved value of a field; None where it holds no reference."""
@@ -108,8 +125,9 @@ class JobRun:
 
 
 def _filed(resolved: ResolvedConfig) -> set[str]:
-    """Give the keys that were written in a file: what no command showed before must not be shown by one now."""
-    return {key for key, entry in resolved.entries.items() if entry.source is ConfigSource.STATIC_FILE_CONFIG}
+    """Give the keys that stood in a file: what no command showed before must not be shown by one now."""
+    layered = resolved.layered
+    return {key for key in layered.settled if layered.describe(key).source is ConfigSource.STATIC_FILE_CONFIG}
 
 
 def _let_go(installation: reversal.Installation, reverser: ReverseTransformer) -> None:

@@ -7,17 +7,15 @@ from typing import TYPE_CHECKING
 from airflow_config_providers import lazy
 
 if TYPE_CHECKING:
-    from airflow_config_providers.providers.directory import DirectoryConfigProvider
-    from airflow_config_providers.providers.env import EnvVarConfigProvider
-    from airflow_config_providers.providers.file import FileConfigProvider
-
-__all__ = ["DirectoryConfigProvider", "EnvVarConfigProvider", "FileConfigProvider"]
+    from airflow_config_providers.providers.directory import DirectoryConfigProvider as DirectoryConfigProvider
+    from airflow_config_providers.providers.env import EnvVarConfigProvider as EnvVarConfigProvider
+    from airflow_config_providers.providers.file import FileConfigProvider as FileConfigProvider
 
 __getattr__, __dir__ = lazy.names(
     __name__,
     {
-        "DirectoryConfigProvider": "airflow_config_providers.providers.directory",
-        "EnvVarConfigProvider": "airflow_config_providers.providers.env",
-        "FileConfigProvider": "airflow_config_providers.providers.file",
+        "directory": ["DirectoryConfigProvider"],
+        "env": ["EnvVarConfigProvider"],
+        "file": ["FileConfigProvider"],
     },
 )

@@ -76,6 +76,19 @@ class AllowedFiles:
             )
         return content
 
+    def read_text(self, path: str) -> str | None:
+        """
+        Give the text of the regular file at ``path``. A secret that was altered is none, so it must be UTF-8.
+
+        :raises ConfigException: it is not UTF-8. Other errors as with ``read``.
+        """
+        content = self.read(path)
+        try:
+            return None if content is None else content.decode("utf-8")
+        except UnicodeDecodeError as error:
+            offset = error.start
+        raise ConfigException(f"{printable(path)}: byte {offset} is not UTF-8. Save the file as UTF-8.")
+
     def names(self, path: str) -> list[str] | None:
         """Give the names in the directory at ``path``; None where there is none. Errors as with ``read``."""
         return self._use(path, os.listdir, is_kind=stat.S_ISDIR)
@@ -127,8 +140,8 @@ def _positive(number: object) -> int | None:
 def _problem(path: str) -> str | None:
     if not path.startswith("/"):
         return f"{ALLOWED_PATHS}: {printable(path)} is not absolute. Write it from / on."
-    if not Path(path).exists():
-        return f"{ALLOWED_PATHS}: {printable(path)} does not exist. Correct it, or take it from the list."
+    if not os.path.exists(path):  # noqa: PTH110 - Path.exists() raises where a directory above may not be entered
+        return f"{ALLOWED_PATHS}: {printable(path)} does not exist for this process. Correct or remove it."
     return None
 
 

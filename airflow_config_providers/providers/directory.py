@@ -18,8 +18,9 @@ class DirectoryConfigProvider(ConfigProvider):
     """
     ``${directory:/var/run/secrets/db:password}``: the key is a file in the directory, its whole content the value.
 
-    Made for secrets that Kubernetes mounts. A line end at the end of a file belongs to the value; bytes that are not
-    UTF-8 become U+FFFD. Directories below are not entered. Parameters as with the file provider.
+    Made for secrets that Kubernetes mounts. A line end at the end of a file belongs to the value; a file that is not
+    UTF-8 is refused when its key is asked for. Directories below are not entered. Parameters as with the file
+    provider.
     """
 
     required_params: ClassVar[Mapping[str, str]] = {ALLOWED_PATHS: "/var/run/secrets"}
@@ -36,6 +37,7 @@ class DirectoryConfigProvider(ConfigProvider):
         Read the files in the directory at ``path``; where there is no directory, there are no keys.
 
         :raises AccessDeniedError: the directory, or a file that is asked for, is not inside an allowed path
+        :raises ConfigException: a file that is asked for is not UTF-8
         :raises LimitExceededError: a file is too large
         """
         files = configured(self._files)
@@ -46,9 +48,5 @@ class DirectoryConfigProvider(ConfigProvider):
             _log.warning("There is no directory at %s.", printable(path))
             return ConfigData({})
         wanted = [name for name in names if name.isprintable() and (keys is None or name in keys)]
-        contents = {name: files.read(f"{path}/{name}") for name in wanted}
-        return ConfigData({name: _text(content) for name, content in contents.items() if content is not None})
-
-
-def _text(content: bytes) -> str:
-    return content.decode("utf-8", errors="replace")
+        texts = {name: files.read_text(f"{path}/{name}") for name in wanted}
+        return ConfigData({name: text for name, text in texts.items() if text is not None})

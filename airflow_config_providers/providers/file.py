@@ -9,7 +9,7 @@ from airflow_config_providers.core.data import ConfigData
 from airflow_config_providers.core.properties import parse
 from airflow_config_providers.core.provider import ConfigProvider, configured
 from airflow_config_providers.core.text import printable
-from airflow_config_providers.exceptions import ConfigException, ProviderLookupError
+from airflow_config_providers.exceptions import ProviderLookupError
 from airflow_config_providers.providers.allowed_files import ALLOWED_PATHS, AllowedFiles
 
 
@@ -44,16 +44,8 @@ class FileConfigProvider(ConfigProvider):
         files = configured(self._files)
         if not path:
             return ConfigData({})
-        content = files.read(path)
-        if content is None:
+        text = files.read_text(path)
+        if text is None:
             raise ProviderLookupError(f"There is no regular file at {printable(path)}. Create it or correct the path.")
-        entries = parse(_text(content, path), name=path)
+        entries = parse(text, name=path)
         return ConfigData({entry.key: entry.value for entry in entries if keys is None or entry.key in keys})
-
-
-def _text(content: bytes, path: str) -> str:
-    try:
-        return content.decode("utf-8")
-    except UnicodeDecodeError as error:
-        offset = error.start
-    raise ConfigException(f"{printable(path)}: byte {offset} is not UTF-8. Save the file as UTF-8.")

@@ -28,25 +28,6 @@ KEYS: Final = {
 FROM_CONNECTION: Final = {"keytab": "keytab", "principal": "principal", "yarn_queue": "queue"}
 """Argument -> the name under which the stock hook mixes it with its connection."""
 
-EXPOSED_FIELDS: Final = ("application", "application_args", "proxy_user", "post_submit_commands")
-"""Fields that stand in a command, where every user of the machine can read them."""
-
-EXPOSED_KEYS: Final = frozenset(
-    {
-        "spark.app.name",
-        "spark.driver.defaultJavaOptions",
-        "spark.driver.extraClassPath",
-        "spark.driver.extraJavaOptions",
-        "spark.driver.extraLibraryPath",
-        "spark.driver.memory",
-        "spark.executor.defaultJavaOptions",
-        "spark.executor.extraClassPath",
-        "spark.executor.extraJavaOptions",
-        "spark.executor.extraLibraryPath",
-    }
-)
-"""Keys that Spark itself writes into a command or a page, however they reach it."""
-
 DEFAULT_NAME: Final = "arrow-spark"
 """The stock operator's name for a job to which nobody gave one; it must not beat a layer that has one."""
 

@@ -10,7 +10,7 @@ from typing import Final
 
 from airflow_config_providers.core.definition import ConfigDef, ConfigKey, ConfigType, Importance, Validator
 from airflow_config_providers.spark.expansion import is_substituted_by_spark
-from airflow_config_providers.spark.redaction import sounds_sensitive
+from airflow_config_providers.spark.redaction import reveals, sounds_sensitive
 from airflow_config_providers.spark.units import SIZE, TIME
 
 _CATALOGUE: Final = Path(__file__).with_name("catalogue.json")
@@ -34,6 +34,10 @@ class SparkDefinition(ConfigDef):
     def is_sensitive(self, name: str) -> bool:
         """Tell whether Spark would hide ``name``, whether it knows it or not."""
         return sounds_sensitive(name)
+
+    def is_secret(self, name: str, text: str) -> bool:
+        """Tell whether ``text`` must not be shown. What stood in a file was not shown before, so this is generous."""
+        return self.is_sensitive(name) or (name not in self.config_keys and reveals(name, text))
 
     def misfits(self, name: str, value: object) -> Sequence[str]:
         """Give the problems with ``value``; none with a text that Spark has yet to complete."""

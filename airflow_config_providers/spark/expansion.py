@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from airflow_config_providers.core.variable import parse
+from airflow_config_providers.core.variable import parse, variables
 
 # Texts, and not compiled at import: re compiles each once, and few values hold "${".
 _SPARK: Final = r"\$\{(?:env:|system:|spark\.)"
@@ -37,4 +37,5 @@ def _expands(pattern: str, value: str, written: str) -> bool:
 
 def _own(written: str, value: str) -> str:
     """Give the author's own part of ``value``: what stands beside references, and references that nobody answered."""
-    return "\0".join(str(part) for part in parse(written) if isinstance(part, str) or str(part) in value)
+    standing = {str(variable) for variable in variables(value)}
+    return "\0".join(str(part) for part in parse(written) if isinstance(part, str) or str(part) in standing)

@@ -26,12 +26,14 @@ class ConfigFile:
 
     :param name: what people call it; its path, with the references it was given with
     :param path: where it is
-    :param lenient: whether a key may be set twice, as in files that are not ours to correct
+    :param is_template: whether its values are Jinja templates; in Spark's own files ``{{APP_ID}}`` is Spark's
+    :param is_lenient: whether a key may be set twice, as in files that are not ours to correct
     """
 
     name: str
     path: str = field(repr=False)
-    lenient: bool = False
+    is_template: bool = False
+    is_lenient: bool = False
 
 
 def mapping_layer(source: ConfigSource, name: str, configs: Any) -> ConfigLayer:
@@ -44,12 +46,12 @@ def mapping_layer(source: ConfigSource, name: str, configs: Any) -> ConfigLayer:
         raise ConfigException(f"{name}: expected a mapping of key to value, found {type(configs).__name__}.")
     texts = {key: _text(value) for key, value in configs.items()}
     problems = [
-        f"{name}: {printable(str(key))!r} has a value of type {type(configs[key]).__name__}. "
+        f"{name}: '{printable(str(key))}' has a value of type {type(configs[key]).__name__}. "
         f"Write a text, a number or a boolean."
         for key, text in texts.items()
         if text is None
     ]
-    problems += [f"{name}: the key {printable(str(key))!r} is no text." for key in configs if not isinstance(key, str)]
+    problems += [f"{name}: the key '{printable(str(key))}' is no text." for key in configs if not isinstance(key, str)]
     if problems:
         raise ConfigException(*problems)
     return ConfigLayer(source, name, {key: text for key, text in texts.items() if text is not None})
@@ -64,10 +66,10 @@ def file_layer(file: ConfigFile) -> ConfigLayer:
     entries = properties.parse(read_text(file.path, name=file.name), name=file.name)
     lines = _lines_by_key(entries)
     repeated = {key: found for key, found in lines.items() if len(found) > 1}
-    if repeated and not file.lenient:
+    if repeated and not file.is_lenient:
         raise ConfigException(
             *(
-                f"{printable(file.name)}: {printable(key)!r} is set in lines {', '.join(map(str, found))}. Keep one."
+                f"{printable(file.name)}: '{printable(key)}' is set in lines {', '.join(map(str, found))}. Keep one."
                 for key, found in repeated.items()
             )
         )
@@ -118,7 +120,7 @@ def read_text(path: str, *, name: str) -> str:
     except UnicodeDecodeError as error:
         problem = f"byte {error.start} is not UTF-8"
     raise ConfigException(
-        f"The properties file {printable(name)!r} cannot be read: {problem}. Correct the path or the file."
+        f"The properties file '{printable(name)}' cannot be read: {problem}. Correct the path or the file."
     )
 
 

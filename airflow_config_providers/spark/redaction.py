@@ -15,6 +15,22 @@ DEFAULT_PATTERN: Final = f"{_HIDDEN_BY_EVERY_SPARK}|credential"
 """The default of Spark 4.3, the widest."""
 
 
+_NAMES: Final = (
+    r"(?i)secret|passw|passphrase|pwd|token|credential|signature"
+    r"|(?:access|account|api|encryption|private|sas|shared)[._-]?key"
+)
+_TEXTS: Final = (
+    r"(?i)(?:passw[a-z]{0,8}|pwd|secret|token|(?:access|account|api|shared)[._-]?key)=[^&;,\s]"
+    r"|://[^/\s:@]{0,256}:[^/\s@]{1,1024}@"
+)
+"""A password in a URL, or as one of several settings in one text."""
+
+
+def reveals(key: str, text: str) -> bool:
+    """Tell whether ``text`` under ``key`` looks like a secret that is written out; wider than what Spark hides."""
+    return re.search(_NAMES, key) is not None or re.search(_TEXTS, text) is not None
+
+
 def sounds_sensitive(key: str) -> bool:
     """Tell whether every supported Spark hides ``key`` by default, going by its name."""
     return re.search(_HIDDEN_BY_EVERY_SPARK, key, re.ASCII) is not None

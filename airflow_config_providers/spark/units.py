@@ -26,17 +26,20 @@ class ValidQuantity:
     def ensure_valid(self, name: str, value: Any) -> None:
         """Refuse what Spark would not read."""
         if value is not None and not self._fits(value):
-            raise invalid_value(name, f"Expected a whole number and one of the units {self}, such as {self.example}")
+            units = ", ".join(self.units)
+            raise invalid_value(name, f"Expected a whole number with a unit ({units}) or none, such as {self.example}")
 
     def _fits(self, text: str) -> bool:
         match = re.fullmatch(r"(-?[0-9]{1,19})([a-z]*)", text.lower())
         return match is not None and abs(int(match[1])) <= _LARGEST and match[2] in ("", *self.units)
 
     def __str__(self) -> str:
-        return ", ".join(self.units)
+        return f"whole number with or without one of {', '.join(self.units)}"
 
 
 SIZE: Final = ValidQuantity(
     ("b", "k", "kb", "kib", "m", "mb", "mib", "g", "gb", "gib", "t", "tb", "tib", "p", "pb", "pib"), "512m"
 )
+"""Spark 3.5 does not know those with an ``i``."""
+
 TIME: Final = ValidQuantity(("us", "ms", "s", "m", "min", "h", "d"), "10s")

@@ -9,7 +9,7 @@ import pytest
 from airflow.providers.apache.spark.hooks.spark_submit import DEFAULT_SPARK_BINARY, SparkSubmitHook
 from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
 
-from airflow_config_providers.spark import arguments
+from airflow_config_providers.spark import arguments, exposure
 
 
 @pytest.fixture
@@ -57,7 +57,7 @@ def test_the_name_of_a_job_without_a_name_is_the_one_we_know():
     assert inspect.signature(SparkSubmitOperator.__init__).parameters["name"].default == arguments.DEFAULT_NAME
 
 
-@pytest.mark.parametrize("name", arguments.EXPOSED_FIELDS)
+@pytest.mark.parametrize("name", exposure.FIELDS)
 def test_exposed_fields_are_fields_of_the_operator(name):
     assert name in SparkSubmitOperator.template_fields
 
@@ -72,7 +72,7 @@ def test_the_hook_keeps_exposed_fields_where_we_put_their_values(name, stock):
 
 
 def test_every_template_field_is_one_that_we_have_thought_of():
-    thought_of = {*arguments.KEYS, *arguments.EXPOSED_FIELDS, "conf", "env_vars", "properties_file"}
+    thought_of = {*arguments.KEYS, *exposure.FIELDS, "conf", "env_vars", "properties_file"}
 
     assert set(SparkSubmitOperator.template_fields) <= thought_of
 

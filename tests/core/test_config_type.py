@@ -120,7 +120,7 @@ def test_value_is_refused(type_: ConfigType, value: object, reason: str) -> None
 
 
 @pytest.mark.parametrize("type_", [BOOLEAN, INT, SHORT, LONG, DOUBLE, CLASS], ids=lambda t: t.value)
-def test_difference_refusal_holds_no_value(type_: ConfigType) -> None:
+def test_a_refusal_does_not_hold_the_value(type_: ConfigType) -> None:
     secret = f"x{token_hex()}.y"
 
     with pytest.raises(ConfigException) as caught:
@@ -128,6 +128,11 @@ def test_difference_refusal_holds_no_value(type_: ConfigType) -> None:
 
     error = caught.value
     assert secret not in "".join(traceback.format_exception(error)) + repr((error.args, error.__context__))
+
+
+@pytest.mark.parametrize("type_", [SHORT, INT, LONG], ids=lambda t: t.value)
+def test_difference_a_whole_number_in_range_has_each_integer_type(type_: ConfigType) -> None:
+    assert parse_type("k", -32768, type_) == -32768
 
 
 def test_class_of_a_module_that_fails_to_import_is_refused(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -116,13 +116,13 @@ def test_lines_say_what_counts_where_it_was_written_and_what_it_beat():
         layer(S.DAG_CONFIG, {"a": "1"}, "conf"),
     ]
 
-    assert lines(LayeredConfig(layers).entries().values()) == [
+    assert lines(LayeredConfig(layers)) == [
         "a = 1   # DAG_CONFIG, conf",
         "k = ${p:x}   # DAG_CONFIG, conf; beats STATIC_FILE_CONFIG base:7 = 1g",
     ]
 
 
 def test_attack_22_a_value_cannot_begin_a_new_line():
-    found = lines(LayeredConfig([layer(S.DAG_CONFIG, {"k": "a\nforged = 1\x1b[2J\r"})]).entries().values())
+    found = lines(LayeredConfig([layer(S.DAG_CONFIG, {"k": "a\nforged = 1\x1b[2J\r"})]))
 
     assert found == ["k = a\\nforged = 1\\x1b[2J\\r   # DAG_CONFIG, dag_config"]

@@ -175,6 +175,12 @@ def test_a_deployment_must_say_what_a_provider_may_read(params: dict[str, str]) 
     )
 
 
+def test_a_provider_that_was_not_told_is_closed() -> None:
+    provider = Told()
+    problems(ProviderRegistry(giving(told=provider), deployment=True), props(a="told"))
+    assert provider.closed == 1
+
+
 def test_a_deployment_that_says_it_has_its_provider() -> None:
     definitions = props(a="told") | {"config.providers.a.param.allowed.paths": "/etc"}
     assert "a" in ProviderRegistry({"told": Told}, deployment=True).open(definitions)

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from airflow_config_providers.core.search import Finder, Match, replace
+from airflow_config_providers.core.search import Finder, replace
 
 PATTERNS = {b"abcde": b"<1>", b"cdefg": b"<2>", b"abc": b"<3>", b"cdefgh": b"<4>"}
 
@@ -29,12 +29,12 @@ def test_overlapping_matches_are_replaced_as_one(text, expected):
 @given(st.lists(st.tuples(st.integers(0, 30), st.integers(1, 9)), max_size=12), st.randoms())
 def test_no_octet_of_a_match_is_left_whatever_the_order(spans, random):
     data = bytes(range(40))
-    matches = [Match(start, start + length, b"") for start, length in spans]
+    matches = [(start, start + length, b"") for start, length in spans]
     shuffled = random.sample(matches, len(matches))
 
     left = replace(data, shuffled)
 
-    covered = {place for match in matches for place in range(match.start, match.end)}
+    covered = {place for start, end, _ in matches for place in range(start, end)}
     assert left == bytes(octet for octet in data if octet not in covered)
 
 

@@ -24,7 +24,9 @@ from airflow_config_providers.testing import InMemoryConfigProvider
 
 @pytest.fixture
 def vault():
-    return InMemoryConfigProvider({"db": {"user": "ann", "password": "s3cret", "empty": ""}, "": {"k": "root"}}, ttl=500)
+    return InMemoryConfigProvider(
+        {"db": {"user": "ann", "password": "s3cret", "empty": ""}, "": {"k": "root"}}, ttl=500
+    )
 
 
 @pytest.fixture
@@ -132,7 +134,9 @@ def test_paths_are_read_side_by_side():
 
     configs = {f"c{i}": f"${{p:{i}:k}}" for i in range(4)}
 
-    assert ConfigTransformer({"p": Meeting()}, max_workers=4).transform(configs).data == {f"c{i}": str(i) for i in range(4)}
+    assert ConfigTransformer({"p": Meeting()}, max_workers=4).transform(configs).data == {
+        f"c{i}": str(i) for i in range(4)
+    }
 
 
 def test_readers_are_bounded():

@@ -134,7 +134,7 @@ def test_difference_validators_of_texts_check_passwords(validator: Validator, se
         pytest.param(ValidList.in_("a", "b"), "[a, b]", id="valid-list"),
         pytest.param(ListSize.at_most_of_size(3), "List containing maximum of 3 elements", id="list-size"),
         pytest.param(NonEmptyString(), "non-empty string", id="non-empty"),
-        pytest.param(CompositeValidator.of(NonNullValidator(), EVEN), "non-null string,even numbers", id="composite"),
+        pytest.param(CompositeValidator.of(NonNullValidator(), EVEN), "non-null string, even numbers", id="composite"),
         pytest.param(
             NonEmptyStringWithoutControlChars(), "non-empty string without ISO control characters", id="control-chars"
         ),

@@ -77,16 +77,11 @@ def test_defined_through_airflow_a_provider_is_closed_by_default(connect):
 
 
 def test_a_dotted_class_needs_the_deployments_leave(connect, monkeypatch):
-    extra = {
-        "config.providers": "m",
-        "config.providers.m.class": "airflow_config_providers.testing.InMemoryConfigProvider",
-    }
-    hook = connect(extra)
+    dotted = "airflow_config_providers.testing.InMemoryConfigProvider"
+    hook = connect({"config.providers": "m", "config.providers.m.class": dotted})
     with pytest.raises(ProviderDefinitionError, match="allowed_provider_classes"):
         hook.get_conn()
-    monkeypatch.setenv(
-        "AIRFLOW__CONFIG_PROVIDERS__ALLOWED_PROVIDER_CLASSES", "airflow_config_providers.testing.InMemoryConfigProvider"
-    )
+    monkeypatch.setenv("AIRFLOW__CONFIG_PROVIDERS__ALLOWED_PROVIDER_CLASSES", dotted)
 
     assert list(hook.get_conn()) == ["m"]
 
@@ -108,6 +103,21 @@ def test_a_missing_connection_is_named(monkeypatch):
 def test_a_definition_that_cannot_be_read_is_named(connect, extra, problem):
     with pytest.raises(ConfigException, match=problem):
         connect(extra).definitions()
+
+
+@pytest.mark.parametrize("value", [None, ["a"], {"a": 1}, 1.5], ids=["null", "list", "object", "float"])
+def test_a_definition_that_is_no_text_is_refused(connect, value):
+    with pytest.raises(ProviderDefinitionError, match="is no text"):
+        connect({"config.providers": value}).definitions()
+
+
+@pytest.mark.parametrize("extra", ["[1]", "{"], ids=["list", "broken"])
+def test_an_extra_that_is_no_object_is_refused(monkeypatch, extra):
+    connection = json.dumps({"conn_type": "config_providers", "extra": extra})
+    monkeypatch.setenv("AIRFLOW_CONN_CONFIG_PROVIDERS_DEFAULT", connection)
+
+    with pytest.raises(ProviderDefinitionError, match="no JSON object"):
+        ConfigProvidersHook().definitions()
 
 
 def test_the_button_in_the_ui_says_what_there_is(connect, tmp_path):

@@ -13,6 +13,8 @@ from types import SimpleNamespace
 
 import pytest
 
+from airflow_config_providers.operators.job_run import JobRun
+
 SPARK_SUBMIT = """#!{python}
 import json, os, sys
 arguments = sys.argv[1:]
@@ -120,6 +122,8 @@ class Supervisor:
 def run_task(monkeypatch):
     """Run an operator as a worker does: ``run_task(operator, conf=...)`` gives state, error and what was sent."""
 
+    ran = []
+
     def run(operator, *, conf=None, map_index=-1, finalize=True):
         import structlog
         from airflow.sdk.api.datamodels._generated import DagRun, TIRunContext
@@ -163,6 +167,7 @@ def run_task(monkeypatch):
         if finalize:
             task_runner.finalize(ti, state, context, log, error)
         rendered = [m.rendered_fields for m in supervisor.sent("SetRenderedFields")]
+        ran.append(ti)
         return SimpleNamespace(
             state=str(getattr(state, "value", state)),
             error=error,
@@ -174,7 +179,10 @@ def run_task(monkeypatch):
             message=message,
         )
 
-    return run
+    yield run
+    for ti in ran:
+        if isinstance(run := getattr(ti.task, "_run", None), JobRun):
+            run.close()
 
 
 @pytest.fixture

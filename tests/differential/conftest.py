@@ -1,0 +1,144 @@
+"""
+Kafka's own classes, called through py4j, beside ours.
+
+The jar comes from Maven Central with the Ivy that PySpark ships, once; ``KAFKA_CLIENTS_JAR`` names one that is there
+already. One JVM serves the whole session.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import subprocess
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+VERSION = "4.1.0"
+JAR = "KAFKA_CLIENTS_JAR"
+HOW = f"needs Java, pyspark and Maven Central, or {JAR}=<path of kafka-clients-{VERSION}.jar>"
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if item.path.is_relative_to(Path(__file__).parent):
+            item.add_marker(pytest.mark.differential)
+
+
+@pytest.fixture(scope="session")
+def kafka(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kafka]:
+    java, jars = shutil.which("java"), _pyspark_jars()
+    if java is None or jars is None:
+        pytest.skip(HOW)
+    cache = request.config.cache.mkdir("kafka-clients") if request.config.cache else tmp_path_factory.mktemp("jars")
+    jar = _kafka_jar(java, jars, cache)
+    with _gateway(java, [jar, _only(jars, "slf4j-api-*.jar")], _only(jars, "py4j-*.jar")) as gateway:
+        yield Kafka(gateway)
+
+
+class Kafka:
+    """The classes of ``org.apache.kafka.common.config`` and what it takes to compare them with ours."""
+
+    def __init__(self, gateway: Any) -> None:
+        self.gateway = gateway
+        self.java = gateway.jvm.java
+        self.config = gateway.jvm.org.apache.kafka.common.config
+        self.definition = self.config.ConfigDef
+
+    def type(self, name: str) -> Any:
+        return getattr(self.definition.Type, name)
+
+    def texts(self, *texts: str) -> Any:
+        """Give a Java array, for varargs."""
+        array = self.gateway.new_array(self.java.lang.String, len(texts))
+        for index, text in enumerate(texts):
+            array[index] = text
+        return array
+
+    def map(self, mapping: Mapping[str, Any]) -> Any:
+        java_map = self.java.util.LinkedHashMap()
+        for key, value in mapping.items():
+            java_map.put(key, value)
+        return java_map
+
+    def run(self, call: Callable[[], Any]) -> tuple[Any, str | None]:
+        """Give the result of ``call`` in Python's types, or the class and message of the Java exception."""
+        from py4j.protocol import Py4JJavaError
+
+        try:
+            return self.python(call()), None
+        except Py4JJavaError as error:
+            return None, error.java_exception.toString()
+
+    def python(self, value: Any) -> Any:
+        from py4j.java_collections import JavaList, JavaMap, JavaSet
+        from py4j.java_gateway import JavaObject
+
+        if isinstance(value, JavaMap):
+            return {entry.getKey(): self.python(entry.getValue()) for entry in value.entrySet()}
+        if isinstance(value, JavaSet):
+            return {self.python(item) for item in value}
+        if isinstance(value, JavaList):
+            return [self.python(item) for item in value]
+        if isinstance(value, JavaObject):
+            return {"password": value.value()} if value.getClass().getSimpleName() == "Password" else value.toString()
+        return value
+
+
+def _pyspark_jars() -> Path | None:
+    spec = find_spec("pyspark")
+    jars = Path(spec.origin).parent / "jars" if spec and spec.origin else None
+    return jars if jars and jars.is_dir() else None
+
+
+def _only(folder: Path, pattern: str) -> Path:
+    return next(folder.glob(pattern))
+
+
+def _kafka_jar(java: str, jars: Path, cache: Path) -> Path:
+    if JAR in os.environ:
+        return Path(os.environ[JAR])
+    jar = cache / f"kafka-clients-{VERSION}.jar"
+    if not jar.exists():
+        _retrieve([java, "-jar", str(_only(jars, "ivy-*.jar"))], cache)
+    if not jar.exists():
+        pytest.skip(HOW)
+    return jar
+
+
+def _retrieve(ivy: Sequence[str], cache: Path) -> None:
+    artifact = ["-dependency", "org.apache.kafka", "kafka-clients", VERSION, "-confs", "default", "-notransitive"]
+    pattern = f"{cache}/[artifact]-[revision].[ext]"
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        subprocess.run([*ivy, *artifact, "-retrieve", pattern], capture_output=True, check=False, timeout=120)
+
+
+@contextlib.contextmanager
+def _gateway(java: str, classpath: Sequence[Path], py4j_jar: Path) -> Iterator[Any]:
+    from py4j.java_gateway import CallbackServerParameters, GatewayParameters, JavaGateway, launch_gateway
+
+    port, token, process = launch_gateway(
+        jarpath=str(py4j_jar),
+        classpath=os.pathsep.join(map(str, classpath)),
+        java_path=java,
+        die_on_exit=True,
+        enable_auth=True,
+        return_proc=True,
+    )
+    gateway = JavaGateway(
+        gateway_parameters=GatewayParameters(port=port, auth_token=token, auto_convert=True),
+        callback_server_parameters=CallbackServerParameters(port=0, daemonize=True, daemonize_connections=True),
+    )
+    callbacks = gateway.java_gateway_server
+    callbacks.resetCallbackClient(
+        callbacks.getCallbackClient().getAddress(), gateway.get_callback_server().get_listening_port()
+    )
+    try:
+        yield gateway
+    finally:
+        gateway.shutdown()
+        process.communicate(timeout=10)

@@ -1,0 +1,53 @@
+"""The reference pages name all there is."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from pathlib import Path
+
+import pytest
+
+from airflow_config_providers import exceptions
+from airflow_config_providers.get_provider_info import get_provider_info
+from airflow_config_providers.operators.spark_submit import ConfiguredSparkSubmitOperator
+
+REFERENCE = Path(__file__).parents[2] / "docs" / "reference"
+ERRORS = [name for name, _ in inspect.getmembers(exceptions, inspect.isclass)]
+OPTIONS = get_provider_info()["config"]["config_providers"]["options"]
+PARAMETERS = [
+    name
+    for name, parameter in inspect.signature(ConfiguredSparkSubmitOperator.__init__).parameters.items()
+    if parameter.kind is inspect.Parameter.KEYWORD_ONLY
+]
+
+
+def rows(page: str) -> dict[str, list[str]]:
+    """Give the rows of the tables of ``page``: the first cell, without its quotes, and the others."""
+    lines = re.findall(r"^\| `([^`]+)` \|(.*)\|$", (REFERENCE / page).read_text(), flags=re.MULTILINE)
+    return {first: [cell.strip() for cell in rest.split("|")] for first, rest in lines}
+
+
+def test_errors_have_a_section_each() -> None:
+    """Who meets an error finds what it means and what to do."""
+    sections = re.findall(r"^## (\w+)$", (REFERENCE / "errors.md").read_text(), flags=re.MULTILINE)
+
+    assert sorted(sections) == ERRORS
+
+
+@pytest.mark.parametrize("name", OPTIONS)
+def test_setting_is_described_with_its_default(name: str) -> None:
+    """What Airflow shows as the default is what the page says."""
+    assert rows("settings.md")[name][0].strip("`") == OPTIONS[name]["default"]
+
+
+def test_no_setting_is_described_that_does_not_exist() -> None:
+    """A reader who sets an option of the page sets something."""
+    assert rows("settings.md").keys() - OPTIONS.keys() == set()
+
+
+def test_parameters_of_the_operator_are_described() -> None:
+    """The page lists exactly what the operator adds to the stock one."""
+    described = (REFERENCE / "operator.md").read_text()
+
+    assert [name for name in PARAMETERS if f"| `{name}` |" not in described] == []

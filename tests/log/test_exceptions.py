@@ -1,0 +1,169 @@
+from __future__ import annotations
+
+import sys
+import traceback
+
+import pytest
+
+from airflow_config_providers.core.reverse import ReverseTransformer
+from airflow_config_providers.core.variable import ConfigVariable
+from airflow_config_providers.log.exceptions import reverse_exception
+
+VALUE = "Zq8-s3cr3t/val+1"
+REVERSER = ReverseTransformer({}, {ConfigVariable("v", "", "a"): VALUE})
+
+
+class HoldingError(Exception):
+    def __init__(self, text):
+        super().__init__(text)
+        self.request = {"headers": [text]}
+
+
+class FrozenError(Exception):
+    def __init__(self, text):
+        vars(self)["text"] = text
+
+    def __setattr__(self, name, value):
+        raise TypeError("frozen")
+
+
+class SlotError(Exception):
+    __slots__ = ("text",)
+
+    def __init__(self, text):
+        self.text = text
+
+    def __str__(self):
+        return f"slot {self.text}"
+
+
+class OwnTextError(ValueError):
+    def __str__(self):
+        return f"made up {VALUE}"
+
+
+class FailingTextError(ValueError):
+    def __str__(self):
+        raise RuntimeError(VALUE)
+
+
+EXCEPTIONS = [
+    pytest.param(ValueError(f"bad {VALUE}", {"k": [VALUE]}), id="arguments"),
+    pytest.param(HoldingError(VALUE), id="attribute"),
+    pytest.param(FrozenError(VALUE), id="frozen"),
+    pytest.param(SlotError(VALUE), id="slot"),
+    pytest.param(OSError(2, VALUE, f"/tmp/{VALUE}"), id="os-error"),
+    pytest.param(KeyError(VALUE), id="key-error"),
+    pytest.param(UnicodeDecodeError("utf-8", VALUE.encode(), 0, 1, VALUE), id="unicode-error"),
+    pytest.param(SystemExit(VALUE), id="system-exit"),
+    pytest.param(ImportError(VALUE, name=VALUE, path=VALUE), id="import-error"),
+    pytest.param(ValueError(ValueError(VALUE)), id="exception-as-argument"),
+    pytest.param(OwnTextError("x"), id="text-of-its-own"),
+    pytest.param(FailingTextError(VALUE), id="text-that-fails"),
+    pytest.param(ExceptionGroup("several", [ValueError(VALUE), OSError(VALUE)]), id="group"),
+    pytest.param(ExceptionGroup(VALUE, [ValueError(VALUE)]), id="group-with-a-value-in-its-message"),
+]
+
+
+def _everything(exception):
+    """Give all that a callback could read of ``exception``."""
+    held = [getattr(exception, name, None) for name in dir(exception) if not name.startswith("__")]
+    return "".join(traceback.format_exception(exception)) + repr(exception) + repr(held) + repr(vars(exception))
+
+
+@pytest.mark.parametrize("exception", EXCEPTIONS)
+def test_an_exception_shows_no_value(exception):
+    reverse_exception(exception, REVERSER)
+
+    assert VALUE not in _everything(exception)
+
+
+@pytest.mark.parametrize("exception", EXCEPTIONS)
+def test_it_stays_an_instance_of_its_class(exception):
+    kind = type(exception)
+
+    reverse_exception(exception, REVERSER)
+
+    assert isinstance(exception, kind)
+    assert type(exception).__name__ == kind.__name__
+
+
+def test_references_stand_where_values_stood():
+    exception = ValueError(f"bad {VALUE}", 7)
+
+    reverse_exception(exception, REVERSER)
+
+    assert exception.args == ("bad ${v:a}", 7)
+
+
+def test_an_exception_without_values_is_left_as_it_is():
+    argument = {"k": [1]}
+    exception = HoldingError(argument)
+
+    reverse_exception(exception, REVERSER)
+
+    assert exception.args[0] is argument
+
+
+def test_notes_are_reversed():
+    exception = ValueError("x")
+    exception.add_note(f"with {VALUE}")
+
+    reverse_exception(exception, REVERSER)
+
+    assert exception.__notes__ == ["with ${v:a}"]
+
+
+def test_causes_and_contexts_are_reversed():
+    try:
+        try:
+            raise KeyError(VALUE)
+        except KeyError as error:
+            raise OSError(VALUE) from error
+    except OSError:
+        try:
+            raise ValueError("outer")
+        except ValueError as caught:
+            exception = caught
+
+    reverse_exception(exception, REVERSER)
+
+    assert VALUE not in "".join(traceback.format_exception(exception))
+    assert str(exception.__context__.__cause__) == "'${v:a}'"
+
+
+def test_a_circle_of_causes_is_walked_once():
+    one, two = ValueError(VALUE), OSError(VALUE)
+    one.__cause__, two.__cause__ = two, one
+
+    reverse_exception(one, REVERSER)
+
+    assert (str(one), str(two)) == ("${v:a}", "${v:a}")
+
+
+def test_local_variables_of_finished_frames_are_dropped():
+    def fails():
+        local = [VALUE]
+        raise ValueError(str(len(local)))
+
+    try:
+        fails()
+    except ValueError as caught:
+        exception = caught
+
+    reverse_exception(exception, REVERSER)
+
+    frames = [frame for frame, _ in traceback.walk_tb(exception.__traceback__)]
+    assert frames[-1].f_code.co_name == "fails"
+    assert frames[-1].f_locals == {}
+
+
+def test_the_traceback_stays():
+    try:
+        raise ValueError(VALUE)
+    except ValueError:
+        exception = sys.exception()
+
+    reverse_exception(exception, REVERSER)
+
+    assert "test_the_traceback_stays" in "".join(traceback.format_exception(exception))

@@ -1,0 +1,119 @@
+from __future__ import annotations
+
+import dataclasses
+import json
+import logging
+
+import pytest
+from structlog.processors import JSONRenderer
+
+from airflow_config_providers.core.reverse import UNCHECKED, ReverseTransformer
+from airflow_config_providers.core.variable import ConfigVariable
+from airflow_config_providers.log.active import ActiveReversers
+from airflow_config_providers.log.guards import FormatterGuard, MessageGuard, RenderGuard
+
+VALUE = "Zq8-s3cr3t/val+1"
+
+
+@dataclasses.dataclass
+class Connection:
+    password: str = dataclasses.field(repr=False)
+
+
+class Broken:
+    def __repr__(self):
+        raise ValueError(VALUE)
+
+
+@pytest.fixture
+def active():
+    active = ActiveReversers()
+    active.add(ReverseTransformer({}, {ConfigVariable("v", "", 'a"b'): VALUE}))
+    return active
+
+
+def _same(_, __, event):
+    return event
+
+
+def _call(guard, event):
+    return guard(None, "info", event)
+
+
+@pytest.mark.parametrize("kind", [MessageGuard, RenderGuard])
+@pytest.mark.parametrize(
+    ("event", "expected"),
+    [
+        pytest.param({"event": VALUE}, {"event": '${v:a"b}'}, id="message"),
+        pytest.param({"event": "x", "k": {"n": [VALUE]}}, {"event": "x", "k": {"n": ['${v:a"b}']}}, id="nested"),
+        pytest.param({"event": "x", VALUE: 1}, {"event": "x", '${v:a"b}': 1}, id="key"),
+        pytest.param({"event": "x", "k": Broken()}, {"event": "x", "k": UNCHECKED}, id="broken-entry-alone"),
+    ],
+)
+def test_the_processor_gets_references(kind, event, expected, active):
+    assert _call(kind(_same, active), event) == expected
+
+
+@pytest.mark.parametrize("kind", [MessageGuard, RenderGuard])
+def test_without_reversers_the_event_passes_untouched(kind):
+    event = {"event": VALUE, "exc_info": ValueError(VALUE)}
+
+    assert _call(kind(_same, ActiveReversers()), event) is event
+
+
+def test_a_record_stays_a_record_for_later_processors(active):
+    record = logging.makeLogRecord({"msg": VALUE})
+
+    assert _call(MessageGuard(_same, active), {"_record": record})["_record"] is record
+
+
+def test_a_pending_exception_waits_for_the_renderer(active):
+    error = ValueError(VALUE)
+
+    assert _call(MessageGuard(_same, active), {"exc_info": error})["exc_info"] is error
+
+
+@pytest.mark.parametrize(
+    "exc_info",
+    [
+        pytest.param(lambda error: error, id="exception"),
+        pytest.param(lambda error: (type(error), error, error.__traceback__), id="tuple"),
+        pytest.param(lambda _: True, id="the-one-being-handled"),
+    ],
+)
+def test_the_renderer_gets_an_exception_as_text(exc_info, active):
+    try:
+        raise ValueError(f"bad {VALUE}")
+    except ValueError as error:
+        event = _call(RenderGuard(_same, active), {"event": "x", "exc_info": exc_info(error)})
+
+    assert "exc_info" not in event
+    assert event["exception"].endswith('ValueError: bad ${v:a"b}')
+
+
+def test_no_pending_exception_gives_no_text(active):
+    assert _call(RenderGuard(_same, active), {"event": "x", "exc_info": True}) == {"event": "x"}
+
+
+def test_what_only_the_renderer_reveals_is_reversed_and_stays_json(active):
+    renderer = JSONRenderer(serializer=lambda event, **_: json.dumps(event, default=dataclasses.asdict))
+
+    rendered = _call(RenderGuard(renderer, active), {"event": "x", "connection": Connection(VALUE)})
+
+    assert json.loads(rendered) == {"event": "x", "connection": {"password": '${v:a"b}'}}
+
+
+def test_rendered_octets_stay_octets(active):
+    assert _call(RenderGuard(lambda *_: VALUE.encode(), active), {"event": "x"}) == b'${v:a"b}'
+
+
+def test_what_a_renderer_hands_on_unrendered_passes(active):
+    assert _call(RenderGuard(lambda *_: ((), {"k": 1}), active), {"event": "x"}) == ((), {"k": 1})
+
+
+@pytest.mark.parametrize("inner", [None, logging.Formatter("%(message)s")], ids=["default", "given"])
+def test_a_formatter_shows_references_in_messages_and_exceptions(inner, active):
+    error = ValueError(VALUE)
+    record = logging.makeLogRecord({"msg": "is %s", "args": (VALUE,), "exc_info": (ValueError, error, None)})
+
+    assert FormatterGuard(inner, active).format(record) == 'is ${v:a"b}\nValueError: ${v:a"b}'

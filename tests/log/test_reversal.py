@@ -1,0 +1,312 @@
+from __future__ import annotations
+
+import io
+import logging
+import subprocess
+import sys
+import threading
+
+import pytest
+import structlog
+
+from airflow_config_providers.core.reverse import ReverseTransformer
+from airflow_config_providers.core.variable import ConfigVariable
+from airflow_config_providers.log.reversal import install, reversing
+
+VALUE = "Zq8-s3cr3t/val+1"
+OTHER = "0ther-s3cr3t-val"
+
+
+def _reverser(value=VALUE, key="a"):
+    return ReverseTransformer({}, {ConfigVariable("v", "", key): value})
+
+
+def _cut_tokens(_, __, event):
+    return {**event, "event": event["event"].replace("Zq8", "***")}
+
+
+_cut_tokens.__name__ = "redact_jwt"
+
+
+@pytest.fixture
+def out():
+    return io.StringIO()
+
+
+@pytest.fixture
+def logger(out):
+    """A logger of structlog that writes to ``out``."""
+    structlog.configure(
+        processors=[structlog.stdlib.add_log_level, _cut_tokens, structlog.processors.KeyValueRenderer()],
+        logger_factory=structlog.PrintLoggerFactory(out),
+        cache_logger_on_first_use=True,
+    )
+    logger = structlog.get_logger()
+    logger.info("first use: processors are held from here on")
+    yield logger
+    structlog.reset_defaults()
+
+
+@pytest.fixture
+def handler(out):
+    """A handler of the standard library, on a logger that does not propagate."""
+    logger = logging.getLogger("tests.reversal")
+    logger.propagate = False
+    handler = logging.StreamHandler(out)
+    logger.addHandler(handler)
+    yield handler
+    logger.removeHandler(handler)
+
+
+def _chains():
+    """Give everything that an installation changes."""
+    handlers = [handler for name in (None, "tests.reversal") for handler in logging.getLogger(name).handlers]
+    processors = structlog.get_config()["processors"]
+    return (
+        [id(processors), *map(id, processors)],
+        [(id(handler), id(handler.formatter)) for handler in handlers],
+        [
+            [id(processor) for processor in getattr(handler.formatter, name, None) or ()]
+            for handler in handlers
+            for name in ("processors", "foreign_pre_chain")
+        ],
+        [id(sys.stdout), id(sys.stderr)],
+    )
+
+
+def _structlog_formatter(kind):
+    return structlog.stdlib.ProcessorFormatter(
+        foreign_pre_chain=kind([structlog.stdlib.add_log_level, _cut_tokens]),
+        processors=kind(
+            [structlog.stdlib.ProcessorFormatter.remove_processors_meta, structlog.processors.KeyValueRenderer()]
+        ),
+    )
+
+
+def test_importing_it_imports_neither_airflow_nor_structlog():
+    script = "import sys, airflow_config_providers.log.reversal; print(*sys.modules)"
+    loaded = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout.split()
+
+    assert not {"airflow", "structlog"} & set(loaded)
+
+
+# --- what is logged ---------------------------------------------------------------------------------
+
+
+def test_a_logger_in_use_shows_references(logger, out):
+    with reversing(_reverser()):
+        logger.info(f"is {VALUE}", nested={"k": [VALUE]})
+
+    assert "nested={'k': ['${v:a}']} event='is ${v:a}'" in out.getvalue()
+
+
+def test_a_new_logger_shows_references(logger, out):
+    with reversing(_reverser()):
+        structlog.get_logger().bind(bound=VALUE).info("x")
+
+    assert "bound='${v:a}'" in out.getvalue()
+
+
+def test_an_exception_shows_references(logger, out):
+    with reversing(_reverser()):
+        try:
+            raise ValueError(VALUE)
+        except ValueError:
+            logger.exception("failed")
+
+    assert "ValueError: ${v:a}" in out.getvalue()
+
+
+@pytest.mark.parametrize("kind", [list, tuple])
+def test_a_formatter_of_structlog_shows_references(kind, handler, out):
+    handler.setFormatter(_structlog_formatter(kind))
+
+    with reversing(_reverser()):
+        try:
+            raise ValueError(f"bad {VALUE}")
+        except ValueError:
+            logging.getLogger("tests.reversal").exception("is %s", VALUE)
+
+    assert "event='is ${v:a}'" in out.getvalue()
+    assert "ValueError: bad ${v:a}" in out.getvalue()
+
+
+def test_a_plain_handler_shows_references(handler, out):
+    with reversing(_reverser()):
+        logging.getLogger("tests.reversal").warning("is %s", VALUE)
+
+    assert out.getvalue() == "is ${v:a}\n"
+
+
+def test_structlog_that_hands_on_to_a_plain_handler_shows_references_and_the_traceback(handler, out):
+    structlog.configure(
+        processors=[structlog.stdlib.render_to_log_kwargs], logger_factory=structlog.stdlib.LoggerFactory()
+    )
+    try:
+        with reversing(_reverser()):
+            try:
+                raise ValueError(VALUE)
+            except ValueError:
+                structlog.get_logger("tests.reversal").error("failed", exc_info=True)
+    finally:
+        structlog.reset_defaults()
+
+    assert out.getvalue().startswith("failed\nTraceback")
+    assert out.getvalue().endswith("ValueError: ${v:a}\n")
+
+
+def test_what_is_printed_shows_references(capsys):
+    with reversing(_reverser()):
+        print(VALUE)
+        print(VALUE, file=sys.stderr)
+
+    assert capsys.readouterr() == ("${v:a}\n", "${v:a}\n")
+
+
+def test_other_threads_show_references(logger, out):
+    with reversing(_reverser()):
+        thread = threading.Thread(target=lambda: logger.info(VALUE))
+        thread.start()
+        thread.join()
+
+    assert "event='${v:a}'" in out.getvalue()
+
+
+# --- install and uninstall --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", [list, tuple])
+def test_everything_is_as_before_afterwards(kind, logger, handler):
+    handler.setFormatter(_structlog_formatter(kind))
+    before = _chains()
+
+    with reversing(_reverser()):
+        assert _chains() != before
+
+    assert _chains() == before
+
+
+def test_everything_is_as_before_after_a_failure(logger, handler):
+    before = _chains()
+
+    with pytest.raises(ValueError, match="x"), reversing(_reverser()):
+        raise ValueError("x")
+
+    assert _chains() == before
+
+
+def test_a_second_installation_adds_no_second_guard(logger, handler):
+    with reversing(_reverser()):
+        once = _chains()
+        with reversing(_reverser(OTHER)):
+            assert _chains() == once
+
+
+def test_all_installed_reversers_work_until_each_one_goes(logger, out):
+    with reversing(_reverser()):
+        with reversing(_reverser(OTHER, "b")):
+            logger.info(f"1 {VALUE} {OTHER}")
+        logger.info(f"2 {VALUE} {OTHER}")
+
+    assert "event='1 ${v:a} ${v:b}'" in out.getvalue()
+    assert f"event='2 ${{v:a}} {OTHER}'" in out.getvalue()
+
+
+def test_installations_may_end_in_any_order(logger, out):
+    before = _chains()
+    first, second = install(_reverser()), install(_reverser(OTHER, "b"))
+
+    first.uninstall()
+    logger.info(OTHER)
+    second.uninstall()
+
+    assert "event='${v:b}'" in out.getvalue()
+    assert _chains() == before
+
+
+def test_one_reverser_may_be_installed_twice(logger, out):
+    reverser = _reverser()
+
+    with reversing(reverser):
+        with reversing(reverser):
+            pass
+        logger.info(VALUE)
+
+    assert "event='${v:a}'" in out.getvalue()
+
+
+def test_uninstalling_again_does_nothing(logger, out):
+    installation = install(_reverser())
+
+    with reversing(_reverser(OTHER, "b")):
+        installation.uninstall()
+        installation.uninstall()
+        logger.info(OTHER)
+
+    assert "event='${v:b}'" in out.getvalue()
+
+
+def test_a_reverser_with_nothing_to_hide_changes_nothing(logger, handler):
+    before = _chains()
+
+    with reversing(ReverseTransformer({}, {})):
+        assert _chains() == before
+
+
+def test_what_others_added_meanwhile_stays(logger, handler):
+    def other(_, __, event):
+        return event
+
+    processors = structlog.get_config()["processors"]
+    before = list(processors)
+    installation = install(_reverser())
+    processors.insert(1, other)
+    mine = io.StringIO()
+    replaced, sys.stderr = sys.stderr, mine
+
+    installation.uninstall()
+
+    after, sys.stderr = sys.stderr, replaced.inner
+    assert processors == [before[0], other, *before[1:]]
+    assert after is mine
+
+
+def test_a_configuration_made_meanwhile_is_guarded_at_the_next_installation(logger, out):
+    with reversing(_reverser()):
+        structlog.configure(processors=[structlog.processors.KeyValueRenderer()])
+        with reversing(_reverser(OTHER)):
+            structlog.get_logger().info(VALUE)
+        after = structlog.get_config()["processors"]
+
+    assert "event='${v:a}'" in out.getvalue()
+    assert [type(processor) for processor in after] == [structlog.processors.KeyValueRenderer]
+
+
+def test_a_line_that_is_not_complete_is_written_with_references_at_the_end(capsys):
+    with reversing(_reverser()):
+        print("is", VALUE, end="")
+
+    assert capsys.readouterr().out == "is ${v:a}"
+
+
+def test_a_stream_that_was_closed_meanwhile_does_no_harm():
+    screen, kept = io.StringIO(), sys.stdout
+    sys.stdout = screen
+    try:
+        with reversing(_reverser()):
+            print("held back", end="")
+            screen.close()
+        assert sys.stdout is screen
+    finally:
+        sys.stdout = kept
+
+
+def test_a_process_without_standard_output_is_served(logger, out):
+    kept, sys.stdout = sys.stdout, None
+    try:
+        with reversing(_reverser()):
+            logger.info(VALUE)
+    finally:
+        sys.stdout = kept
+
+    assert "event='${v:a}'" in out.getvalue()

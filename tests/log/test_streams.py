@@ -1,0 +1,148 @@
+from __future__ import annotations
+
+import io
+import threading
+
+import pytest
+
+from airflow_config_providers.core.reverse import ReverseTransformer
+from airflow_config_providers.core.variable import ConfigVariable
+from airflow_config_providers.log.active import ActiveReversers
+from airflow_config_providers.log.streams import GuardedStream
+
+VALUE = "Zq8 s3cr3t/val+1"
+REVERSER = ReverseTransformer({}, {ConfigVariable("v", "", "a"): VALUE})
+
+
+class Screen(io.StringIO):
+    """Remembers each write by itself."""
+
+    def __init__(self):
+        super().__init__()
+        self.writes = []
+        self.flushes = 0
+
+    def write(self, text):
+        self.writes.append(text)
+        return super().write(text)
+
+    def flush(self):
+        self.flushes += 1
+
+
+@pytest.fixture
+def active():
+    active = ActiveReversers()
+    active.add(REVERSER)
+    return active
+
+
+@pytest.fixture
+def screen():
+    return Screen()
+
+
+@pytest.fixture
+def stream(screen, active):
+    return GuardedStream(screen, active, reverse=active.text, line_end="\n")
+
+
+def test_a_value_in_a_line_is_reversed(stream, screen):
+    print("password", VALUE, file=stream)
+
+    assert screen.getvalue() == "password ${v:a}\n"
+
+
+def test_a_value_that_comes_in_pieces_is_reversed(stream, screen):
+    for piece in VALUE:
+        print(piece, end="", file=stream)
+    stream.flush()
+
+    assert screen.getvalue() == "${v:a}"
+
+
+def test_a_line_is_held_back_until_it_ends(stream, screen):
+    stream.write("one\ntwo")
+    assert screen.getvalue() == "one\n"
+
+    stream.write("\n")
+    assert screen.getvalue() == "one\ntwo\n"
+
+
+def test_flush_writes_what_is_held_back_and_flushes(stream, screen):
+    stream.write("prompt> ")
+
+    stream.flush()
+
+    assert (screen.getvalue(), screen.flushes) == ("prompt> ", 1)
+
+
+def test_an_endless_line_is_not_held_back_for_ever(stream, screen):
+    for _ in range(200):
+        stream.write("x" * 1_000)
+
+    assert len(screen.getvalue()) > 100_000
+
+
+def test_several_lines_in_one_write_are_searched_together(screen, active):
+    active.add(ReverseTransformer({}, {ConfigVariable("v", "", "pem"): "first line\nsecond line\n"}))
+    stream = GuardedStream(screen, active, reverse=active.text, line_end="\n")
+
+    stream.write("first line\nsecond line\n")
+
+    assert screen.getvalue() == "${v:pem}"
+
+
+def test_writelines_reverses(stream, screen):
+    stream.writelines([f"{VALUE}\n", "x\n"])
+
+    assert screen.getvalue() == "${v:a}\nx\n"
+
+
+def test_write_gives_the_number_of_characters_it_was_given(stream):
+    assert stream.write(VALUE) == len(VALUE)
+
+
+def test_without_reversers_everything_passes_at_once(stream, screen, active):
+    stream.write("held")
+    active.remove(REVERSER)
+
+    stream.write(VALUE)
+
+    assert screen.getvalue() == f"held{VALUE}"
+
+
+def test_the_binary_stream_below_is_guarded_too(active):
+    octets = io.BytesIO()
+    stream = GuardedStream(io.TextIOWrapper(octets), active, reverse=active.text, line_end="\n")
+
+    stream.buffer.write(bytearray(VALUE.encode()))
+    stream.flush()
+
+    assert octets.getvalue() == b"${v:a}"
+
+
+def test_other_attributes_are_those_of_the_stream(stream, screen):
+    assert (stream.isatty(), stream.readable(), stream.closed) == (screen.isatty(), screen.readable(), screen.closed)
+
+
+def test_text_of_the_wrong_kind_is_refused_and_does_no_lasting_harm(stream, screen):
+    with pytest.raises(TypeError):
+        stream.write(b"octets")
+    stream.write("text\n")
+
+    assert screen.getvalue() == "text\n"
+
+
+def test_lines_of_threads_stay_whole(stream, screen):
+    def work(name):
+        for number in range(200):
+            stream.write(f"{name}-{number}\n")
+
+    threads = [threading.Thread(target=work, args=(name,)) for name in "abcd"]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    assert sorted(screen.getvalue().splitlines()) == sorted(f"{name}-{n}" for name in "abcd" for n in range(200))

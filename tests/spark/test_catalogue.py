@@ -1,0 +1,123 @@
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from airflow_config_providers.core.definition import ConfigType
+from airflow_config_providers.spark.catalogue import spark_definition
+
+
+@pytest.mark.parametrize(
+    ("key", "type_", "default"),
+    [
+        ("spark.executor.instances", ConfigType.INT, None),
+        ("spark.executor.memory", ConfigType.STRING, "1g"),
+        ("spark.network.timeout", ConfigType.STRING, "120s"),
+        ("spark.eventLog.enabled", ConfigType.BOOLEAN, "false"),
+        ("spark.memory.fraction", ConfigType.DOUBLE, "0.6"),
+        ("spark.sql.shuffle.partitions", ConfigType.INT, "200"),
+        ("spark.jars", ConfigType.LIST, ""),
+        ("spark.app.name", None, None),
+    ],
+)
+def test_a_key_has_sparks_type_and_default(key: str, type_: ConfigType | None, default: str | None) -> None:
+    definition = spark_definition()
+    known = definition.config_keys.get(key)
+
+    assert (known and known.type) is type_
+    assert definition.default_texts().get(key) == default
+
+
+@pytest.mark.parametrize(
+    ("key", "text"),
+    [
+        ("spark.executor.instances", "two"),
+        ("spark.executor.instances", ""),
+        ("spark.executor.instances", "3000000000"),
+        ("spark.executor.memory", "4 gigs"),
+        ("spark.network.timeout", "10g"),
+        ("spark.eventLog.enabled", "yes"),
+        ("spark.memory.fraction", "half"),
+    ],
+)
+def test_a_wrong_type_is_found(key: str, text: str) -> None:
+    (problem,) = spark_definition().misfits(key, text)
+
+    assert key in problem
+    assert not text or f"'{text}'" not in problem
+
+
+@pytest.mark.parametrize(
+    ("key", "text"),
+    [
+        ("spark.executor.instances", " 2 "),
+        ("spark.executor.memory", "4G"),
+        ("spark.network.timeout", "10min"),
+        ("spark.eventLog.enabled", "TRUE"),
+        ("spark.memory.fraction", "1e-1"),
+        pytest.param("spark.executor.instances", "${env:COUNT}", id="completed by Spark from the environment"),
+        pytest.param("spark.executor.memory", "${spark.app.memory}", id="completed by Spark from another key"),
+    ],
+)
+def test_a_right_type_is_no_problem(key: str, text: str) -> None:
+    assert list(spark_definition().misfits(key, text)) == []
+
+
+def test_every_default_fits_its_own_type() -> None:
+    definition = spark_definition()
+
+    assert [name for name, text in definition.default_texts().items() if definition.misfits(name, text)] == []
+
+
+@pytest.mark.parametrize(
+    ("key", "expected"),
+    [("spark.authenticate.secret", True), ("spark.hadoop.fs.s3a.secret.key", True), ("spark.executor.memory", False)],
+)
+def test_a_key_is_sensitive_where_spark_hides_it(key: str, expected: bool) -> None:
+    assert spark_definition().is_sensitive(key) is expected
+
+
+def test_a_public_key_says_since_when_it_is_there() -> None:
+    assert spark_definition().config_keys["spark.log.level"].doc == "Since Spark 3.5.0."
+
+
+def test_internal_keys_are_checked_and_not_documented() -> None:
+    definition = spark_definition()
+    internal = next(key for key in definition.config_keys.values() if key.internal and key.type is ConfigType.INT)
+
+    assert definition.misfits(internal.name, "two")
+    assert f"| {internal.name} |" not in definition.to_markdown()
+
+
+def test_the_catalogue_is_that_of_the_pinned_pyspark() -> None:
+    constraints = Path(__file__).parents[2].joinpath("constraints.txt").read_text().splitlines()
+
+    assert f"pyspark=={spark_definition().version}" in constraints
+
+
+def test_it_is_made_once() -> None:
+    assert spark_definition() is spark_definition()
+
+
+def test_it_is_made_in_under_15_ms() -> None:
+    def seconds() -> float:
+        start = time.perf_counter()
+        spark_definition.__wrapped__()
+        return time.perf_counter() - start
+
+    assert min(seconds() for _ in range(5)) < 0.015
+
+
+def test_spark_modules_import_no_airflow_and_no_pyspark() -> None:
+    modules = ["catalogue", "defaults", "delivery", "expansion", "fidelity", "private_file", "redaction", "units"]
+    script = "import json, sys; " + "".join(f"import airflow_config_providers.spark.{name}; " for name in modules)
+    script += "print(json.dumps([m for m in ('airflow', 'pyspark', 'py4j', 'javaproperties') if m in sys.modules]))"
+
+    output = subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, text=True).stdout
+
+    assert json.loads(output) == []

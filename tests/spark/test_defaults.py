@@ -1,0 +1,167 @@
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from airflow_config_providers.exceptions import SubmitError
+from airflow_config_providers.spark.defaults import conf_directory, locate_spark_defaults, require_spark_submit
+
+
+def executable(path: Path) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("#!/bin/sh\n")
+    path.chmod(0o755)
+    return path
+
+
+def spark_home(path: Path, defaults: bool = True) -> Path:
+    """Lay out a Spark as its archive and its Python package have it."""
+    executable(path / "bin" / "spark-submit")
+    executable(path / "bin" / "spark-class")
+    if defaults:
+        (path / "conf").mkdir()
+        (path / "conf" / "spark-defaults.conf").write_text("spark.a 1\n")
+    return path
+
+
+def pip_scripts(path: Path) -> Path:
+    """Lay out the directory into which pip puts Spark's scripts."""
+    for name in ("spark-submit", "spark-class", "find_spark_home.py"):
+        executable(path / name)
+    return path
+
+
+def located(binary: str = "spark-submit", **environ: object) -> Path | None:
+    return locate_spark_defaults(binary, {name: str(value) for name, value in environ.items()})
+
+
+def test_the_defaults_of_spark_conf_dir_come_first(tmp_path: Path) -> None:
+    home = spark_home(tmp_path / "spark")
+    conf = tmp_path / "conf"
+    conf.mkdir()
+    (conf / "spark-defaults.conf").touch()
+
+    found = located(SPARK_CONF_DIR=conf, SPARK_HOME=home, PATH=home / "bin")
+
+    assert found == conf / "spark-defaults.conf"
+
+
+def test_spark_conf_dir_without_defaults_hides_those_of_spark_home(tmp_path: Path) -> None:
+    assert located(SPARK_CONF_DIR=tmp_path, SPARK_HOME=spark_home(tmp_path / "spark")) is None
+
+
+def test_the_defaults_of_spark_home_come_before_those_of_the_command(tmp_path: Path) -> None:
+    home, other = spark_home(tmp_path / "spark"), spark_home(tmp_path / "other")
+
+    assert located(SPARK_HOME=home, PATH=other / "bin") == home / "conf" / "spark-defaults.conf"
+
+
+def test_empty_variables_count_as_not_set(tmp_path: Path) -> None:
+    home = spark_home(tmp_path / "spark")
+
+    found = located(SPARK_CONF_DIR="", SPARK_HOME="", PATH=home / "bin")
+
+    assert found == home / "conf" / "spark-defaults.conf"
+
+
+def test_the_command_on_the_path_leads_to_the_defaults(tmp_path: Path) -> None:
+    home = spark_home(tmp_path / "spark")
+
+    assert located(PATH=home / "bin") == home / "conf" / "spark-defaults.conf"
+
+
+def test_a_command_given_by_its_path_leads_to_the_defaults(tmp_path: Path) -> None:
+    home = spark_home(tmp_path / "spark")
+
+    assert located(str(home / "bin" / "spark-submit")) == home / "conf" / "spark-defaults.conf"
+
+
+def test_links_to_the_command_are_followed(tmp_path: Path) -> None:
+    home = spark_home(tmp_path / "spark-3.5.8")
+    (tmp_path / "current").symlink_to(home)
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "spark-submit").symlink_to(tmp_path / "current" / "bin" / "spark-submit")
+
+    assert located(PATH=tmp_path / "bin") == home / "conf" / "spark-defaults.conf"
+
+
+@pytest.mark.parametrize("package", ["lib/python3.11/site-packages", "lib64/python3/dist-packages", "."])
+def test_scripts_that_pip_copied_lead_to_the_package(package: str, tmp_path: Path) -> None:
+    scripts, home = pip_scripts(tmp_path / "bin"), spark_home(tmp_path / package / "pyspark")
+
+    assert located(PATH=scripts) == home / "conf" / "spark-defaults.conf"
+
+
+@pytest.mark.parametrize("layout", ["no spark-submit", "no defaults", "a distribution's own script"])
+def test_there_may_be_no_defaults(layout: str, tmp_path: Path) -> None:
+    if layout == "no defaults":
+        spark_home(tmp_path, defaults=False)
+    elif layout == "a distribution's own script":
+        executable(tmp_path / "bin" / "spark-submit")
+
+    assert located(PATH=tmp_path / "bin") is None
+
+
+def test_the_package_is_found_where_sparks_own_script_finds_it() -> None:
+    pytest.importorskip("pyspark")
+    scripts = Path(sys.executable).parent
+    if not (scripts / "find_spark_home.py").is_file():
+        pytest.skip("spark-submit is not installed beside this Python: pip install pyspark")
+    found = subprocess.run(
+        [sys.executable, scripts / "find_spark_home.py"], env={}, check=True, capture_output=True, text=True
+    )
+
+    assert conf_directory(scripts / "spark-submit", {}) == Path(found.stdout.strip(), "conf")
+
+
+def test_no_spark_submit_is_said_with_the_way_out(tmp_path: Path) -> None:
+    with pytest.raises(SubmitError, match=r"^spark3-submit is not on the PATH .* 'pip install pyspark'"):
+        require_spark_submit("spark3-submit", {"PATH": str(tmp_path)})
+
+
+def test_no_java_is_said_with_the_way_out(tmp_path: Path) -> None:
+    home = spark_home(tmp_path)
+
+    with pytest.raises(SubmitError, match=r"needs Java.* Install Java 17, or set JAVA_HOME"):
+        require_spark_submit("spark-submit", {"PATH": str(home / "bin")})
+
+
+def test_java_home_without_java_is_said_even_with_java_on_the_path(tmp_path: Path) -> None:
+    home = spark_home(tmp_path / "spark")
+    executable(home / "bin" / "java")
+
+    with pytest.raises(SubmitError, match=r"^JAVA_HOME is .*jdk, but there is no bin/java in it"):
+        require_spark_submit("spark-submit", {"PATH": str(home / "bin"), "JAVA_HOME": str(tmp_path / "jdk")})
+
+
+@pytest.mark.parametrize("place", ["on the PATH", "in JAVA_HOME", "in spark-env.sh", "in a distribution's own script"])
+def test_java_may_be(place: str, tmp_path: Path) -> None:
+    environ = {"PATH": str(tmp_path / "bin")}
+    binary = executable(tmp_path / "bin" / "spark-submit")
+    if place != "in a distribution's own script":
+        spark_home(tmp_path)
+    if place == "on the PATH":
+        executable(tmp_path / "bin" / "java")
+    if place == "in JAVA_HOME":
+        environ["JAVA_HOME"] = str(executable(tmp_path / "jdk" / "bin" / "java").parents[1])
+    if place == "in spark-env.sh":
+        (tmp_path / "conf" / "spark-env.sh").touch()
+
+    assert require_spark_submit("spark-submit", environ) == binary
+
+
+def test_commands_are_looked_for_on_the_path_of_the_given_environment(tmp_path: Path) -> None:
+    asked: list[tuple[str, str | None]] = []
+
+    def which(command: str, path: str | None = None) -> str | None:
+        asked.append((command, path))
+        return shutil.which(command, path=path)
+
+    with pytest.raises(SubmitError):
+        require_spark_submit("spark-submit", {"PATH": str(tmp_path)}, which=which)
+
+    assert asked == [("spark-submit", str(tmp_path))]

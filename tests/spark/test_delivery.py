@@ -1,0 +1,147 @@
+from __future__ import annotations
+
+import copy
+import json
+import pickle
+from collections.abc import Callable
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from airflow_config_providers.core import properties
+from airflow_config_providers.exceptions import UndeliverableValueError
+from airflow_config_providers.spark.delivery import plan
+from airflow_config_providers.spark.fidelity import survives_file
+from airflow_config_providers.spark.redaction import DEFAULT_PATTERN
+
+CANARY = "canary-7f3a"
+KEY = "spark.redaction.regex"
+
+
+def test_plain_keys_go_to_the_command_and_sensitive_ones_to_the_file() -> None:
+    delivery = plan({"spark.a": "1", "spark.b.password": CANARY}, sensitive={"spark.b.password"})
+
+    assert delivery.plain == {"spark.a": "1"}
+    assert delivery.private == {"spark.b.password": CANARY}
+
+
+def test_nothing_sensitive_needs_no_file() -> None:
+    assert plan({"spark.a": "1"}, sensitive=()).private == {}
+
+
+@pytest.mark.parametrize("value", ["a\rb", "\u00e9", "x" * 200_000, "a\0b"])
+def test_a_plain_value_that_the_command_would_change_goes_to_the_file(value: str) -> None:
+    assert plan({"spark.a": value}, sensitive=()).private == {"spark.a": value}
+
+
+@pytest.mark.parametrize(("key", "value"), [("spark.a", " \r"), ("a", "\r"), ("spark.a", " a ")])
+def test_a_plain_value_that_the_file_would_change_stays_in_the_command(key: str, value: str) -> None:
+    assert plan({key: value}, sensitive=()).plain == {key: value}
+
+
+def test_what_stood_in_a_file_stays_in_one() -> None:
+    delivery = plan({"spark.a": "1", "spark.b": "2"}, sensitive=(), filed={"spark.b"})
+
+    assert delivery.plain == {"spark.a": "1"}
+    assert delivery.private == {"spark.b": "2"}
+
+
+def test_attack_31_the_pattern_is_widened_in_the_file_by_keys_that_need_it() -> None:
+    delivery = plan({"spark.a": CANARY, "spark.b.password": CANARY}, sensitive=["spark.a", "spark.b.password"])
+
+    assert delivery.private[KEY] == f"^spark[.]a$|{DEFAULT_PATTERN}"
+
+
+def test_attack_31_the_users_own_pattern_leaves_the_command_and_still_counts() -> None:
+    delivery = plan({"spark.a": CANARY, KEY: "theirs"}, sensitive=["spark.a"])
+
+    assert delivery.private[KEY] == "^spark[.]a$|theirs"
+    assert KEY not in delivery.plain
+
+
+def test_the_users_own_pattern_is_left_alone_where_nothing_is_sensitive() -> None:
+    assert plan({KEY: "theirs"}, sensitive=()).plain == {KEY: "theirs"}
+
+
+def test_a_name_that_is_no_key_is_hidden_too() -> None:
+    assert plan({}, sensitive=["sun.java.command"]).private == {KEY: f"^sun[.]java[.]command$|{DEFAULT_PATTERN}"}
+
+
+def test_attack_12_all_values_that_would_change_are_reported_at_once() -> None:
+    configs = {"spark.a": f" {CANARY}", "b": CANARY, "spark.hadoop.c": f"{CANARY}${{user.name}}", "spark.d": CANARY}
+
+    with pytest.raises(UndeliverableValueError) as error:
+        plan(configs, sensitive=configs)
+
+    assert [problem.partition(":")[0] for problem in error.value.problems] == ["spark.a", "b", "spark.hadoop.c"]
+    assert CANARY not in str(error.value)
+    assert error.value.__context__ is None
+
+
+def test_what_the_author_wrote_out_is_spark_s_to_expand() -> None:
+    text = "${env.AWS_SECRET}"
+
+    delivery = plan({"spark.hadoop.k": text}, sensitive=["spark.hadoop.k"], written={"spark.hadoop.k": text})
+
+    assert delivery.private["spark.hadoop.k"] == text
+
+
+def test_a_secret_written_out_in_a_file_is_read_as_spark_reads_the_file() -> None:
+    configs = {"spark.password": "trailing blank ", "other.password": "x"}
+
+    assert plan(configs, sensitive=configs, written=configs, filed=configs).private == configs
+
+
+def test_a_secret_written_out_elsewhere_must_not_change() -> None:
+    configs = {"spark.password": "trailing blank "}
+
+    with pytest.raises(UndeliverableValueError):
+        plan(configs, sensitive=configs, written=configs)
+
+
+def test_the_given_configuration_is_not_changed() -> None:
+    configs = {"spark.a": CANARY}
+
+    plan(configs, sensitive=["spark.a"])
+
+    assert configs == {"spark.a": CANARY}
+
+
+def test_attack_19_a_delivery_shows_no_value() -> None:
+    delivery = plan({"spark.a": CANARY, "spark.b": CANARY}, sensitive=["spark.a"])
+
+    assert CANARY not in f"{delivery} {delivery!r}"
+
+
+@pytest.mark.parametrize("leave", [pickle.dumps, copy.copy, copy.deepcopy, json.dumps])
+def test_attack_30_a_delivery_does_not_leave_the_process(leave: Callable[[object], object]) -> None:
+    with pytest.raises(TypeError) as error:
+        leave(plan({"spark.a": CANARY}, sensitive=["spark.a"]))
+
+    assert CANARY not in str(error.value)
+
+
+keys = st.from_regex(r"spark\.[a-z.=: #!\n\\]{1,12}", fullmatch=True)
+values = st.text(st.characters(exclude_categories=["Cs"])).filter(lambda text: survives_file("spark.k", text))
+
+
+@given(st.dictionaries(keys, values), st.data())
+def test_every_key_travels_on_exactly_one_way(configs: dict[str, str], data: st.DataObject) -> None:
+    sensitive = data.draw(st.sets(st.sampled_from(sorted(configs)))) if configs else set()
+
+    delivery = plan(configs, sensitive=sensitive, written=configs)
+
+    assert {**delivery.plain, **delivery.private, KEY: ""} == {**configs, KEY: ""}
+    assert not delivery.plain.keys() & delivery.private.keys()
+    assert sensitive <= delivery.private.keys()
+
+
+@given(st.dictionaries(keys, values))
+def test_attack_38_a_value_in_the_file_makes_no_key(configs: dict[str, str]) -> None:
+    private = plan(configs, sensitive=configs, written=configs).private
+
+    entries = properties.parse(properties.dump(private), name="file")
+
+    assert {entry.key: entry.value for entry in entries} == private
+    assert len(entries) == len(private)

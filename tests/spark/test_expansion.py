@@ -1,0 +1,73 @@
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from airflow_config_providers.spark.expansion import (
+    hadoop_expands_value,
+    is_substituted_by_spark,
+    spark_expands_value,
+)
+
+
+@pytest.mark.parametrize("text", ["${env:HOME}", "a${system:user.name}b", "${spark.app.name}"])
+def test_spark_substitutes(text: str) -> None:
+    assert is_substituted_by_spark(text)
+    assert spark_expands_value(text, written="${vault:a:b}")
+
+
+@pytest.mark.parametrize("text", ["", "$HOME", "${x}", "${vault:a:b}", "$env:HOME", "${env.HOME}", "${ env:HOME}"])
+def test_spark_leaves_alone(text: str) -> None:
+    assert not is_substituted_by_spark(text)
+    assert not spark_expands_value(text, written="${vault:a:b}")
+
+
+@pytest.mark.parametrize("text", ["${user.name}", "${env.HOME}", "${env.NO:-x}", "$${fs.key}", "${${a}}", "${a:b}"])
+def test_hadoop_may_expand(text: str) -> None:
+    assert hadoop_expands_value(text, written="${vault:a:b}")
+
+
+@pytest.mark.parametrize("text", ["", "${}", "${a b}", "${$x}", "${user.name", "$user.name", "{user.name}"])
+def test_hadoop_leaves_alone(text: str) -> None:
+    assert not hadoop_expands_value(text, written="${vault:a:b}")
+
+
+@pytest.mark.parametrize(
+    ("written", "value"),
+    [
+        pytest.param("${user.name}", "${user.name}", id="nothing but the author's"),
+        pytest.param("${vault:a:b}@${user.name}", "pw@${user.name}", id="beside a reference"),
+        pytest.param("${vault:a:b}@${env:HOME}", "pw@${env:HOME}", id="a reference that nobody answered"),
+    ],
+)
+def test_what_the_author_wrote_may_be_expanded(written: str, value: str) -> None:
+    assert not hadoop_expands_value(value, written=written)
+    assert not spark_expands_value(value, written=written)
+
+
+@pytest.mark.parametrize(
+    ("written", "value"),
+    [
+        pytest.param("${vault:a:b}@${env:A}", "${env:A}@${env:A}", id="once more than the author's"),
+        pytest.param("${env:TOKEN}", "pw${env:HOME}", id="a value of our own provider of that name"),
+        pytest.param("$${vault:a:b}", "${env:HOME}", id="half of it the author's"),
+    ],
+)
+def test_attack_12_what_a_reference_brought_may_not(written: str, value: str) -> None:
+    assert hadoop_expands_value(value, written=written)
+    assert spark_expands_value(value, written=written)
+
+
+@pytest.mark.parametrize("part", ["${", "${a", "${env:", "$", "${a:b}"])
+def test_attack_14_time_is_linear_in_the_length(part: str) -> None:
+    def seconds(length: int) -> float:
+        text = part * (length // len(part))
+        start = time.perf_counter()
+        hadoop_expands_value(text, written=text + "x")
+        spark_expands_value(text, written=text + "x")
+        return time.perf_counter() - start
+
+    short = min(seconds(50_000) for _ in range(3))
+
+    assert seconds(800_000) < 100 * short + 0.05

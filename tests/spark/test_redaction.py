@@ -1,0 +1,71 @@
+from __future__ import annotations
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from airflow_config_providers.spark.redaction import DEFAULT_PATTERN, sounds_sensitive, widened
+
+
+@pytest.mark.parametrize(
+    ("key", "expected"),
+    [
+        ("spark.authenticate.secret", True),
+        ("spark.app.db.PassWord", True),
+        ("spark.hadoop.fs.s3a.access.key", True),
+        ("spark.app.accesskey", True),
+        ("spark.app.token", True),
+        ("spark.app.url", False),
+        ("spark.hadoop.fs.azure.account.key.x", False),
+        pytest.param("spark.app.to\u212aen", False, id="Kelvin sign for k: no match in Java"),
+    ],
+)
+def test_a_key_sounds_sensitive_where_spark_hides_it(key: str, expected: bool) -> None:
+    assert sounds_sensitive(key) is expected
+
+
+def test_keys_that_spark_hides_anyway_need_no_pattern() -> None:
+    assert widened(None, ["spark.app.password", "spark.hadoop.fs.s3a.secret.key"]) is None
+
+
+def test_no_key_needs_no_pattern() -> None:
+    assert widened("(?i)mine", []) is None
+
+
+def test_only_keys_that_need_it_are_added_to_the_default() -> None:
+    assert widened(None, ["spark.app.url", "spark.app.password"]) == rf"^spark[.]app[.]url$|{DEFAULT_PATTERN}"
+
+
+def test_a_key_that_only_the_newest_spark_hides_is_added() -> None:
+    assert widened(None, ["spark.app.credential"]) == rf"^spark[.]app[.]credential$|{DEFAULT_PATTERN}"
+
+
+def test_every_key_is_added_to_a_pattern_of_the_users_own() -> None:
+    assert widened("mine", ["spark.b.password", "spark.a"]) == r"^spark[.]a$|^spark[.]b[.]password$|mine"
+
+
+@pytest.mark.parametrize("theirs", [r"\Qopen quotation", "(?x) a # a comment", "(?i)flag", ""])
+def test_the_users_pattern_cannot_swallow_what_is_added(theirs: str) -> None:
+    assert widened(theirs, ["spark.a"]) == rf"^spark[.]a$|{theirs}"
+
+
+@pytest.mark.parametrize(
+    ("key", "shown"),
+    [("spark.hadoop.fs.azure.key.x", "fs[.]azure[.]key[.]x"), ("spark.hive.zone", "hive[.]zone")],
+)
+def test_attack_31_a_key_is_hidden_under_hadoops_name_too(key: str, shown: str) -> None:
+    assert f"|^{shown}$|" in (widened(None, [key]) or "")
+
+
+def test_the_order_does_not_depend_on_the_order_of_the_keys() -> None:
+    assert widened(None, {"spark.a": 1, "spark.b": 2}) == widened(None, ["spark.b", "spark.a"])
+
+
+@given(st.text(st.characters(max_codepoint=0x7F), min_size=1), st.text())
+def test_attack_31_the_pattern_matches_the_key_and_no_other(key: str, other: str) -> None:
+    pattern = (widened("none", [key]) or "").removesuffix("$|none").removeprefix("^")
+
+    assert re.fullmatch(pattern, key)
+    assert (re.fullmatch(pattern, other) is not None) is (other == key)

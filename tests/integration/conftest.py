@@ -1,0 +1,191 @@
+"""A real Airflow: scheduler, DAG processor, API server and LocalExecutor, over SQLite, on loopback."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import socket
+import sqlite3
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, closing, contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+CANARY = "c4nary-S3cret/val+1"
+PARTS = ("scheduler", "dag-processor", "triggerer", "api-server")
+
+
+class Airflow:
+    """One deployment in a folder of its own; ``with`` starts its processes and ends them again."""
+
+    def __init__(self, home: Path, **settings: str) -> None:
+        self.home = home
+        self.dags = home / "dags"
+        self.logs = home / "logs"
+        self.events = home / "spark-events"
+        self.secrets = home / "sealed"
+        self.port = free_port()
+        for folder in (self.dags, self.logs, self.events, self.secrets, home / "tmp"):
+            folder.mkdir(parents=True)
+        self.environ = {**os.environ, **self._environ(), **settings}
+        self._running = ExitStack()
+
+    def _environ(self) -> dict[str, str]:
+        server = f"http://127.0.0.1:{self.port}"
+        providers = {
+            "config.providers": "dir",
+            "config.providers.dir.class": "directory",
+            "config.providers.dir.param.allowed.paths": str(self.secrets),
+        }
+        return {
+            "AIRFLOW_HOME": str(self.home),
+            "AIRFLOW__CORE__DAGS_FOLDER": str(self.dags),
+            "AIRFLOW__CORE__EXECUTOR": "LocalExecutor",
+            "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
+            "AIRFLOW__CORE__EXECUTION_API_SERVER_URL": f"{server}/execution/",
+            "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_ALL_ADMINS": "True",
+            "AIRFLOW__CORE__PARALLELISM": "2",
+            "AIRFLOW__API__BASE_URL": server,
+            "AIRFLOW__API__PORT": str(self.port),
+            "AIRFLOW__API__HOST": "127.0.0.1",
+            "AIRFLOW__API__WORKERS": "1",
+            "AIRFLOW__API_AUTH__JWT_SECRET": "only-for-this-test-" * 4,
+            "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN": f"sqlite:///{self.home}/airflow.db",
+            "AIRFLOW__LOGGING__BASE_LOG_FOLDER": str(self.logs),
+            "AIRFLOW__SCHEDULER__SCHEDULER_HEARTBEAT_SEC": "1",
+            "AIRFLOW__DAG_PROCESSOR__REFRESH_INTERVAL": "5",
+            "AIRFLOW__CONFIG_PROVIDERS__RUN_CONFIG_ENABLED": "True",
+            "AIRFLOW_CONN_SPARK_DEFAULT": json.dumps({"conn_type": "spark", "host": "local[1]"}),
+            "AIRFLOW_CONN_CONFIG_PROVIDERS_DEFAULT": json.dumps({"conn_type": "config_providers", "extra": providers}),
+            "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+            "SPARK_LOCAL_IP": "127.0.0.1",
+            "TMPDIR": str(self.home / "tmp"),
+        }
+
+    def seal(self, name: str, value: str) -> str:
+        """Store a secret, and give the reference to it."""
+        (self.secrets / name).write_text(value)
+        return f"${{dir:{self.secrets}:{name}}}"
+
+    def cli(self, *words: str, check: bool = True) -> subprocess.CompletedProcess[str]:
+        """Run an ``airflow`` command to its end."""
+        command = [sys.executable, "-m", "airflow", *words]
+        result = subprocess.run(
+            command, env=self.environ, cwd=self.home, capture_output=True, text=True, timeout=300, check=False
+        )
+        if check and result.returncode:
+            raise AssertionError(f"airflow {' '.join(words)}: {result.stdout}{result.stderr}")
+        return result
+
+    def __enter__(self) -> Airflow:
+        self.cli("db", "migrate")
+        processes = [self._start(part) for part in PARTS]
+        self._running.enter_context(stopped(processes))
+        self.wait("the API server", lambda: self._get("/api/v2/version", token=None))
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._running.close()
+
+    def _start(self, part: str) -> subprocess.Popen[bytes]:
+        with (self.home / f"{part}.out").open("wb") as output:
+            command = [sys.executable, "-m", "airflow", part]
+            return subprocess.Popen(
+                command, env=self.environ, cwd=self.home, stdout=output, stderr=output, start_new_session=True
+            )
+
+    def wait(self, what: str, done: Any, seconds: float = 150) -> Any:
+        """Ask ``done`` until it says something true."""
+        until = time.monotonic() + seconds
+        while time.monotonic() < until:
+            if result := _quietly(done):
+                return result
+            time.sleep(0.5)
+        outputs = "\n".join(f"== {part}\n{self.output(part)[-3000:]}" for part in PARTS)
+        raise AssertionError(f"waited {seconds} s for {what}\n{outputs}")
+
+    def output(self, part: str) -> str:
+        """What a process has printed."""
+        return (self.home / f"{part}.out").read_text(errors="replace")
+
+    def query(self, sql: str, *values: object) -> list[tuple[Any, ...]]:
+        """Read the metadata database."""
+        with closing(sqlite3.connect(f"file:{self.home}/airflow.db?mode=ro", uri=True, timeout=20)) as database:
+            return database.execute(sql, values).fetchall()
+
+    def run(self, dag_id: str, conf: dict[str, Any] | None = None) -> str:
+        """Trigger a DAG, wait for its end and give its state."""
+        self.wait(f"DAG {dag_id}", lambda: self.query("select 1 from serialized_dag where dag_id = ?", dag_id))
+        run = self.post(f"/api/v2/dags/{dag_id}/dagRuns", {"conf": conf or {}, "logical_date": None})["dag_run_id"]
+        self.post(f"/api/v2/dags/{dag_id}", {"is_paused": False}, method="PATCH")
+        ended = "select state from dag_run where dag_id = ? and run_id = ? and state in ('success', 'failed')"
+        return str(self.wait(f"the end of {dag_id}", lambda: self.query(ended, dag_id, run), 300)[0][0])
+
+    def post(self, path: str, body: dict[str, Any], method: str = "POST") -> Any:
+        """Call the REST API."""
+        return self._get(path, body=body, method=method)
+
+    def get(self, path: str) -> Any:
+        """Read from the REST API."""
+        return self._get(path)
+
+    def _get(self, path: str, *, body: Any = None, method: str = "GET", token: str | None = "") -> Any:
+        headers = {"Content-Type": "application/json"}
+        if token is not None:
+            headers["Authorization"] = f"Bearer {self._token()}"
+        data = None if body is None else json.dumps(body).encode()
+        request = urllib.request.Request(f"http://127.0.0.1:{self.port}{path}", data, headers, method=method)
+        with urllib.request.urlopen(request, timeout=30) as response:
+            return json.loads(response.read() or b"null")
+
+    def _token(self) -> str:
+        with urllib.request.urlopen(f"http://127.0.0.1:{self.port}/auth/token", timeout=30) as response:
+            return str(json.loads(response.read())["access_token"])
+
+
+def _quietly(call: Any) -> Any:
+    try:
+        return call()
+    except (OSError, sqlite3.Error):
+        return None
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+@contextmanager
+def stopped(processes: Sequence[subprocess.Popen[bytes]]) -> Iterator[None]:
+    """End processes, and what they have started, when the ``with`` block ends."""
+    try:
+        yield
+    finally:
+        for process in processes:
+            _signal_group(process, signal.SIGTERM)
+        for process in processes:
+            try:
+                process.wait(20)
+            except subprocess.TimeoutExpired:
+                _signal_group(process, signal.SIGKILL)
+                process.wait(20)
+
+
+def _signal_group(process: subprocess.Popen[bytes], number: signal.Signals) -> None:
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, number)
+
+
+@pytest.fixture(scope="session")
+def java() -> None:
+    if not shutil.which("java") and not os.environ.get("JAVA_HOME"):
+        pytest.skip("no Java: install Java 17")

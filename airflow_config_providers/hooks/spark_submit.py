@@ -122,6 +122,8 @@ class ConfiguredSparkSubmitHook(SparkSubmitHook):
             yield
         finally:
             vars(self).update(before)
+            if self._submit_sp is not None:
+                self._submit_sp.stdout.close()  # the stock hook leaves the pipe open
 
     @contextmanager
     def _properties(self, submission: Submission) -> Iterator[tuple[int, ...]]:

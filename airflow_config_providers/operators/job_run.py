@@ -10,7 +10,7 @@ from airflow_config_providers.airflow_compat import mask_secret
 from airflow_config_providers.core import explain
 from airflow_config_providers.core.layers import ConfigSource
 from airflow_config_providers.core.resolver import ResolvedConfig
-from airflow_config_providers.core.reverse import ReverseTransformer
+from airflow_config_providers.core.reverse import SHORTEST, ReverseTransformer
 from airflow_config_providers.core.variable import scan
 from airflow_config_providers.exceptions import ConfigException
 from airflow_config_providers.hooks.spark_submit import Submission
@@ -49,7 +49,7 @@ class JobRun:
         self._resolved = resolved
         if resolved is None:
             return
-        for value in sorted(resolved.values())[:_MASKED_AT_MOST]:
+        for value in sorted(value for value in resolved.values() if len(value) >= SHORTEST)[:_MASKED_AT_MOST]:
             mask_secret(value)
         installation = reversal.install(resolved.reverser)
         self._let_go = weakref.finalize(self, _let_go, installation, resolved.reverser)

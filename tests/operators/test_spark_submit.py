@@ -179,6 +179,7 @@ def test_the_deployment_can_have_files_of_its_own(dag, run_task, spark_submit, t
 
 
 def test_the_environment_counts_where_the_deployment_allows_it(dag, run_task, spark_submit, monkeypatch):
+    monkeypatch.delenv("SPARK_BUFFER_SIZE", raising=False)  # PySpark sets it when a test before this one uses it
     monkeypatch.setenv("SPARK_APP_X", "environment")
     monkeypatch.setenv("SPARK_EXECUTOR_CORES", "3")
     task = operator(dag, conf={"spark.app.x": "dag"})
@@ -442,6 +443,63 @@ def test_the_command_in_the_log_shows_references(dag, run_task, password, capfd)
     output = "".join(capfd.readouterr())
     assert f"--x={password}" in output
     assert CANARY not in output
+
+
+class Injected(ConfiguredSparkSubmitOperator):
+    """Stands for OpenLineage, which adds its transport to the configuration when the task begins."""
+
+    def _get_hook(self):
+        self.conf = {**self.conf, "spark.openlineage.transport.auth.apiKey": f"Bearer {CANARY}"}
+        return super()._get_hook()
+
+
+def test_what_airflow_adds_when_the_task_begins_goes_the_private_way(dag, run_task, spark_submit):
+    run = run_task(Injected(task_id="job", application="job.py", dag=dag, conf={"spark.app.x": "1"}))
+
+    assert spark_submit.spark_conf["spark.openlineage.transport.auth.apiKey"] == f"Bearer {CANARY}"
+    assert CANARY not in str(spark_submit.only.arguments)
+    assert run.task.conf == {"spark.app.x": "1"}
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        pytest.param("spark.hadoop.fs.s3a.secret.key", "abc", id="a-key-that-spark-hides"),
+        pytest.param("spark.hadoop.fs.azure.account.key.x", "abc", id="a-key-that-spark-does-not-hide"),
+        pytest.param("spark.app.url", "jdbc:x;password=abc", id="a-password-inside-a-text"),
+        pytest.param("spark.app.uri", "postgresql://u:abc@host", id="a-password-in-a-url"),
+    ],
+)
+def test_a_secret_that_is_written_out_is_not_shown_and_not_in_the_command(
+    dag, run_task, spark_submit, tmp_path, key, value
+):
+    (tmp_path / "own.properties").write_text(f"{key}={value}")
+    run = run_task(operator(dag, properties_file=str(tmp_path / "own.properties")))
+
+    assert spark_submit.spark_conf[key] == value
+    assert "abc" not in str(spark_submit.only.arguments)
+    assert "abc" not in everything_sent(run)
+    assert f"{key} = [hidden]   # STATIC_FILE_CONFIG" in run.rendered["effective_config"][0]
+
+
+def test_text_in_braces_in_sparks_own_files_is_sparks(dag, run_task, spark_submit, tmp_path):
+    (tmp_path / "own.properties").write_text("spark.executor.processTreeMetrics.x=-Dlog={{APP_ID}}.log")
+    run_task(operator(dag, properties_file=str(tmp_path / "own.properties")))
+
+    assert spark_submit.spark_conf["spark.executor.processTreeMetrics.x"] == "-Dlog={{APP_ID}}.log"
+
+
+def test_post_submit_commands_get_their_values(dag, run_task, password, tmp_path):
+    run = run_task(
+        operator(
+            dag,
+            post_submit_commands=[f"sh -c 'printf %s {password} > {tmp_path}/after'"],
+            allow_exposed_arguments=True,
+        )
+    )
+
+    assert (tmp_path / "after").read_text() == CANARY
+    assert CANARY not in repr(vars(run.task._hook))
 
 
 def test_default_args_reach_the_operator(run_task, password, spark_submit):

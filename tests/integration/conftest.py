@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import html
 import json
 import os
+import re
 import shutil
 import signal
 import socket
@@ -12,7 +14,7 @@ import subprocess
 import sys
 import time
 import urllib.request
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -183,6 +185,36 @@ def stopped(processes: Sequence[subprocess.Popen[bytes]]) -> Iterator[None]:
 def _signal_group(process: subprocess.Popen[bytes], number: signal.Signals) -> None:
     with suppress(ProcessLookupError):
         os.killpg(process.pid, number)
+
+
+CHROMIUM_FLAGS = [
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--window-size=1600,1400",
+    "--virtual-time-budget=30000",
+]
+
+
+@pytest.fixture(scope="session")
+def chromium(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], str]:
+    """Open a page in a real browser, let its scripts run, and give what it shows: ``chromium(url)``."""
+    program = shutil.which("chromium") or shutil.which("chromium-browser")
+    if program is None:
+        pytest.skip("no Chromium: apt-get install chromium")
+
+    def show(url: str) -> str:
+        profile = tmp_path_factory.mktemp("chromium")
+        command = [program, *CHROMIUM_FLAGS, f"--user-data-dir={profile}", "--dump-dom", url]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
+        return html.unescape(re.sub(r"<[^>]+>", "", done.stdout))
+
+    return show
 
 
 @pytest.fixture(scope="session")

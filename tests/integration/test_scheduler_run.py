@@ -167,6 +167,15 @@ def test_the_ui_shows_references_and_layers_also_under_keys_that_airflow_stars(a
     assert "spark.app.run = by hand   # RUN_CONFIG, dag_run.conf['spark_conf']" in fields["effective_config"]
 
 
+def test_the_page_of_rendered_templates_shows_references_and_layers(airflow, chromium):
+    run = airflow.get("/api/v2/dags/prints/dagRuns")["dag_runs"][0]["dag_run_id"]
+    page = chromium(f"http://127.0.0.1:{airflow.port}/dags/prints/runs/{run}/tasks/job/rendered_templates")
+
+    assert "effective_config" in page
+    assert f"spark.hadoop.x.secret.key = {reference(airflow)}   # DAG_CONFIG, conf" in page
+    assert CANARY not in page
+
+
 def test_the_log_over_the_rest_interface_shows_references(airflow):
     run = airflow.get("/api/v2/dags/prints/dagRuns")["dag_runs"][0]["dag_run_id"]
     shown = str(airflow.get(f"/api/v2/dags/prints/dagRuns/{run}/taskInstances/job/logs/1?full_content=true"))

@@ -56,7 +56,8 @@ class ConfiguredSparkSubmitOperator(SparkSubmitOperator):
         self.config_conn_id = config_conn_id
         self.config_files = config_files
         self.unresolved = unresolved
-        self._unresolved()  # a wrong word is found when the DAG is read
+        if unresolved is not None:
+            self._unresolved()  # a wrong word is found when the DAG is read
         self.allow_exposed_arguments = allow_exposed_arguments
         self.effective_config: list[str] = []
         self._run = JobRun()

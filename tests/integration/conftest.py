@@ -187,7 +187,7 @@ def _signal_group(process: subprocess.Popen[bytes], number: signal.Signals) -> N
         os.killpg(process.pid, number)
 
 
-CHROMIUM_FLAGS = [
+CHROMIUM_FLAGS = (
     "--headless",
     "--no-sandbox",
     "--disable-gpu",
@@ -198,7 +198,7 @@ CHROMIUM_FLAGS = [
     "--disable-sync",
     "--window-size=1600,1400",
     "--virtual-time-budget=30000",
-]
+)
 
 
 @pytest.fixture(scope="session")

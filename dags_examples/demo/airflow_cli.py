@@ -1,0 +1,50 @@
+"""Runs Airflow's command line in a process of its own."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+
+@dataclass(frozen=True, slots=True)
+class Airflow:
+    """
+    Airflow with one environment; all that it prints is added to a file.
+
+    :param on_line: is told each line as it comes
+    """
+
+    environment: Mapping[str, str]
+    folder: Path
+    log: Path
+    on_line: Callable[[str], None]
+
+    def run(self, arguments: Sequence[str]) -> int:
+        """Run ``airflow <arguments>`` and give its exit code."""
+        command = [sys.executable, "-m", "airflow", *arguments]
+        with (
+            self.log.open("a", encoding="utf-8") as log,
+            subprocess.Popen(
+                command,
+                env=dict(self.environment),
+                cwd=self.folder,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                text=True,
+                errors="replace",
+            ) as process,
+        ):
+            log.write(f"$ airflow {' '.join(arguments)}\n")
+            self._follow(process.stdout, log)
+        return process.returncode
+
+    def _follow(self, output: IO[str] | None, log: IO[str]) -> None:
+        for line in output or ():
+            log.write(line)
+            log.flush()
+            self.on_line(line.rstrip())

@@ -1,0 +1,74 @@
+"""Looks, while a run lasts, at what its processes show of themselves."""
+
+from __future__ import annotations
+
+import tempfile
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+from threading import Event
+from types import TracebackType
+
+import psutil
+
+from dags_examples.demo.search import Search
+
+INTERVAL_SECONDS = 0.2
+
+
+class Sampler:
+    """
+    Searches the arguments and the environment of every process that this one has started, several times a second.
+
+    Of Java processes also the performance data, which the JVM keeps in the temp directory while it runs. Nothing of
+    what is seen is kept. Use it as a context manager.
+    """
+
+    def __init__(self, search: Search, *, interval: float = INTERVAL_SECONDS) -> None:
+        self.search = search
+        self._interval = interval
+        self._stop = Event()
+        self._thread = ThreadPoolExecutor(max_workers=1)
+        self._work: Future[None] | None = None
+        self._seen: set[tuple[int, float]] = set()
+        self.looks = 0
+
+    @property
+    def processes(self) -> int:
+        """How many processes were seen."""
+        return len(self._seen)
+
+    def __enter__(self) -> Sampler:
+        self._work = self._thread.submit(self._run)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._stop.set()
+        self._thread.shutdown()
+        if self._work is not None:
+            self._work.result()  # A sampler that failed on the way has proved nothing.
+
+    def _run(self) -> None:
+        while not self._stop.is_set():
+            self.look()
+            self._stop.wait(self._interval)
+
+    def look(self) -> None:
+        """Look once."""
+        self.looks += 1
+        for process in psutil.Process().children(recursive=True):
+            try:
+                self._look_at(process)
+            except psutil.Error:
+                continue  # It has ended meanwhile.
+
+    def _look_at(self, process: psutil.Process) -> None:
+        with process.oneshot():
+            name = f"process {process.name()}"
+            self.search.content(f"{name}, arguments", "\n".join(process.cmdline()).encode())
+            self.search.content(f"{name}, environment", "\n".join(process.environ().values()).encode())
+            self._seen.add((process.pid, process.create_time()))
+            performance_data = Path(tempfile.gettempdir(), f"hsperfdata_{process.username()}", str(process.pid))
+        if performance_data.is_file():
+            self.search.file(performance_data)

@@ -1,0 +1,213 @@
+"""Each example DAG parses, and runs with real Airflow and real spark-submit."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Mapping
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dags_examples.demo import __main__ as demo
+from dags_examples.demo.airflow_cli import Airflow
+from dags_examples.demo.pipeline import TASKS, json_rows
+from dags_examples.demo.sampler import Sampler
+from dags_examples.demo.search import Search, Secret
+from dags_examples.demo.workspace import EXAMPLES, Workspace, make_secret, unpack_flights
+
+pytestmark = pytest.mark.integration
+
+LIST_DAGS = f"""
+import json
+from airflow.dag_processing.dagbag import DagBag
+bag = DagBag({str(EXAMPLES)!r})
+print("DAGS", json.dumps([sorted(bag.dags), bag.import_errors]))
+"""
+
+
+@pytest.fixture(scope="module")
+def workspace(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
+    """A work directory with an empty metadata database."""
+    made = Workspace(tmp_path_factory.mktemp("examples") / "work")
+    made.create()
+    assert run(made, ["db", "migrate"])[0] == 0
+    return made
+
+
+def run(workspace: Workspace, arguments: list[str], **environment: str) -> tuple[int, str]:
+    """Run Airflow, and give its exit code and all that it printed."""
+    lines: list[str] = []
+    given = {**workspace.environment(secrets_dir=workspace.secrets), **environment}
+    code = Airflow(given, workspace.root, workspace.log, lines.append).run(arguments)
+    return code, "\n".join(lines)
+
+
+def rendered_fields(workspace: Workspace, dag_id: str) -> list[dict[str, Any]]:
+    query = "SELECT rendered_fields FROM rendered_task_instance_fields WHERE dag_id = ? ORDER BY map_index"
+    with closing(sqlite3.connect(workspace.metadata)) as connection:
+        return [json.loads(fields) for (fields,) in connection.execute(query, (dag_id,))]
+
+
+def places_of(value: str, workspace: Workspace) -> list[str]:
+    """Where a secret was left behind."""
+    search = Search([Secret.of("secret", value)])
+    search.tree(workspace.root, leave_out={workspace.secrets, workspace.root / "raw"})
+    search.database(workspace.metadata)
+    return [finding.place for finding in search.found] + search.unread
+
+
+def test_the_examples_parse_and_nothing_else_is_taken_for_a_dag(workspace: Workspace) -> None:
+    environment = workspace.environment(secrets_dir=workspace.secrets)
+    command = [sys.executable, "-c", LIST_DAGS]
+    parsed = subprocess.run(command, env=environment, capture_output=True, text=True, check=True, cwd=workspace.root)
+
+    [line] = [line for line in parsed.stdout.splitlines() if line.startswith("DAGS ")]
+    assert json.loads(line.removeprefix("DAGS ")) == [["flights_delay_report", "mapped_reports", "quickstart"], {}]
+
+
+def providers(**extra: str) -> str:
+    return json.dumps({"conn_type": "config_providers", "extra": extra})
+
+
+@pytest.fixture(scope="module")
+def quickstart(workspace: Workspace, tmp_path_factory: pytest.TempPathFactory) -> tuple[int, str]:
+    file = tmp_path_factory.mktemp("hello") / "hello.properties"
+    file.write_text("token=twenty-one-characters\n")
+    definition: Mapping[str, str] = {
+        "config.providers": "file,env",
+        "config.providers.file.class": "file",
+        "config.providers.file.param.allowed.paths": str(file),
+        "config.providers.env.class": "env",
+        "config.providers.env.param.allowlist.pattern": "HELLO_.*",
+    }
+    return run(
+        workspace,
+        ["dags", "test", "quickstart"],
+        HELLO_NAME="everybody",
+        AIRFLOW_VAR_HELLO_FILE=str(file),
+        AIRFLOW_CONN_CONFIG_PROVIDERS_DEFAULT=providers(**definition),
+    )
+
+
+def test_the_quickstart_gives_both_values_to_its_job(quickstart: tuple[int, str]) -> None:
+    code, output = quickstart
+
+    assert code == 0
+    assert "hello ${env:HELLO_NAME}, your token has 21 characters" in output
+
+
+def test_the_quickstart_shows_references(quickstart: tuple[int, str], workspace: Workspace) -> None:
+    [fields] = rendered_fields(workspace, "quickstart")
+
+    assert any(line.startswith("spark.hello.name = ${env:HELLO_NAME} ") for line in fields["effective_config"])
+
+
+def test_the_quickstart_leaves_its_token_nowhere(quickstart: tuple[int, str], workspace: Workspace) -> None:
+    assert places_of("twenty-one-characters", workspace) == []
+
+
+@pytest.fixture(scope="module")
+def signing_key(workspace: Workspace) -> str:
+    return make_secret(workspace.secrets, "report-signing-key")
+
+
+@pytest.fixture(scope="module")
+def mapped_reports(workspace: Workspace, signing_key: str) -> tuple[int, str]:
+    unpack_flights(workspace.root / "raw")
+    return run(workspace, ["dags", "test", "mapped_reports"])
+
+
+@pytest.mark.parametrize(("month", "flights"), [(1, 27_004), (6, 28_243), (12, 28_135)])
+def test_a_mapped_task_signs_its_count_with_the_key(
+    mapped_reports: tuple[int, str], workspace: Workspace, signing_key: str, month: int, flights: int
+) -> None:
+    assert mapped_reports[0] == 0
+    [row] = json_rows(workspace.root / f"counts/month={month}")
+
+    expected = hmac.new(signing_key.encode(), f"{month}:{flights}".encode(), hashlib.sha256).hexdigest()
+    assert row == {"month": month, "flights": flights, "signature": expected}
+
+
+def test_every_mapped_task_shows_its_own_month_and_the_reference(
+    mapped_reports: tuple[int, str], workspace: Workspace
+) -> None:
+    shown = [fields["effective_config"] for fields in rendered_fields(workspace, "mapped_reports")]
+
+    months = [line.split("   #")[0] for lines in shown for line in lines if line.startswith("spark.count.month ")]
+    keys = [line.split("   #")[0] for lines in shown for line in lines if line.startswith("spark.count.signing.key ")]
+    assert months == ["spark.count.month = 1", "spark.count.month = 6", "spark.count.month = 12"]
+    assert keys == [f"spark.count.signing.key = ${{secrets:{workspace.secrets}:report-signing-key}}"] * 3
+
+
+def test_the_mapped_tasks_leave_their_key_nowhere(
+    mapped_reports: tuple[int, str], workspace: Workspace, signing_key: str
+) -> None:
+    assert places_of(signing_key, workspace) == []
+
+
+LEAKY = f"""
+from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
+from airflow.sdk import DAG
+
+with DAG("leaky"):
+    SparkSubmitOperator(
+        task_id="hello",
+        application="{EXAMPLES}/jobs/hello.py",
+        conf={{
+            "spark.hello.name": "{{{{ var.value.greeting }}}}",
+            "spark.hello.token": "none",
+            "spark.ui.enabled": "false",
+            "spark.eventLog.enabled": "true",
+            "spark.eventLog.compress": "false",
+            "spark.eventLog.dir": "{{{{ var.value.flights_home }}}}/events",
+        }},
+    )
+"""
+
+
+def test_the_search_finds_what_the_stock_operator_leaves_behind(tmp_path: Path) -> None:
+    workspace = Workspace(tmp_path / "work")
+    workspace.create()
+    (workspace.root / "dags").mkdir()
+    (workspace.root / "dags/leaky.py").write_text(LEAKY)
+    given = {"AIRFLOW__CORE__DAGS_FOLDER": str(workspace.root / "dags"), "AIRFLOW_VAR_GREETING": "plain-for-everybody"}
+    secret = Secret.of("secret", "plain-for-everybody")
+
+    with Sampler(Search([secret])) as sampler:
+        assert run(workspace, ["db", "migrate"], **given)[0] == 0
+        assert run(workspace, ["dags", "test", "leaky"], **given)[0] == 0
+
+    places = " ".join(places_of("plain-for-everybody", workspace))
+    processes = {finding.place for finding in sampler.search.found}
+    assert str(workspace.log) in places
+    assert str(workspace.events) in places
+    assert "table rendered_task_instance_fields, column rendered_fields" in places
+    assert "process java, arguments" in processes
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_the_demo_runs_the_flights_pipeline_and_finds_no_password(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code = demo.main(["--dir", str(tmp_path / "demo"), "--output", "json"])
+
+    outcome = json.loads(capsys.readouterr().out)
+    assert code == 0
+    assert outcome["ok"]
+    assert not (tmp_path / "demo").exists()
+    flights = next(row for row in outcome["quality"] if row["dataset"] == "flights")
+    assert flights["read"] == flights["accepted"] + flights["rejected"] == 336_776
+    winners = {(task, setting["key"]): setting["layer"] for task in TASKS for setting in outcome["configs"][task]}
+    assert winners["report", "spark.flights.report.top"] == "RUN_CONFIG"
+    assert winners["report", "spark.sql.shuffle.partitions"] == "ENVIRONMENT_CONFIG"
+    assert winners["ingest", "spark.flights.quality.max.reject.ratio"] == "DAG_CONFIG"
+    assert winners["join", "spark.flights.quality.max.reject.ratio"] == "STATIC_FILE_CONFIG"
+    assert [len(rows) for rows in outcome["report"].values()] == [5, 5, 5]

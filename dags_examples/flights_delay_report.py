@@ -12,7 +12,7 @@ No job is told twice what another knows. Each setting comes from the strongest l
 4. `flights/conf/<flights_stage>.properties`, then `flights/conf/base.properties`
 
 It needs the connection `spark_default`, the connection `config_providers_default` with the providers `file` and
-`secrets`, and the variables `flights_home`, `flights_credentials` and `flights_stage`. For a trial,
+`mounted`, and the variables `flights_home`, `flights_credentials` and `flights_stage`. For a trial,
 `dags_examples/demo/workspace.py` sets them, and `make demo` runs it all on one machine.
 """
 
@@ -62,7 +62,7 @@ with DAG(
             "spark.flights.report.until": "{{ ds }}",
             "spark.flights.db.url": "${file:{{ conf_dir }}/database.properties:{{ var.value.flights_stage }}.url}",
             "spark.flights.db.user": "${file:{{ conf_dir }}/database.properties:{{ var.value.flights_stage }}.user}",
-            "spark.flights.db.password": "${secrets:{{ var.value.flights_credentials }}:flights-db-password}",
+            "spark.flights.db.password": "${mounted:{{ var.value.flights_credentials }}:flights-db-password}",
         },
     )
     ingest >> join >> report

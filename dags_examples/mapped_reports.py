@@ -4,7 +4,7 @@
 A mapped task: each month gets a Spark job of its own, with the same references in every `conf`. The job counts the
 flights of its month and signs the count with a key that no one sees.
 
-It needs the connections `spark_default` and `config_providers_default` with a provider `secrets` of class `directory`,
+It needs the connections `spark_default` and `config_providers_default` with a provider `mounted` of class `directory`,
 and two variables: `flights_home`, whose `raw/flights.csv` is read and whose `counts` are written, and
 `flights_credentials`, the directory with the file `report-signing-key`.
 """
@@ -41,7 +41,7 @@ with DAG(
                 "spark.count.month": month,
                 "spark.count.flights": "{{ var.value.flights_home }}/raw/flights.csv",
                 "spark.count.dir": "{{ var.value.flights_home }}/counts",
-                "spark.count.signing.key": "${secrets:{{ var.value.flights_credentials }}:report-signing-key}",
+                "spark.count.signing.key": "${mounted:{{ var.value.flights_credentials }}:report-signing-key}",
             }
             for month in MONTHS
         ]

@@ -118,11 +118,11 @@ class Workspace:
 
     def _connections(self) -> dict[str, str]:
         providers = {
-            "config.providers": "file,secrets",
+            "config.providers": "file,mounted",
             "config.providers.file.class": "file",
             "config.providers.file.param.allowed.paths": str(CONF),
-            "config.providers.secrets.class": "directory",
-            "config.providers.secrets.param.allowed.paths": f"{self.secrets},{self.wrong_secrets}",
+            "config.providers.mounted.class": "directory",
+            "config.providers.mounted.param.allowed.paths": f"{self.secrets},{self.wrong_secrets}",
         }
         return {
             "AIRFLOW_CONN_SPARK_DEFAULT": json.dumps({"conn_type": "spark", "host": "local[*]"}),

@@ -134,8 +134,8 @@ def test_the_flights_are_all_there(tmp_path: Path) -> None:
             id="two-beaten",
         ),
         pytest.param(
-            "spark.a = ${secrets:/run:x}   # y = z   # DAG_CONFIG, conf",
-            Setting("spark.a", "${secrets:/run:x}   # y = z", "DAG_CONFIG", "conf", ()),
+            "spark.a = ${mounted:/run:x}   # y = z   # DAG_CONFIG, conf",
+            Setting("spark.a", "${mounted:/run:x}   # y = z", "DAG_CONFIG", "conf", ()),
             id="value-that-looks-like-the-rest",
         ),
     ],

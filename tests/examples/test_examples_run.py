@@ -143,7 +143,7 @@ def test_every_mapped_task_shows_its_own_month_and_the_reference(
     months = [line.split("   #")[0] for lines in shown for line in lines if line.startswith("spark.count.month ")]
     keys = [line.split("   #")[0] for lines in shown for line in lines if line.startswith("spark.count.signing.key ")]
     assert months == ["spark.count.month = 1", "spark.count.month = 6", "spark.count.month = 12"]
-    assert keys == [f"spark.count.signing.key = ${{secrets:{workspace.secrets}:report-signing-key}}"] * 3
+    assert keys == [f"spark.count.signing.key = ${{mounted:{workspace.secrets}:report-signing-key}}"] * 3
 
 
 def test_the_mapped_tasks_leave_their_key_nowhere(

@@ -176,6 +176,12 @@ def test_the_page_of_rendered_templates_shows_references_and_layers(airflow, chr
     assert CANARY not in page
 
 
+def test_the_ui_has_a_form_for_the_connection(airflow):
+    forms = {form["connection_type"]: form for form in airflow.get("/ui/connections/hook_meta")}
+
+    assert set(forms["config_providers"]["extra_fields"]) == {"properties", "properties_file"}
+
+
 def test_the_log_over_the_rest_interface_shows_references(airflow):
     run = airflow.get("/api/v2/dags/prints/dagRuns")["dag_runs"][0]["dag_run_id"]
     shown = str(airflow.get(f"/api/v2/dags/prints/dagRuns/{run}/taskInstances/job/logs/1?full_content=true"))

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-__getattr__, __dir__ = lazy.names(
+__getattr__, __dir__, __all__ = lazy.names(
     __name__,
     {
         "core.resolver": ["ConfigResolver"],

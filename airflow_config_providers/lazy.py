@@ -7,9 +7,11 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 
-def names(package: str, modules: Mapping[str, Sequence[str]]) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+def names(
+    package: str, modules: Mapping[str, Sequence[str]]
+) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
     """
-    Make ``__getattr__`` and ``__dir__`` for ``package``.
+    Make ``__getattr__``, ``__dir__`` and ``__all__`` for ``package``.
 
     :param modules: module below ``package`` -> the public names that it has
     """
@@ -20,4 +22,4 @@ def names(package: str, modules: Mapping[str, Sequence[str]]) -> tuple[Callable[
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         return getattr(importlib.import_module(places[name]), name)
 
-    return get, lambda: sorted(places)
+    return get, lambda: sorted(places), sorted(places)

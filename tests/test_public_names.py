@@ -35,3 +35,11 @@ def test_each_public_name_is_that_of_its_module(name):
 @pytest.mark.parametrize("name", PACKAGES)
 def test_another_name_is_an_attribute_error(name):
     assert not hasattr(importlib.import_module(name), "nothing")
+
+
+@pytest.mark.parametrize("name", PACKAGES)
+def test_a_star_imports_every_public_name(name):
+    found: dict[str, object] = {}
+    exec(f"from {name} import *", found)
+
+    assert set(dir(importlib.import_module(name))) <= set(found)

@@ -128,8 +128,14 @@ def _json(public: dict[str, Row], internal: dict[str, Row]) -> str:
 
 
 def _block(rows: dict[str, Row]) -> str:
-    lines = (f"{json.dumps(key)}:{json.dumps(row, separators=(',', ':'))}" for key, row in sorted(rows.items()))
+    lines = (f"{json.dumps(key)}:{json.dumps(_text(row))}" for key, row in sorted(rows.items()))
     return "{\n" + ",\n".join(lines) + "\n}"
+
+
+def _text(row: Row) -> str:
+    """Type, version and default in one text: Python reads a thousand texts faster than a thousand lists."""
+    kind, default, since = row
+    return f"{kind} {since or '-'}" + ("" if default is None else f" {default}")
 
 
 if __name__ == "__main__":

@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from airflow_config_providers.core.transformer import ConfigTransformerResult as ConfigTransformerResult
     from airflow_config_providers.core.variable import ConfigVariable as ConfigVariable
 
-__getattr__, __dir__ = lazy.names(
+__getattr__, __dir__, __all__ = lazy.names(
     __name__,
     {
         "abstract_config": ["AbstractConfig"],

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from enum import Enum
 from types import MappingProxyType
@@ -216,6 +216,10 @@ class ConfigDef:
         """Name -> configuration, in the order of definition."""
         return MappingProxyType(self._keys)
 
+    def names(self) -> Set[str]:
+        """Give the names of all configurations."""
+        return self._keys.keys()
+
     def parse(self, props: Mapping[str, Any]) -> dict[str, Any]:
         """
         Give the parsed value of every configuration, from ``props`` or by default; other names are left out.
@@ -224,42 +228,43 @@ class ConfigDef:
         """
         if undefined := self._undefined_dependents():
             raise ConfigException(*undefined.values())
-        read = {name: key.read(props) for name, key in self._keys.items()}
+        read = {name: key.read(props) for name, key in self.config_keys.items()}
         if problems := [problem for _, found in read.values() for problem in found]:
             raise ConfigException(*problems)
         return {name: value for name, (value, _) in read.items()}
 
     def validate(self, props: Mapping[str, Any]) -> list[ConfigValue]:
         """Say of every configuration what is wrong and what is recommended; raises nothing for a bad value."""
-        read = {name: key.read(props) for name, key in self._keys.items()}
+        read = {name: key.read(props) for name, key in self.config_keys.items()}
         parsed = {name: value for name, (value, _) in read.items()}
         return [
-            *(_described(key, parsed, read[key.name][1]) for key in self._keys.values()),
+            *(_described(key, parsed, read[key.name][1]) for key in self.config_keys.values()),
             *(ConfigValue(name, None, (), (message,), False) for name, message in self._undefined_dependents().items()),
         ]
 
     def misfits(self, name: str, value: object) -> Sequence[str]:
         """Give the problems with ``value`` as that of the defined configuration ``name``."""
-        return self._keys[name].check(value)[1]
+        return self.config_keys[name].check(value)[1]
 
     def is_sensitive(self, name: str) -> bool:
         """Tell whether ``name`` is defined as a PASSWORD."""
-        key = self._keys.get(name)
+        key = self.config_keys.get(name)
         return key is not None and key.type is ConfigType.PASSWORD
 
     def is_secret(self, name: str, text: str) -> bool:
         """Tell whether ``text`` as the value of ``name`` must not be shown."""
         return self.is_sensitive(name)
 
-    def default_texts(self) -> dict[str, str]:
+    def default_texts(self) -> Mapping[str, str]:
         """Give the defaults as text, by name; those that are None left out, a PASSWORD as ``[hidden]``."""
-        texts = ((key.name, convert_to_string(key.default, key.type)) for key in self._keys.values() if key.has_default)
+        keys = (key for key in self.config_keys.values() if key.has_default)
+        texts = ((key.name, convert_to_string(key.default, key.type)) for key in keys)
         return {name: text for name, text in texts if text is not None}
 
     def to_markdown(self) -> str:
         """Write the reference documentation: a table for each group, internal configurations left out."""
         groups: dict[str, list[ConfigKey]] = {}
-        for key in self._keys.values():
+        for key in self.config_keys.values():
             if not key.internal:
                 groups.setdefault(key.group, []).append(key)
         return "\n".join(line for group in groups for line in _table(group, sorted(groups[group], key=_rank)))
@@ -274,9 +279,9 @@ class ConfigDef:
         problem = "{} is a dependent of {}, but not defined. Define it, or remove it there."
         return {
             name: problem.format(printable(name), printable(key.name))
-            for key in self._keys.values()
+            for key in self.config_keys.values()
             for name in key.dependents
-            if name not in self._keys
+            if name not in self.config_keys
         }
 
 

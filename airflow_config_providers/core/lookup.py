@@ -90,6 +90,8 @@ class Lookup:
 
 
 def _only_text(place: Place, answer: ConfigData) -> ConfigData:
+    if set(map(type, answer.data.values())) <= {str}:
+        return answer
     found = {key: value for key, value in answer.data.items() if value is not None}
     odd = sorted(printable(str(k)) for k, v in found.items() if not isinstance(v, str))
     if odd:

@@ -162,9 +162,9 @@ class ConfigResolver:
         :raises ConfigException: a value does not fit its type
         """
         layered = self.settle(layers)
-        _raise(_odd_references(layered, texts or {}))
-        named = {_TEXT + name: text for name, text in (texts or {}).items()}
-        result = self._transformer.attempt({**layered.settled, **named})
+        wanted = {**layered.settled, **{_TEXT + name: text for name, text in (texts or {}).items()}}
+        _raise(_odd_references(wanted, layered))
+        result = self._transformer.attempt(wanted)
         _raise([*_failures(result), *self._unanswered(layered, result), *self._misfits(layered, result)])
         return ResolvedConfig(layered, result)
 
@@ -204,9 +204,8 @@ class ConfigResolver:
     def _misfits(self, layered: LayeredConfig, result: ConfigTransformerResult) -> Iterator[ConfigProvidersError]:
         if self.definition is None:
             return
-        incomplete = result.unresolved
-        for name in layered.settled.keys() & self.definition.config_keys.keys():
-            if name not in incomplete:
+        for name in layered.settled.keys() & self.definition.names():
+            if name not in result.unresolved:
                 for message in self.definition.misfits(name, result.data[name]):
                     yield ConfigException(f"{_where(layered, name)}: {message}")
 
@@ -235,10 +234,11 @@ def _place(layer: ConfigLayer, key: str) -> str:
     return f"'{printable(key)}' in {layer.origin(key)}"
 
 
-def _odd_references(layered: LayeredConfig, texts: Mapping[str, str]) -> Iterator[ConfigProvidersError]:
-    for name, text in [*layered.settled.items(), *((_TEXT + name, text) for name, text in texts.items())]:
-        if text.isascii() and text.isprintable():
-            continue
+def _odd_references(texts: Mapping[str, str], layered: LayeredConfig) -> Iterator[ConfigProvidersError]:
+    together = "".join(texts.values())
+    if together.isascii() and together.isprintable():
+        return
+    for name, text in texts.items():
         for start, end, *_ in scan(text):
             if (offset := odd_character(text[start:end])) is not None:
                 yield ConfigException(

@@ -90,7 +90,9 @@ class ConfigTransformer:
 
     def attempt(self, configs: Configs) -> ConfigTransformerResult:
         """Do as ``transform``, but give the failures of providers in the result."""
-        scanned = {name: (text, spans) for name, text in configs.items() if text and (spans := scan(text))}
+        scanned = {
+            name: (text, spans) for name, text in configs.items() if text and "${" in text and (spans := scan(text))
+        }
         wanted = _wanted(spans for _, spans in scanned.values())
         answers = self._fetch(wanted)
         data = dict(configs)
@@ -98,7 +100,8 @@ class ConfigTransformer:
         for name, (text, spans) in scanned.items():
             value = data[name] = _substitute(text, spans, answers)
             characters += len(value)
-            self.limits.check("characters", characters)
+            if characters > self.limits.characters:
+                self.limits.check("characters", characters)
         return ConfigTransformerResult(data, answers.ttls, scanned, wanted, answers)
 
     def _fetch(self, wanted: Mapping[Place, set[str]]) -> Answers:
@@ -111,7 +114,11 @@ def _wanted(found: Iterable[Spans]) -> dict[Place, set[str]]:
     wanted: dict[Place, set[str]] = {}
     for spans in found:
         for _, _, provider, path, key in spans:
-            wanted.setdefault((provider, path), set()).add(key)
+            keys = wanted.get((provider, path))
+            if keys is None:
+                wanted[provider, path] = {key}
+            else:
+                keys.add(key)
     return wanted
 
 
@@ -120,9 +127,12 @@ def _substitute(text: str, spans: Spans, answers: Answers) -> str:
     position = 0
     for start, end, provider, path, key in spans:
         value = answers.value(provider, path, key)
-        if value is not None:
-            pieces += text[position:start], value
-            position = end
+        if value is None:
+            continue
+        if end - start == len(text):
+            return value
+        pieces += text[position:start], value
+        position = end
     pieces.append(text[position:])
     return "".join(pieces)
 

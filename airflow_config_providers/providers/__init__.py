@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from airflow_config_providers.providers.env import EnvVarConfigProvider as EnvVarConfigProvider
     from airflow_config_providers.providers.file import FileConfigProvider as FileConfigProvider
 
-__getattr__, __dir__ = lazy.names(
+__getattr__, __dir__, __all__ = lazy.names(
     __name__,
     {
         "directory": ["DirectoryConfigProvider"],

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from functools import cache
 from pathlib import Path
 from typing import Final
@@ -18,6 +18,34 @@ _CATALOGUE: Final = Path(__file__).with_name("catalogue.json")
 _QUANTITIES: Final[dict[str, Validator]] = {"SIZE": SIZE, "TIME": TIME}
 
 
+class _Catalogue(Mapping[str, ConfigKey]):
+    """
+    The keys of Spark, each made when it is asked for: a task asks for few of 1,500.
+
+    :param public: name -> type, version it came with, and default, where there is one; separated by blanks
+    :param internal: the same, of keys that are not in Spark's documentation
+    """
+
+    def __init__(self, public: Mapping[str, str], internal: Mapping[str, str]) -> None:
+        self._public = public
+        self.rows = {**public, **internal}
+        self._made: dict[str, ConfigKey] = {}
+
+    def __getitem__(self, name: str) -> ConfigKey:
+        if name not in self._made:
+            self._made[name] = _key(name, self.rows[name], internal=name not in self._public)
+        return self._made[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.rows
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.rows)
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+
 class SparkDefinition(ConfigDef):
     """
     The configuration that Spark knows. Other keys may be set as well: Spark hands them to the job.
@@ -27,9 +55,24 @@ class SparkDefinition(ConfigDef):
     :param version: of the Spark that the catalogue was taken from
     """
 
-    def __init__(self, version: str, keys: Iterator[ConfigKey]) -> None:
-        super().__init__(keys)
+    def __init__(self, version: str, catalogue: _Catalogue) -> None:
+        super().__init__()
         self.version = version
+        self._catalogue = catalogue
+
+    @property
+    def config_keys(self) -> Mapping[str, ConfigKey]:
+        """Name -> configuration."""
+        return self._catalogue
+
+    def names(self) -> Set[str]:
+        """Give the names of all configurations."""
+        return self._catalogue.rows.keys()
+
+    def default_texts(self) -> Mapping[str, str]:
+        """Give the defaults as Spark writes them, by name."""
+        parts = ((name, row.split(" ", 2)) for name, row in self._catalogue.rows.items())
+        return {name: part[2] for name, part in parts if len(part) == 3}
 
     def is_sensitive(self, name: str) -> bool:
         """Tell whether Spark would hide ``name``, whether it knows it or not."""
@@ -50,18 +93,17 @@ class SparkDefinition(ConfigDef):
 def spark_definition() -> SparkDefinition:
     """Give the catalogue. It is read once, from a file that ``tools/generate_spark_catalogue.py`` writes."""
     catalogue = json.loads(_CATALOGUE.read_bytes())
-    parts = ((catalogue["public"], False), (catalogue["internal"], True))
-    keys = (_key(name, *row, internal=internal) for rows, internal in parts for name, row in rows.items())
-    return SparkDefinition(catalogue["spark"], keys)
+    return SparkDefinition(catalogue["spark"], _Catalogue(catalogue["public"], catalogue["internal"]))
 
 
-def _key(name: str, type_: str, default: str | None, since: str | None, *, internal: bool) -> ConfigKey:
+def _key(name: str, row: str, *, internal: bool) -> ConfigKey:
+    kind, since, *default = row.split(" ", 2)
     return ConfigKey(
         name=name,
-        type=ConfigType.STRING if type_ in _QUANTITIES else ConfigType[type_],
-        default=default,
-        validator=_QUANTITIES.get(type_),
+        type=ConfigType.STRING if kind in _QUANTITIES else ConfigType[kind],
+        default=default[0] if default else None,
+        validator=_QUANTITIES.get(kind),
         importance=Importance.LOW if internal else Importance.MEDIUM,
-        doc=f"Since Spark {since}." if since else "",
+        doc="" if since == "-" else f"Since Spark {since}.",
         internal=internal,
     )

@@ -42,12 +42,13 @@ class ConfiguredSparkSubmitHook(SparkSubmitHook):
     """
     A ``SparkSubmitHook`` that holds references until it submits, and forgets the values afterwards.
 
-    :param submission: gives the resolved configuration; called when the job is submitted and no earlier, so that
-        killing a job or finding it again needs no secret
+    :param submission: gives what to submit, from the configuration with references and what the keys of the driver's
+        environment begin with; called when the job is submitted and no earlier, so that killing a job or finding it
+        again needs no secret
     :param reverser: turns values into references in everything that is logged or raised
     """
 
-    _submission: Callable[[Mapping[str, Any]], Submission]
+    _submission: Callable[[Mapping[str, Any], str | None], Submission]
     _reverser: Callable[[], ReverseTransformer]
     _private_environment: Mapping[str, str]
 
@@ -56,7 +57,7 @@ class ConfiguredSparkSubmitHook(SparkSubmitHook):
         cls,
         hook: SparkSubmitHook,
         *,
-        submission: Callable[[Mapping[str, Any]], Submission],
+        submission: Callable[[Mapping[str, Any], str | None], Submission],
         reverser: Callable[[], ReverseTransformer],
     ) -> Self:
         """Take over a stock hook with all that it was made with; its named arguments have become configuration."""
@@ -83,7 +84,7 @@ class ConfiguredSparkSubmitHook(SparkSubmitHook):
         :raises SubmitError: there is no spark-submit or no Java on this machine
         """
         require_spark_submit(self._connection["spark_binary"], os.environ)
-        submission = self._submission(self._conf)
+        submission = self._submission(self._conf, self._environment_prefix)
         self._warn_of_cluster_mode(submission.delivery)
         with self._holding(submission), self._properties(submission) as pass_fds:
             application = submission.arguments.get("application", application)
@@ -101,7 +102,8 @@ class ConfiguredSparkSubmitHook(SparkSubmitHook):
         # In cluster modes they run long after spark-submit has ended, and when the task is killed.
         before = self._post_submit_commands
         if any(scan(command) for command in before):
-            self._post_submit_commands = self._submission(self._conf).arguments.get("post_submit_commands", before)
+            submission = self._submission(self._conf, self._environment_prefix)
+            self._post_submit_commands = submission.arguments.get("post_submit_commands", before)
         try:
             super()._run_post_submit_commands()
         finally:
@@ -127,7 +129,7 @@ class ConfiguredSparkSubmitHook(SparkSubmitHook):
 
     @contextmanager
     def _properties(self, submission: Submission) -> Iterator[tuple[int, ...]]:
-        private = {**submission.delivery.private, **self._environment_configs(submission.environment)}
+        private = submission.delivery.private
         if not private and not submission.properties_file:
             yield ()
             return
@@ -136,18 +138,16 @@ class ConfiguredSparkSubmitHook(SparkSubmitHook):
             yield file.pass_fds
 
     @property
-    def _configures_environment(self) -> bool:
-        """YARN and Kubernetes take the driver's environment as configuration, which stands in the command."""
-        return bool(self._is_yarn or self._is_kubernetes)
+    def _environment_prefix(self) -> str | None:
+        """YARN and Kubernetes take the driver's environment as configuration, which would stand in the command."""
+        if self._is_yarn:
+            return "spark.yarn.appMasterEnv."
+        return "spark.kubernetes.driverEnv." if self._is_kubernetes else None
 
     def _open_environment(self, private: Mapping[str, str]) -> dict[str, Any]:
-        if self._configures_environment:
+        if self._environment_prefix:
             return {name: value for name, value in (self._env_vars or {}).items() if name not in private}
         return {**(self._env_vars or {}), **private}
-
-    def _environment_configs(self, private: Mapping[str, str]) -> dict[str, str]:
-        prefix = "spark.yarn.appMasterEnv" if self._is_yarn else "spark.kubernetes.driverEnv"
-        return {f"{prefix}.{name}": value for name, value in private.items()} if self._configures_environment else {}
 
     def _build_spark_common_args(self) -> list[str]:
         args: list[str] = super()._build_spark_common_args()

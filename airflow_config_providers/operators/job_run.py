@@ -68,30 +68,29 @@ class JobRun:
         """Turns values back into references."""
         return self._resolved.reverser if self._resolved else ReverseTransformer({}, {})
 
-    def submission(self, operator: Any, conf: Mapping[str, Any]) -> Submission:
+    def submission(self, operator: Any, conf: Mapping[str, Any], environment_prefix: str | None) -> Submission:
         """
         Put together what spark-submit gets.
 
         :param operator: whose fields hold references
         :param conf: the hook's configuration with references, and with what Airflow itself added since rendering
+        :param environment_prefix: where the driver's environment is configuration, what its keys begin with
         """
         resolved = self._needed
         shown, values = explain.texts(resolved.layered), resolved.configs()
         added = {key for key, text in conf.items() if shown.get(key) != text}
         configs = {key: str(text) if key in added else values[key] for key, text in conf.items()}
-        sensitive = (resolved.sensitive & configs.keys()) | set(filter(_is_secret_of_airflow, added))
+        environment = self._environment(operator)
+        variables = {f"{environment_prefix}{name}": value for name, value in environment.items() if environment_prefix}
         arguments = {name: value for name in exposure.FIELDS if (value := self._field(operator, name)) is not None}
-        return Submission(
-            delivery=plan(
-                configs,
-                sensitive=sensitive | ({_JAVA_COMMAND} if arguments else set()),
-                written=resolved.layered.settled,
-                filed=_filed(resolved) - added,
-            ),
-            arguments=arguments,
-            environment=self._environment(operator),
-            properties_file=bool(operator.properties_file),
+        sensitive = (resolved.sensitive & configs.keys()) | set(filter(_is_secret_of_airflow, added)) | set(variables)
+        delivery = plan(
+            {**configs, **variables},
+            sensitive=sensitive | ({_JAVA_COMMAND} if arguments else set()),
+            written=resolved.layered.settled,
+            filed=_filed(resolved) - added,
         )
+        return Submission(delivery, arguments, environment, properties_file=bool(operator.properties_file))
 
     def clear(self) -> None:
         """Forget the values that were meant for spark-submit; what is logged goes on showing references."""

@@ -135,6 +135,6 @@ class ConfiguredSparkSubmitOperator(SparkSubmitOperator):
     def _get_hook(self) -> ConfiguredSparkSubmitHook:
         return ConfiguredSparkSubmitHook.of(
             super()._get_hook(),
-            submission=lambda conf: self._run.submission(self, conf),
+            submission=lambda conf, environment_prefix: self._run.submission(self, conf, environment_prefix),
             reverser=lambda: self._run.reverser,
         )

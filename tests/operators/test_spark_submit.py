@@ -373,9 +373,10 @@ def test_environment_variables_that_become_configuration_go_the_private_way(
     if master.startswith("k8s"):
         pytest.importorskip("kubernetes", reason="pip install apache-airflow-providers-cncf-kubernetes")
     monkeypatch.setenv("AIRFLOW_CONN_SPARK_DEFAULT", f'{{"conn_type": "spark", "host": "{master}"}}')
-    run_task(operator(dag, env_vars={"TOKEN": password, "PLAIN": "x"}))
+    run_task(operator(dag, env_vars={"LOGIN": password, "PLAIN": "x"}))
 
-    assert spark_submit.spark_conf[f"{prefix}.TOKEN"] == CANARY
+    assert spark_submit.spark_conf[f"{prefix}.LOGIN"] == CANARY
+    assert "LOGIN" in spark_submit.spark_conf["spark.redaction.regex"].split("|")[0]
     assert spark_submit.only.conf == {f"{prefix}.PLAIN": "x"}
     assert CANARY not in str(spark_submit.only.arguments)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from airflow_config_providers.core.data import HIDDEN
-from airflow_config_providers.core.layers import ConfigEntry, ConfigSynonym, LayeredConfig
+from airflow_config_providers.core.layers import ConfigEntry, ConfigSource, ConfigSynonym, LayeredConfig
 from airflow_config_providers.core.text import one_line
 
 
@@ -17,13 +17,15 @@ def lines(layered: LayeredConfig) -> list[str]:
     """
     Give ``key = text   # LAYER, origin; beats LAYER origin = text`` for each key that a layer sets, sorted.
 
-    Texts are references and never values; a secret that is written out is hidden.
+    Texts are references and never values; a secret that is written out is hidden. A default is not said to be beaten:
+    Airflow cuts long fields, and every key that the definition knows has one.
     """
     return [_line(layered.describe(key)) for key in sorted(layered.settled)]
 
 
 def _line(entry: ConfigEntry) -> str:
-    beaten = "".join(f"; beats {s.source.name} {one_line(s.origin)} = {_shown(s)}" for s in entry.synonyms[1:])
+    losers = (synonym for synonym in entry.synonyms[1:] if synonym.source is not ConfigSource.DEFAULT_CONFIG)
+    beaten = "".join(f"; beats {s.source.name} {one_line(s.origin)} = {_shown(s)}" for s in losers)
     return f"{one_line(entry.name)} = {_shown(entry)}   # {entry.source.name}, {one_line(entry.origin)}{beaten}"
 
 

@@ -111,6 +111,7 @@ class Workspace:
             "AIRFLOW_HOME": str(self.root / "airflow"),
             "AIRFLOW__CORE__DAGS_FOLDER": str(EXAMPLES),
             "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
+            "AIRFLOW__CORE__MAX_TEMPLATED_FIELD_LENGTH": "65536",  # or Airflow cuts effective_config after 4096
             "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN": f"sqlite:///{self.metadata}",
             "AIRFLOW__CONFIG_PROVIDERS__ENVIRONMENT_ENABLED": "True",
             "AIRFLOW__CONFIG_PROVIDERS__RUN_CONFIG_ENABLED": "True",

@@ -122,6 +122,12 @@ def test_lines_say_what_counts_where_it_was_written_and_what_it_beat():
     ]
 
 
+def test_lines_do_not_say_that_a_default_was_beaten():
+    definition = ConfigDef().define("k", ConfigType.STRING, "0")
+
+    assert lines(LayeredConfig([layer(S.DAG_CONFIG, {"k": "1"})], definition)) == ["k = 1   # DAG_CONFIG, dag_config"]
+
+
 def test_attack_22_a_value_cannot_begin_a_new_line():
     found = lines(LayeredConfig([layer(S.DAG_CONFIG, {"k": "a\nforged = 1\x1b[2J\r"})]))
 

@@ -97,7 +97,7 @@ def test_named_arguments_are_keys_that_any_layer_can_override(dag, run_task, spa
     assert run.rendered["effective_config"] == [
         "spark.executor.instances = 2   # DAG_CONFIG, argument num_executors",
         "spark.executor.memory = 8g   # RUN_CONFIG, dag_run.conf['spark_conf']; "
-        "beats DAG_CONFIG argument executor_memory = 4g; beats DEFAULT_CONFIG default = 1g",
+        "beats DAG_CONFIG argument executor_memory = 4g",
     ]
 
 

@@ -1,0 +1,68 @@
+# Needs Python 3.11 to 3.13 and, for demo and test, Java 17 or newer. Everything else is installed into .venv.
+PYTHON ?= python3
+VENV ?= .venv
+ARGS ?=
+EXTRAS := demo test kubernetes lint docs bench
+
+BIN := $(abspath $(VENV))/bin
+JAVA := $(if $(JAVA_HOME),$(JAVA_HOME)/bin/java,java)
+PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
+export PATH := $(BIN):$(PATH)
+
+.NOTPARALLEL:
+.DEFAULT_GOAL := help
+.PHONY: help venv demo test lint format docs bench wheel clean python java
+
+help: ## show this list
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 16
+
+demo: java $(VENV)/.demo ## run the example pipeline on real flights, and search what it left for the secret
+	$(BIN)/python -m dags_examples.demo $(ARGS)
+
+test: java $(VENV)/.test ## run the tests, without the slow ones; ARGS="-k name" and so on
+	$(BIN)/python -m pytest -m "not slow" $(ARGS)
+
+lint: $(VENV)/.test $(VENV)/.lint ## ruff, mypy and the import contract
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: $(VENV)/.lint ## let ruff format the sources and mend what it can
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+docs: $(VENV)/.docs ## build the documentation into site/
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+
+bench: $(VENV)/.bench ## measure against other libraries and write docs/benchmarks.md
+	$(BIN)/python -m benchmarks.run $(ARGS)
+
+wheel: $(VENV)/.installer ## build the wheel into dist/
+	rm -rf dist
+	$(PIP) wheel --no-deps --no-build-isolation --wheel-dir dist .
+
+venv: $(EXTRAS:%=$(VENV)/.%) ## install everything into .venv
+
+clean: ## remove what the other targets made
+	rm -rf $(VENV) .cache build dist site .hypothesis .mypy_cache .pytest_cache .ruff_cache .import_linter_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# One stamp for each extra of pyproject.toml, so that a target installs no more than it needs, and does it once.
+$(EXTRAS:%=$(VENV)/.%): $(VENV)/.%: $(VENV)/.installer
+	@echo "Installing the extra '$*' into $(VENV)"
+	@$(PIP) install --constraint constraints.txt --no-build-isolation --editable '.[$*]'
+	@touch $@
+
+$(VENV)/.installer: pyproject.toml constraints.txt | python
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@$(PIP) install --constraint constraints.txt --upgrade pip hatchling editables
+	@touch $@
+
+python:
+	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))' || { \
+	  echo "Python 3.11, 3.12 or 3.13 is needed, and '$(PYTHON)' is not one. Name one: make PYTHON=python3.12 ..." >&2; exit 1; }
+
+java:
+	@version=$$($(JAVA) -version 2>&1 | sed -n 's/.* version "\([0-9]*\).*/\1/p'); test "$${version:-0}" -ge 17 || { \
+	  echo "Spark needs Java 17 or newer, and '$(JAVA)' is not that. Install it, or set JAVA_HOME." >&2; exit 1; }

@@ -1,0 +1,126 @@
+"""What the repository promises about itself."""
+
+from __future__ import annotations
+
+import configparser
+import re
+import subprocess
+import tomllib
+import zipfile
+from pathlib import Path
+
+import pytest
+from hatchling.builders.wheel import WheelBuilder
+
+import airflow_config_providers
+from airflow_config_providers.get_provider_info import get_provider_info
+
+ROOT = Path(__file__).parents[1]
+PINS = [ROOT / "constraints.txt", ROOT / ".ci" / "constraints-airflow-3.2.txt"]
+PIN = re.compile(r"""[a-z0-9][a-z0-9-]*==[0-9][0-9a-z.+]*( ; python_version >= "3\.\d+")?""")
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+
+
+def pins(file: Path) -> dict[str, str]:
+    """Give name -> version, as ``file`` pins them."""
+    lines = [line for line in file.read_text().splitlines() if line and not line.startswith("#")]
+    assert [line for line in lines if not PIN.fullmatch(line)] == []
+    return dict(line.partition(" ")[0].split("==") for line in lines)
+
+
+def tracked_files() -> list[Path]:
+    """Give the files that are, or would be, in the repository."""
+    listed = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+    names = subprocess.run(listed, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    return [path for name in names.split("\0") if name and (path := ROOT / name).is_file()]
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> zipfile.ZipFile:
+    """The wheel of this source tree."""
+    built = next(WheelBuilder(str(ROOT)).build(directory=str(tmp_path_factory.mktemp("wheel"))))
+    return zipfile.ZipFile(built)
+
+
+@pytest.mark.parametrize("file", PINS, ids=lambda file: file.name)
+def test_pins_are_a_name_and_a_version(file: Path) -> None:
+    """Neither an address nor a path, so that every machine installs from where it is set up to."""
+    assert len(pins(file)) > 100
+
+
+@pytest.mark.parametrize("file", PINS, ids=lambda file: file.name)
+def test_both_distributions_that_share_a_folder_have_one_version(file: Path) -> None:
+    """pyspark and pyspark-client install over each other, which is harmless at one version only."""
+    pinned = pins(file)
+
+    assert pinned["pyspark"] == pinned["pyspark-client"]
+
+
+def test_direct_dependencies_are_pinned() -> None:
+    """Nothing that the project asks for by name is left to the day of the installation."""
+    asked = [*PROJECT["dependencies"], *(item for extra in PROJECT["optional-dependencies"].values() for item in extra)]
+    names = {re.split(r"[\[<>=!]", item)[0].lower() for item in asked} - {PROJECT["name"]}
+
+    assert names - pins(PINS[0]).keys() == set()
+
+
+def test_no_file_records_where_it_was_downloaded() -> None:
+    """A lock file with addresses would tie the project to one machine's registry."""
+    address = re.compile(rb"https?://[^\s\"']+(\.whl|\.tar\.gz|\.tgz|\.jar)\b")
+    files = [path for path in tracked_files() if path.suffix in {".txt", ".toml", ".lock", ".json", ".xml", ".cfg"}]
+
+    assert [path.name for path in files if address.search(path.read_bytes())] == []
+
+
+def test_changelog_has_the_version() -> None:
+    """What is released is described, the newest first."""
+    released = re.findall(r"^## \[([^\]]+)\]", (ROOT / "CHANGELOG.md").read_text(), flags=re.MULTILINE)
+
+    assert released[:2] == ["Unreleased", airflow_config_providers.__version__]
+
+
+def test_provider_info_has_the_version() -> None:
+    """Airflow's page of providers shows what is installed."""
+    assert get_provider_info()["versions"][0] == airflow_config_providers.__version__
+
+
+def test_every_target_of_the_makefile_is_in_its_help() -> None:
+    """``make help`` is the only list of the targets."""
+    makefile = (ROOT / "Makefile").read_text()
+    phony = re.search(r"^\.PHONY: (.*)$", makefile, flags=re.MULTILINE)
+    described = set(re.findall(r"^([a-z]+):.* ## ", makefile, flags=re.MULTILINE))
+
+    assert phony is not None
+    assert set(phony[1].split()) - described == {"python", "java"}
+
+
+def test_wheel_holds_the_package_and_nothing_else(wheel: zipfile.ZipFile) -> None:
+    """No test, DAG or page of the documentation lands in site-packages."""
+    tops = {name.partition("/")[0] for name in wheel.namelist()}
+
+    assert tops == {
+        "airflow_config_providers",
+        f"airflow_config_providers-{airflow_config_providers.__version__}.dist-info",
+    }
+
+
+@pytest.mark.parametrize("name", ["py.typed", "spark/catalogue.json"])
+def test_wheel_has_its_data(wheel: zipfile.ZipFile, name: str) -> None:
+    """Types and Spark's catalogue travel with the code."""
+    assert f"airflow_config_providers/{name}" in wheel.namelist()
+
+
+def test_wheel_has_every_module(wheel: zipfile.ZipFile) -> None:
+    """What is imported from the source tree is there to import from the wheel."""
+    modules = {str(path.relative_to(ROOT)) for path in (ROOT / "airflow_config_providers").rglob("*.py")}
+
+    assert modules - set(wheel.namelist()) == set()
+
+
+def test_wheel_registers_with_airflow_and_names_its_providers(wheel: zipfile.ZipFile) -> None:
+    """The entry points are those of the source tree."""
+    text = next(wheel.read(name).decode() for name in wheel.namelist() if name.endswith("entry_points.txt"))
+    parser = configparser.ConfigParser(delimiters=("=",))
+    parser.read_string(text)
+
+    assert {group: dict(parser[group]) for group in parser.sections()} == PROJECT["entry-points"]

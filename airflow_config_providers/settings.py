@@ -54,6 +54,11 @@ def max_workers() -> int:
     return int(text)
 
 
+def longest_field() -> int:
+    """Give the characters of a template field from which on Airflow cuts it when it stores it."""
+    return int(conf.getint("core", "max_templated_field_length"))
+
+
 def unresolved() -> Unresolved:
     """Give what becomes of a reference that nobody answers."""
     return parse_unresolved(_text("unresolved", "fail"), where=f"[{SECTION}] unresolved")

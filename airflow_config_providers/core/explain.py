@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from airflow_config_providers.core.data import HIDDEN
 from airflow_config_providers.core.layers import ConfigEntry, ConfigSource, ConfigSynonym, LayeredConfig
 from airflow_config_providers.core.text import one_line
@@ -21,6 +23,29 @@ def lines(layered: LayeredConfig) -> list[str]:
     Airflow cuts long fields, and every key that the definition knows has one.
     """
     return [_line(layered.describe(key)) for key in sorted(layered.settled)]
+
+
+def shortened(lines: Sequence[str], *, characters: int, rest: str) -> list[str]:
+    """
+    Give as many of ``lines`` as fit, and where some do not, one that says how many more there are.
+
+    :param characters: how long the text form of the list may be
+    :param rest: where the others are
+    """
+    if len(str(lines)) <= characters:
+        return list(lines)
+    kept: list[str] = []
+    room = characters - len(repr(_more(len(lines), rest))) - 2
+    for line in lines:
+        room -= len(repr(line)) + 2
+        if room < 0:
+            break
+        kept.append(line)
+    return [*kept, _more(len(lines) - len(kept), rest)]
+
+
+def _more(count: int, rest: str) -> str:
+    return f"... and {count} more: {rest}"
 
 
 def _line(entry: ConfigEntry) -> str:

@@ -99,7 +99,7 @@ class ConfiguredSparkSubmitOperator(SparkSubmitOperator):
         resolved = self._resolver.resolve(layers, field_texts(self))
         self._run = JobRun(resolved)
         self._show(resolved.layered)
-        self.log.info("Effective configuration:\n%s", "\n".join(self.effective_config))
+        self.log.info("Effective configuration:\n%s", "\n".join(explain.lines(resolved.layered)))
 
     @property
     def _resolver(self) -> JobResolver:
@@ -130,7 +130,11 @@ class ConfiguredSparkSubmitOperator(SparkSubmitOperator):
 
     def _show(self, layered: LayeredConfig) -> None:
         self.conf = explain.texts(layered)
-        self.effective_config = explain.lines(layered)
+        self.effective_config = explain.shortened(
+            explain.lines(layered),
+            characters=settings.longest_field(),
+            rest="see the task log, or raise [core] max_templated_field_length",
+        )
 
     def _get_hook(self) -> ConfiguredSparkSubmitHook:
         return ConfiguredSparkSubmitHook.of(

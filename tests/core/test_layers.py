@@ -5,9 +5,11 @@ from __future__ import annotations
 import itertools
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from airflow_config_providers.core.definition import ConfigDef, ConfigType
-from airflow_config_providers.core.explain import lines
+from airflow_config_providers.core.explain import lines, shortened
 from airflow_config_providers.core.layers import ConfigLayer, ConfigSource, ConfigSynonym, LayeredConfig
 from airflow_config_providers.exceptions import ConfigException
 
@@ -126,6 +128,18 @@ def test_lines_do_not_say_that_a_default_was_beaten():
     definition = ConfigDef().define("k", ConfigType.STRING, "0")
 
     assert lines(LayeredConfig([layer(S.DAG_CONFIG, {"k": "1"})], definition)) == ["k = 1   # DAG_CONFIG, dag_config"]
+
+
+@given(st.lists(st.text(max_size=30), max_size=40), st.integers(60, 600))
+def test_shortened_lines_fit_and_say_how_many_are_missing(found, characters):
+    kept = shortened(found, characters=characters, rest="x")
+
+    if len(str(found)) <= characters:
+        assert kept == found
+    else:
+        assert len(str(kept)) <= characters
+        assert kept[:-1] == found[: len(kept) - 1]
+        assert kept[-1] == f"... and {len(found) - len(kept) + 1} more: x"
 
 
 def test_attack_22_a_value_cannot_begin_a_new_line():

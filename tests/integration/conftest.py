@@ -17,11 +17,12 @@ import urllib.request
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
+from secrets import token_hex
 from typing import Any
 
 import pytest
 
-CANARY = "c4nary-S3cret/val+1"
+CANARY = f"c4nary-{token_hex(8)}/val+1"
 PARTS = ("scheduler", "dag-processor", "triggerer", "api-server")
 
 

@@ -426,6 +426,15 @@ def test_keys_that_airflow_stars_are_shown_in_the_effective_configuration(dag, r
     assert password in run.rendered["effective_config"][0]
 
 
+def test_more_keys_than_airflow_stores_are_pointed_to_and_not_cut(dag, run_task, capfd):
+    run = run_task(operator(dag, conf={f"spark.app.key{n:03}": "x" * 20 for n in range(200)}))
+    shown = run.rendered["effective_config"]
+
+    assert shown[0] == f"spark.app.key000 = {'x' * 20}   # DAG_CONFIG, conf"
+    assert shown[-1].startswith(f"... and {200 - len(shown) + 1} more: see the task log")
+    assert "spark.app.key199 = " in "".join(capfd.readouterr())
+
+
 def test_a_failing_job_shows_references_in_log_and_error(dag, run_task, password, monkeypatch, capfd):
     monkeypatch.setenv("FAKE_SPARK_EXIT", "1")
     monkeypatch.setenv("FAKE_SPARK_PRINTS", f"connecting with {CANARY}|Exception: bad {CANARY}")

@@ -57,14 +57,11 @@ def scan(text: str) -> Spans:
     end = 0
     while (start := text.find("${", end)) >= 0 and (close := text.find("}", start + 2)) >= 0:
         end = close + 1
-        colon = text.find(":", start + 2, close)
-        if colon < 0:
-            continue
-        second = text.find(":", colon + 1, close)
-        if second < 0:
-            found.append((start, end, text[start + 2 : colon], "", text[colon + 1 : close]))
-        else:
-            found.append((start, end, text[start + 2 : colon], text[colon + 1 : second], text[second + 1 : close]))
+        parts = text[start + 2 : close].split(":", 2)
+        if len(parts) == 3:
+            found.append((start, end, parts[0], parts[1], parts[2]))
+        elif len(parts) == 2:
+            found.append((start, end, parts[0], "", parts[1]))
     return found
 
 

@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
+from airflow_config_providers.core.text import octets
+
 HIDDEN: Final = "[hidden]"
 
 
@@ -44,14 +46,10 @@ class Password:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Password):
             return NotImplemented
-        return hmac.compare_digest(_octets(self._value), _octets(other._value))
+        return hmac.compare_digest(octets(self._value), octets(other._value))
 
     def __hash__(self) -> int:
         return hash(self._value)
 
     def __reduce__(self) -> str:
         raise TypeError("a Password is not pickled or copied: send the reference it came from")
-
-
-def _octets(text: str) -> bytes:
-    return text.encode("utf-8", "surrogatepass")

@@ -13,12 +13,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Final
 from urllib.parse import quote, quote_plus
 
+from airflow_config_providers.core.text import octets
+
 Encoding = Callable[[str], Iterator[str]]
-
-
-def octets(text: str) -> bytes:
-    """Give ``text`` as UTF-8; lone surrogates pass."""
-    return text.encode("utf-8", "surrogatepass")
 
 
 def forms(text: str, encodings: Iterable[str] | None = None) -> list[bytes]:

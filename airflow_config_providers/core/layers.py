@@ -120,11 +120,8 @@ class LayeredConfig:
 
     def entries(self) -> Mapping[str, ConfigEntry]:
         """Give every key that has a value, in a layer or by default, with its entry."""
-        names = dict.fromkeys(self.settled)
-        for layer in self._layers:
-            names.update(dict.fromkeys(layer.configs))
-        names.update(dict.fromkeys(self._defaults))
-        return _Entries(self, tuple(names))
+        of_layers = (key for layer in self._layers for key in layer.configs)
+        return _Entries(self, dict.fromkeys([*self.settled, *of_layers, *self._defaults]))
 
     def describe(self, key: str) -> ConfigEntry:
         """
@@ -156,6 +153,10 @@ class LayeredConfig:
         if default is not None:
             yield self._synonym(key, default, ConfigSource.DEFAULT_CONFIG, "default")
 
+    def source(self, key: str) -> ConfigSource:
+        """Tell which source ``key`` gets its value from; that of a default where no layer sets it."""
+        return next((layer.source for layer in self._layers if key in layer.configs), ConfigSource.DEFAULT_CONFIG)
+
     def is_secret(self, key: str, text: str) -> bool:
         """Tell whether ``text`` under ``key`` is a secret that is written out, and not a reference to one."""
         return self._definition.is_secret(key, text) and not scan(text)
@@ -167,9 +168,9 @@ class LayeredConfig:
 class _Entries(Mapping[str, ConfigEntry]):
     """The entries of a configuration, each made when it is asked for."""
 
-    def __init__(self, config: LayeredConfig, names: tuple[str, ...]) -> None:
+    def __init__(self, config: LayeredConfig, names: Mapping[str, None]) -> None:
         self._config = config
-        self._names = dict.fromkeys(names)
+        self._names = names
 
     def __getitem__(self, key: str) -> ConfigEntry:
         if key not in self._names:

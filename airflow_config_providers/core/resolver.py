@@ -204,7 +204,7 @@ class ConfigResolver:
     def _misfits(self, layered: LayeredConfig, result: ConfigTransformerResult) -> Iterator[ConfigProvidersError]:
         if self.definition is None:
             return
-        for name in layered.settled.keys() & self.definition.names():
+        for name in sorted(layered.settled.keys() & self.definition.names()):
             if name not in result.unresolved:
                 for message in self.definition.misfits(name, result.data[name]):
                     yield ConfigException(f"{_where(layered, name)}: {message}")

@@ -6,9 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NoReturn
 
-from airflow_config_providers.core.encodings import forms, octets
+from airflow_config_providers.core.encodings import forms
 from airflow_config_providers.core.nested import map_leaves
 from airflow_config_providers.core.search import Finder, Match, replace
+from airflow_config_providers.core.text import octets
 from airflow_config_providers.core.variable import ConfigVariable, scan
 
 UNCHECKED: Final = "[hidden: could not be checked]"

@@ -1,4 +1,4 @@
-"""How names and paths that came from outside are put into a message."""
+"""Texts that came from outside: as octets, in a message, and next to names that they resemble."""
 
 from __future__ import annotations
 
@@ -7,6 +7,11 @@ import unicodedata
 from collections.abc import Iterable
 
 _LONGEST = 200
+
+
+def octets(text: str) -> bytes:
+    """Give ``text`` as UTF-8; lone surrogates pass."""
+    return text.encode("utf-8", "surrogatepass")
 
 
 def one_line(text: str) -> str:

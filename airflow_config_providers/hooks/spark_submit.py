@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import groupby
+from pathlib import Path
 from typing import Any, Self
 
 from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook
@@ -15,7 +16,7 @@ from airflow_config_providers.core.properties import dump
 from airflow_config_providers.core.reverse import ReverseTransformer
 from airflow_config_providers.core.variable import scan
 from airflow_config_providers.spark.arguments import FROM_CONNECTION, KEYS
-from airflow_config_providers.spark.defaults import require_spark_submit
+from airflow_config_providers.spark.defaults import conf_directory, require_spark_submit
 from airflow_config_providers.spark.delivery import Delivery
 from airflow_config_providers.spark.private_file import private_file
 
@@ -83,9 +84,10 @@ class ConfiguredSparkSubmitHook(SparkSubmitHook):
 
         :raises SubmitError: there is no spark-submit or no Java on this machine
         """
-        require_spark_submit(self._connection["spark_binary"], os.environ)
+        binary = require_spark_submit(self._connection["spark_binary"], os.environ)
         submission = self._submission(self._conf, self._environment_prefix)
         self._warn_of_cluster_mode(submission.delivery)
+        self._warn_of_unread_defaults(submission, binary)
         with self._holding(submission), self._properties(submission) as pass_fds:
             application = submission.arguments.get("application", application)
             result: str | None = super().submit(application, pass_fds=pass_fds, **kwargs)
@@ -96,6 +98,15 @@ class ConfiguredSparkSubmitHook(SparkSubmitHook):
             self.log.warning(
                 "In cluster mode Spark copies its configuration to the cluster, where others may read it. "
                 "See 'What cannot be hidden' in the documentation."
+            )
+
+    def _warn_of_unread_defaults(self, submission: Submission, binary: Path) -> None:
+        is_hidden_by_ours = submission.delivery.private and not submission.properties_file
+        if is_hidden_by_ours and conf_directory(binary, os.environ) is None:
+            self.log.warning(
+                "%s does not say where its Spark is, so its spark-defaults.conf does not count for this job. "
+                "Set SPARK_CONF_DIR or SPARK_HOME on the worker.",
+                binary,
             )
 
     def _run_post_submit_commands(self) -> None:

@@ -110,8 +110,8 @@ class JobRun:
         return self._resolved
 
     def _environment(self, operator: Any) -> dict[str, str]:
-        labels = {name: _label("env_vars", name) for name in operator.env_vars or {}}
-        return {name: self._needed.text(label) for name, label in labels.items() if label in self._needed.texts}
+        labels, texts = {name: _label("env_vars", name) for name in operator.env_vars or {}}, self._needed.texts
+        return {name: self._needed.text(label) for name, label in labels.items() if label in texts}
 
     def _field(self, operator: Any, name: str) -> Any:
         """Give the resolved value of a field; None where it holds no reference."""
@@ -126,7 +126,7 @@ class JobRun:
 def _filed(resolved: ResolvedConfig) -> set[str]:
     """Give the keys that stood in a file: what no command showed before must not be shown by one now."""
     layered = resolved.layered
-    return {key for key in layered.settled if layered.describe(key).source is ConfigSource.STATIC_FILE_CONFIG}
+    return {key for key in layered.settled if layered.source(key) is ConfigSource.STATIC_FILE_CONFIG}
 
 
 def _let_go(installation: reversal.Installation, reverser: ReverseTransformer) -> None:

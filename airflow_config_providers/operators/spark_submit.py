@@ -95,11 +95,12 @@ class ConfiguredSparkSubmitOperator(SparkSubmitOperator):
         self._show(self._resolver.settle(self._layers(files, context, jinja_env)))
 
     def _resolve(self, context: Any, jinja_env: Any) -> None:
-        layers = self._layers(self._resolver.locate(self._files()), context, jinja_env)
-        resolved = self._resolver.resolve(layers, field_texts(self))
+        resolver = self._resolver
+        layers = self._layers(resolver.locate(self._files()), context, jinja_env)
+        resolved = resolver.resolve(layers, field_texts(self))
         self._run = JobRun(resolved)
-        self._show(resolved.layered)
-        self.log.info("Effective configuration:\n%s", "\n".join(explain.lines(resolved.layered)))
+        lines = self._show(resolved.layered)
+        self.log.info("Effective configuration:\n%s", "\n".join(lines))
 
     @property
     def _resolver(self) -> JobResolver:
@@ -128,13 +129,16 @@ class ConfiguredSparkSubmitOperator(SparkSubmitOperator):
         )
         return layers.collect(self, getattr(context.get("dag_run"), "conf", None))
 
-    def _show(self, layered: LayeredConfig) -> None:
+    def _show(self, layered: LayeredConfig) -> list[str]:
+        """Fill the fields that people see, and give the lines of the longer one in full."""
+        lines = explain.lines(layered)
         self.conf = explain.texts(layered)
         self.effective_config = explain.shortened(
-            explain.lines(layered),
+            lines,
             characters=settings.longest_field(),
             rest="see the task log, or raise [core] max_templated_field_length",
         )
+        return lines
 
     def _get_hook(self) -> ConfiguredSparkSubmitHook:
         return ConfiguredSparkSubmitHook.of(

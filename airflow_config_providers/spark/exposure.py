@@ -12,23 +12,22 @@ FIELDS: Final = ("application", "application_args", "proxy_user", "post_submit_c
 
 _NUMBERS: Final = frozenset({ConfigType.BOOLEAN, ConfigType.INT, ConfigType.LONG, ConfigType.DOUBLE})
 
-_IN_THE_DRIVERS_COMMAND: Final = frozenset(
+_WRITTEN_OUT: Final = frozenset(
     {
+        "spark.app.name",
         "spark.driver.defaultJavaOptions",
         "spark.driver.extraClassPath",
         "spark.driver.extraJavaOptions",
         "spark.driver.extraLibraryPath",
         "spark.driver.memory",
-    }
-)
-_IN_THE_EXECUTORS_COMMAND: Final = frozenset(
-    {
         "spark.executor.defaultJavaOptions",
         "spark.executor.extraClassPath",
         "spark.executor.extraJavaOptions",
         "spark.executor.extraLibraryPath",
     }
 )
+"""In Spark's UI, or in the command of the driver or of an executor."""
+
 _NEEDED_BEFORE_EXECUTORS_CONNECT: Final = ("spark.auth", "spark.network", "spark.port.", "spark.rpc", "spark.ssl")
 """Spark gives these to executors as ``-D`` options."""
 
@@ -38,11 +37,6 @@ def is_exposed(key: str) -> bool:
     known = spark_definition().config_keys.get(key)
     if known is not None and known.type in _NUMBERS:
         return False
-    return (
-        key == "spark.app.name"
-        or key in _IN_THE_DRIVERS_COMMAND | _IN_THE_EXECUTORS_COMMAND
-        or (
-            (key.startswith(_NEEDED_BEFORE_EXECUTORS_CONNECT) or key.endswith(".port"))
-            and not (key == "spark.authenticate.secret" or "Password" in key)
-        )
-    )
+    if key == "spark.authenticate.secret" or "Password" in key:
+        return False
+    return key in _WRITTEN_OUT or key.startswith(_NEEDED_BEFORE_EXECUTORS_CONNECT) or key.endswith(".port")

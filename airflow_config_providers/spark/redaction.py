@@ -14,7 +14,6 @@ _HIDDEN_BY_EVERY_SPARK: Final = "(?i)secret|password|token|access[.]?key"
 DEFAULT_PATTERN: Final = f"{_HIDDEN_BY_EVERY_SPARK}|credential"
 """The default of Spark 4.3, the widest."""
 
-
 _NAMES: Final = (
     r"(?i)secret|passw|passphrase|pwd|token|credential|signature"
     r"|(?:access|account|api|encryption|private|sas|shared)[._-]?key"

@@ -155,6 +155,17 @@ def test_sparks_defaults_file_counts_unless_the_author_gives_a_file(dag, run_tas
     assert set(spark_submit.spark_conf) == {"spark.app.own" if given else "spark.app.default"}
 
 
+@pytest.mark.parametrize("known", [False, True], ids=["nobody-says-where", "known"])
+def test_a_defaults_file_that_nobody_finds_is_told_and_not_passed_over(
+    dag, run_task, password, monkeypatch, capfd, known
+):
+    if not known:
+        monkeypatch.delenv("SPARK_CONF_DIR")
+    run_task(operator(dag, conf={"spark.app.x": password}))
+
+    assert ("does not say where its Spark is" in "".join(capfd.readouterr())) is not known
+
+
 def test_a_file_counts_even_where_the_author_gave_an_empty_one(dag, run_task, spark_submit, tmp_path):
     """Spark leaves its defaults file out then, so it must be given some file."""
     (tmp_path / "own.properties").write_text("")

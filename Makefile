@@ -2,7 +2,7 @@
 PYTHON ?= python3
 VENV ?= .venv
 ARGS ?=
-EXTRAS := demo test kubernetes lint docs bench
+EXTRAS := demo test kubernetes aws lint docs bench
 
 BIN := $(abspath $(VENV))/bin
 JAVA := $(if $(JAVA_HOME),$(JAVA_HOME)/bin/java,java)
@@ -56,7 +56,7 @@ $(EXTRAS:%=$(VENV)/.%): $(VENV)/.%: $(VENV)/.installer
 
 $(VENV)/.installer: pyproject.toml constraints.txt | python
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	@$(PIP) install --constraint constraints.txt --upgrade pip hatchling editables
+	@$(PIP) install --constraint constraints.txt --upgrade pip hatchling editables setuptools wheel
 	@touch $@
 
 python:

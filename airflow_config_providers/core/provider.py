@@ -45,6 +45,14 @@ class ConfigProvider(ABC):
         :raises ProviderUnavailableError: the provider cannot answer now
         """
 
+    def check(self) -> None:  # noqa: B027 - not every provider can tell
+        """
+        Find out whether the provider can answer, without reading a value; for ``test connection``.
+
+        :raises AccessDeniedError: it refuses to answer anything
+        :raises ProviderUnavailableError: it cannot answer now
+        """
+
     def subscribe(self, path: str, keys: Collection[str], callback: ConfigChangeCallback) -> None:
         """Have ``callback(path, data)`` called when a value changes; unsupported unless overridden."""
         raise NotImplementedError(f"{type(self).__name__} does not support subscriptions")

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from airflow_config_providers import settings
@@ -13,7 +12,7 @@ from airflow_config_providers.core.resolver import ConfigResolver, ResolvedConfi
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.core.variable import variables
 from airflow_config_providers.exceptions import ExposedValueError
-from airflow_config_providers.hooks.config_providers import ConfigProvidersHook
+from airflow_config_providers.operators.job_providers import JobProviders
 from airflow_config_providers.spark import exposure
 from airflow_config_providers.spark.catalogue import spark_definition
 from airflow_config_providers.spark.layers import SUBSTITUTED_BY_SPARK, ConfigFile
@@ -22,13 +21,13 @@ from airflow_config_providers.spark.layers import SUBSTITUTED_BY_SPARK, ConfigFi
 @dataclass(frozen=True, slots=True)
 class JobResolver:
     """
-    Settles a job's layers, and resolves them with providers that are open no longer than that.
+    Settles a job's layers, and resolves them with the deployment's providers.
 
-    :param conn_id: the connection that defines the providers; not asked for where nothing refers to one
+    :param providers: opened where something refers to one; closing them stays with the caller
     :param allow_exposed: whether a value may stand where other people can read it
     """
 
-    conn_id: str
+    providers: JobProviders
     unresolved: Unresolved
     allow_exposed: bool
 
@@ -43,28 +42,16 @@ class JobResolver:
         :raises ExposedValueError: a value would stand where other people can read it; nothing is fetched then
         """
         named = {**self.settle(layers).settled, **texts}
-        with self._providers(named.values()) as providers:
-            if not self.allow_exposed:
-                _refuse_exposed(named, providers)
-            return self._resolver(providers).resolve(layers, texts)
+        providers = self.providers.needed_by(named.values())
+        if not self.allow_exposed:
+            _refuse_exposed(named, providers)
+        return self._resolver(providers).resolve(layers, texts)
 
     def locate(self, files: Sequence[ConfigFile]) -> list[ConfigFile]:
         """Replace references in the paths of ``files``; their names go on showing the references."""
         texts = {file.name: file.path for file in files}
-        with self._providers(texts.values()) as providers:
-            resolved = self._resolver(providers).resolve([], texts)
+        resolved = self._resolver(self.providers.needed_by(texts.values())).resolve([], texts)
         return [replace(file, path=resolved.text(file.name)) for file in files]
-
-    @contextmanager
-    def _providers(self, texts: Iterable[str]) -> Iterator[Mapping[str, ConfigProvider]]:
-        """Open the deployment's providers where ``texts`` hold a reference that may be theirs."""
-        names = {variable.provider for text in texts for variable in variables(text)}
-        hook = ConfigProvidersHook(self.conn_id)
-        if names <= SUBSTITUTED_BY_SPARK and not (names and hook.is_defined()):
-            yield {}
-            return
-        with hook.get_conn() as providers:
-            yield providers
 
     def _resolver(self, providers: Mapping[str, ConfigProvider]) -> ConfigResolver:
         return ConfigResolver(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from airflow_config_providers.airflow_compat import mask_secret
@@ -43,16 +43,18 @@ class JobRun:
     operator that holds it, pickled or not, gets one that is empty.
 
     :param resolved: the configuration, with the further texts of ``field_texts``
+    :param end: called when the job has ended; closes the providers
     """
 
-    def __init__(self, resolved: ResolvedConfig | None = None) -> None:
+    def __init__(self, resolved: ResolvedConfig | None = None, end: Callable[[], None] | None = None) -> None:
         self._resolved = resolved
+        self._end = end
         if resolved is None:
             return
         for value in sorted(value for value in resolved.values() if len(value) >= SHORTEST)[:_MASKED_AT_MOST]:
             mask_secret(value)
         installation = reversal.install(resolved.reverser)
-        self._let_go = weakref.finalize(self, _let_go, installation, resolved.reverser)
+        self._let_go = weakref.finalize(self, _let_go, installation, resolved.reverser, end)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> JobRun:
         return JobRun()
@@ -93,14 +95,16 @@ class JobRun:
         return Submission(delivery, arguments, environment, properties_file=bool(operator.properties_file))
 
     def clear(self) -> None:
-        """Forget the values that were meant for spark-submit; what is logged goes on showing references."""
+        """Forget the values meant for spark-submit and end the run; what is logged goes on showing references."""
         if self._resolved:
             self._resolved.clear()
+        if self._end:
+            self._end()
 
     def close(self) -> None:
         """Forget the values altogether, for a process that goes on."""
         if self._resolved:
-            self._resolved.clear()
+            self.clear()
             self._let_go()
 
     @property
@@ -129,7 +133,11 @@ def _filed(resolved: ResolvedConfig) -> set[str]:
     return {key for key in layered.settled if layered.source(key) is ConfigSource.STATIC_FILE_CONFIG}
 
 
-def _let_go(installation: reversal.Installation, reverser: ReverseTransformer) -> None:
+def _let_go(
+    installation: reversal.Installation, reverser: ReverseTransformer, end: Callable[[], None] | None
+) -> None:
+    if end:
+        end()
     installation.uninstall()
     reverser.forget()
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from contextlib import ExitStack
 from typing import Any
 
 from airflow.providers.apache.spark.hooks.spark_submit import DEFAULT_SPARK_BINARY
@@ -19,6 +20,7 @@ from airflow_config_providers.hooks.config_providers import ConfigProvidersHook
 from airflow_config_providers.hooks.spark_submit import ConfiguredSparkSubmitHook
 from airflow_config_providers.log.exceptions import reverse_exception
 from airflow_config_providers.operators.job_layers import JobLayers
+from airflow_config_providers.operators.job_providers import JobProviders
 from airflow_config_providers.operators.job_resolver import JobResolver
 from airflow_config_providers.operators.job_run import JobRun, field_texts
 from airflow_config_providers.spark.catalogue import spark_definition
@@ -92,19 +94,20 @@ class ConfiguredSparkSubmitOperator(SparkSubmitOperator):
 
     def _settle(self, context: Any, jinja_env: Any) -> None:
         files = [file for file in self._files() if not scan(file.path)]
-        self._show(self._resolver.settle(self._layers(files, context, jinja_env)))
+        resolver = self._resolver(JobProviders(self.config_conn_id))
+        self._show(resolver.settle(self._layers(files, context, jinja_env)))
 
     def _resolve(self, context: Any, jinja_env: Any) -> None:
-        resolver = self._resolver
-        layers = self._layers(resolver.locate(self._files()), context, jinja_env)
-        resolved = resolver.resolve(layers, field_texts(self))
-        self._run = JobRun(resolved)
+        with ExitStack() as stack:
+            resolver = self._resolver(stack.enter_context(JobProviders(self.config_conn_id)))
+            layers = self._layers(resolver.locate(self._files()), context, jinja_env)
+            resolved = resolver.resolve(layers, field_texts(self))
+            self._run = JobRun(resolved, stack.pop_all().close)
         lines = self._show(resolved.layered)
         self.log.info("Effective configuration:\n%s", "\n".join(lines))
 
-    @property
-    def _resolver(self) -> JobResolver:
-        return JobResolver(self.config_conn_id, self._unresolved(), self.allow_exposed_arguments)
+    def _resolver(self, providers: JobProviders) -> JobResolver:
+        return JobResolver(providers, self._unresolved(), self.allow_exposed_arguments)
 
     def _unresolved(self) -> Unresolved:
         if self.unresolved is None:

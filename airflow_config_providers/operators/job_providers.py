@@ -1,0 +1,51 @@
+"""The providers of one run of a Spark job."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from types import TracebackType
+from typing import Self
+
+from airflow_config_providers.core.provider import ConfigProvider
+from airflow_config_providers.core.registry import ConfiguredProviders
+from airflow_config_providers.core.variable import variables
+from airflow_config_providers.hooks.config_providers import ConfigProvidersHook
+from airflow_config_providers.spark.layers import SUBSTITUTED_BY_SPARK
+
+
+class JobProviders:
+    """
+    Opens the deployment's providers once, when a text first needs one, and keeps them until the job has ended.
+
+    What a provider lends, such as a database user of Vault's, is good only as long as it is open.
+
+    :param conn_id: the connection that defines the providers; not asked for where nothing refers to one
+    """
+
+    def __init__(self, conn_id: str) -> None:
+        self._hook = ConfigProvidersHook(conn_id)
+        self._open: ConfiguredProviders | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def needed_by(self, texts: Iterable[str]) -> Mapping[str, ConfigProvider]:
+        """
+        Give the providers where ``texts`` hold a reference that may be theirs.
+
+        :raises ProviderDefinitionError: the connection is missing, or defines a provider wrongly
+        """
+        names = {variable.provider for text in texts for variable in variables(text)}
+        if self._open is None and (names - SUBSTITUTED_BY_SPARK or (names and self._hook.is_defined())):
+            self._open = self._hook.get_conn()
+        return self._open if self._open is not None and names else {}
+
+    def close(self) -> None:
+        """Close them, once; what they lent is given back."""
+        if self._open is not None:
+            self._open.close()

@@ -133,9 +133,7 @@ def _filed(resolved: ResolvedConfig) -> set[str]:
     return {key for key in layered.settled if layered.source(key) is ConfigSource.STATIC_FILE_CONFIG}
 
 
-def _let_go(
-    installation: reversal.Installation, reverser: ReverseTransformer, end: Callable[[], None] | None
-) -> None:
+def _let_go(installation: reversal.Installation, reverser: ReverseTransformer, end: Callable[[], None] | None) -> None:
     if end:
         end()
     installation.uninstall()

@@ -48,7 +48,7 @@ def config_files() -> list[str]:
 
 def max_workers() -> int:
     """Give how many paths are read from providers at once."""
-    text = _text("max_workers", "8")
+    text = _text("max_workers", "32")
     if not text.isascii() or not text.isdigit() or int(text) < 1:
         raise ConfigException(f"[{SECTION}] max_workers: expected a number from 1 on. Correct it in airflow.cfg.")
     return int(text)

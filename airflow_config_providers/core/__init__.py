@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from airflow_config_providers.core.layers import ConfigSynonym as ConfigSynonym
     from airflow_config_providers.core.layers import LayeredConfig as LayeredConfig
     from airflow_config_providers.core.limits import Limits as Limits
+    from airflow_config_providers.core.provider import BatchConfigProvider as BatchConfigProvider
     from airflow_config_providers.core.provider import ConfigProvider as ConfigProvider
     from airflow_config_providers.core.registry import ConfiguredProviders as ConfiguredProviders
     from airflow_config_providers.core.registry import ProviderRegistry as ProviderRegistry
@@ -85,7 +86,10 @@ __getattr__, __dir__, __all__ = lazy.names(
             "LayeredConfig",
         ],
         "limits": ["Limits"],
-        "provider": ["ConfigProvider"],
+        "provider": [
+            "BatchConfigProvider",
+            "ConfigProvider",
+        ],
         "registry": [
             "ConfiguredProviders",
             "ProviderRegistry",

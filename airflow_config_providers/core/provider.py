@@ -45,13 +45,15 @@ class ConfigProvider(ABC):
         :raises ProviderUnavailableError: the provider cannot answer now
         """
 
-    def check(self) -> None:  # noqa: B027 - not every provider can tell
+    def check(self) -> str | None:
         """
         Find out whether the provider can answer, without reading a value; for ``test connection``.
 
+        :return: what there is to tell where it can, such as a number; None for nothing
         :raises AccessDeniedError: it refuses to answer anything
         :raises ProviderUnavailableError: it cannot answer now
         """
+        return None
 
     def subscribe(self, path: str, keys: Collection[str], callback: ConfigChangeCallback) -> None:
         """Have ``callback(path, data)`` called when a value changes; unsupported unless overridden."""
@@ -67,6 +69,22 @@ class ConfigProvider(ABC):
 
     def close(self) -> None:  # noqa: B027 - not every provider holds something
         """Give back what the provider holds. Called once, also after a failure."""
+
+
+class BatchConfigProvider(ConfigProvider):
+    """A provider that can read several paths with fewer requests than one for each."""
+
+    @abstractmethod
+    def get_batch(self, wanted: Mapping[str, Collection[str]]) -> Mapping[str, ConfigData | Exception]:
+        """
+        Read values at several paths together. As ``get``, it is called from several threads at once.
+
+        :param wanted: path -> the keys wanted there
+        :return: path -> what ``get`` would give, or the exception that it would raise; a path that is left out is
+            asked for with ``get``
+        :raises AccessDeniedError: the provider refuses all of it
+        :raises ProviderUnavailableError: the provider cannot answer now
+        """
 
 
 def configured(state: _T | None) -> _T:

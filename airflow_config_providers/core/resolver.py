@@ -139,7 +139,7 @@ class ConfigResolver:
     unresolved: Unresolved = Unresolved.FAIL
     foreign: Collection[str] = ()
     limits: Limits = DEFAULT_LIMITS
-    max_workers: int = 8
+    max_workers: int = 32
     attempts: int = 3
 
     def settle(self, layers: Sequence[ConfigLayer]) -> LayeredConfig:

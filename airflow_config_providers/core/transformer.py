@@ -73,7 +73,7 @@ class ConfigTransformer:
 
     config_providers: Mapping[str, ConfigProvider]
     limits: Limits = DEFAULT_LIMITS
-    max_workers: int = 8
+    max_workers: int = 32
     attempts: int = 1
 
     def transform(self, configs: Configs) -> ConfigTransformerResult:

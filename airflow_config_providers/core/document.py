@@ -1,0 +1,127 @@
+"""JSON documents as places where values stand."""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+from collections.abc import Mapping
+from typing import Any, Final
+
+from airflow_config_providers.exceptions import ConfigException
+
+_MISSING: Final = object()
+_INDEX: Final = re.compile(r"0|[1-9][0-9]{0,8}")
+_MOST_DIGITS: Final = 1000
+
+
+class WrittenNumber(float):
+    """A number of a JSON text that also knows how it was written there, as ``1e5`` or ``1.10``."""
+
+    __slots__ = ("text",)
+
+    text: str
+
+    def __new__(cls, text: str) -> WrittenNumber:  # noqa: D102 - the class says it
+        number = super().__new__(cls, text)
+        number.text = text
+        return number
+
+
+def parse(text: str) -> Any:
+    """
+    Read JSON, with every number as it is written: ``as_text`` gives ``1e5``, ``1.10`` and ``-0`` back unchanged.
+
+    :raises ConfigException: ``text`` is no JSON, or its collections are nested too deep; says where, not what
+    """
+    try:
+        return json.loads(text, parse_int=_integer, parse_float=WrittenNumber, parse_constant=_refuse)
+    except json.JSONDecodeError as error:
+        problem = f"it ends or is wrong at line {error.lineno}, column {error.colno}"
+    except ValueError:
+        problem = "it holds NaN or Infinity"
+    except RecursionError:
+        problem = "its collections are nested too deep"
+    raise ConfigException(f"The text is no JSON that can be read: {problem}.")
+
+
+def read_key(document: Mapping[str, Any], key: str) -> str | None:
+    """
+    Give the text of what stands at ``key``; None where there is nothing, or ``null``.
+
+    A key of that name counts first; else its part before the first dot leads into a nested object or, as an index
+    from 0, into a list, where the rest is looked for the same way: ``credentials.password``, ``users.0.name``.
+
+    :raises ConfigException: what stands there cannot be written as text
+    """
+    node: Any = document
+    rest: str | None = key
+    while rest is not None and node is not _MISSING:
+        if isinstance(node, Mapping) and rest in node:
+            node, rest = node[rest], None
+        else:
+            head, dot, tail = rest.partition(".")
+            node, rest = _child(node, head), tail if dot else None
+    return None if node is _MISSING or node is None else as_text(node)
+
+
+def read_all(document: Mapping[str, Any]) -> dict[str, str]:
+    """
+    Give the texts of the keys at the top of ``document``, those that are ``null`` left out.
+
+    :raises ConfigException: a value cannot be written as text
+    """
+    return {str(key): as_text(value) for key, value in document.items() if value is not None}
+
+
+def as_text(value: Any) -> str:
+    """
+    Give text as it is, octets in base64, and any other value as JSON without blanks.
+
+    :raises ConfigException: ``value`` is nothing that JSON has, or its collections are nested too deep
+    """
+    try:
+        if isinstance(value, str):
+            return value
+        return _base64(value) if isinstance(value, bytes | bytearray) else _json(value)
+    except RecursionError:
+        problem = "Its collections are nested too deep"
+    except TypeError as error:
+        problem = str(error)
+    raise ConfigException(f"A value cannot be written as text. {problem}.")
+
+
+def _integer(text: str) -> int | WrittenNumber:
+    return WrittenNumber(text) if text == "-0" or len(text) > _MOST_DIGITS else int(text)
+
+
+def _refuse(name: str) -> None:
+    raise ValueError
+
+
+def _child(node: Any, name: str) -> Any:
+    if isinstance(node, Mapping):
+        return node.get(name, _MISSING)
+    if isinstance(node, list | tuple) and _INDEX.fullmatch(name) and int(name) < len(node):
+        return node[int(name)]
+    return _MISSING
+
+
+def _json(value: Any) -> str:
+    if isinstance(value, str):
+        return json.dumps(value, ensure_ascii=False)
+    if isinstance(value, bytes | bytearray):
+        return f'"{_base64(value)}"'
+    if isinstance(value, WrittenNumber):
+        return value.text
+    if isinstance(value, Mapping):
+        return "{" + ",".join(f"{_json(str(key))}:{_json(item)}" for key, item in value.items()) + "}"
+    if isinstance(value, list | tuple):
+        return "[" + ",".join(map(_json, value)) + "]"
+    if value is None or isinstance(value, bool | int | float):
+        return json.dumps(value)
+    raise TypeError(f"Its type is {type(value).__name__}")
+
+
+def _base64(value: bytes | bytearray) -> str:
+    return base64.b64encode(value).decode()

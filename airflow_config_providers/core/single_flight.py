@@ -1,0 +1,90 @@
+"""One call for all who ask for the same at the same time."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Hashable
+from concurrent.futures import CancelledError, Future
+from typing import Any, TypeVar, cast
+
+from airflow_config_providers.exceptions import ConfigProvidersError, ProviderLookupError, ProviderUnavailableError
+
+_T = TypeVar("_T")
+
+
+class SingleFlight:
+    """
+    Makes a call once for all threads that want it while it runs. Nothing is kept of it afterwards. Thread-safe.
+
+    Who makes a call must not wait for another, or two may wait for each other. A forked child must make a new one: a
+    call of the parent's never ends there.
+
+    :param patience: seconds to wait for another thread's call; None for as long as it takes
+    """
+
+    def __init__(self, patience: float | None = 120.0) -> None:
+        self._patience = patience
+        self._lock = threading.Lock()
+        self._flights: dict[Hashable, Future[Any]] = {}
+
+    def run(self, key: Hashable, call: Callable[[], _T]) -> _T:
+        """
+        Give what ``call`` gives, or what another thread's call for ``key`` gives that is under way.
+
+        Where the other thread is interrupted, this one makes the call itself.
+
+        :raises ProviderUnavailableError: the other thread takes too long
+        :raises Exception: whatever the call raised; each thread gets an error of its own
+        """
+        while True:
+            mine: Future[_T] = Future()
+            try:
+                flight = self._joined(key, mine)
+                if flight is mine:
+                    return self._fly(key, mine, call)
+            finally:
+                self._end(key, mine)
+                mine.cancel()  # it has no outcome where this thread was interrupted
+            try:
+                return cast("_T", self._landed(flight))
+            except CancelledError:
+                continue
+
+    def _joined(self, key: Hashable, mine: Future[_T]) -> Future[_T]:
+        with self._lock:
+            return self._flights.setdefault(key, mine)
+
+    def _fly(self, key: Hashable, mine: Future[_T], call: Callable[[], _T]) -> _T:
+        try:
+            result = call()
+        except Exception as error:
+            self._end(key, mine)
+            mine.set_exception(error)
+            raise
+        self._end(key, mine)
+        mine.set_result(result)
+        return result
+
+    def _end(self, key: Hashable, mine: Future[_T]) -> None:
+        with self._lock:
+            if self._flights.get(key) is mine:
+                del self._flights[key]
+
+    def _landed(self, flight: Future[_T]) -> _T:
+        error: BaseException | None
+        try:
+            error = flight.exception(self._patience)
+        except TimeoutError:
+            error = ProviderUnavailableError(
+                f"Another thread has been asking for the same for {self._patience:g} seconds. Try again later."
+            )
+        if error is None:
+            return flight.result()
+        raise _copy(error)
+
+
+def _copy(error: BaseException) -> BaseException:
+    """Two threads that raise one error would mix up its tracebacks."""
+    if isinstance(error, ConfigProvidersError):
+        return type(error)(*error.problems)
+    return ProviderLookupError(f"Another thread that asked for the same failed with {type(error).__name__}.")

@@ -45,6 +45,15 @@ def parse(text: str) -> Any:
     raise ConfigException(f"The text is no JSON that can be read: {problem}.")
 
 
+def parse_object(text: str) -> dict[str, Any] | None:
+    """Read a JSON object as ``parse`` does; None where ``text`` is something else."""
+    try:
+        document = parse(text)
+    except ConfigException:
+        return None
+    return document if isinstance(document, dict) else None
+
+
 def read_key(document: Mapping[str, Any], key: str) -> str | None:
     """
     Give the text of what stands at ``key``; None where there is nothing, or ``null``.

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
-from functools import cached_property
 from types import MappingProxyType
 
+from airflow_config_providers.core.cached import cached_property
 from airflow_config_providers.core.definition import ConfigDef
 from airflow_config_providers.core.text import nearest, printable
 from airflow_config_providers.core.variable import scan

@@ -5,10 +5,10 @@ from __future__ import annotations
 import importlib
 import logging
 from collections.abc import Callable, Collection, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
-from functools import cached_property
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
 
+from airflow_config_providers.core.cached import cached_property
 from airflow_config_providers.core.provider import ConfigProvider
 from airflow_config_providers.core.provider_definition import CONFIG_PROVIDERS, ProviderDefinition, read_definitions
 from airflow_config_providers.core.text import nearest, printable
@@ -37,6 +37,7 @@ class ProviderRegistry:
     :param allowed_classes: dotted paths that may be named as a class; any other is refused and not imported
     :param deployment: the definitions come through Airflow, so a provider must be told what it may read:
         without its ``required_params`` it is not opened
+    :param importing: gives what is entered while a class is imported
     """
 
     def __init__(
@@ -45,10 +46,12 @@ class ProviderRegistry:
         *,
         allowed_classes: Collection[str] = (),
         deployment: bool = False,
+        importing: Callable[[], AbstractContextManager[object]] = nullcontext,
     ) -> None:
         self._classes = classes
         self._allowed_classes = frozenset(allowed_classes)
         self._deployment = deployment
+        self._importing = importing
 
     def open(self, props: Mapping[str, Any]) -> ConfiguredProviders:
         """
@@ -73,7 +76,7 @@ class ProviderRegistry:
             if problems:
                 raise ProviderDefinitionError(*problems)
             undo.pop_all()
-        return ConfiguredProviders(providers)
+        return ConfiguredProviders(providers, {definition.name: self._origin(definition) for definition in definitions})
 
     def _make(self, definition: ProviderDefinition) -> ConfigProvider:
         make = self._short_named(definition) or self._dotted(definition)
@@ -98,7 +101,11 @@ class ProviderRegistry:
                 f"{definition.key('class')}: {printable(definition.class_name)} is registered by "
                 f"{' and '.join(sorted(_distribution(entry) for entry in entries))}. Uninstall all but one."
             )
-        return _provider_class(entries[0].load, definition) if entries else None
+        return self._loaded(entries[0].load, definition) if entries else None
+
+    def _origin(self, definition: ProviderDefinition) -> str:
+        entries = self._installed if self._classes is None else ()
+        return next((_distribution(entry) for entry in entries if entry.name == definition.class_name), "")
 
     def _dotted(self, definition: ProviderDefinition) -> Callable[[], ConfigProvider]:
         path = definition.class_name
@@ -110,7 +117,11 @@ class ProviderRegistry:
                 f"{definition.key('class')}: {printable(path)} is not an allowed class. Add it to {setting}, or use a "
                 f"short name: {self._known()}."
             )
-        return _provider_class(lambda: _imported(path), definition)
+        return self._loaded(lambda: _imported(path), definition)
+
+    def _loaded(self, load: Callable[[], object], definition: ProviderDefinition) -> type[ConfigProvider]:
+        with self._importing():
+            return _provider_class(load, definition)
 
     def _unknown(self, definition: ProviderDefinition) -> str:
         key, name = definition.key("class"), definition.class_name
@@ -138,9 +149,12 @@ class ConfiguredProviders(Mapping[str, ConfigProvider]):
 
     Leaving the context, or ``close``, closes each of them, once; one that fails to close is logged and keeps no
     other open.
+
+    :param origins: name -> the distribution that has the provider's short name; empty for a class named otherwise
     """
 
-    def __init__(self, providers: Mapping[str, ConfigProvider]) -> None:
+    def __init__(self, providers: Mapping[str, ConfigProvider], origins: Mapping[str, str] | None = None) -> None:
+        self.origins = dict(origins or {})
         self._providers = dict(providers)
         self._is_closed = False
 

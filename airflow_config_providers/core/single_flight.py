@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Hashable
 from concurrent.futures import CancelledError, Future
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
 from airflow_config_providers.exceptions import ConfigProvidersError, ProviderLookupError, ProviderUnavailableError
 
@@ -46,7 +46,7 @@ class SingleFlight:
                 self._end(key, mine)
                 mine.cancel()  # it has no outcome where this thread was interrupted
             try:
-                return cast("_T", self._landed(flight))
+                return self._landed(flight)
             except CancelledError:
                 continue
 

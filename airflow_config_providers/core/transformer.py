@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass, field
-from functools import cached_property
 
+from airflow_config_providers.core.cached import cached_property
 from airflow_config_providers.core.limits import DEFAULT_LIMITS, Limits
 from airflow_config_providers.core.lookup import Answers, Lookup, Place
 from airflow_config_providers.core.provider import ConfigProvider
@@ -42,7 +42,7 @@ class ConfigTransformerResult:
 
     @cached_property
     def used(self) -> Mapping[ConfigVariable, str]:
-        """Reference -> value, for every reference that was answered."""
+        """Give reference -> value, for every reference that was answered."""
         return {
             variable: value
             for text, spans in self._scanned.values()

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from airflow_config_providers.core.document import as_text, parse, read_all, read_key
+from airflow_config_providers.core.document import as_text, parse, parse_object, read_all, read_key
 from airflow_config_providers.exceptions import ConfigException
 
 DOCUMENT = {
@@ -146,3 +146,12 @@ def test_a_key_is_text_or_missing(document: dict[str, object], key: str) -> None
 @given(st.dictionaries(st.text(), DOCUMENTS, max_size=5))
 def test_all_keys_are_what_each_key_is(document: dict[str, object]) -> None:
     assert read_all(document) == {key: text for key in document if (text := read_key(document, key)) is not None}
+
+
+@pytest.mark.parametrize("text", ["", "{", "[1]", '"text"', "1", "null", '{"a": NaN}', "{'a': 1}", "[" * 100_000])
+def test_what_is_no_object_is_none(text):
+    assert parse_object(text) is None
+
+
+def test_an_object_keeps_its_numbers_as_they_are_written():
+    assert as_text(parse_object('{"a": 1.10}')) == '{"a":1.10}'

@@ -1,0 +1,51 @@
+"""A property that is worked out once for each object, without a lock."""
+
+from __future__ import annotations
+
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+from airflow_config_providers.core.cached import cached_property
+
+
+class Thing:
+    def __init__(self, work=lambda: None):
+        self.made = 0
+        self.work = work
+
+    @cached_property
+    def value(self):
+        """What it is worth."""
+        self.made += 1
+        self.work()
+        return object()
+
+
+def test_it_is_worked_out_once_for_each_object():
+    one, other = Thing(), Thing()
+
+    assert one.value is one.value is not other.value
+    assert one.made == 1
+
+
+def test_threads_that_work_it_out_at_once_get_the_same():
+    both = threading.Barrier(2, timeout=10)
+    thing = Thing(both.wait)
+
+    with ThreadPoolExecutor(2) as pool:
+        one, other = pool.map(lambda _: thing.value, range(2))
+    assert one is other
+
+
+def test_an_object_does_not_wait_for_another():
+    """As it would if they had one lock: the second is asked for while the first is worked out."""
+    second = Thing()
+    first = Thing(lambda: second.value)
+
+    with ThreadPoolExecutor(1) as pool:
+        first.work = lambda: pool.submit(lambda: second.value).result(timeout=10)
+        assert first.value is not second.value
+
+
+def test_the_class_shows_what_it_is():
+    assert Thing.value.__doc__ == "What it is worth."

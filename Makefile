@@ -11,16 +11,19 @@ export PATH := $(BIN):$(PATH)
 
 .NOTPARALLEL:
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test lint format docs bench wheel clean python java
+.PHONY: help venv demo test vault-server lint format docs bench wheel clean python java
 
 help: ## show this list
-	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 16
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 21
 
 demo: java $(VENV)/.demo ## run the example pipeline on real flights, and search what it left for the secret
 	$(BIN)/python -m dags_examples.demo $(ARGS)
 
 test: java $(VENV)/.test ## run the tests, without the slow ones; ARGS="-k name" and so on
 	$(BIN)/python -m pytest -m "not slow" $(ARGS)
+
+vault-server: $(VENV)/.test ## build the real Vault that the tests use; needs Go
+	$(BIN)/python -m tests.servers.build
 
 lint: $(VENV)/.test $(VENV)/.lint ## ruff, mypy and the import contract
 	$(BIN)/ruff check .

@@ -8,6 +8,8 @@ import os
 import shutil
 import tempfile
 
+from tests.servers.fixtures import pytest_runtest_setup, real_vault, vault  # noqa: F401 - for every test
+
 _HOME = tempfile.mkdtemp(prefix="airflow-home-")
 atexit.register(shutil.rmtree, _HOME, ignore_errors=True)
 os.environ["AIRFLOW_HOME"] = _HOME

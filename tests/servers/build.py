@@ -1,0 +1,80 @@
+"""
+Builds the real Vault of the tests with Go: ``python -m tests.servers.build``.
+
+The binary is kept outside the tree, under the user's cache folder, by a hash of its sources and the version of Go.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+SOURCES = Path(__file__).parent / "vault"
+
+
+def cached_binary() -> Path | None:
+    """Give the binary that these sources built before, if there is one."""
+    version = _go_version()
+    found = sorted(_folder().glob(f"vault-{_fingerprint()}-{version or '*'}"))
+    return found[-1] if found else None
+
+
+def built_binary() -> Path:
+    """Give the binary, and build it first if it is not there."""
+    return cached_binary() or _build()
+
+
+def _build() -> Path:
+    version = _go_version()
+    if version is None:
+        raise RuntimeError("Go is not on this machine: install it, or point VAULT_ADDR and VAULT_TOKEN to a Vault")
+    target = _folder() / f"vault-{_fingerprint()}-{version}"
+    unfinished = target.with_suffix(f".{os.getpid()}")
+    target.parent.mkdir(parents=True, exist_ok=True)
+    command = ["go", "build", "-trimpath", "-buildvcs=false", "-ldflags=-s -w", "-o", str(unfinished), "."]
+    subprocess.run(command, cwd=SOURCES, env={**os.environ, "CGO_ENABLED": "0"}, check=True)
+    unfinished.replace(target)
+    return target
+
+
+def _fingerprint() -> str:
+    files = sorted(path for path in SOURCES.iterdir() if path.suffix in {".go", ".mod", ".sum"})
+    return hashlib.sha256(b"\0".join(path.read_bytes() for path in files)).hexdigest()[:16]
+
+
+def _folder() -> Path:
+    home = os.environ.get("XDG_CACHE_HOME")
+    return (Path(home) if home else Path.home() / ".cache") / "airflow-config-providers"
+
+
+def _go_version() -> str | None:
+    if shutil.which("go") is None:
+        return None
+    return subprocess.run(
+        ["go", "env", "GOVERSION"], cwd=SOURCES, capture_output=True, text=True, check=True
+    ).stdout.strip()
+
+
+def main() -> int:
+    """Build, unless it is built, and say where the binary is."""
+    started, before = time.monotonic(), cached_binary()
+    if before is not None:
+        print(before)
+        return 0
+    print("Building the Vault server of the tests with Go: minutes the first time ...", file=sys.stderr)
+    try:
+        print(_build())
+    except (RuntimeError, subprocess.CalledProcessError) as error:
+        print(error, file=sys.stderr)
+        return 1
+    print(f"Built in {time.monotonic() - started:.0f} s", file=sys.stderr)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

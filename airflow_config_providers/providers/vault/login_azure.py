@@ -1,0 +1,85 @@
+"""Sign in to Vault as an identity of Azure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from airflow_config_providers.exceptions import AccessDeniedError, ProviderUnavailableError
+from airflow_config_providers.providers.vault.login import Login, VaultToken, mounted, token_of
+from airflow_config_providers.providers.vault.login_library import library
+
+if TYPE_CHECKING:
+    import hvac
+
+
+@dataclass(frozen=True, slots=True)
+class AzureMachine:
+    """Where a managed identity lives, if Vault's role is bound to that; empty for what it is not."""
+
+    subscription_id: str = ""
+    resource_group_name: str = ""
+    vm_name: str = ""
+    vmss_name: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class AzureLogin(Login):
+    """
+    A token of Entra ID, given to Vault.
+
+    It is the service principal's if there is a client secret, the named managed identity's if there is a client ID
+    alone, and else of the identity that azure-identity finds.
+
+    :param role: of Vault
+    :param resource: what the token is for, the ``resource`` of Vault's configuration
+    """
+
+    role: str
+    resource: str
+    tenant_id: str = ""
+    client_id: str = ""
+    client_secret: str = field(default="", repr=False)
+    machine: AzureMachine = AzureMachine()
+    mount_point: str = ""
+    method: ClassVar[str] = "azure"
+
+    def __call__(self, client: hvac.Client) -> VaultToken:
+        """Get a token of Entra ID and sign in with it."""
+        answer = client.auth.azure.login(
+            role=self.role,
+            jwt=self._jwt(),
+            subscription_id=self.machine.subscription_id or None,
+            resource_group_name=self.machine.resource_group_name or None,
+            vm_name=self.machine.vm_name or None,
+            vmss_name=self.machine.vmss_name or None,
+            use_token=False,
+            **mounted(self.mount_point),
+        )
+        return token_of(answer)
+
+    def identity(self) -> Any:
+        """Make azure-identity's credential."""
+        azure = library("azure.identity", package="azure-identity", auth_type=self.method)
+        if self.client_secret:
+            return azure.ClientSecretCredential(self.tenant_id, self.client_id, self.client_secret)
+        if self.client_id:
+            return azure.ManagedIdentityCredential(client_id=self.client_id)
+        return azure.DefaultAzureCredential()
+
+    def _jwt(self) -> str:
+        identity = self.identity()
+        from azure.core.exceptions import AzureError, ClientAuthenticationError  # noqa: PLC0415 - optional, as above
+
+        try:
+            with identity:
+                return str(identity.get_token(f"{self.resource}/.default").token)
+        except ClientAuthenticationError as error:
+            is_refused, reason = True, type(error).__name__
+        except AzureError as error:
+            is_refused, reason = False, type(error).__name__
+        if is_refused:
+            raise AccessDeniedError(
+                f"Azure gave this process no token ({reason}). Give the machine or pod an identity."
+            )
+        raise ProviderUnavailableError(f"Azure could not be asked for a token ({reason}).")

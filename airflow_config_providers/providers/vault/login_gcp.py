@@ -1,0 +1,109 @@
+"""Sign in to Vault as a service account of Google Cloud."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar, Final
+
+from airflow_config_providers.exceptions import AccessDeniedError, ProviderDefinitionError, ProviderUnavailableError
+from airflow_config_providers.providers.vault.login import Login, VaultToken, mounted, token_of
+from airflow_config_providers.providers.vault.login_library import library
+
+if TYPE_CHECKING:
+    import hvac
+
+CLOUD_PLATFORM: Final = "https://www.googleapis.com/auth/cloud-platform"
+_LIFE: Final = 900  # seconds; Vault takes no longer one
+
+
+@dataclass(frozen=True, slots=True)
+class GcpLogin(Login):
+    """
+    A JWT that a service account signs, given to Vault.
+
+    A key signs it in this process. Without one the service account of the machine or pod, as google-auth finds it,
+    has Google's signJwt sign it, which it must be allowed to.
+
+    :param role: of Vault
+    :param key_path: the file of a key; read anew at every login
+    :param key: a key, as JSON
+    :param scopes: of the credentials
+    :param iam: address of Google's IAM Credentials
+    :param clock: seconds since 1970
+    """
+
+    role: str
+    key_path: str = ""
+    key: str = field(default="", repr=False)
+    scopes: tuple[str, ...] = (CLOUD_PLATFORM,)
+    mount_point: str = ""
+    iam: str = "https://iamcredentials.googleapis.com"
+    clock: Callable[[], float] = time.time
+    method: ClassVar[str] = "gcp"
+
+    def __call__(self, client: hvac.Client) -> VaultToken:
+        """Have a JWT signed and sign in with it."""
+        answer = client.auth.gcp.login(role=self.role, jwt=self._jwt(), use_token=False, **mounted(self.mount_point))
+        return token_of(answer)
+
+    def _jwt(self) -> str:
+        auth = _google("auth")
+        from requests import RequestException  # noqa: PLC0415 - a slow import that only a login needs
+
+        try:
+            credentials = self._credentials(auth)
+            return self._signed_here(credentials) if _has_key(credentials) else self._signed_by_google(credentials)
+        except (auth.exceptions.TransportError, RequestException) as error:
+            is_away, reason = True, type(error).__name__
+        except (auth.exceptions.GoogleAuthError, ValueError, OSError) as error:
+            is_away, reason = bool(getattr(error, "retryable", False)), type(error).__name__
+        if is_away:
+            raise ProviderUnavailableError(f"Google could not be asked for a signature ({reason}).")
+        raise ProviderDefinitionError(
+            f"Google's credentials cannot be used ({reason}). Correct gcp_key_path or gcp_keyfile_dict, or give the "
+            f"machine or pod a service account."
+        )
+
+    def _credentials(self, auth: Any) -> Any:
+        of_a_key = _google("oauth2.service_account").Credentials
+        if self.key:
+            return of_a_key.from_service_account_info(json.loads(self.key), scopes=self.scopes)
+        if self.key_path:
+            return of_a_key.from_service_account_file(self.key_path, scopes=self.scopes)
+        return auth.default(scopes=self.scopes)[0]
+
+    def _payload(self, email: str) -> dict[str, object]:
+        now = int(self.clock())
+        return {"iat": now, "exp": now + _LIFE, "sub": email, "aud": f"vault/{self.role}"}
+
+    def _signed_here(self, credentials: Any) -> str:
+        payload = self._payload(credentials.service_account_email)
+        return str(_google("auth.jwt").encode(credentials.signer, payload).decode("ascii"))
+
+    def _signed_by_google(self, credentials: Any) -> str:
+        requests = _google("auth.transport.requests")
+        credentials.refresh(requests.Request())  # the metadata server tells the name of its service account only then
+        email = getattr(credentials, "service_account_email", "")
+        if not email:
+            raise ProviderDefinitionError("Google's credentials are no service account, and Vault takes nothing else.")
+        with requests.AuthorizedSession(credentials) as session:
+            url = f"{self.iam}/v1/projects/-/serviceAccounts/{email}:signJwt"
+            response = session.post(url, json={"payload": json.dumps(self._payload(email))}, allow_redirects=False)
+        if response.status_code in {401, 403}:
+            raise AccessDeniedError(
+                "Google refused to sign for the service account. Let it have iam.serviceAccounts.signJwt on itself."
+            )
+        if response.status_code != 200:
+            raise ProviderUnavailableError(f"Google could not sign for the service account ({response.status_code}).")
+        return str(response.json()["signedJwt"])
+
+
+def _has_key(credentials: Any) -> bool:
+    return isinstance(credentials, _google("oauth2.service_account").Credentials)
+
+
+def _google(module: str) -> Any:
+    return library(f"google.{module}", package="google-auth", auth_type=GcpLogin.method)

@@ -1,0 +1,102 @@
+"""Where engines hang in Vault, and what they are."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from airflow_config_providers.exceptions import AccessDeniedError
+from airflow_config_providers.providers.vault.path import quoted
+
+Segments = tuple[str, ...]
+
+_KV: Final = frozenset({"kv", "generic"})
+_SYSTEM_TYPES: Final = frozenset({"system", "ns_system", "token", "ns_token"})
+
+
+@dataclass(frozen=True, slots=True)
+class Mount:
+    """
+    An engine.
+
+    :param segments: where it hangs, as one or more names
+    :param kv_version: 1 or 2 of a key-value engine; None for any other
+    """
+
+    segments: Segments
+    kv_version: int | None = None
+
+    @classmethod
+    def of(cls, data: object) -> Mount | None:
+        """
+        Read what Vault says about a mount; None where it says nothing that makes sense.
+
+        :raises AccessDeniedError: it is where Vault keeps itself, perhaps in a namespace below
+        """
+        if not isinstance(data, Mapping) or not isinstance(data.get("path"), str):
+            return None
+        segments = tuple(data["path"].strip("/").split("/"))
+        if data.get("type") in _SYSTEM_TYPES:
+            raise AccessDeniedError(
+                "The path leads to where Vault keeps itself; no reference reads there. Name a secret."
+            )
+        return cls(segments, _kv_version(data) if data.get("type") in _KV else None)
+
+    def holds(self, segments: Segments) -> bool:
+        """Tell whether ``segments`` lead into this engine."""
+        return segments[: len(self.segments)] == self.segments
+
+    def address(self, segments: Segments) -> Segments:
+        """Give where Vault answers for ``segments``, a path that this engine holds."""
+        if self.kv_version != 2:
+            return segments
+        return (*self.segments, "data", *segments[len(self.segments) :])
+
+    def proves_itself(self, body: Mapping[str, Any]) -> bool:
+        """Tell whether only KV version 2 answers like ``body``."""
+        data = body.get("data")
+        metadata = data.get("metadata") if isinstance(data, Mapping) else None
+        return (
+            self.kv_version == 2 and "data" in (data or {}) and isinstance(metadata, Mapping) and "version" in metadata
+        )
+
+
+class Mounts:
+    """
+    The mounts that a session has come to know. Thread-safe without a lock: each change is a new table.
+
+    A path has one mount at most, since Vault hangs no engine below another one.
+    """
+
+    def __init__(self) -> None:
+        self._known: Mapping[Segments, Mount] = {}
+        self._absent: frozenset[str] = frozenset()
+
+    def find(self, segments: Segments) -> Mount | None:
+        """Give the mount that holds ``segments``; None where it is not known."""
+        known = self._known
+        found = (known.get(segments[:length]) for length in range(len(segments), 0, -1))
+        return next((mount for mount in found if mount is not None), None)
+
+    def remember(self, mount: Mount) -> None:
+        """Keep ``mount``."""
+        self._known = {**self._known, mount.segments: mount}
+
+    def is_absent(self, name: str) -> bool:
+        """Tell whether no mount was seen whose first name is ``name``."""
+        return name in self._absent
+
+    def remember_absent(self, name: str) -> None:
+        """Keep that no mount has ``name`` as its first name."""
+        self._absent |= {name}
+
+
+def question(segments: Segments) -> str:
+    """Give the path at which Vault tells the mount of ``segments`` to whoever may read anything there."""
+    return f"sys/internal/ui/mounts/{quoted(segments)}"
+
+
+def _kv_version(data: Mapping[str, Any]) -> int:
+    options = data.get("options")
+    return 2 if isinstance(options, Mapping) and str(options.get("version")) == "2" else 1

@@ -1,0 +1,136 @@
+"""Options of a Vault, read by name and as what they are meant to be; all that is wrong with them is collected."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from airflow_config_providers.core.text import nearest, printable
+
+TRUE: Final = frozenset({"1", "on", "t", "true", "y", "yes"})
+FALSE: Final = frozenset({"0", "f", "false", "n", "no", "off"})
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """
+    What is said about one Vault. A value that cannot be used becomes a problem and reads as if it were not there.
+
+    :param values: name -> value; None and blank texts are as if they were not there
+    :param problems: a sentence for each thing that is wrong; holds no value
+    :param is_part: whether a source of them could not be read; then nothing can be said to be missing
+    """
+
+    values: Mapping[str, Any] = field(repr=False)
+    problems: list[str] = field(default_factory=list)
+    is_part: bool = False
+
+    def has(self, name: str) -> bool:
+        """Tell whether anything is said."""
+        value = self.values.get(name)
+        return value is not None and not (isinstance(value, str) and not value.strip())
+
+    def secret(self, name: str) -> str:
+        """Give a text as it stands; empty for none. A whole number is a text of digits."""
+        value = self.values.get(name)
+        if isinstance(value, int) and not isinstance(value, bool):
+            return str(value)
+        if not self.has(name) or isinstance(value, str):
+            return str(value or "")
+        self.problems.append(f"{name} is no text. Write it in quotes.")
+        return ""
+
+    def text(self, name: str) -> str:
+        """Give a text without the blanks around it; empty for none."""
+        return self.secret(name).strip()
+
+    def needed(self, name: str, *, by: str) -> str:
+        """Give a text that must be there."""
+        if not self.has(name):
+            self.miss(f"{by} needs {name}. Add it.")
+        return self.text(name)
+
+    def miss(self, problem: str) -> None:
+        """Say what is missing."""
+        if not self.is_part:
+            self.problems.append(problem)
+
+    def segments(self, name: str) -> str:
+        """Give names between slashes, without the slashes around them; empty for none."""
+        text = self.text(name).strip("/")
+        if text and (not text.isprintable() or {"", ".", ".."} & set(text.split("/"))):
+            self.problems.append(f"{name} has a name in it that is empty, '.', '..' or not printable. Correct it.")
+        return text
+
+    def flag(self, name: str, *, default: bool) -> bool:
+        """Give true or false."""
+        value = self.values.get(name)
+        text = str(value).strip().lower()
+        if self.has(name) and text not in TRUE | FALSE:
+            self.problems.append(f"{name} is neither true nor false. Write one of them.")
+        return text in TRUE if text in TRUE | FALSE else default
+
+    def number(self, name: str, *, default: float, most: float, unit: str) -> float:
+        """Give a number above zero."""
+        if not self.has(name):
+            return default
+        try:
+            value = float(str(self.values[name]))
+        except ValueError:
+            value = math.nan
+        if 0 < value <= most:
+            return value
+        self.problems.append(f"{name} is no number of {unit} above 0, at most {most:g}. Correct it.")
+        return default
+
+    def whole(self, name: str, *, default: int | None, least: int, most: int) -> int | None:
+        """Give a whole number."""
+        if not self.has(name):
+            return default
+        text = str(self.values[name]).strip()
+        if text.isascii() and text.isdecimal() and len(text) < 19 and least <= int(text) <= most:
+            return int(text)
+        self.problems.append(f"{name} is no whole number from {least} to {most}. Correct it.")
+        return default
+
+    def choice(self, name: str, choices: Collection[str], *, default: str) -> str:
+        """Give one of some words; empty for any other."""
+        text = self.text(name) or default
+        if text in choices:
+            return text
+        known = ", ".join(sorted(choices))
+        self.problems.append(
+            f"There is no {name} '{printable(text)}'{nearest(text, choices) or '.'} Known are: {known}."
+        )
+        return ""
+
+    def mapping(self, name: str) -> dict[str, Any]:
+        """Give an object, which may be written as the text of one in JSON."""
+        value = self.values.get(name)
+        if not self.has(name):
+            return {}
+        found = json_object(value) if isinstance(value, str) else value
+        if isinstance(found, Mapping):
+            return dict(found)
+        self.problems.append(f"{name} is no JSON object. Correct it.")
+        return {}
+
+    def existing(self, name: str, *, path: str | None = None) -> str:
+        """Give the path of a file or directory that is there; empty for none. ``path`` stands in for the value."""
+        path = self.text(name) if path is None else path
+        if path and not Path(path).exists():
+            self.problems.append(f"{name}: there is nothing at {printable(path)}. Correct the path.")
+        return path
+
+
+def json_object(text: str) -> dict[str, Any] | None:
+    """Read a JSON object; None for anything else. A number that is not whole stays the text that it is."""
+    try:
+        found = json.loads(text, parse_float=str, parse_constant=str)
+    except (ValueError, RecursionError):
+        return None
+    return found if isinstance(found, dict) else None

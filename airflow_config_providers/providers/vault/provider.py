@@ -1,0 +1,98 @@
+"""A provider that reads HashiCorp Vault, and servers that speak its API."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Callable, Collection, Mapping
+from typing import Any
+
+from airflow_config_providers.core import document
+from airflow_config_providers.core.data import ConfigData
+from airflow_config_providers.core.provider import ConfigProvider, configured
+from airflow_config_providers.core.text import printable
+from airflow_config_providers.providers import airflow_secrets
+from airflow_config_providers.providers.vault.path import VaultPath
+from airflow_config_providers.providers.vault.reads import Reads
+from airflow_config_providers.providers.vault.sessions import SESSIONS, Sessions
+from airflow_config_providers.providers.vault.settings import read_settings
+
+_log = logging.getLogger(__name__)
+
+
+class VaultConfigProvider(ConfigProvider):
+    """
+    ``${vault:secret/apps/db:password}``: the path is as in Vault's own command line, the key is one of the secret's.
+
+    A key may lead into a nested value, as ``credentials.password``; a value that is no text comes as JSON.
+    ``secret/apps/db?version=3`` is version 3. Below ``mount_point``, and below ``secret`` without one, the mount may
+    be left out. What comes with a lease has it as ttl.
+
+    The parameters are those of ``settings.read_settings``. Providers with equal parameters share one login.
+
+    :param connections: gives Airflow's connection of an ID
+    :param environ: the process's environment
+    :param sessions: the logins of this process
+    """
+
+    def __init__(
+        self,
+        connections: Callable[[str], Any | None] = airflow_secrets.connection,
+        environ: Mapping[str, str] = os.environ,
+        *,
+        sessions: Sessions = SESSIONS,
+    ) -> None:
+        self._connections = connections
+        self._environ = environ
+        self._sessions = sessions
+        self._reads: Reads | None = None
+
+    def configure(self, configs: Mapping[str, Any]) -> None:
+        """
+        Take the parameters; no request is made before the first ``get``.
+
+        :raises ProviderDefinitionError: names all that is wrong with them
+        """
+        settings = read_settings(configs, connections=self._connections, environ=self._environ)
+        self._reads = Reads(settings, self._sessions)
+
+    def get(self, path: str, keys: Collection[str] | None = None) -> ConfigData:
+        """
+        Read the secret at ``path``; where there is none there are no keys.
+
+        :raises AccessDeniedError: Vault refuses, or the path leads to where Vault keeps itself
+        :raises ProviderUnavailableError: Vault cannot answer now
+        :raises ProviderLookupError: what stands there cannot be read
+        :raises ConfigException: ``path`` is no path
+        """
+        reads = configured(self._reads)
+        place = VaultPath.parse(path)
+        if keys is not None and not keys:
+            return ConfigData({})
+        read = reads.get(place)
+        if read is None:
+            _log.warning("%s has nothing at %s", reads.session.where, printable(path))
+            return ConfigData({})
+        return ConfigData(_texts(read.document, keys), read.ttl_at(reads.session.clock()))
+
+    def check(self) -> None:
+        """
+        Find out whether Vault answers and whether we can sign in, without reading a secret.
+
+        :raises AccessDeniedError: the login is refused
+        :raises ProviderUnavailableError: Vault cannot answer now
+        """
+        configured(self._reads).session.check()
+
+    def close(self) -> None:
+        """Give back leases and, where no other provider uses it, the login; raises nothing."""
+        reads, self._reads = self._reads, None
+        if reads is not None:
+            reads.close()
+
+
+def _texts(found: Mapping[str, Any], keys: Collection[str] | None) -> dict[str, str]:
+    if keys is None:
+        return document.read_all(found)
+    values = {key: document.read_key(found, key) for key in keys}
+    return {key: value for key, value in values.items() if value is not None}

@@ -1,0 +1,209 @@
+"""Finds what stands at a path, wherever in Vault that is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Final
+
+from airflow_config_providers.core.text import printable
+from airflow_config_providers.exceptions import ConfigException
+from airflow_config_providers.providers.vault import faults
+from airflow_config_providers.providers.vault.faults import Answer
+from airflow_config_providers.providers.vault.mounts import Mount, Segments, question
+from airflow_config_providers.providers.vault.path import SYSTEM, VaultPath, quoted
+
+if TYPE_CHECKING:
+    from airflow_config_providers.providers.vault.held_token import HeldToken
+    from airflow_config_providers.providers.vault.session import Session
+
+_DEFAULT: Final = ("secret",)
+"""Where Vault's own tools, and Airflow's, look for secrets."""
+
+_NOTHING: Final = Answer(404)
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """
+    Where a path may lead.
+
+    :param segments: from the mount on
+    :param guess: how many of them are probably the mount
+    :param is_given: whether the definition says that they are
+    :param is_final: whether it is the only place if there is such a mount
+    """
+
+    segments: Segments
+    guess: int = 1
+    is_given: bool = False
+    is_final: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """
+    What Vault answered for a place.
+
+    :param address: where it was asked, not quoted
+    :param mount: that holds the place; None where nobody said that there is one
+    :param token: that it was asked with
+    :param since: when it was asked, by the session's clock
+    """
+
+    place: Place
+    answer: Answer
+    address: Segments
+    mount: Mount | None
+    token: HeldToken = field(repr=False)
+    since: float
+
+    @property
+    def weight(self) -> tuple[bool, bool]:
+        """What counts where nothing was found: a mount that is there before a guess, a refusal before nothing."""
+        return self.place.is_given or self.mount is not None, self.answer.is_denied
+
+    @property
+    def is_final(self) -> bool:
+        """Whether there is no other place to look."""
+        return self.answer.is_good or (self.place.is_final and self.mount is not None)
+
+    @property
+    def document(self) -> Mapping[str, Any]:
+        """What stands there; empty for nothing."""
+        data = self.answer.body.get("data")
+        if self.mount is not None and self.mount.kv_version == 2:
+            data = data.get("data") if isinstance(data, Mapping) else None
+        return data if isinstance(data, Mapping) else {}
+
+
+@dataclass(frozen=True, slots=True)
+class Reader:
+    """
+    Reads paths with a session; thread-safe.
+
+    With a ``mount_point`` a path is looked for below it and, where there is nothing, at the mount that its own first
+    names are. Without one it begins with its mount and, where there is none of that name, is looked for below
+    ``secret``. A path that begins with the ``mount_point`` is taken as it is before anything else.
+
+    What kind of engine a mount is shows in the answer to the read itself, as a rule; else Vault is asked, once.
+    """
+
+    session: Session = field(repr=False)
+
+    def read(self, path: VaultPath) -> Outcome | None:
+        """
+        Give what stands at ``path``; None for nothing.
+
+        A refusal with a token that has ended leads to one new login, and to reading once more.
+
+        :raises AccessDeniedError: Vault refuses
+        :raises ProviderUnavailableError: Vault cannot answer now
+        :raises ProviderLookupError: what stands there cannot be read
+        :raises ConfigException: there are no versions there
+        """
+        outcome = self._find(path)
+        if outcome.answer.is_denied and self.session.replaces(outcome.token):
+            refused, outcome = outcome.token, self._find(path)
+            if outcome.answer.is_denied:
+                self.session.login_was_no_help(refused)
+        if outcome.answer.is_good:
+            return outcome
+        if outcome.answer.status == 404:
+            return None
+        address = "/".join(outcome.address)
+        raise faults.refused_read(outcome.answer, path=str(path), address=address, where=self.session.where)
+
+    def _find(self, path: VaultPath) -> Outcome:
+        tried: list[Outcome] = []
+        for place in self._places(path.segments):
+            outcome = self._read_at(place, path)
+            if outcome.is_final:
+                self._note_absence(tried, outcome)
+                return outcome
+            tried.append(outcome)
+        tried += self._plain(path, [outcome.place for outcome in tried if outcome.mount is None])
+        return max(tried, key=lambda outcome: (outcome.answer.is_good, *outcome.weight))
+
+    def _places(self, own: Segments) -> list[Place]:
+        given = tuple((self.session.settings.mount_point or "").split("/"))
+        if given == ("",):
+            return self._places_by_name(own)
+        below = Place(given + own, guess=len(given), is_given=True)
+        if len(own) > len(given) and own[: len(given)] == given:
+            return [Place(own, guess=len(given), is_given=True), below]
+        return [below, Place(own)] if len(own) > 1 else [below]
+
+    def _places_by_name(self, own: Segments) -> list[Place]:
+        as_it_is, below = Place(own, is_final=True), Place(_DEFAULT + own)
+        if len(own) == 1:
+            return [below]
+        if own[:1] == _DEFAULT:
+            return [as_it_is]
+        return [below, as_it_is] if self.session.mounts.is_absent(own[0]) else [as_it_is, below]
+
+    def _note_absence(self, tried: list[Outcome], found: Outcome) -> None:
+        """Remember that the first name of a path is no mount, once a read below ``secret`` shows that all is well."""
+        if found.answer.is_good and len(tried) == 1 and tried[0].place.is_final:
+            self.session.mounts.remember_absent(tried[0].place.segments[0])
+
+    def _read_at(self, place: Place, path: VaultPath) -> Outcome:
+        mount = self.session.mounts.find(place.segments) or self._said(place)
+        if mount is not None:
+            return self._ask(place, path, mount)
+        guess = Mount(place.segments[: place.guess], self.session.settings.kv_version or 2)
+        outcome = self._ask(place, path, guess)
+        if guess.proves_itself(outcome.answer.body):
+            self.session.mounts.remember(guess)
+            return outcome
+        if guess.kv_version == 1 and outcome.answer.is_good:
+            return outcome
+        mount = self._mount_of(place.segments)
+        if mount is None:
+            return replace(outcome, mount=None, answer=_NOTHING if outcome.answer.is_good else outcome.answer)
+        return outcome if mount == guess else self._ask(place, path, mount)
+
+    def _said(self, place: Place) -> Mount | None:
+        version = self.session.settings.kv_version
+        return Mount(place.segments[: place.guess], version) if place.is_given and version is not None else None
+
+    def _plain(self, path: VaultPath, places: Iterable[Place]) -> list[Outcome]:
+        """Read where Vault does not say what engine there is, as where a gateway lets no question through."""
+        if path.version is not None or not SYSTEM.isdisjoint(path.segments):
+            return []
+        return [replace(self._ask(place, path, Mount(place.segments[:1])), mount=None) for place in places]
+
+    def _ask(self, place: Place, path: VaultPath, mount: Mount) -> Outcome:
+        if path.version is not None and mount.kv_version != 2:
+            raise ConfigException(
+                f"The path '{printable(str(path))}' names a version, but '{printable('/'.join(mount.segments))}' keeps "
+                f"none: only a key-value engine of version 2 does. Leave ?version= out."
+            )
+        query = None if path.version is None else {"version": str(path.version)}
+        address, token, since = mount.address(place.segments), self.session.token(), self.session.clock()
+        answer = self.session.get(quoted(address), token=token, query=query)
+        return Outcome(place, answer, address, mount, token, since)
+
+    def _mount_of(self, segments: Segments) -> Mount | None:
+        """
+        Ask Vault for the mount; None where there is none, or where we may read nothing in it.
+
+        Threads share the question where their paths have the first name in common, or all names but the last.
+        """
+        together = self.session.flights.run
+        parent, mount = together(("mount", segments[0]), lambda: self._asked_mount(segments))
+        if mount is not None and mount.holds(segments):
+            return mount
+        if parent == segments[:-1]:
+            return None
+        return together(("mount", *segments[:-1]), lambda: self._asked_mount(segments))[1]
+
+    def _asked_mount(self, segments: Segments) -> tuple[Segments, Mount | None]:
+        mount = self.session.mounts.find(segments)
+        if mount is None:
+            answer = self.session.get(question(segments), token=self.session.token())
+            mount = Mount.of(answer.body.get("data")) if answer.is_good else None
+        if mount is None or not mount.holds(segments):
+            return segments[:-1], None
+        self.session.mounts.remember(mount)
+        return segments[:-1], mount

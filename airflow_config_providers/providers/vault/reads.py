@@ -1,0 +1,107 @@
+"""What one provider has read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+from airflow_config_providers.core.single_flight import SingleFlight
+from airflow_config_providers.providers.vault.leases import Lease, Leases
+from airflow_config_providers.providers.vault.path import VaultPath
+from airflow_config_providers.providers.vault.reader import Outcome, Reader
+from airflow_config_providers.providers.vault.renewal import seconds
+from airflow_config_providers.providers.vault.sessions import SESSIONS, Sessions
+
+if TYPE_CHECKING:
+    from airflow_config_providers.providers.vault.settings import VaultSettings
+
+_LEFT_OF_A_LEASE: Final = 1 / 3
+"""A lease that is renewed at two thirds has never less."""
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """
+    What stood at a path.
+
+    :param at: when it was read, by the session's clock
+    :param ttl: milliseconds, as they were then; None for none
+    """
+
+    document: Mapping[str, Any] = field(repr=False)
+    at: float
+    ttl: int | None = None
+    lease: Lease | None = None
+
+    def ttl_at(self, now: float) -> int | None:
+        """Give the milliseconds that are left; whole seconds, as Vault counts."""
+        if self.lease is None:
+            return self.ttl
+        gone = int(now - self.lease.since)
+        return max(0, int(self.lease.current - gone) * 1000)
+
+
+class Reads:
+    """
+    The reads of one provider and the leases that came with them. Thread-safe; a forked child begins anew.
+
+    What was read is given again for ``cache_ttl`` milliseconds, and what came with a lease for as long as the lease
+    is good, so that user and password belong together. What was not there or not given is asked for again.
+    """
+
+    def __init__(self, settings: VaultSettings, sessions: Sessions = SESSIONS) -> None:
+        self._sessions = sessions
+        self._flights = SingleFlight(patience=None)
+        self._kept: dict[VaultPath, Read] = {}
+        self.session = sessions.join(settings, self)
+        self._leases = Leases(self.session)
+        self._reader = Reader(self.session)
+
+    def forget(self) -> None:
+        """In a forked child: leave to the parent what is the parent's."""
+        self._flights = SingleFlight(patience=None)
+        self._kept = {}
+        self._leases.forget()
+
+    def get(self, path: VaultPath) -> Read | None:
+        """Give what stands at ``path``; None for nothing. Threads that ask at the same time share one request."""
+        kept = self._kept.get(path)
+        if kept is not None and self._is_good(kept):
+            return kept
+        return self._flights.run(path, lambda: self._fresh(path))
+
+    def close(self) -> None:
+        """Give back what came with a lease and, where nobody else uses it, the login; raises nothing."""
+        self._kept = {}
+        is_last = self._sessions.leave(self.session, self)
+        self._leases.give_back(session_ends=is_last)
+        if is_last:
+            self.session.close()
+
+    def _fresh(self, path: VaultPath) -> Read | None:
+        kept = self._kept.get(path)
+        if kept is not None and self._is_good(kept):
+            return kept
+        outcome = self._reader.read(path)
+        if outcome is None:
+            return None
+        read = self._read(outcome)
+        self._kept = {**{p: k for p, k in self._kept.items() if self._is_good(k)}, path: read}
+        return read
+
+    def _read(self, outcome: Outcome) -> Read:
+        body, document, now = outcome.answer.body, outcome.document, self.session.clock()
+        lease = self._leases.add(body, token=outcome.token, since=outcome.since)
+        if lease is None and (outcome.mount is None or outcome.mount.kv_version == 1) and "ttl" in document:
+            return Read(document, now, ttl=int(seconds(body.get("lease_duration")) * 1000) or None)
+        return Read(document, now, lease=lease)
+
+    def _is_good(self, kept: Read) -> bool:
+        now = self.session.clock()
+        if now - kept.at < self.session.settings.cache_ttl / 1000:
+            return True
+        lease = kept.lease
+        return (
+            lease is not None and lease.left(now) >= lease.duration * _LEFT_OF_A_LEASE and self.session.has(lease.token)
+        )

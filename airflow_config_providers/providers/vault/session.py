@@ -1,0 +1,258 @@
+"""The login of a process to one Vault."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+from airflow_config_providers.core.single_flight import SingleFlight
+from airflow_config_providers.core.text import printable
+from airflow_config_providers.exceptions import (
+    AccessDeniedError,
+    ConfigProvidersError,
+    ProviderLookupError,
+)
+from airflow_config_providers.providers.vault import faults
+from airflow_config_providers.providers.vault.client import Clients, MakeClient, make_client
+from airflow_config_providers.providers.vault.faults import Answer
+from airflow_config_providers.providers.vault.held_token import HeldToken
+from airflow_config_providers.providers.vault.mounts import Mounts
+from airflow_config_providers.providers.vault.renewal import (
+    Clock,
+    Renewals,
+    Start,
+    seconds,
+    start_thread,
+    when_to_renew,
+    when_to_retry,
+)
+from airflow_config_providers.providers.vault.returns import Return, Returns
+from airflow_config_providers.providers.vault.transport import Transport
+
+if TYPE_CHECKING:
+    from airflow_config_providers.providers.vault.settings import VaultSettings
+
+_log = logging.getLogger(__name__)
+
+_LOOKUP: Final = "auth/token/lookup-self"
+_RENEW: Final = "auth/token/renew-self"
+
+_SECONDS_WITHOUT_LOGIN: Final = 60.0
+
+
+class Session:
+    """
+    Signs in when first needed, stays signed in, and gives back what it has. Thread-safe; a forked child begins anew.
+
+    :param clock: seconds, monotonic
+    :param start: runs the function that renews in a thread of its own
+    :param no_fork: held while a fork would do harm
+    """
+
+    def __init__(
+        self,
+        settings: VaultSettings,
+        *,
+        clock: Clock = time.monotonic,
+        make_client: MakeClient = make_client,
+        start: Start = start_thread,
+        no_fork: threading.Lock | None = None,
+    ) -> None:
+        self.settings = settings
+        self.clock = clock
+        self.mounts = Mounts()
+        self.where = f"Vault at {printable(settings.url)}"
+        self._start = start
+        no_fork = no_fork or threading.Lock()
+        self._clients = Clients(settings, no_fork, make_client)
+        self._returns = Returns(settings, no_fork)
+        self._left_behind: list[object] = []
+        self._begin()
+
+    def _begin(self) -> None:
+        self.flights = SingleFlight(patience=None)
+        self.renewals = Renewals(self.clock, self._start)
+        self._lock = threading.Lock()
+        self._transport: Transport | None = None
+        self._held: HeldToken | None = None
+        self._is_closed = False
+        self._no_login_before = self.clock()
+
+    def forget(self) -> None:
+        """In a forked child: leave login, connections and threads to the parent, untouched."""
+        self._left_behind += [self._transport, self.flights, self.renewals]
+        self._returns.forget()
+        self._begin()
+
+    def token(self) -> HeldToken:
+        """
+        Give a token to read with. Threads that need one at the same time share one login.
+
+        :raises AccessDeniedError: the login was refused
+        :raises ProviderUnavailableError: Vault cannot answer now
+        """
+        held = self._held
+        if held is not None and self._is_good(held):
+            return held
+        return self.flights.run("login", lambda: self._sign_in(None))
+
+    def get(self, path: str, *, token: HeldToken, query: Mapping[str, str] | None = None) -> Answer:
+        """Read what Vault has at ``path``, which is quoted."""
+        return self.transport.get(path, token=token.text, query=query)
+
+    def post(self, path: str, body: Mapping[str, object], *, token: str) -> Answer:
+        """Have Vault do something."""
+        return self.transport.post(path, body, token=token)
+
+    def replaces(self, refused: HeldToken) -> bool:
+        """
+        Tell whether there is another token than the one that a read was refused with, after a new login if need be.
+
+        A refused token of ours is looked up once for all threads: while it lives, the refusal is the policy's.
+        """
+        current = self._held
+        if current is not None and current.text != refused.text:
+            return True
+        if self.clock() < self._no_login_before:
+            return False
+        if refused.is_ours and self.flights.run(("alive", refused.text), lambda: self._is_alive(refused)):
+            return False
+        return self._signed_in_anew(refused).text != refused.text
+
+    def login_was_no_help(self, refused: HeldToken) -> None:
+        """Take refusals for the policy's for a while: ``refused`` may live and not be allowed to look itself up."""
+        self._no_login_before = self.clock() + _SECONDS_WITHOUT_LOGIN
+        self._give_back(refused, self.transport)
+
+    def check(self) -> None:
+        """
+        Find out whether Vault answers and whether we can sign in; reads no secret.
+
+        :raises AccessDeniedError: the login or the token is refused
+        :raises ProviderUnavailableError: Vault cannot answer now
+        """
+        self.transport.get("sys/health", query={"standbyok": "true", "perfstandbyok": "true"})
+        held = self.token()
+        if not self.get(_LOOKUP, token=held).is_denied:
+            return
+        if self._signed_in_anew(held).text == held.text:
+            raise AccessDeniedError(f"{self.where} refuses the token. It has ended, or was revoked: give another one.")
+        self._give_back(held, self.transport)
+
+    def hold_lease(self, lease_id: str, *, token: HeldToken) -> int | None:
+        """Have a lease given back after a kill; None where it goes with its token."""
+        return None if token.can_be_given_back else self._returns.hold(Return.of_lease(lease_id, token=token.text))
+
+    def give_back_lease(self, lease_id: str, *, token: str, key: int | None) -> bool:
+        """Have Vault end a lease; raises nothing, and is False where Vault cannot be asked."""
+        with self._lock:
+            transport = self._transport
+        owed = Return.of_lease(lease_id, token=token)
+        return transport is not None and self._returns.give_back(owed, transport, key=key)
+
+    def has(self, token: str) -> bool:
+        """Tell whether ``token`` is the one that we read with."""
+        held = self._held
+        return held is not None and held.text == token
+
+    def ends_leases_of(self, token: str) -> bool:
+        """Tell whether closing this session ends what was leased with ``token``, or its end did already."""
+        held = self._held
+        if held is None or held.text != token:
+            return held is None or held.is_ours
+        return held.can_be_given_back
+
+    def close(self) -> None:
+        """Give back the login, and with it what was leased; raises nothing. A closed session signs in no more."""
+        self.renewals.clear()
+        with self._lock:
+            held, self._held = self._held, None
+            transport, self._transport = self._transport, None
+            self._is_closed = True
+        if transport is not None:
+            self._give_back(held, transport)
+            transport.close()
+        self._returns.close()
+
+    @property
+    def transport(self) -> Transport:
+        """
+        What sends requests.
+
+        :raises ProviderLookupError: the session is closed
+        :raises ProviderDefinitionError: hvac is not installed
+        """
+        with self._lock:
+            if self._is_closed:
+                raise ProviderLookupError(f"The session with {self.where} is closed. Open the provider again.")
+            if self._transport is None:
+                self._transport = Transport(self._clients.new(), where=self.where)
+            return self._transport
+
+    def _is_good(self, held: HeldToken) -> bool:
+        mark = self.settings.login.version()
+        return held.is_good_at(self.clock()) and (mark is None or mark == held.mark)
+
+    def _is_alive(self, held: HeldToken) -> bool:
+        return not self.get(_LOOKUP, token=held).is_denied
+
+    def _signed_in_anew(self, refused: HeldToken) -> HeldToken:
+        return self.flights.run("login", lambda: self._sign_in(refused))
+
+    def _sign_in(self, refused: HeldToken | None) -> HeldToken:
+        held = self._held
+        if held is not None and self._is_good(held) and (refused is None or refused.text != held.text):
+            return held
+        mark, since, login = self.settings.login.version(), self.clock(), self.settings.login
+        transport = self.transport
+        client = self._clients.new()
+        try:
+            given = faults.translated_login(lambda: login(client), login=login, where=self.where)
+        finally:
+            client.adapter.close()
+        new = HeldToken(given.token, given.is_ours, since, given.ttl, mark)
+        if new.can_be_given_back:
+            new = replace(new, key=self._returns.hold(Return.of_login(new.text)))
+        self._take(new, transport)
+        if given.is_ours and given.is_renewable and given.ttl is not None:
+            self.renewals.add("token", when_to_renew(since, given.ttl), lambda: self._renew(new.text))
+        return new
+
+    def _take(self, new: HeldToken, transport: Transport) -> None:
+        with self._lock:
+            old, is_closed = self._held, self._is_closed
+            self._held = None if is_closed else new
+        self._returns.drop(None if old is None else old.key)
+        if is_closed:
+            self._give_back(new, transport)
+            raise ProviderLookupError(f"The session with {self.where} was closed while it signed in.")
+
+    def _renew(self, text: str) -> float | None:
+        held, now = self._held, self.clock()
+        if held is None or held.text != text or held.expires is None:
+            return None
+        try:
+            answer = self.post(_RENEW, {}, token=text)
+        except ConfigProvidersError:
+            return when_to_retry(now, held.expires)
+        ttl = _ttl(answer)
+        if ttl == 0:
+            _log.info("%s: the login is not renewed (%s); the next read signs in anew", self.where, answer.shown)
+            return None
+        with self._lock:
+            if self._held is held:
+                self._held = replace(held, since=now, ttl=ttl)
+        return when_to_renew(now, ttl) if now + ttl > held.expires + ttl / 10 else None
+
+    def _give_back(self, held: HeldToken | None, transport: Transport) -> None:
+        if held is not None and held.can_be_given_back and (held.ttl is None or self.clock() < held.since + held.ttl):
+            self._returns.give_back(Return.of_login(held.text), transport, key=held.key)
+
+
+def _ttl(answer: Answer) -> float:
+    auth = answer.body.get("auth") if answer.is_good else None
+    return seconds(auth.get("lease_duration")) if isinstance(auth, Mapping) else 0.0

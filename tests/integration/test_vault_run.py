@@ -1,0 +1,147 @@
+"""What Vault lends to a job lasts as long as the job, however it ends: real scheduler, real spark-submit."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import signal
+import textwrap
+
+import psutil
+import pytest
+
+from tests.integration.conftest import CANARY, Airflow
+
+pytestmark = [pytest.mark.integration, pytest.mark.slow, pytest.mark.timeout(900), pytest.mark.usefixtures("java")]
+
+JOB = """
+    import hashlib, pathlib, sys, time
+    from pyspark.sql import SparkSession
+
+    spark = SparkSession.builder.getOrCreate()
+    password = spark.conf.get("spark.app.password")
+    print("DIGEST", hashlib.sha256(password.encode()).hexdigest())
+    print("PROBE", password, spark.conf.get("spark.app.db.user"), spark.conf.get("spark.app.db.password"))
+    mark, release = map(pathlib.Path, sys.argv[1:])
+    mark.write_text(spark.conf.get("spark.app.db.user"))
+    while not release.exists():
+        time.sleep(0.2)
+    spark.stop()
+"""
+
+DAG = """
+    from airflow.sdk import DAG
+    from airflow_config_providers.operators.spark_submit import ConfiguredSparkSubmitOperator
+
+    for name in ("ends", "killed", "stopped"):
+        with DAG(name, schedule=None) as dag:
+            ConfiguredSparkSubmitOperator(
+                task_id="job",
+                application={job!r},
+                application_args=[f"{home}/{{name}}-runs", f"{home}/{{name}}-may-end"],
+                conf={{
+                    "spark.app.password": "${{vault:{kv}/apps/db:password}}",
+                    "spark.app.db.user": "${{vault:{creds}:username}}",
+                    "spark.app.db.password": "${{vault:{creds}:password}}",
+                    "spark.log.level": "WARN",
+                }},
+            )
+        globals()[name] = dag
+"""
+
+
+@pytest.fixture
+def airflow(vault, tmp_path):
+    """A deployment whose providers are this test's Vault, signed in to by an AppRole."""
+    home = tmp_path / "airflow"
+    vault.put("apps/db", {"password": CANARY})
+    creds = vault.creds()
+    role = vault.approle(f"{vault.kv2}/data/apps/*", creds)
+    deployment = Airflow(home, **connections(vault, role))
+    job = deployment.home / "job.py"
+    job.write_text(textwrap.dedent(JOB))
+    dag = DAG.format(job=str(job), home=str(home), kv=vault.kv2, creds=creds)
+    (deployment.dags / "lent.py").write_text(textwrap.dedent(dag))
+    with deployment:
+        yield deployment
+
+
+def connections(vault, role):
+    host, _, port = vault.address.removeprefix("http://").rpartition(":")
+    providers = {
+        "config.providers": "vault",
+        "config.providers.vault.class": "vault",
+        "config.providers.vault.param.conn_id": "vault_default",
+    }
+    stored = {
+        "CONFIG_PROVIDERS_DEFAULT": {"conn_type": "config_providers", "extra": providers},
+        "VAULT_DEFAULT": {
+            "conn_type": "vault",
+            "host": host,
+            "port": int(port),
+            "login": role.role_id,
+            "password": role.secret_id,
+            "extra": {"auth_type": "approle"},
+        },
+    }
+    return {f"AIRFLOW_CONN_{name}": json.dumps(connection) for name, connection in stored.items()}
+
+
+def test_attack_44_what_vault_lends_lasts_as_long_as_the_job(airflow, vault):
+    running = start(airflow, vault, "ends")
+    assert len(vault.live_leases()) == 1
+    assert len(vault.live_tokens()) == 1
+
+    (airflow.home / "ends-may-end").touch()
+    assert airflow.wait("the end of the job", lambda: state(airflow, "ends") == "success")
+    airflow.wait("the lease to be given back", lambda: not vault.live_leases() and not vault.live_tokens(), 20)
+    read = [request.path for request in vault.requests() if request.method == "GET" and request.status == 200]
+    assert sum(path.endswith(("apps/db", "/creds/app")) and "/ui/" not in path for path in read) == 2, (
+        "one for each path"
+    )
+    assert sum(request.is_login for request in vault.requests()) == 1
+
+    log = "\n".join(path.read_text() for path in airflow.logs.glob("dag_id=ends/**/*.log"))
+    assert f"DIGEST {hashlib.sha256(CANARY.encode()).hexdigest()}" in log
+    assert f"PROBE ${{vault:{vault.kv2}/apps/db:password}}" in log
+    assert CANARY not in log
+    assert running not in log, "the name of the database user is Vault's secret too"
+
+    start(airflow, vault, "killed")
+    kill(airflow, "killed", signal.SIGKILL)
+    airflow.wait("the lease of a killed task", lambda: not vault.live_leases() and not vault.live_tokens(), 60)
+    (airflow.home / "killed-may-end").touch()
+
+    start(airflow, vault, "stopped")
+    task = "/api/v2/dags/stopped/dagRuns/~/taskInstances"
+    (instance,) = airflow.get(task)["task_instances"]
+    path = f"/api/v2/dags/stopped/dagRuns/{instance['dag_run_id']}/taskInstances/job"
+    airflow.post(path, {"new_state": "failed"}, method="PATCH")
+    airflow.wait("the lease of a stopped task", lambda: not vault.live_leases() and not vault.live_tokens(), 60)
+    (airflow.home / "stopped-may-end").touch()
+
+
+def start(airflow: Airflow, vault, dag_id: str) -> str:
+    """Trigger a DAG, wait until its job runs and give the database user that it has."""
+    vault.reset()
+    airflow.wait(f"DAG {dag_id}", lambda: airflow.query("select 1 from serialized_dag where dag_id = ?", dag_id))
+    airflow.post(f"/api/v2/dags/{dag_id}", {"is_paused": False}, method="PATCH")
+    airflow.post(f"/api/v2/dags/{dag_id}/dagRuns", {"logical_date": None})
+    mark = airflow.home / f"{dag_id}-runs"
+    airflow.wait(f"the job of {dag_id}", mark.exists)
+    return str(airflow.wait("its user", mark.read_text))
+
+
+def state(airflow: Airflow, dag_id: str) -> str:
+    return str(airflow.query("select state from dag_run where dag_id = ?", dag_id)[0][0])
+
+
+def kill(airflow: Airflow, dag_id: str, number: signal.Signals) -> None:
+    """Signal the process of a task: the nearest Python above the spark-submit that runs this DAG's job."""
+    mark = str(airflow.home / f"{dag_id}-runs")
+    submits = [
+        p for p in psutil.process_iter(["name", "cmdline"]) if p.info["name"] == "java" and mark in p.info["cmdline"]
+    ]
+    task = next(parent for parent in submits[0].parents() if parent.name().startswith(("python", "airflow")))
+    os.kill(task.pid, number)

@@ -1,0 +1,83 @@
+"""Processes of the tests, as the kernel shows them."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).parents[3]
+LONGEST = 60.0
+FORKS_ARE_MEANT = ("-W", "ignore:This process:DeprecationWarning")  # of os.fork amid threads, from Python 3.12 on
+
+
+@contextlib.contextmanager
+def started_job(how: str, params: dict[str, object], *paths: str) -> Iterator[subprocess.Popen[str]]:
+    """Start ``job`` and end it at the end."""
+    process = subprocess.Popen(
+        [sys.executable, *FORKS_ARE_MEANT, "-m", "tests.providers.vault.job", how],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=ROOT,
+    )
+    try:
+        process.stdin.write(json.dumps({"params": params, "paths": list(paths)}) + "\n")
+        process.stdin.flush()
+        yield process
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def run_job(how: str, params: dict[str, object], *paths: str) -> tuple[int, list[str], str]:
+    """Run ``job`` to its end; gives how it ended, and what it said and what it complained of."""
+    with started_job(how, params, *paths) as process:
+        said, complained = process.communicate(timeout=120)
+        return process.returncode, said.splitlines(), complained
+
+
+def said(process: subprocess.Popen[str], word: str) -> str:
+    """Wait for a line that begins with ``word`` and give the rest of it."""
+    for line in process.stdout:
+        if line.startswith(word):
+            return line.removeprefix(word).strip()
+    raise AssertionError(f"it ended before it said {word!r}: {process.stderr.read()}")
+
+
+def children(pid: int) -> list[int]:
+    """Give the children of a process that are no forks of it without another program."""
+    listed = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    return [int(child) for child in listed]
+
+
+def helper_of(pid: int) -> int:
+    """Give the helper of a process; right after its start its command cannot be read yet."""
+    assert eventually(lambda: any("give_back" in command(child) for child in children(pid)))
+    (helper,) = (child for child in children(pid) if "give_back" in command(child))
+    return helper
+
+
+def command(pid: int) -> str:
+    return Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode()
+
+
+def is_running(pid: int) -> bool:
+    """Tell whether a process is there and no zombie."""
+    try:
+        return "\nState:\tZ" not in Path(f"/proc/{pid}/status").read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
+def eventually(is_so: Callable[[], bool]) -> bool:
+    """Wait until ``is_so``, and tell whether it came to be."""
+    end = time.monotonic() + LONGEST
+    while not (found := is_so()) and time.monotonic() < end:
+        time.sleep(0.02)
+    return found

@@ -1,0 +1,158 @@
+from __future__ import annotations
+
+import logging
+import os
+import ssl
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from airflow_config_providers.providers.vault.client import THREADS, make_client
+from airflow_config_providers.providers.vault.credential import Credential
+from airflow_config_providers.providers.vault.login import TokenLogin
+from airflow_config_providers.providers.vault.settings import VaultSettings
+from tests.servers.certificates import self_signed
+from tests.servers.recorder import Recorder
+from tests.servers.web import Request, Response, WebServer
+
+requests = pytest.importorskip("requests")
+hvac = pytest.importorskip("hvac")
+
+
+def read(made: VaultSettings) -> None:
+    client = make_client(made)
+    with closing(client.adapter):
+        client.read("secret/x")
+
+
+def settings(url: str, **more: Any) -> VaultSettings:
+    return VaultSettings(url=url, login=TokenLogin(Credential("t")), **more)
+
+
+@pytest.fixture
+def recorder() -> Recorder:
+    return Recorder()
+
+
+@pytest.fixture
+def address(recorder: Recorder) -> Iterator[str]:
+    with WebServer(recorder) as server:
+        yield server.address
+
+
+def test_a_request_carries_the_namespace_and_no_token(recorder: Recorder, address: str) -> None:
+    read(settings(address, namespace="team/a"))
+
+    (request,) = recorder.requests()
+    assert request.headers["x-vault-namespace"] == "team/a"
+    assert request.headers["x-vault-request"] == "true"
+    assert "x-vault-token" not in request.headers
+
+
+def test_the_token_of_the_environment_and_of_the_home_directory_are_left_alone(
+    recorder: Recorder, address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / ".vault-token").write_text("of-the-home-directory")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("VAULT_TOKEN", "of-the-environment")
+    monkeypatch.setenv("VAULT_ADDR", "http://127.0.0.1:1")
+
+    read(settings(address))
+
+    assert "x-vault-token" not in recorder.requests()[0].headers
+
+
+def test_the_timeout_ends_a_request_that_is_not_answered(address: str) -> None:
+    stop = threading.Event()
+
+    def never(request: Request) -> Response:
+        stop.wait(30)
+        return Response(200)
+
+    with WebServer(never) as server:
+        with pytest.raises(requests.exceptions.ReadTimeout):
+            read(settings(server.address, timeout=0.1))
+        stop.set()
+
+
+def test_a_request_that_fails_is_not_sent_again() -> None:
+    recorder = Recorder({"errors": []}, status=503)
+
+    with WebServer(recorder) as server, pytest.raises(hvac.exceptions.VaultDown):
+        read(settings(server.address))
+
+    assert len(recorder.requests()) == 1
+
+
+def test_sixty_four_threads_keep_their_connections() -> None:
+    together = threading.Barrier(THREADS)
+
+    def answer(request: Request) -> Response:
+        together.wait(30)
+        return Response(200, b"{}", {"Content-Type": "application/json"})
+
+    with WebServer(answer) as server, ThreadPoolExecutor(THREADS) as pool:
+        client = make_client(settings(server.address))
+        for _ in range(2):
+            list(pool.map(lambda path: client.read(f"secret/{path}"), range(THREADS)))
+        manager = client.session.get_adapter(server.address).poolmanager
+        opened = sum(manager.pools[key].num_connections for key in manager.pools.keys())  # noqa: SIM118 - it cannot be iterated
+        client.adapter.close()
+
+    assert opened == THREADS
+
+
+@pytest.mark.parametrize(
+    ("verify", "url", "expected"),
+    [
+        pytest.param(False, "https://vault-{}:1", ["its certificate is not verified"], id="not verified"),
+        pytest.param(True, "https://vault-{}:2", [], id="verified"),
+        pytest.param(True, "http://vault-{}:3", ["the connection is not encrypted"], id="plain"),
+        pytest.param(False, "http://127.0.0.1:4", [], id="this machine"),
+        pytest.param(False, "http://localhost:5", [], id="localhost"),
+        pytest.param(True, "http://localhost-{}.evil", ["the connection is not encrypted"], id="looks like localhost"),
+    ],
+)
+def test_what_others_could_listen_to_is_warned_of_once(
+    caplog: pytest.LogCaptureFixture, verify: bool, url: str, expected: list[str]
+) -> None:
+    url = url.format(os.urandom(4).hex())
+    for _ in range(2):
+        make_client(settings(url, verify=verify))
+
+    assert [record.levelno for record in caplog.records] == [logging.WARNING] * len(expected)
+    assert all(part in text and url in text for part, text in zip(expected, caplog.messages, strict=True))
+
+
+def test_the_client_certificate_is_shown(recorder: Recorder, tmp_path: Path) -> None:
+    made = self_signed(tmp_path)
+    context = made.server_context()
+    context.load_verify_locations(made.certificate)
+    context.verify_mode = ssl.CERT_REQUIRED
+    trusted = str(made.certificate)
+
+    with WebServer(recorder, tls=context) as server:
+        read(settings(server.address, verify=trusted, cert=(trusted, str(made.key))))
+        with pytest.raises(requests.exceptions.ConnectionError):
+            read(settings(server.address, verify=trusted))
+
+    assert len(recorder.requests()) == 1
+
+
+def test_importing_it_imports_no_client_library() -> None:
+    script = (
+        "import sys\n"
+        "from airflow_config_providers.providers.vault import client, settings\n"
+        "print({'hvac', 'requests', 'boto3', 'google', 'azure', 'airflow'} & set(sys.modules))"
+    )
+
+    shown = subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, text=True)
+
+    assert shown.stdout.strip() == "set()"

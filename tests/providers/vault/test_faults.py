@@ -1,0 +1,244 @@
+from __future__ import annotations
+
+import contextlib
+import json
+import socket
+import ssl
+
+import pytest
+import requests
+
+from airflow_config_providers.exceptions import (
+    AccessDeniedError,
+    ConfigProvidersError,
+    ProviderLookupError,
+    ProviderUnavailableError,
+)
+from airflow_config_providers.providers.vault import faults
+from airflow_config_providers.providers.vault.faults import Answer
+from tests.providers.vault.opened import opened, parameters, provider_of
+
+ID = "0b3f1a52-9c1e-4d5f-8a10-2f4b7c6d8e90"
+
+
+def error_of_a_read(vault, status: int | str, **fault: object) -> ConfigProvidersError:
+    """Fail the read of a path that is there, and give the error."""
+    vault.put("a", {"k": "v"})
+    with opened(vault, token=vault.root_token) as provider:
+        vault.fail(9, status, **fault)
+        with pytest.raises(ConfigProvidersError) as caught:
+            provider.get(f"{vault.kv2}/a", {"k"})
+    assert caught.value.__cause__ is caught.value.__context__ is None
+    return caught.value
+
+
+@pytest.mark.parametrize(
+    ("status", "word"),
+    [
+        (301, "redirect"),
+        (307, "redirect"),
+        (412, "caught up"),
+        (429, "standby"),
+        (472, "disaster recovery"),
+        (473, "performance standby"),
+        (500, "error of its own"),
+        (501, "not initialised"),
+        (502, "error of its own"),
+        (503, "sealed"),
+        (504, "error of its own"),
+    ],
+)
+def test_a_vault_that_cannot_answer_now_is_unavailable(vault, status: int, word: str) -> None:
+    error = error_of_a_read(vault, status)
+    assert type(error) is ProviderUnavailableError
+    assert word in str(error)
+    assert f"status {status}" in str(error)
+
+
+def test_a_mount_that_is_not_ready_yet_is_unavailable(vault) -> None:
+    text = "Upgrading from non-versioned to versioned data. This backend will be unavailable for a brief period."
+    error = error_of_a_read(vault, 400, body=json.dumps({"errors": [text]}))
+    assert type(error) is ProviderUnavailableError
+    assert "ready (status 400)" in str(error)
+    assert "non-versioned" not in str(error)
+
+
+@pytest.mark.parametrize("what", ["reset", "cut"])
+def test_a_dropped_connection_is_unavailable(vault, what: str) -> None:
+    assert type(error_of_a_read(vault, what)) is ProviderUnavailableError
+
+
+def test_a_vault_that_hangs_is_unavailable(vault) -> None:
+    with opened(vault, token=vault.root_token, timeout="0.2") as provider:
+        vault.fail(1, "hang")
+        with pytest.raises(ProviderUnavailableError, match="in time"):
+            provider.get(f"{vault.kv2}/a", {"k"})
+
+
+def test_a_vault_that_is_not_there_is_unavailable() -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        params = {"url": f"http://127.0.0.1:{taken.getsockname()[1]}", "token": "hvs.t"}
+        with (
+            contextlib.closing(provider_of(params)) as provider,
+            pytest.raises(ProviderUnavailableError, match="not reached"),
+        ):
+            provider.get("secret/a", {"k"})
+
+
+@pytest.mark.parametrize("body", ["", "<html>", "[1]", "null", '{"a":', '{"a": NaN}', "[" * 100_000, "\x00"])
+def test_garbage_is_unavailable(vault, body: str) -> None:
+    error = error_of_a_read(vault, 200, body=body)
+    assert type(error) is ProviderUnavailableError
+    assert "not JSON" in str(error)
+
+
+def test_a_redirect_is_not_followed(vault) -> None:
+    from tests.servers.recorder import Recorder
+    from tests.servers.web import WebServer
+
+    recorder = Recorder()
+    with WebServer(recorder) as elsewhere:
+        error = error_of_a_read(vault, "redirect", body=elsewhere.address)
+    assert type(error) is ProviderUnavailableError
+    assert "Name the active node" in str(error)
+    assert recorder.requests() == []
+
+
+@pytest.mark.parametrize("status", [402, 409, 418, 422])
+def test_another_status_is_not_tried_again(vault, status: int) -> None:
+    assert type(error_of_a_read(vault, status)) is ProviderLookupError
+
+
+def test_a_refusal_tells_what_a_policy_must_allow(vault) -> None:
+    with (
+        opened(vault, role=vault.approle(f"{vault.kv2}/data/b")) as provider,
+        pytest.raises(AccessDeniedError, match=rf"Let a policy of the login read '{vault.kv2}/data/a'"),
+    ):
+        provider.get(f"{vault.kv2}/a", {"k"})
+
+
+def test_an_engine_that_refuses_the_path_is_told(vault) -> None:
+    path = vault.creds().replace("app", "unknown")
+    with opened(vault) as provider, pytest.raises(ProviderLookupError, match=r"status 400.*Correct the path") as caught:
+        provider.get(path)
+    assert type(caught.value) is ProviderLookupError
+
+
+@pytest.mark.parametrize(
+    ("body", "shown"),
+    [
+        ({"request_id": ID}, f"status 403, request {ID}"),
+        ({"request_id": "hunter2"}, "status 403"),
+        ({"request_id": 1}, "status 403"),
+        ({}, "status 403"),
+    ],
+)
+def test_the_id_of_a_request_is_told_where_it_is_one(body: dict[str, object], shown: str) -> None:
+    assert Answer(403, body).shown == shown
+
+
+@pytest.mark.parametrize(
+    ("status", "kind"),
+    [
+        (400, AccessDeniedError),
+        (403, AccessDeniedError),
+        (404, ProviderLookupError),
+        (429, ProviderUnavailableError),
+        (472, ProviderUnavailableError),
+        (500, ProviderUnavailableError),
+        (503, ProviderUnavailableError),
+    ],
+)
+def test_a_login_that_fails(vault, status: int, kind: type[Exception]) -> None:
+    with opened(vault, auth_mount_point="approle") as provider:
+        vault.fail(9, status, path="auth/", body='{"errors": ["canary"]}')
+        with pytest.raises(ProviderLookupError) as caught:
+            provider.get(f"{vault.kv2}/a", {"k"})
+    assert type(caught.value) is kind
+    assert "canary" not in str(caught.value)
+    if status in {400, 403, 404}:
+        assert f"login by approle at 'approle' (status {status})" in str(caught.value)
+
+
+@pytest.mark.parametrize("what", ["reset", "cut", "redirect"])
+def test_a_login_that_gets_no_answer_is_unavailable(vault, what: str) -> None:
+    with opened(vault) as provider:
+        vault.fail(9, what, path="auth/", body="http://127.0.0.1:1")
+        with pytest.raises(ProviderUnavailableError):
+            provider.get(f"{vault.kv2}/a", {"k"})
+
+
+def test_a_certificate_that_nobody_vouches_for_is_not_tried_again(vault) -> None:
+    params = {**parameters(vault), "url": vault.https.address}
+    with (
+        contextlib.closing(provider_of(params)) as provider,
+        pytest.raises(ProviderLookupError, match=r"not trusted.*ca_cert") as caught,
+    ):
+        provider.get(f"{vault.kv2}/a", {"k"})
+    assert type(caught.value) is ProviderLookupError
+
+
+def test_a_certificate_that_its_ca_vouches_for_is_trusted(vault) -> None:
+    vault.put("a", {"k": "v"})
+    params = {**parameters(vault), "url": vault.https.address, "ca_cert": str(vault.https.ca_file)}
+    with contextlib.closing(provider_of(params)) as provider:
+        assert provider.get(f"{vault.kv2}/a", {"k"}).data == {"k": "v"}
+
+
+def test_https_of_a_vault_that_speaks_http_is_not_tried_again(vault) -> None:
+    params = {**parameters(vault), "url": vault.address.replace("http:", "https:")}
+    with (
+        contextlib.closing(provider_of(params)) as provider,
+        pytest.raises(ProviderLookupError, match="http or https") as caught,
+    ):
+        provider.get(f"{vault.kv2}/a", {"k"})
+    assert type(caught.value) is ProviderLookupError
+
+
+def test_a_ca_file_that_is_gone_is_told(vault, tmp_path) -> None:
+    ca = tmp_path / "ca.pem"
+    ca.write_text("")
+    params = {**parameters(vault), "url": vault.https.address, "ca_cert": str(ca)}
+    with contextlib.closing(provider_of(params)) as provider:
+        ca.unlink()
+        with pytest.raises(ProviderLookupError, match="file of a certificate"):
+            provider.get(f"{vault.kv2}/a", {"k"})
+
+
+@pytest.mark.parametrize(
+    ("error", "kind"),
+    [
+        (requests.exceptions.ConnectTimeout("canary"), ProviderUnavailableError),
+        (requests.exceptions.ReadTimeout("canary"), ProviderUnavailableError),
+        (requests.exceptions.ProxyError("canary"), ProviderUnavailableError),
+        (requests.exceptions.ConnectionError("canary"), ProviderUnavailableError),
+        (requests.exceptions.ChunkedEncodingError("canary"), ProviderUnavailableError),
+        (requests.exceptions.SSLError(ssl.SSLEOFError("canary")), ProviderUnavailableError),
+        (requests.exceptions.SSLError(ssl.SSLCertVerificationError("canary")), ProviderLookupError),
+        (requests.exceptions.SSLError("canary"), ProviderLookupError),
+        (requests.exceptions.InvalidHeader("canary"), ProviderLookupError),
+        (FileNotFoundError("canary"), ProviderLookupError),
+        (ValueError("canary"), ProviderLookupError),
+    ],
+    ids=lambda value: getattr(value, "__name__", type(value).__name__),
+)
+def test_what_a_library_raises_is_told_by_its_kind_alone(error: Exception, kind: type[Exception]) -> None:
+    def fail() -> None:
+        raise error
+
+    with pytest.raises(ProviderLookupError) as caught:
+        faults.translated(fail, where="Vault at http://v")
+    assert type(caught.value) is kind
+    assert "canary" not in repr(caught.value)
+    assert str(caught.value).startswith("Vault at http://v ")
+    assert caught.value.__cause__ is caught.value.__context__ is None
+
+
+def test_an_error_of_ours_loses_its_chain() -> None:
+    def fail() -> None:
+        raise ProviderUnavailableError("ours") from ValueError("canary")
+
+    with pytest.raises(ProviderUnavailableError, match="ours") as caught:
+        faults.translated(fail, where="")
+    assert caught.value.__cause__ is caught.value.__context__ is None

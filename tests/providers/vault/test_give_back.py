@@ -1,0 +1,243 @@
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from airflow_config_providers.providers.vault import give_back
+from airflow_config_providers.providers.vault.helper import Helper, Server
+from tests.providers.vault.opened import counted, parameters
+from tests.providers.vault.processes import children, command, eventually, helper_of, is_running, said, started_job
+from tests.servers.certificates import self_signed
+from tests.servers.recorder import Recorder
+from tests.servers.web import WebServer
+
+TOKEN = "hvs.canary-of-a-token"
+REVOKE = "POST auth/token/revoke-self 204"
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
+
+
+@pytest.fixture
+def params(vault) -> dict[str, object]:
+    vault.put("a", {"k": "v"})
+    return {**parameters(vault), "give_back_after_kill": "true"}
+
+
+def is_given_back(vault) -> bool:
+    return vault.live_tokens() == frozenset()
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP], ids=lambda n: n.name)
+def test_a_login_is_given_back_after_a_signal(vault, params: dict[str, object], number: int) -> None:
+    with started_job("wait", params, f"{vault.kv2}/a") as process:
+        said(process, "waiting")
+        helper = helper_of(process.pid)
+        process.send_signal(number)
+        assert eventually(lambda: is_given_back(vault))
+        assert eventually(lambda: not is_running(helper))
+        assert counted(vault)[REVOKE] == 1
+
+
+@pytest.mark.parametrize("how", ["exit at once", "exit without close"])
+def test_a_login_is_given_back_after_an_exit(vault, params: dict[str, object], how: str) -> None:
+    with started_job(how, params, f"{vault.kv2}/a") as process:
+        process.wait(120)
+        assert eventually(lambda: is_given_back(vault))
+        assert eventually(lambda: counted(vault)[REVOKE] == 1)
+
+
+def test_a_signal_to_both_does_not_keep_the_login(vault, params: dict[str, object]) -> None:
+    with started_job("wait", params, f"{vault.kv2}/a") as process:
+        said(process, "waiting")
+        helper = helper_of(process.pid)
+        assert eventually(lambda: ignores(helper, signal.SIGTERM))
+        os.kill(helper, signal.SIGTERM)
+        process.terminate()
+        assert eventually(lambda: is_given_back(vault))
+
+
+def ignores(pid: int, number: int) -> bool:
+    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    (mask,) = (int(line.split()[1], 16) for line in lines if line.startswith("SigIgn"))
+    return bool(mask >> (number - 1) & 1)
+
+
+def test_a_forked_child_that_lives_on_does_not_keep_the_login(vault, params: dict[str, object]) -> None:
+    with started_job("wait with a forked child", params, f"{vault.kv2}/a") as process:
+        child = int(said(process, "child"))
+        process.kill()
+        try:
+            assert eventually(lambda: is_given_back(vault))
+            assert is_running(child)
+        finally:
+            os.kill(child, signal.SIGKILL)
+
+
+def test_leases_of_a_given_token_are_given_back_after_a_kill(vault) -> None:
+    path, token = vault.creds(), vault.token("*", {"sys/leases/*": ["update"]})
+    params = {"url": vault.address, "token": token}
+    with started_job("wait", params, path) as process:
+        said(process, "waiting")
+        assert len(vault.live_leases()) == 1
+        process.kill()
+        assert eventually(lambda: vault.live_leases() == frozenset())
+        assert len(vault.live_tokens()) == 1
+
+
+def test_a_token_that_is_given_needs_no_helper(vault) -> None:
+    vault.put("a", {"k": "v"})
+    with started_job("wait", {"url": vault.address, "token": vault.root_token}, f"{vault.kv2}/a") as process:
+        said(process, "waiting")
+        assert children(process.pid) == []
+
+
+def test_where_it_is_not_wanted_there_is_no_helper(vault, params: dict[str, object]) -> None:
+    with started_job("wait", {**params, "give_back_after_kill": "false"}, f"{vault.kv2}/a") as process:
+        said(process, "waiting")
+        assert children(process.pid) == []
+
+
+def test_the_helper_is_small_and_holds_nothing_of_the_process(vault, params: dict[str, object]) -> None:
+    with started_job("wait", params, f"{vault.kv2}/a") as process:
+        said(process, "waiting")
+        helper = helper_of(process.pid)
+        folder = Path(f"/proc/{helper}")
+        assert eventually(lambda: ignores(helper, signal.SIGTERM))
+        opened = {int(link.name): str(link.readlink()) for link in (folder / "fd").iterdir()}
+        assert sorted(opened) == [0, 1, 2]
+        assert opened[0].startswith("pipe:")
+        assert opened[1] == opened[2] == "/dev/null"
+        assert str((folder / "cwd").readlink()) == "/"
+        assert set(folder.joinpath("environ").read_bytes().split(b"\0")) <= {b"", *library_path()}
+        assert str(params["secret_id"]) not in command(helper)
+        assert os.getsid(helper) == helper
+        assert resident_kibibytes(helper) < 12 * 1024
+
+
+def library_path() -> list[bytes]:
+    name = "LD_LIBRARY_PATH"
+    return [f"{name}={os.environ[name]}".encode()] if name in os.environ else []
+
+
+def resident_kibibytes(pid: int) -> int:
+    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith("VmRSS"))
+
+
+def test_at_a_proper_end_the_helper_ends_and_nothing_is_given_back_twice(vault, params: dict[str, object]) -> None:
+    with started_job("close", params, f"{vault.kv2}/a") as process:
+        _, complained = process.communicate(timeout=120)
+        assert complained == ""
+        assert is_given_back(vault)
+        assert counted(vault)[REVOKE] == 1
+
+
+def test_after_close_there_is_no_child_left() -> None:
+    helper = Helper(Server("http://127.0.0.1:1", None, True, None, ""))
+    helper.drop(helper.hold("auth/token/revoke-self", token=TOKEN, body={}))
+    pid = helper.pid
+    helper.close()
+    assert helper.pid is None
+    with pytest.raises(ChildProcessError):
+        os.waitpid(pid, os.WNOHANG)
+
+
+def test_a_helper_that_was_killed_is_started_again_with_all_that_is_held(caplog: pytest.LogCaptureFixture) -> None:
+    recorder = Recorder()
+    with WebServer(recorder) as server:
+        helper = Helper(Server(server.address, None, True, None, ""))
+        helper.hold("a", token=TOKEN, body={})
+        os.kill(helper.pid, signal.SIGKILL)
+        assert eventually(lambda: not is_running(helper.pid))
+        helper.hold("b", token=TOKEN, body={})
+        helper.hold("c", token=TOKEN, body={})
+        helper.close()
+        assert sorted(request.path for request in recorder.requests()) == ["/v1/a", "/v1/b", "/v1/c"]
+    assert "the helper has ended" in caplog.text
+    assert TOKEN not in caplog.text
+
+
+def give(server: Mapping[str, object], *lines: object, end: str = "\n") -> None:
+    """Run the program on ``lines``."""
+    told = {"namespace": None, "verify": True, "cert": None, "proxy": "", **server}
+    text = "\n".join(json.dumps(line) for line in ({"server": told}, *lines)) + end
+    program = [sys.executable, "-I", "-S", give_back.__file__]
+    subprocess.run(program, input=text.encode(), check=True, timeout=120, env={})
+
+
+def hold(key: int, path: str, **body: str) -> dict[str, object]:
+    return {"hold": key, "path": path, "token": TOKEN, "body": body}
+
+
+def paths_after(*lines: object, end: str = "\n") -> list[str]:
+    recorder = Recorder()
+    with WebServer(recorder) as server:
+        give({"url": server.address}, *lines, end=end)
+    return [request.path for request in recorder.requests()]
+
+
+def test_what_is_held_is_posted_once() -> None:
+    recorder = Recorder()
+    with WebServer(recorder) as server:
+        give({"url": server.address, "namespace": "team"}, hold(1, "sys/leases/revoke", lease_id="a/b"))
+    (request,) = recorder.requests()
+    assert (request.method, request.path, request.body) == ("POST", "/v1/sys/leases/revoke", {"lease_id": "a/b"})
+    assert request.headers["x-vault-token"] == TOKEN
+    assert request.headers["x-vault-namespace"] == "team"
+    assert request.headers["x-vault-request"] == "true"
+    assert request.headers["content-type"] == "application/json"
+
+
+def test_what_was_dropped_is_not_posted() -> None:
+    assert paths_after(hold(1, "a"), hold(2, "b"), {"drop": 1}, {"drop": 9}) == ["/v1/b"]
+
+
+def test_a_line_that_is_cut_off_is_left_out() -> None:
+    assert paths_after(hold(1, "a"), hold(2, "b"), end="") == ["/v1/a"]
+
+
+def test_nothing_held_is_nothing_done() -> None:
+    assert paths_after() == []
+
+
+def test_a_failure_does_not_keep_the_next_from_being_posted() -> None:
+    recorder = Recorder(status=500)
+    with WebServer(recorder) as server:
+        give({"url": server.address}, hold(1, "a"), hold(2, "b"))
+    assert [request.path for request in recorder.requests()] == ["/v1/a", "/v1/b"]
+
+
+def test_a_token_does_not_follow_a_redirect() -> None:
+    elsewhere = Recorder()
+    with WebServer(elsewhere) as other:
+        recorder = Recorder(status=307, headers={"Location": other.address})
+        with WebServer(recorder) as server:
+            give({"url": server.address}, hold(1, "a"))
+    assert len(recorder.requests()) == 1
+    assert elsewhere.requests() == []
+
+
+@pytest.mark.parametrize(("verify", "count"), [("ca", 1), (False, 1), ("other ca", 0), (True, 0)], ids=str)
+def test_tls_is_verified_as_in_the_process(tmp_path: Path, verify: object, count: int) -> None:
+    for name in ("ca", "other ca"):
+        (tmp_path / name).mkdir()
+    certificates = {name: self_signed(tmp_path / name) for name in ("ca", "other ca")}
+    found = str(certificates[verify].certificate) if verify in certificates else verify
+    recorder = Recorder()
+    with WebServer(recorder, tls=certificates["ca"].server_context()) as server:
+        give({"url": server.address, "verify": found}, hold(1, "a"))
+    assert len(recorder.requests()) == count
+
+
+def test_a_proxy_is_used_where_there_is_one() -> None:
+    recorder = Recorder()
+    with WebServer(recorder) as proxy:
+        give({"url": "http://vault.invalid:8200", "proxy": proxy.address}, hold(1, "a"))
+    assert [request.path for request in recorder.requests()] == ["http://vault.invalid:8200/v1/a"]

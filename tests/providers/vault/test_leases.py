@@ -1,0 +1,193 @@
+from __future__ import annotations
+
+import contextlib
+
+import pytest
+
+from airflow_config_providers.core import ConfigTransformer
+from airflow_config_providers.providers.vault.sessions import Sessions
+from tests.providers.vault.opened import ManualSessions, counted, opened, parameters, provider_of, seen, side_by_side
+
+CREDS = "GET database/creds/app 200"
+RENEW = "POST sys/leases/renew 200"
+REVOKE_LEASE = "POST sys/leases/revoke 204"
+REVOKE_LOGIN = "POST auth/token/revoke-self 204"
+
+
+@pytest.fixture
+def manual() -> ManualSessions:
+    return ManualSessions()
+
+
+def test_a_lease_is_the_ttl(vault) -> None:
+    path = vault.creds(ttl=90)
+    with opened(vault) as provider:
+        assert provider.get(path).ttl == 90_000
+
+
+def test_the_ttl_of_a_path_is_in_the_result_in_milliseconds(vault) -> None:
+    path = vault.creds(ttl=90)
+    vault.put("a", {"k": "v"})
+    configs = {"user": f"${{vault:{path}:username}}", "k": f"${{vault:{vault.kv2}/a:k}}"}
+    with opened(vault) as provider:
+        assert ConfigTransformer({"vault": provider}).transform(configs).ttls == {("vault", path): 90_000}
+
+
+def test_a_kv_2_has_no_ttl(vault) -> None:
+    vault.put("a", {"k": "v", "ttl": "1h"})
+    with opened(vault) as provider:
+        assert provider.get(f"{vault.kv2}/a").ttl is None
+
+
+@pytest.mark.parametrize(("data", "ttl"), [({"k": "v"}, None), ({"k": "v", "ttl": "90s"}, 90_000)], ids=["none", "ttl"])
+def test_a_kv_1_has_the_ttl_that_stands_in_it(vault, data: dict[str, str], ttl: int | None) -> None:
+    vault.put_v1("a", data)
+    with opened(vault) as provider:
+        assert provider.get(f"{vault.kv1}/a", {"k"}).ttl == ttl
+
+
+def test_user_and_password_are_of_one_lease_as_long_as_it_is_good(vault, manual: ManualSessions) -> None:
+    path = vault.creds(ttl=90)
+    with opened(vault, sessions=manual) as provider:
+        user = provider.get(path, {"username"})
+        manual.clock.sleep(30)
+        password = provider.get(path, {"password"})
+        both = provider.get(path)
+        assert {**user.data, **password.data} == both.data
+        assert (user.ttl, password.ttl) == (90_000, 60_000)
+        assert counted(vault)[CREDS] == 1
+
+
+def test_a_lease_that_is_used_up_is_replaced(vault, manual: ManualSessions) -> None:
+    path = vault.creds(ttl=90)
+    with opened(vault, sessions=manual) as provider:
+        before = provider.get(path)
+        manual.clock.sleep(61)
+        after = provider.get(path)
+        assert before.data != after.data
+        assert after.ttl == 90_000
+
+
+def test_providers_share_no_lease(vault) -> None:
+    path, sessions, role = vault.creds(), Sessions(), vault.approle("*")
+    with (
+        opened(vault, sessions=sessions, role=role) as first,
+        opened(vault, sessions=sessions, role=role) as second,
+    ):
+        assert first.get(path).data != second.get(path).data
+
+
+def test_a_lease_is_renewed_while_the_provider_is_open(vault, manual: ManualSessions) -> None:
+    path = vault.creds(ttl=7, max_ttl=100)
+    with opened(vault, sessions=manual) as provider:
+        before = provider.get(path)
+        for _ in range(2):
+            manual.pass_time(5, vault)
+        after = provider.get(path)
+        assert before.data == after.data
+        assert after.ttl == 7000
+        assert counted(vault)[RENEW] == 2
+        assert len(vault.live_leases()) == 1
+
+
+def test_a_lease_that_cannot_be_renewed_any_longer_is_let_go(vault, manual: ManualSessions) -> None:
+    path = vault.creds(ttl=3, max_ttl=4)
+    with opened(vault, sessions=manual) as provider:
+        provider.get(path)
+        for _ in range(4):
+            manual.pass_time(2.2, vault)
+        assert counted(vault)[RENEW] <= 2
+        assert vault.live_leases() == frozenset()
+
+
+def test_a_refused_renewal_is_the_last(vault, manual: ManualSessions, caplog: pytest.LogCaptureFixture) -> None:
+    path = vault.creds(ttl=90)
+    with opened(vault, sessions=manual) as provider:
+        provider.get(path)
+        vault.fail(9, 403, path="sys/leases/renew", body='{"errors": ["canary"]}')
+        for _ in range(3):
+            manual.clock.sleep(80)
+            manual.made[0].renewals.run_due()
+        assert counted(vault)["POST sys/leases/renew 403"] == 1
+    assert "canary" not in caplog.text
+
+
+def test_the_last_provider_gives_leases_back_with_the_login(vault) -> None:
+    path = vault.creds()
+    with opened(vault) as provider:
+        provider.get(path)
+        assert len(vault.live_leases()) == 1
+    assert [request for request in seen(vault) if request.startswith("POST")][1:] == [REVOKE_LOGIN]
+    assert wait_for_no_lease(vault)
+    assert vault.live_tokens() == frozenset()
+
+
+def wait_for_no_lease(vault) -> bool:
+    import time
+
+    end = time.monotonic() + 5
+    while vault.live_leases() and time.monotonic() < end:
+        time.sleep(0.05)
+    return not vault.live_leases()
+
+
+def test_another_provider_gives_only_its_own_leases_back(vault) -> None:
+    path, sessions = vault.creds(), Sessions()
+    params = parameters(vault, role=vault.approle("*", {"sys/leases/revoke": ["update"]}))
+    first, second = provider_of(params, sessions), provider_of(params, sessions)
+    with contextlib.closing(second):
+        first.get(path)
+        second.get(path)
+        vault.reset()
+        first.close()
+        assert seen(vault) == [REVOKE_LEASE]
+        assert len(vault.live_leases()) == 1
+
+
+def test_leases_of_a_given_token_are_given_back_and_the_token_is_not(vault) -> None:
+    path, token = vault.creds(), vault.token("*", {"sys/leases/*": ["update"]})
+    with opened(vault, token=token) as provider:
+        provider.get(path)
+    assert seen(vault)[-1] == REVOKE_LEASE
+    assert wait_for_no_lease(vault)
+    assert len(vault.live_tokens()) == 1
+
+
+def test_a_lease_that_is_not_taken_back_is_told_and_raises_nothing(vault, caplog: pytest.LogCaptureFixture) -> None:
+    path, token = vault.creds(), vault.token(f"{vault.database}/creds/app")
+    with opened(vault, token=token) as provider:
+        provider.get(path)
+        (lease,) = vault.live_leases()
+    assert "did not take a lease back (status 403" in caplog.text
+    assert lease not in caplog.text
+
+
+def test_where_vault_is_away_it_is_asked_once_at_the_end(vault, caplog: pytest.LogCaptureFixture) -> None:
+    path, token = vault.creds(), vault.token("*")
+    with opened(vault, token=token, **{"cache.ttl": "0"}) as provider:
+        for _ in range(3):
+            provider.get(path)
+            provider._reads._kept.clear()
+        vault.reset()
+        vault.fail(9, "reset")
+    assert len(vault.requests()) == 1
+    assert "was not given back" in caplog.text
+
+
+def test_after_a_new_login_there_is_a_new_lease(vault, manual: ManualSessions) -> None:
+    path = vault.creds(ttl=900)
+    with opened(vault, sessions=manual, role=vault.approle("*", ttl=4, token_max_ttl=4)) as provider:
+        before = provider.get(path)
+        manual.pass_time(4, vault)
+        vault.put("a", {"k": "v"})
+        provider.get(f"{vault.kv2}/a")
+        assert provider.get(path).data != before.data
+
+
+def test_threads_share_one_lease(vault) -> None:
+    path = vault.creds()
+    with opened(vault) as provider:
+        vault.delay(20)
+        found = side_by_side(32, lambda: dict(provider.get(path).data).popitem())
+        assert len(set(found)) == 1
+        assert len(vault.live_leases()) == 1

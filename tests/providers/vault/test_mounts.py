@@ -1,0 +1,228 @@
+from __future__ import annotations
+
+import pytest
+
+from airflow_config_providers.exceptions import AccessDeniedError, ConfigException
+from airflow_config_providers.providers.vault.mounts import Mount, Mounts
+from tests.providers.vault.opened import opened, seen
+
+
+@pytest.mark.parametrize(
+    ("data", "expected"),
+    [
+        pytest.param({"path": "secret/", "type": "kv", "options": {"version": "2"}}, Mount(("secret",), 2), id="kv 2"),
+        pytest.param({"path": "secret/", "type": "kv", "options": {"version": "1"}}, Mount(("secret",), 1), id="kv 1"),
+        pytest.param(
+            {"path": "secret/", "type": "kv", "options": None}, Mount(("secret",), 1), id="kv without options"
+        ),
+        pytest.param({"path": "old/", "type": "generic"}, Mount(("old",), 1), id="as kv was once called"),
+        pytest.param({"path": "a/b/c/", "type": "kv"}, Mount(("a", "b", "c"), 1), id="several names"),
+        pytest.param({"path": "db/", "type": "database"}, Mount(("db",)), id="another engine"),
+        pytest.param({}, None, id="nothing"),
+        pytest.param({"path": 1}, None, id="no text"),
+        pytest.param([], None, id="no object"),
+        pytest.param(None, None, id="null"),
+    ],
+)
+def test_what_vault_says_of_a_mount(data: object, expected: Mount | None) -> None:
+    assert Mount.of(data) == expected
+
+
+@pytest.mark.parametrize("kind", ["system", "ns_system", "token", "ns_token"])
+def test_where_vault_keeps_itself_is_no_mount_to_read(kind: str) -> None:
+    with pytest.raises(AccessDeniedError):
+        Mount.of({"path": "child/sys/", "type": kind})
+
+
+def test_a_mount_is_found_by_the_names_that_it_holds() -> None:
+    mounts = Mounts()
+    mounts.remember(Mount(("team", "a", "kv"), 2))
+    mounts.remember(Mount(("secret",), 1))
+    assert mounts.find(("team", "a", "kv", "db")) == Mount(("team", "a", "kv"), 2)
+    assert mounts.find(("secret", "db")) == Mount(("secret",), 1)
+    assert mounts.find(("team", "b", "kv")) is mounts.find(("secrets", "db")) is None
+
+
+def test_a_kv_2_is_found_out_by_the_read_itself(vault) -> None:
+    vault.put("a", {"k": "v"})
+    with opened(vault, token=vault.root_token) as provider:
+        assert provider.get(f"{vault.kv2}/a", {"k"}).data == {"k": "v"}
+        assert seen(vault) == ["GET kv2/data/a 200"]
+
+
+def test_a_kv_1_is_found_out_once(vault) -> None:
+    vault.put_v1("a", {"k": "v"})
+    vault.put_v1("b", {"k": "w"})
+    with opened(vault, token=vault.root_token) as provider:
+        assert provider.get(f"{vault.kv1}/a", {"k"}).data == {"k": "v"}
+        assert provider.get(f"{vault.kv1}/b", {"k"}).data == {"k": "w"}
+        assert seen(vault) == [
+            "GET kv1/data/a 404",
+            "GET sys/internal/ui/mounts/kv1/a 200",
+            "GET kv1/a 200",
+            "GET kv1/b 200",
+        ]
+
+
+def test_that_something_is_missing_is_asked_for_once_a_mount(vault) -> None:
+    with opened(vault, token=vault.root_token) as provider:
+        assert provider.get(f"{vault.kv2}/a", {"k"}).data == provider.get(f"{vault.kv2}/b", {"k"}).data == {}
+        assert seen(vault) == ["GET kv2/data/a 404", "GET sys/internal/ui/mounts/kv2/a 200", "GET kv2/data/b 404"]
+
+
+def test_a_deleted_version_is_missing_and_shows_what_mount_it_is(vault) -> None:
+    vault.put("a", {"k": "v"})
+    vault.admin.delete(f"{vault.kv2}/data/a")
+    with opened(vault, token=vault.root_token) as provider:
+        assert provider.get(f"{vault.kv2}/a", {"k"}).data == {}
+        assert seen(vault) == ["GET kv2/data/a 404"]
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_a_version_that_is_given_is_not_found_out(vault, version: int) -> None:
+    put, mount = (vault.put_v1, vault.kv1) if version == 1 else (vault.put, vault.kv2)
+    put("a", {"k": "v"})
+    with opened(vault, token=vault.root_token, mount_point=mount, kv_engine_version=str(version)) as provider:
+        assert provider.get("a", {"k"}).data == {"k": "v"}
+        assert len(seen(vault)) == 1
+
+
+def test_a_kv_1_that_is_given_without_its_mount_is_read_at_once(vault) -> None:
+    vault.put_v1("a", {"k": "v"})
+    with opened(vault, token=vault.root_token, kv_engine_version="1") as provider:
+        assert provider.get(f"{vault.kv1}/a", {"k"}).data == {"k": "v"}
+        assert seen(vault) == ["GET kv1/a 200"]
+
+
+def test_a_kv_1_that_looks_like_a_kv_2_is_a_kv_1(vault) -> None:
+    vault.put_v1("a", {"k": "right"})
+    vault.put_v1("data/a", {"k": "wrong", "data": {"k": "wrong"}, "metadata": {"k": "wrong"}})
+    with opened(vault, token=vault.root_token) as provider:
+        assert provider.get(f"{vault.kv1}/a", {"k"}).data == {"k": "right"}
+
+
+def test_an_engine_that_is_no_kv_is_read_as_it_is(vault) -> None:
+    path = vault.creds(ttl=60)
+    with opened(vault, token=vault.root_token) as provider:
+        assert set(provider.get(path).data) == {"username", "password"}
+        assert seen(vault)[-1] == "GET database/creds/app 200"
+
+
+@pytest.fixture
+def nested(vault):
+    """A KV 2 whose mount has several names."""
+    mount = f"team/{vault.kv2}/kv"
+    vault.admin.write_data(f"sys/mounts/{mount}", data={"type": "kv", "options": {"version": "2"}})
+    vault.admin.write_data(f"{mount}/data/apps/db", data={"data": {"k": "v"}})
+    yield mount
+    vault.admin.delete(f"sys/mounts/{mount}")
+
+
+@pytest.mark.parametrize("params", [{}, {"mount_point": "{nested}"}, {"mount_point": "team"}], ids=repr)
+def test_a_mount_may_have_several_names(vault, nested: str, params: dict[str, str]) -> None:
+    given = {name: value.format(nested=nested) for name, value in params.items()}
+    with opened(vault, token=vault.root_token, **given) as provider:
+        assert provider.get(f"{nested}/apps/db", {"k"}).data == {"k": "v"}
+
+
+def test_a_mount_of_several_names_is_found_out_once(vault, nested: str) -> None:
+    vault.admin.write_data(f"{nested}/data/apps/other", data={"data": {"k": "w"}})
+    with opened(vault, token=vault.root_token) as provider:
+        provider.get(f"{nested}/apps/db", {"k"})
+        vault.reset()
+        assert provider.get(f"{nested}/apps/other", {"k"}).data == {"k": "w"}
+        assert len(seen(vault)) == 1
+
+
+def test_below_the_mount_point_the_mount_is_left_out(vault) -> None:
+    vault.put("apps/db", {"k": "v"})
+    with opened(vault, token=vault.root_token, mount_point=vault.kv2) as provider:
+        assert provider.get("apps/db", {"k"}).data == {"k": "v"}
+        assert seen(vault) == ["GET kv2/data/apps/db 200"]
+
+
+def test_a_path_that_begins_with_the_mount_point_is_taken_as_it_is(vault) -> None:
+    vault.put("apps/db", {"k": "v"})
+    with opened(vault, token=vault.root_token, mount_point=vault.kv2) as provider:
+        assert provider.get(f"{vault.kv2}/apps/db", {"k"}).data == {"k": "v"}
+        assert seen(vault) == ["GET kv2/data/apps/db 200"]
+
+
+def test_a_secret_below_the_mount_point_may_have_the_name_of_the_mount_point(vault) -> None:
+    vault.put(f"{vault.kv2}/db", {"k": "v"})
+    with opened(vault, token=vault.root_token, mount_point=vault.kv2) as provider:
+        assert provider.get(f"{vault.kv2}/db", {"k"}).data == {"k": "v"}
+
+
+def test_what_is_not_below_the_mount_point_is_looked_for_at_its_own_mount(vault) -> None:
+    vault.put_v1("apps/db", {"k": "v"})
+    with opened(vault, token=vault.root_token, mount_point=vault.kv2) as provider:
+        assert provider.get(f"{vault.kv1}/apps/db", {"k"}).data == {"k": "v"}
+
+
+def test_below_the_mount_point_comes_before_a_mount_of_that_name(vault) -> None:
+    vault.put(f"{vault.kv1}/db", {"k": "below"})
+    vault.put_v1("db", {"k": "own"})
+    with opened(vault, token=vault.root_token, mount_point=vault.kv2) as provider:
+        assert provider.get(f"{vault.kv1}/db", {"k"}).data == {"k": "below"}
+
+
+@pytest.fixture
+def secret(vault) -> str:
+    """A folder of this test below ``secret``."""
+    if "secret/" not in vault.admin.read("sys/mounts")["data"]:
+        vault.admin.write_data("sys/mounts/secret", data={"type": "kv", "options": {"version": "2"}})
+    folder = vault.kv2.replace("kv2", "folder")
+    vault.admin.write_data(f"secret/data/{folder}/db", data={"data": {"k": "v"}})
+    yield folder
+    vault.admin.delete(f"secret/metadata/{folder}/db")
+
+
+@pytest.mark.parametrize("prefix", ["", "secret/"], ids=["without", "with"])
+@pytest.mark.parametrize("mount_point", ["", "secret"], ids=["no mount_point", "mount_point"])
+def test_below_secret_the_mount_may_be_left_out(vault, secret: str, prefix: str, mount_point: str) -> None:
+    with opened(vault, token=vault.root_token, mount_point=mount_point) as provider:
+        assert provider.get(f"{prefix}{secret}/db", {"k"}).data == {"k": "v"}
+
+
+@pytest.mark.parametrize("token", ["root", "policy"])
+def test_that_a_name_is_no_mount_is_found_out_once(vault, secret: str, token: str) -> None:
+    text = vault.root_token if token == "root" else vault.token(f"secret/data/{secret}/*")
+    with opened(vault, token=text) as provider:
+        provider.get(f"{secret}/db", {"k"})
+        assert len(seen(vault)) == 3
+        vault.reset()
+        vault.admin.write_data(f"secret/data/{secret}/db2", data={"data": {"k": "w"}})
+        assert provider.get(f"{secret}/db2", {"k"}).data == {"k": "w"}
+        assert len(seen(vault)) == 1
+
+
+def test_a_mount_comes_before_a_folder_below_secret(vault, secret: str) -> None:
+    vault.admin.write_data(f"secret/data/{vault.kv1}/db", data={"data": {"k": "below"}})
+    vault.put_v1("db", {"k": "own"})
+    with opened(vault, token=vault.root_token) as provider:
+        assert provider.get(f"{vault.kv1}/db", {"k"}).data == {"k": "own"}
+        assert provider.get(f"{vault.kv1}/absent", {"k"}).data == {}
+    vault.admin.delete(f"secret/metadata/{vault.kv1}/db")
+
+
+@pytest.mark.parametrize("status", [400, 403, 404, 405])
+def test_where_nobody_tells_the_mount_it_is_read_as_it_is(vault, status: int) -> None:
+    vault.put_v1("a", {"k": "v"})
+    with opened(vault, token=vault.root_token) as provider:
+        vault.fail(9, status, path="sys/internal/")
+        assert provider.get(f"{vault.kv1}/a", {"k"}).data == {"k": "v"}
+        assert "GET kv1/a 200" in seen(vault)
+
+
+def test_where_nobody_tells_the_mount_the_mount_point_is_read_as_it_is(vault) -> None:
+    vault.put_v1("a", {"k": "v"})
+    with opened(vault, token=vault.root_token, mount_point=vault.kv1) as provider:
+        vault.fail(9, 403, path="sys/internal/")
+        assert provider.get("a", {"k"}).data == {"k": "v"}
+
+
+def test_a_version_of_a_mount_that_keeps_none_is_refused(vault) -> None:
+    vault.put_v1("a", {"k": "v"})
+    with opened(vault, token=vault.root_token) as provider, pytest.raises(ConfigException, match="keeps none"):
+        provider.get(f"{vault.kv1}/a?version=1", {"k"})

@@ -1,0 +1,316 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from airflow_config_providers.exceptions import ProviderDefinitionError
+from airflow_config_providers.providers.vault.credential import Credential
+from airflow_config_providers.providers.vault.login import CredentialLogin, TokenLogin
+from airflow_config_providers.providers.vault.settings import PARAMS, VaultSettings, read_settings
+
+URL = "https://vault.example.com:8200"
+ENOUGH = {"url": URL, "token_path": "/run/token"}
+
+
+def read(
+    params: dict[str, Any], *, environ: dict[str, str] | None = None, connection: object | None = None
+) -> VaultSettings:
+    return read_settings(params, connections=lambda conn_id: connection, environ=environ or {})
+
+
+def problems(params: dict[str, Any], **more: Any) -> tuple[str, ...]:
+    with pytest.raises(ProviderDefinitionError) as caught:
+        read(params, **more)
+    assert caught.value.__context__ is None
+    return caught.value.problems
+
+
+def connection(extra: object = None, **fields: Any) -> SimpleNamespace:
+    usual = {"conn_type": "vaults", "host": "vault", "port": None, "schema": None, "login": None, "password": "t"}
+    return SimpleNamespace(**{**usual, **fields}, extra=None if extra is None else json.dumps(extra))
+
+
+def test_an_address_and_a_way_to_sign_in_are_enough() -> None:
+    assert read(ENOUGH) == VaultSettings(url=URL, login=TokenLogin(Credential(path="/run/token")))
+
+
+def test_every_setting_is_read(tmp_path: Path) -> None:
+    files = [tmp_path / name for name in ("ca.pem", "cert.pem", "key.pem")]
+    for file in files:
+        file.touch()
+    ca, cert, key = map(str, files)
+    params = {
+        "address": "HTTP://Vault:8200/Prefix/",
+        "auth_type": "kubernetes",
+        "kubernetes_role": "jobs",
+        "auth_mount_point": "/k8s/",
+        "namespace": "team/a",
+        "mount_point": "secret",
+        "kv_engine_version": "2",
+        "timeout": "2.5",
+        "ca_cert": ca,
+        "client_cert": cert,
+        "client_key": key,
+        "proxies": '{"https": "http://proxy:3128"}',
+        "trust_env": "true",
+        "cache.ttl": "0",
+        "give_back_after_kill": "no",
+    }
+
+    assert read(params) == VaultSettings(
+        url="http://vault:8200/Prefix",
+        login=CredentialLogin(
+            "kubernetes", "jobs", Credential(path="/var/run/secrets/kubernetes.io/serviceaccount/token"), "k8s"
+        ),
+        namespace="team/a",
+        mount_point="secret",
+        kv_version=2,
+        timeout=2.5,
+        verify=ca,
+        cert=(cert, key),
+        proxies=(("https", "http://proxy:3128"),),
+        trust_env=True,
+        cache_ttl=0,
+        gives_back_after_kill=False,
+    )
+
+
+def test_equal_definitions_give_equal_settings_with_equal_hashes() -> None:
+    params = {"url": URL, "auth_type": "approle", "role_id": "r", "secret_id": "s"}
+
+    assert read(params) == read(dict(params))
+    assert hash(read(params)) == hash(read(dict(params)))
+    assert read(params) != read({**params, "secret_id": "other"})
+
+
+@pytest.mark.parametrize("path", ["/run/vault/token", ""])
+def test_a_token_of_the_environment_counts_where_nothing_else_is_said(path: str) -> None:
+    login = read({"url": URL, "token_path": path}, environ={"VAULT_TOKEN": "of-the-environment"}).login
+
+    assert login == TokenLogin(Credential(path=path) if path else Credential("of-the-environment"))
+
+
+def test_a_token_of_the_environment_is_not_for_other_logins() -> None:
+    assert problems({"url": URL, "auth_type": "github"}, environ={"VAULT_TOKEN": "t"}) == (
+        "auth_type github needs token_path or token. Add one.",
+    )
+
+
+@pytest.mark.parametrize(
+    ("params", "expected"),
+    [
+        pytest.param({}, ["The address is missing", "auth_type token needs token_path or token"], id="nothing"),
+        pytest.param({**ENOUGH, "tokn": "x"}, ["'tokn' is no parameter of Vault, did you mean 'token'?"], id="unknown"),
+        pytest.param({**ENOUGH, "token": "x"}, ["token and token_path are both given"], id="two tokens"),
+        pytest.param({**ENOUGH, "address": URL}, ["address and url are both given"], id="two addresses"),
+        pytest.param(
+            {"url": URL, "auth_type": "aprole"}, ["no auth_type 'aprole', did you mean 'approle'?"], id="auth type"
+        ),
+        pytest.param({"url": URL, "auth_type": "approle"}, ["approle needs role_id"], id="approle"),
+        pytest.param({"url": URL, "auth_type": "kubernetes"}, ["kubernetes needs kubernetes_role"], id="kubernetes"),
+        pytest.param(
+            {"url": URL, "auth_type": "jwt"}, ["jwt needs jwt_role", "jwt needs jwt_token_path or jwt_token"], id="jwt"
+        ),
+        pytest.param(
+            {"url": URL, "auth_type": "ldap"},
+            ["ldap needs username", "ldap needs password_path or password"],
+            id="ldap",
+        ),
+        pytest.param({"url": URL, "auth_type": "gcp"}, ["gcp needs role_id"], id="gcp"),
+        pytest.param(
+            {"url": URL, "auth_type": "azure", "secret_id": "s"},
+            ["secret_id needs azure_tenant_id", "secret_id needs key_id", "azure needs azure_role", "azure_resource"],
+            id="azure",
+        ),
+        pytest.param({"url": URL, "auth_type": "aws_iam", "key_id": "k"}, ["one of key_id and secret_id"], id="aws"),
+        pytest.param(
+            {"url": URL, "auth_type": "aws_iam", "secret_id_path": "/run/s"},
+            ["secret_id_path is for auth_type approle"],
+            id="a file that is not read",
+        ),
+        pytest.param(
+            {**ENOUGH, "kv_engine_version": "3"}, ["kv_engine_version is no whole number from 1 to 2"], id="kv"
+        ),
+        pytest.param(
+            {**ENOUGH, "timeout": "10s"}, ["timeout is no number of seconds above 0, at most 3600"], id="unit"
+        ),
+        pytest.param({**ENOUGH, "timeout": "nan"}, ["timeout is no number"], id="not a number"),
+        pytest.param({**ENOUGH, "timeout": "-1"}, ["timeout is no number"], id="negative"),
+        pytest.param({**ENOUGH, "timeout": "inf"}, ["timeout is no number"], id="without end"),
+        pytest.param({**ENOUGH, "cache.ttl": "-1"}, ["cache.ttl is no whole number from 0"], id="cache"),
+        pytest.param({**ENOUGH, "cache.ttl": "9" * 5000}, ["cache.ttl is no whole number from 0"], id="long number"),
+        pytest.param({**ENOUGH, "trust_env": "perhaps"}, ["trust_env is neither true nor false"], id="flag"),
+        pytest.param({**ENOUGH, "mount_point": "a/../b"}, ["mount_point has a name in it that is empty"], id="dots"),
+        pytest.param({**ENOUGH, "namespace": "a\r\nX: y"}, ["namespace has a name in it"], id="namespace"),
+        pytest.param({**ENOUGH, "ca_cert": "/no/ca"}, ["ca_cert: there is nothing at /no/ca"], id="ca"),
+        pytest.param({**ENOUGH, "verify": "/no/ca"}, ["verify: there is nothing at /no/ca"], id="verify"),
+        pytest.param({**ENOUGH, "verify": "false", "ca_cert": "/"}, ["verify is false, but ca_cert"], id="no verify"),
+        pytest.param({**ENOUGH, "client_key": "/"}, ["client_key has no certificate with it"], id="key"),
+        pytest.param({**ENOUGH, "proxies": "http://p"}, ["proxies is no JSON object"], id="proxies"),
+        pytest.param({**ENOUGH, "proxies": {"http": 1}}, ["proxies names something"], id="proxy"),
+        pytest.param({**ENOUGH, "namespace": ["a"]}, ["namespace is no text"], id="list"),
+        pytest.param({"conn_id": "no"}, ["There is no connection 'no'"], id="connection"),
+        pytest.param(
+            {"tokn": "x", "timeout": "0", "trust_env": "?"},
+            ["'tokn'", "The address is missing", "auth_type token", "timeout", "trust_env"],
+            id="all at once",
+        ),
+    ],
+)
+def test_problems_are_named_all_at_once(params: dict[str, Any], expected: list[str]) -> None:
+    found = problems(params)
+
+    assert len(found) == len(expected)
+    assert all(any(part in problem for problem in found) for part in expected)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        pytest.param("vault.example.com", id="no scheme"),
+        pytest.param("ftp://vault", id="another scheme"),
+        pytest.param("file:///etc/passwd", id="file"),
+        pytest.param("https://", id="no host"),
+        pytest.param("https://user:c4nary@vault", id="user and password"),
+        pytest.param("https://c4nary@vault", id="user"),
+        pytest.param("https://vault?x=c4nary", id="query"),
+        pytest.param("https://vault#c4nary", id="fragment"),
+        pytest.param("https://vault:99999", id="port"),
+        pytest.param("https://vault:0", id="port 0"),
+        pytest.param("https://vault:", id="no port"),
+        pytest.param("https://vault/../c4nary", id="dots"),
+        pytest.param("https://vault\\@evil", id="backslash"),
+        pytest.param("https://vault\r\nHost: evil", id="line"),
+        pytest.param("https://vault%2eexample", id="quoted"),
+        pytest.param("https://v\u0430ult", id="another script"),
+    ],
+)
+def test_an_address_that_is_none_is_refused_and_not_quoted(url: str) -> None:
+    (problem,) = problems({**ENOUGH, "url": url})
+
+    assert problem.startswith("The address cannot be used. It is http:// or https://")
+    assert "c4nary" not in problem
+
+
+@pytest.mark.parametrize("url", ["https://[::1]:8200", "http://127.0.0.1:8200/a/b", "https://vault_1.my-cluster.local"])
+def test_an_address_is_kept(url: str) -> None:
+    assert read({**ENOUGH, "url": f" {url}/ "}).url == url
+
+
+@given(st.text())
+def test_no_address_gets_through_that_has_anything_but_scheme_host_port_and_path(text: str) -> None:
+    try:
+        url = read({**ENOUGH, "url": text}).url
+    except ProviderDefinitionError:
+        return
+    assert url.startswith(("http://", "https://"))
+    assert not set("@?#\\%") & set(url)
+
+
+@pytest.mark.parametrize(
+    ("params", "environ", "expected"),
+    [
+        pytest.param({}, {}, True, id="nothing is said"),
+        pytest.param({"verify": "True"}, {}, True, id="yes"),
+        pytest.param({"verify": "false"}, {"VAULT_CACERT": "ca"}, False, id="no"),
+        pytest.param({"verify": False}, {}, False, id="no, as a bool"),
+        pytest.param({"verify": "ca"}, {}, "ca", id="a path, as hvac has it"),
+        pytest.param({"ca_cert": "ca", "verify": "true"}, {"VAULT_CACERT": "other"}, "ca", id="ca_cert"),
+        pytest.param({}, {"VAULT_CACERT": "ca", "REQUESTS_CA_BUNDLE": "other"}, "ca", id="VAULT_CACERT"),
+        pytest.param({}, {"REQUESTS_CA_BUNDLE": "ca"}, "ca", id="REQUESTS_CA_BUNDLE"),
+        pytest.param({"verify": "yes"}, {"REQUESTS_CA_BUNDLE": "ca"}, "ca", id="REQUESTS_CA_BUNDLE for yes"),
+        pytest.param({}, {"VAULT_SKIP_VERIFY": "1"}, True, id="the environment cannot turn it off"),
+    ],
+)
+def test_what_certificates_are_verified_with(
+    params: dict[str, Any], environ: dict[str, str], expected: object, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("ca").touch()
+    Path("other").touch()
+
+    assert read({**ENOUGH, **params}, environ=environ).verify == expected
+
+
+def test_a_client_certificate_comes_from_the_environment_where_none_is_said(tmp_path: Path) -> None:
+    for name in ("cert", "key", "own"):
+        (tmp_path / name).touch()
+    environ = {"VAULT_CLIENT_CERT": str(tmp_path / "cert"), "VAULT_CLIENT_KEY": str(tmp_path / "key")}
+    own = str(tmp_path / "own")
+
+    assert read(ENOUGH, environ=environ).cert == (str(tmp_path / "cert"), str(tmp_path / "key"))
+    assert read({**ENOUGH, "client_cert": own}, environ=environ).cert == (own, own)
+
+
+def test_a_parameter_stands_in_for_what_the_connection_says() -> None:
+    said = connection({"client_kwargs": {"namespace": "a", "timeout": 5}}, schema="secret")
+
+    settings = read({"conn_id": "v", "timeout": "7", "mount_point": "kv"}, connection=said)
+
+    assert (settings.url, settings.namespace, settings.timeout, settings.mount_point) == ("https://vault", "a", 7, "kv")
+
+
+def test_an_empty_parameter_takes_away_what_the_connection_says() -> None:
+    settings = read({"conn_id": "v", "mount_point": "", "namespace": ""}, connection=connection(schema="secret"))
+
+    assert settings.mount_point is None
+    assert settings.namespace is None
+
+
+@pytest.mark.parametrize(
+    ("params", "expected"),
+    [
+        pytest.param({"token_path": "/run/t"}, TokenLogin(Credential(path="/run/t")), id="a file for a token"),
+        pytest.param(
+            {"auth_type": "userpass", "username": "u"},
+            CredentialLogin("userpass", "u", Credential("t")),
+            id="auth type",
+        ),
+        pytest.param(
+            {"auth_type": "approle", "role_id": "r", "secret_id_path": "/run/s"},
+            CredentialLogin("approle", "r", Credential(path="/run/s")),
+            id="a file for a secret ID",
+        ),
+    ],
+)
+def test_a_parameter_stands_in_for_the_login_of_the_connection(params: dict[str, str], expected: object) -> None:
+    assert read({"conn_id": "v", **params}, connection=connection()).login == expected
+
+
+def test_the_address_is_the_connection_s() -> None:
+    assert problems({"conn_id": "v", "url": URL}, connection=connection()) == (
+        "conn_id and url are both given. The address is the connection's; leave url out.",
+    )
+
+
+def test_problems_of_a_connection_and_of_parameters_are_named_together() -> None:
+    found = problems({"conn_id": "v", "timeout": "x", "a": "b"}, connection=connection(host="", conn_type="ftp"))
+
+    assert [problem.split(".")[0] for problem in found] == [
+        "'a' is no parameter of Vault",
+        "Connection 'v': its type is ftp",
+        "Connection 'v': it has no host",
+        "timeout is no number of seconds above 0, at most 3600",
+    ]
+
+
+def test_the_connection_is_asked_for_by_its_id() -> None:
+    asked: list[str] = []
+
+    def connections(conn_id: str) -> object:
+        asked.append(conn_id)
+        return connection()
+
+    read_settings({"conn_id": "vault_default"}, connections=connections, environ={})
+
+    assert asked == ["vault_default"]
+
+
+def test_the_list_of_parameters_is_in_order() -> None:
+    assert list(PARAMS) == sorted(set(PARAMS))

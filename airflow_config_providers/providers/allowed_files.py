@@ -93,6 +93,32 @@ class AllowedFiles:
         """Give the names in the directory at ``path``; None where there is none. Errors as with ``read``."""
         return self._use(path, os.listdir, is_kind=stat.S_ISDIR)
 
+    def check(self) -> str:
+        """
+        Find out whether each allowed path can be opened; reads no file.
+
+        :return: how many paths are allowed
+        :raises AccessDeniedError: this process may not read one; tells of all that cannot be opened
+        :raises ProviderUnavailableError: one is not there, or cannot be opened now
+        """
+        if self.allowed is None:
+            return "every file is allowed"
+        failures = [failure for root in self.allowed if (failure := self._unreadable("/" + "/".join(root)))]
+        if failures:
+            is_denied = any(isinstance(failure, AccessDeniedError) for failure in failures)
+            problems = [problem for failure in failures for problem in failure.problems]
+            raise (AccessDeniedError if is_denied else ProviderUnavailableError)(*problems)
+        return f"{len(self.allowed)} allowed {'path' if len(self.allowed) == 1 else 'paths'}"
+
+    def _unreadable(self, path: str) -> ProviderLookupError | None:
+        try:
+            is_open = any(self._use(path, _is_open, is_kind=kind) for kind in (stat.S_ISDIR, stat.S_ISREG))
+        except ProviderLookupError as error:
+            return error
+        if is_open:
+            return None
+        return ProviderUnavailableError(f"{printable(path)} is no directory or file any more. Create or remove it.")
+
     def _content(self, descriptor: int) -> bytes:
         with open(descriptor, "rb", closefd=False) as file:
             return file.read(self.max_bytes + 1)
@@ -119,6 +145,10 @@ class AllowedFiles:
         if root is None or not path.startswith("/"):
             return None
         return real_path(_real_root(root) + normal[len(root) :], [_real_root(allowed) for allowed in self.allowed])
+
+
+def _is_open(descriptor: int) -> bool:
+    return True
 
 
 def _real_root(root: Steps) -> Steps:

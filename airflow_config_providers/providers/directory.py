@@ -50,3 +50,12 @@ class DirectoryConfigProvider(ConfigProvider):
         wanted = [name for name in names if name.isprintable() and (keys is None or name in keys)]
         texts = {name: files.read_text(f"{path}/{name}") for name in wanted}
         return ConfigData({name: text for name, text in texts.items() if text is not None})
+
+    def check(self) -> str:
+        """
+        Find out whether the allowed paths can be opened; reads no file.
+
+        :raises AccessDeniedError: one may not be read
+        :raises ProviderUnavailableError: one is not there, or cannot be opened now
+        """
+        return configured(self._files).check()

@@ -77,6 +77,11 @@ class EnvVarConfigProvider(ConfigProvider):
             )
         return ConfigData({name: value for name, value in allowed.items() if keys is None or name in keys})
 
+    def check(self) -> str:
+        """Tell how many variables there are to give."""
+        found = len(configured(self._allowed))
+        return f"{found} {'variable' if found == 1 else 'variables'}"
+
 
 def _compiled(pattern: str) -> re.Pattern[str]:
     try:

@@ -49,3 +49,12 @@ class FileConfigProvider(ConfigProvider):
             raise ProviderLookupError(f"There is no regular file at {printable(path)}. Create it or correct the path.")
         entries = parse(text, name=path)
         return ConfigData({entry.key: entry.value for entry in entries if keys is None or entry.key in keys})
+
+    def check(self) -> str:
+        """
+        Find out whether the allowed paths can be opened; reads no file.
+
+        :raises AccessDeniedError: one may not be read
+        :raises ProviderUnavailableError: one is not there, or cannot be opened now
+        """
+        return configured(self._files).check()

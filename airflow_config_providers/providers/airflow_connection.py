@@ -1,0 +1,72 @@
+"""A provider that reads Airflow's connections."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from typing import Any, ClassVar
+
+from airflow_config_providers.core.data import ConfigData
+from airflow_config_providers.core.provider import ConfigProvider, configured
+from airflow_config_providers.exceptions import ConfigException
+from airflow_config_providers.providers import airflow_secrets
+from airflow_config_providers.providers.allowed_names import ALLOWLIST_PATTERN, AllowedNames
+from airflow_config_providers.providers.connection_fields import read_fields
+
+
+class AirflowConnectionConfigProvider(ConfigProvider):
+    """
+    ``${connection:warehouse:password}``: the path is the id of an Airflow connection, the key a field of it.
+
+    Fields are ``conn_type``, ``host``, ``port``, ``schema``, ``login``, ``password``, ``uri``, ``extra``, and
+    ``extra.<name>`` for what stands in the extra, at any depth. One that is not set is missing.
+
+    The parameter ``allowlist.pattern`` is a regular expression of Python that an id must match as a whole; without it
+    all ids do.
+
+    :param read: gives a connection, or None, by its id
+    :param has_teams: tells whether the deployment has several teams
+    """
+
+    required_params: ClassVar[Mapping[str, str]] = {ALLOWLIST_PATTERN: "warehouse|spark_.*"}
+
+    def __init__(
+        self,
+        read: Callable[[str], Any | None] = airflow_secrets.connection,
+        has_teams: Callable[[], bool] = airflow_secrets.has_teams,
+    ) -> None:
+        self._read = read
+        self._has_teams = has_teams
+        self._allowed: AllowedNames | None = None
+
+    def configure(self, configs: Mapping[str, Any]) -> None:
+        """
+        Take ``allowlist.pattern``.
+
+        :raises ProviderDefinitionError: the pattern is no regular expression
+        """
+        self._allowed = AllowedNames.of(configs, has_teams=self._has_teams())
+
+    def get(self, path: str, keys: Collection[str] | None = None) -> ConfigData:
+        """
+        Read the connection with the id ``path``, once for all ``keys``.
+
+        :raises AccessDeniedError: the pattern does not allow it, whether it exists or not; or Airflow refuses
+        :raises ProviderUnavailableError: Airflow cannot answer now
+        :raises ConfigException: ``path`` is empty; or something in the extra is asked for, and it is no JSON object
+        """
+        allowed = configured(self._allowed)
+        if not path:
+            raise ConfigException(
+                "A reference to a connection has its id as the path, as in ${connection:warehouse:password}. Add it."
+            )
+        allowed.require("connection", path)
+        connection = self._read(path)
+        return ConfigData({} if connection is None else read_fields(connection, keys, conn_id=path))
+
+    def check(self) -> str:
+        """
+        Make the secrets backends of the deployment, ask them nothing, and tell their names.
+
+        :raises ProviderUnavailableError: one cannot be made
+        """
+        return airflow_secrets.check()

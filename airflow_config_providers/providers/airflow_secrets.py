@@ -1,0 +1,252 @@
+"""Airflow's own variables and connections, as the process that asks can reach them."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any, Final, TypeVar
+
+from airflow_config_providers.core.document import as_text
+from airflow_config_providers.core.text import printable
+from airflow_config_providers.exceptions import ConfigProvidersError, ProviderDefinitionError, ProviderUnavailableError
+from airflow_config_providers.providers.backend_faults import denied, fault, unavailable
+
+EXECUTION_API: Final = "Airflow's Execution API"
+
+_T = TypeVar("_T")
+
+
+def variable(key: str) -> str | None:
+    """
+    Give the text of an Airflow variable; None where there is none.
+
+    In a task, while a DAG file is parsed, and in a trigger, the Task SDK's secrets backends are asked, and no
+    database; in the servers theirs; anywhere else, as on the command line, those of Airflow's core with the database.
+    The first that has an answer counts. One that fails is an error and not passed over, as Airflow does.
+    Airflow registers the value with its masker where the name sounds secret and the Execution API gave it.
+
+    :raises AccessDeniedError: a secrets backend refuses
+    :raises ProviderUnavailableError: a secrets backend cannot answer now
+    """
+    return _first_answer(lambda backend: read_variable(backend, key), f"variable '{printable(key)}'")
+
+
+def connection(conn_id: str) -> Any | None:
+    """
+    Give an Airflow connection; None where there is none.
+
+    It has ``conn_type``, ``host``, ``port``, ``schema``, ``login``, ``password``, ``extra`` and ``get_uri()``. Who
+    is asked is said at ``variable``. Airflow registers password and extra with its masker where the Execution API gave
+    them.
+
+    :raises AccessDeniedError: a secrets backend refuses
+    :raises ProviderUnavailableError: a secrets backend cannot answer now
+    """
+    return _first_answer(lambda backend: read_connection(backend, conn_id), f"connection '{printable(conn_id)}'")
+
+
+def check() -> str:
+    """
+    Make the secrets backends that ``variable`` and ``connection`` ask, ask them nothing, and tell their names.
+
+    :raises ProviderUnavailableError: one cannot be made
+    """
+    return "asks " + ", ".join(type(backend).__name__ for backend in _chain())
+
+
+def has_teams() -> bool:
+    """Tell whether this deployment keeps the secrets of several teams apart."""
+    from airflow.sdk.configuration import conf  # noqa: PLC0415 - heavy, and not needed to import the package
+
+    return bool(conf.getboolean("core", "multi_team", fallback=False))
+
+
+def configured_backend() -> Any | None:
+    """
+    Make the secrets backend that the deployment has configured for processes such as this one; None without one.
+
+    That is ``[workers] secrets_backend``, or else ``[secrets] backend``, where the Task SDK's backends are asked, and
+    ``[secrets] backend`` everywhere else.
+
+    :raises ProviderDefinitionError: it cannot be made
+    """
+    return _made(_make_configured, "The secrets backend that is configured in airflow.cfg")
+
+
+def make_backend(path: str, kwargs: Mapping[str, Any]) -> Any:
+    """
+    Make a secrets backend from the dotted name of its class, which is imported and called.
+
+    :raises ProviderDefinitionError: it cannot be made
+    """
+    module, _, name = path.rpartition(".")
+    return _made(
+        lambda: _with_connections(getattr(importlib.import_module(module), name)(**kwargs)),
+        f"Secrets backend '{printable(path)}'",
+    )
+
+
+def read_variable(backend: Any, key: str) -> str | None:
+    """
+    Ask one secrets backend for a variable, and never for one of a team.
+
+    Raises what the backend raises. Some give for a variable in a file what its JSON or YAML says: that is written as
+    JSON.
+    """
+    if _is_execution_api(backend):
+        return _variable_of_execution_api(key)
+    return _text(backend.get_variable(key=key))
+
+
+def read_config(backend: Any, key: str) -> str | None:
+    """Ask one secrets backend for an option of Airflow's configuration. Raises what the backend raises."""
+    return _text(backend.get_config(key=key))
+
+
+def read_connection(backend: Any, conn_id: str) -> Any | None:
+    """Ask one secrets backend for a connection, and never for one of a team. Raises what the backend raises."""
+    if _is_execution_api(backend):
+        return _connection_of_execution_api(conn_id)
+    if type(backend).get_connection.__qualname__ != "BaseSecretsBackend.get_connection":
+        return backend.get_connection(conn_id=conn_id)
+    text = backend.get_conn_value(conn_id=conn_id)  # Airflow 3.2 passes a team, which older backends do not take
+    return backend.deserialize_connection(conn_id=conn_id, value=text) if text else None
+
+
+def asked(ask: Callable[[], _T | None], *, who: str, what: str) -> _T | None:
+    """
+    Give what ``ask`` gives; None also where it raises what says that there is nothing.
+
+    :raises AccessDeniedError: it raised what says so
+    :raises ProviderUnavailableError: it raised anything else that is not of this package
+    """
+    try:
+        return ask()
+    except Exception as error:  # noqa: BLE001 - a third party's backend may raise anything
+        problem = fault(error, who=who, what=what)
+    if problem is None:
+        return None
+    problem.__cause__ = problem.__context__ = None
+    raise problem
+
+
+def _first_answer(ask: Callable[[Any], _T | None], what: str) -> _T | None:
+    for backend in _chain():
+        answer = asked(partial(ask, backend), who=f"Secrets backend {type(backend).__name__}", what=what)
+        if answer is not None:
+            return answer
+    return None
+
+
+def _chain() -> list[Any]:
+    try:
+        return _load_chain()
+    except ConfigProvidersError:
+        raise
+    except Exception as error:  # noqa: BLE001 - the deployment's backend is made here and may raise anything
+        problem = type(error).__name__
+    raise ProviderUnavailableError(
+        f"Airflow's secrets backends cannot be made ({problem}). Correct [secrets] and [workers] in airflow.cfg."
+    )
+
+
+def _load_chain() -> list[Any]:
+    if _is_task() or _is_server():
+        from airflow.sdk.execution_time.supervisor import (  # noqa: PLC0415 - heavy; a task has it at hand
+            ensure_secrets_backend_loaded,
+        )
+
+        return ensure_secrets_backend_loaded()
+    from airflow.configuration import ensure_secrets_loaded  # noqa: PLC0415 - as above
+
+    return ensure_secrets_loaded()
+
+
+def _is_task() -> bool:
+    """Tell whether a supervisor listens, as in a task, while a DAG file is parsed, and in a trigger."""
+    task_runner = sys.modules.get("airflow.sdk.execution_time.task_runner")
+    return getattr(task_runner, "SUPERVISOR_COMMS", None) is not None
+
+
+def _is_server() -> bool:
+    return os.environ.get("_AIRFLOW_PROCESS_CONTEXT") == "server"
+
+
+def _make_configured() -> Any | None:
+    if _is_task() or _is_server():
+        from airflow.sdk.configuration import get_custom_secret_backend  # noqa: PLC0415 - heavy
+    else:
+        from airflow.configuration import get_custom_secret_backend  # noqa: PLC0415 - heavy
+
+    backend = get_custom_secret_backend(worker_mode=_is_task())
+    return None if backend is None else _with_connections(backend)
+
+
+def _with_connections(backend: Any) -> Any:
+    from airflow.sdk import Connection  # noqa: PLC0415 - heavy
+
+    backend._set_connection_class(Connection)
+    return backend
+
+
+def _made(make: Callable[[], _T], who: str) -> _T:
+    try:
+        return make()
+    except ConfigProvidersError:
+        raise
+    except Exception as error:  # noqa: BLE001 - a third party's backend may raise anything
+        problem = f"{who} cannot be made ({type(error).__name__}). Correct its class or its arguments."
+    raise ProviderDefinitionError(problem)
+
+
+def _is_execution_api(backend: Any) -> bool:
+    return type(backend).__module__ == "airflow.sdk.execution_time.secrets.execution_api"
+
+
+def _text(value: Any) -> str | None:
+    return None if value is None else as_text(value)
+
+
+def _variable_of_execution_api(key: str) -> str | None:
+    from airflow.sdk.execution_time.comms import GetVariable  # noqa: PLC0415 - heavy; only a task has it at hand
+
+    answer = _ask_execution_api(GetVariable(key=key), f"variable '{printable(key)}'")
+    return None if answer is None else _text(answer.value)
+
+
+def _connection_of_execution_api(conn_id: str) -> Any | None:
+    from airflow.sdk.execution_time.comms import GetConnection  # noqa: PLC0415 - heavy; only a task has it at hand
+    from airflow.sdk.execution_time.context import _process_connection_result_conn  # noqa: PLC0415 - as above
+
+    answer = _ask_execution_api(GetConnection(conn_id=conn_id), f"connection '{printable(conn_id)}'")
+    return None if answer is None else _process_connection_result_conn(answer)
+
+
+def _ask_execution_api(message: Any, what: str) -> Any | None:
+    """Ask as ExecutionAPISecretsBackend does, which takes an outage for "not found"."""
+    from airflow.sdk.exceptions import AirflowRuntimeError  # noqa: PLC0415 - heavy; only a task has it at hand
+    from airflow.sdk.execution_time import task_runner  # noqa: PLC0415 - as above
+    from airflow.sdk.execution_time.comms import ErrorResponse  # noqa: PLC0415 - as above
+
+    try:
+        answer = task_runner.SUPERVISOR_COMMS.send(message)
+    except AirflowRuntimeError as error:
+        answer = error.error
+    if not isinstance(answer, ErrorResponse):
+        return answer
+    problem = _problem(answer, what)
+    if problem is not None:
+        raise problem
+    return None
+
+
+def _problem(answer: Any, what: str) -> ConfigProvidersError | None:
+    kind, status = answer.error.value, (answer.detail or {}).get("status_code")
+    if kind.endswith("_NOT_FOUND"):
+        return None
+    if kind == "PERMISSION_DENIED" or status in (401, 403):
+        return denied(EXECUTION_API, what)
+    return unavailable(EXECUTION_API, what, reason=f"status {status}" if isinstance(status, int) else kind)

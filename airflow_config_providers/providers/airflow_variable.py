@@ -1,0 +1,77 @@
+"""A provider that reads Airflow's variables."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from typing import Any, ClassVar
+
+from airflow_config_providers.core.data import ConfigData
+from airflow_config_providers.core.provider import ConfigProvider, configured
+from airflow_config_providers.exceptions import ConfigException
+from airflow_config_providers.providers import airflow_secrets
+from airflow_config_providers.providers.allowed_names import ALLOWLIST_PATTERN, AllowedNames
+from airflow_config_providers.providers.json_text import read_json
+
+
+class AirflowVariableConfigProvider(ConfigProvider):
+    """
+    ``${variable:spark_db_password}``: the key is the name of an Airflow variable, and its text the value.
+
+    With a path, as in ``${variable:spark_db:credentials.password}``, the path is the name of a variable that holds a
+    JSON object, and the key a key in it, at any depth.
+
+    The parameter ``allowlist.pattern`` is a regular expression of Python that a name must match as a whole; without it
+    all names do.
+
+    :param read: gives the text of a variable, or None, by its name
+    :param has_teams: tells whether the deployment has several teams
+    """
+
+    required_params: ClassVar[Mapping[str, str]] = {ALLOWLIST_PATTERN: "spark_.*"}
+
+    def __init__(
+        self,
+        read: Callable[[str], str | None] = airflow_secrets.variable,
+        has_teams: Callable[[], bool] = airflow_secrets.has_teams,
+    ) -> None:
+        self._read = read
+        self._has_teams = has_teams
+        self._allowed: AllowedNames | None = None
+
+    def configure(self, configs: Mapping[str, Any]) -> None:
+        """
+        Take ``allowlist.pattern``.
+
+        :raises ProviderDefinitionError: the pattern is no regular expression
+        """
+        self._allowed = AllowedNames.of(configs, has_teams=self._has_teams())
+
+    def get(self, path: str, keys: Collection[str] | None = None) -> ConfigData:
+        """
+        Read the variables called ``keys``, or keys of the one called ``path``.
+
+        :raises AccessDeniedError: the pattern does not allow a name, whether it exists or not; or Airflow refuses
+        :raises ProviderUnavailableError: Airflow cannot answer now
+        :raises ConfigException: the variable ``path`` holds no JSON object; or ``path`` is empty and ``keys`` is None,
+            and variables cannot be listed
+        """
+        names = [path] if path else keys
+        if names is None:
+            raise ConfigException("Airflow's variables cannot be listed. Name the ones that are wanted.")
+        texts = self._texts(names)
+        return ConfigData(read_json(texts.get(path), keys, what=f"variable '{path}'") if path else texts)
+
+    def check(self) -> str:
+        """
+        Make the secrets backends of the deployment, ask them nothing, and tell their names.
+
+        :raises ProviderUnavailableError: one cannot be made
+        """
+        return airflow_secrets.check()
+
+    def _texts(self, names: Collection[str]) -> dict[str, str]:
+        allowed = configured(self._allowed)
+        for name in names:
+            allowed.require("variable", name)
+        texts = {name: self._read(name) for name in names}
+        return {name: text for name, text in texts.items() if text is not None}

@@ -1,0 +1,76 @@
+"""Which of Airflow's variables, connections and options a provider may read."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final, Self
+
+from airflow_config_providers.core.text import printable
+from airflow_config_providers.exceptions import AccessDeniedError, ProviderDefinitionError
+
+ALLOWLIST_PATTERN: Final = "allowlist.pattern"
+
+_MISLEADING: Final = re.compile(r"(^|/)\.{1,2}(/|$)|[?#%\\]|^$")
+"""What a URL reads as another place: Airflow and Vault put a name into one without quoting it."""
+
+_TEAM_SEPARATORS: Final = ("___", "--", "/")
+"""What stands between a team and a name in environment variables, in AWS and in Vault."""
+
+
+@dataclass(frozen=True, slots=True)
+class AllowedNames:
+    """
+    The names that a deployment opens.
+
+    :param pattern: a name must match it from end to end
+    :param has_teams: whether the deployment has several teams, whose secrets differ in how their names begin
+    """
+
+    pattern: re.Pattern[str]
+    has_teams: bool = False
+
+    @classmethod
+    def of(cls, configs: Mapping[str, Any], *, has_teams: bool = False) -> Self:
+        """
+        Read ``allowlist.pattern``; without it all names are allowed.
+
+        :raises ProviderDefinitionError: it is no regular expression
+        """
+        return cls(_compiled(str(configs.get(ALLOWLIST_PATTERN, ".*"))), has_teams)
+
+    def require(self, kind: str, name: str, *, is_sensitive: bool = False) -> None:
+        """
+        Let ``name`` pass if the deployment opens it.
+
+        A name that could belong to another team, or that is sensitive, must be one of the pattern's alternatives,
+        letter by letter, as ``fernet_key`` is in ``app_.*|fernet_key``.
+
+        :param kind: what the name is of, for the message
+        :raises AccessDeniedError: it does not; nobody was asked whether there is such a name
+        """
+        if _MISLEADING.search(name) or not name.isprintable():
+            raise AccessDeniedError(
+                f"No {kind} '{printable(name)}' is asked for, as it could be taken for another. A name is not empty, "
+                f"has no part that is '.' or '..', none of ? # % and backslash, and nothing that cannot be printed."
+            )
+        must_be_told = is_sensitive or self._may_be_of_a_team(name)
+        is_told = name in self.pattern.pattern.split("|")
+        if not self.pattern.fullmatch(name) or (must_be_told and not is_told):
+            way = ", written out between the bars of the pattern" if must_be_told else ""
+            raise AccessDeniedError(
+                f"The {kind} '{printable(name)}' is not one that {ALLOWLIST_PATTERN} of the provider allows. "
+                f"Correct the reference, or have the deployment allow it{way}."
+            )
+
+    def _may_be_of_a_team(self, name: str) -> bool:
+        return self.has_teams and any(separator in name for separator in _TEAM_SEPARATORS)
+
+
+def _compiled(pattern: str) -> re.Pattern[str]:
+    try:
+        return re.compile(pattern)
+    except re.error as error:
+        problem = f"{error.msg} at position {error.pos}"
+    raise ProviderDefinitionError(f"{ALLOWLIST_PATTERN} is no regular expression of Python: {problem}.")

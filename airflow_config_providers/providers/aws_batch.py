@@ -1,0 +1,227 @@
+"""Airflow's backends of AWS, read with fewer requests than one for each secret."""
+
+from __future__ import annotations
+
+import copy
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Final, Self, TypeVar
+
+from airflow_config_providers.core.document import as_text
+from airflow_config_providers.core.text import printable
+from airflow_config_providers.exceptions import ConfigProvidersError
+from airflow_config_providers.providers.airflow_secrets import asked
+from airflow_config_providers.providers.backend_faults import AWS_BUSY, aws_fault, fault
+
+_K = TypeVar("_K")
+_T = TypeVar("_T")
+_R = TypeVar("_R")
+
+Lookup = Callable[[Any], Any]
+"""Asks the backend that it is given for one thing."""
+
+Text = str | None | ConfigProvidersError
+"""A secret's text; None where there is no such secret, or why it cannot be told."""
+
+_AT_ONCE: Final = 8
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class AwsStore:
+    """
+    A store of AWS that Airflow has a backend for.
+
+    :param method: that of Airflow's class by which every lookup of it asks for one id, the last thing it is given
+    :param page: how many ids one request takes
+    :param read_one: client, id -> the text
+    :param read_many: client, ids -> id -> text, or the code of an error; an id that is left out is asked for alone
+    """
+
+    method: str
+    page: int
+    read_one: Callable[[Any, str], str]
+    read_many: Callable[[Any, Sequence[str]], Mapping[str, str | Refusal]]
+
+    def is_behind(self, backend: type, airflows: type) -> bool:
+        """Tell whether ``backend``, a subclass of Airflow's class perhaps, asks as that does."""
+        return self.method in vars(airflows) and getattr(backend, self.method) is vars(airflows)[self.method]
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """What AWS said of one of several secrets, by its code."""
+
+    code: str
+
+
+class AwsBatch:
+    """
+    Reads from a secrets backend of AWS.
+
+    The backend itself says which ids it would ask for, so that its prefixes, separators and patterns count: each
+    lookup runs once to tell them, and once more with the answers at hand.
+    """
+
+    def __init__(self, backend: Any, store: AwsStore) -> None:
+        self._backend = backend
+        self._store = store
+        self._who = f"Secrets backend {type(backend).__name__}"
+
+    @classmethod
+    def of(cls, backend: Any) -> Self | None:
+        """Wrap ``backend``; None where it is none of AWS, or asks in a way of its own."""
+        for airflows in type(backend).__mro__:
+            store = STORES.get(f"{airflows.__module__}.{airflows.__qualname__}")
+            if store is not None and store.is_behind(type(backend), airflows):
+                _keep_values_out_of_debug_logs()
+                return cls(backend, store)
+        return None
+
+    def read(self, lookups: Mapping[_K, Lookup]) -> dict[_K, Any]:
+        """
+        Give what each lookup gives, or the error that it raises.
+
+        :param lookups: each looks something up in the backend that it is given; the key says what, for messages
+        """
+        ids: list[str] = []
+        for lookup in lookups.values():
+            self._outcome(lookup, self._acting(ids.append), "")
+        texts = self._fetch(list(dict.fromkeys(ids)))
+        actor = self._acting(lambda id_: self._told(texts, id_))
+        return {key: self._outcome(lookup, actor, str(key)) for key, lookup in lookups.items()}
+
+    def _outcome(self, lookup: Lookup, actor: Any, what: str) -> Any:
+        try:
+            return asked(lambda: lookup(actor), who=self._who, what=what)
+        except ConfigProvidersError as error:
+            return error
+
+    def _acting(self, answer: Callable[[str], str | None]) -> Any:
+        """Give a copy of the backend that asks ``answer`` in place of AWS."""
+        actor = copy.copy(self._backend)
+        setattr(actor, self._store.method, lambda *args, **kwargs: answer((*args, *kwargs.values())[-1]))
+        return actor
+
+    def _told(self, texts: dict[str, Text], id_: str) -> str | None:
+        if id_ not in texts:  # asked for only now that another has an answer
+            texts[id_] = self._fetch_one(id_)
+        text = texts[id_]
+        if isinstance(text, Exception):
+            raise text
+        return text
+
+    def _fetch(self, ids: Sequence[str]) -> dict[str, Text]:
+        pages = [ids[start : start + self._store.page] for start in range(0, len(ids), self._store.page)]
+        found: dict[str, Text] = {}
+        for page in _at_once(self._fetch_together, [page for page in pages if len(page) > 1]):
+            found |= page
+        alone = [id_ for id_ in ids if id_ not in found]
+        return found | dict(zip(alone, _at_once(self._fetch_one, alone), strict=True))
+
+    def _fetch_together(self, ids: Sequence[str]) -> dict[str, Text]:
+        """Ask for ``ids`` in one request; gives none where AWS refuses all for the sake of one."""
+        try:
+            answers = self._store.read_many(_client(self._backend), ids)
+        except Exception as error:  # noqa: BLE001 - botocore raises what a server, a proxy or a file made it raise
+            if _may_be_for_the_sake_of_one(error):
+                return {}
+            return dict.fromkeys(ids, fault(error, who=self._who, what=f"{len(ids)} secrets"))
+        return {id_: self._text(id_, answer) for id_, answer in answers.items()}
+
+    def _fetch_one(self, id_: str) -> Text:
+        try:
+            return self._store.read_one(_client(self._backend), id_)
+        except Exception as error:  # noqa: BLE001 - as above
+            return fault(error, who=self._who, what=_secret(id_))
+
+    def _text(self, id_: str, answer: str | Refusal) -> Text:
+        return answer if isinstance(answer, str) else aws_fault(answer.code, who=self._who, what=_secret(id_))
+
+
+def _client(backend: Any) -> Any:
+    """
+    Give the backend's client, and make it without a lock.
+
+    That of ``functools`` in Python 3.11 is one for all backends, and a forked child may find it held for ever.
+    """
+    kind = getattr(type(backend), "client", None)
+    if isinstance(kind, cached_property) and "client" not in vars(backend):
+        vars(backend).setdefault("client", kind.func(backend))
+    return backend.client
+
+
+def _at_once(call: Callable[[_T], _R], items: Sequence[_T]) -> list[_R]:
+    first = [call(item) for item in items[:1]]  # alone, as it makes the client, which takes longer than it asks
+    if len(items) < 2:
+        return first
+    with ThreadPoolExecutor(_AT_ONCE, "aws-secrets") as pool:
+        return first + list(pool.map(call, items[1:]))
+
+
+def _read_secret(client: Any, id_: str) -> str:
+    return _secret_text(id_, client.get_secret_value(SecretId=id_))
+
+
+def _read_secrets(client: Any, ids: Sequence[str]) -> dict[str, str | Refusal]:
+    """Ask Secrets Manager; an answer too large for one response leaves ids out."""
+    response = client.batch_get_secret_value(SecretIdList=list(ids))
+    found: dict[str, str | Refusal] = {error["SecretId"]: Refusal(error["ErrorCode"]) for error in response["Errors"]}
+    for secret in response["SecretValues"]:
+        found |= {id_: _secret_text(id_, secret) for id_ in (secret["Name"], secret["ARN"]) if id_ in ids}
+    return found
+
+
+def _secret_text(id_: str, secret: Mapping[str, Any]) -> str:
+    if "SecretString" in secret:
+        return str(secret["SecretString"])
+    _log.info("%s is binary: its value is given as base64 text.", _secret(id_).capitalize())
+    return as_text(secret["SecretBinary"])
+
+
+def _read_parameter(client: Any, id_: str) -> str:
+    return str(client.get_parameter(Name=id_, WithDecryption=True)["Parameter"]["Value"])
+
+
+def _read_parameters(client: Any, ids: Sequence[str]) -> dict[str, str | Refusal]:
+    response = client.get_parameters(Names=list(ids), WithDecryption=True)
+    found: dict[str, str | Refusal] = {id_: Refusal("ParameterNotFound") for id_ in response["InvalidParameters"]}
+    for parameter in response["Parameters"]:
+        names = (parameter["Name"] + parameter.get("Selector", ""), parameter["ARN"])
+        found |= {id_: str(parameter["Value"]) for id_ in names if id_ in ids}
+    return found
+
+
+STORES: Final[Mapping[str, AwsStore]] = {
+    "airflow.providers.amazon.aws.secrets.secrets_manager.SecretsManagerBackend": AwsStore(
+        "_get_secret_value", 20, _read_secret, _read_secrets
+    ),
+    "airflow.providers.amazon.aws.secrets.systems_manager.SystemsManagerParameterStoreBackend": AwsStore(
+        "_get_parameter_value", 10, _read_parameter, _read_parameters
+    ),
+}
+"""Airflow's classes by dotted name, as the package they come from may not be there."""
+
+
+def _may_be_for_the_sake_of_one(error: Exception) -> bool:
+    """Tell whether AWS refused a request, as it does for one name that is wrong or not allowed, or for the method."""
+    response = getattr(error, "response", None)
+    if not isinstance(response, dict):
+        return False
+    status = response.get("ResponseMetadata", {}).get("HTTPStatusCode", 500)
+    return status < 500 and response.get("Error", {}).get("Code") not in AWS_BUSY
+
+
+def _keep_values_out_of_debug_logs() -> None:
+    """Silence what prints whole responses, unless the deployment has set its level."""
+    parsers = logging.getLogger("botocore.parsers")
+    if parsers.level == logging.NOTSET:
+        parsers.setLevel(logging.INFO)
+
+
+def _secret(id_: str) -> str:
+    return f"secret '{printable(id_)}'"

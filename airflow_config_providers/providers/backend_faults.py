@@ -1,0 +1,114 @@
+"""What an exception of a secrets backend means."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+from airflow_config_providers.exceptions import AccessDeniedError, ConfigProvidersError, ProviderUnavailableError
+
+DENIED: Final = frozenset(
+    {
+        "airflow.sdk.exceptions.AirflowSecretsBackendAccessDenied",
+        "hvac.exceptions.Forbidden",
+        "hvac.exceptions.Unauthorized",
+    }
+)
+"""Dotted names of exceptions, as none of these packages is imported to look at one."""
+
+MISSING: Final = frozenset({"builtins.NotImplementedError", "hvac.exceptions.InvalidPath"})
+"""A backend that has no variables at all says so with NotImplementedError."""
+
+AWS_ERROR: Final = "botocore.exceptions.ClientError"
+
+_LONGEST_CHAIN: Final = 10
+
+AWS_DENIED: Final = frozenset(
+    {
+        "AccessDenied",
+        "AccessDeniedException",
+        "ExpiredToken",
+        "ExpiredTokenException",
+        "IncompleteSignature",
+        "InvalidClientTokenId",
+        "InvalidSignatureException",
+        "MissingAuthenticationToken",
+        "SignatureDoesNotMatch",
+        "UnrecognizedClientException",
+    }
+)
+AWS_MISSING: Final = frozenset({"ParameterNotFound", "ParameterVersionNotFound", "ResourceNotFoundException"})
+
+
+AWS_BUSY: Final = frozenset({"RequestLimitExceeded", "Throttling", "ThrottlingException", "TooManyRequestsException"})
+AWS_UNAVAILABLE: Final = AWS_BUSY | {
+    "DecryptionFailure",
+    "InternalServerError",
+    "InternalServiceError",
+    "InvalidKeyId",
+    "InvalidParameterException",
+    "InvalidRequestException",
+    "ServiceUnavailable",
+    "ValidationException",
+}
+"""Codes that are told; of any other nobody knows what the server wrote into it."""
+
+
+def fault(error: Exception, *, who: str, what: str) -> ConfigProvidersError | None:
+    """
+    Turn an exception of a backend into one of ours; None where it says that there is no such secret.
+
+    Of an exception that is not ours only the type is told, as its text may hold a value or what a server answered.
+
+    :param who: who raised it, as in ``Secrets backend VaultBackend``
+    :param what: what was asked for, as in ``variable 'x'``
+    """
+    if isinstance(error, ConfigProvidersError):
+        return error
+    if _names(error) & MISSING or _aws_code(error) in AWS_MISSING:
+        return None
+    if any(_is_refusal(cause) for cause in _with_causes(error)):
+        return denied(who, what)
+    code = _aws_code(error)
+    return unavailable(who, what, reason=code if code in AWS_UNAVAILABLE else type(error).__name__)
+
+
+def aws_fault(code: str, *, who: str, what: str) -> ConfigProvidersError | None:
+    """Turn the code of an error of AWS into an error of ours; None where it says that there is no such secret."""
+    if code in AWS_MISSING:
+        return None
+    reason = code if code in AWS_UNAVAILABLE else "ClientError"
+    return denied(who, what) if code in AWS_DENIED else unavailable(who, what, reason=reason)
+
+
+def denied(who: str, what: str) -> AccessDeniedError:
+    """Make the error for what ``who`` refuses."""
+    return AccessDeniedError(f"{who} refuses to give {what}. Have its owner allow it, or correct the reference.")
+
+
+def unavailable(who: str, what: str, *, reason: str) -> ProviderUnavailableError:
+    """Make the error for what ``who`` cannot give now."""
+    return ProviderUnavailableError(f"{who} could not give {what} ({reason}). Try again later, or look into its log.")
+
+
+def _is_refusal(error: BaseException) -> bool:
+    return bool(_names(error) & DENIED) or _aws_code(error) in AWS_DENIED
+
+
+def _with_causes(error: BaseException | None) -> Iterator[BaseException]:
+    """Give ``error`` and what it was raised from: Airflow's client of Vault raises its own error from a 403."""
+    for _ in range(_LONGEST_CHAIN):
+        if error is None:
+            return
+        yield error
+        error = error.__cause__
+
+
+def _names(error: BaseException) -> set[str]:
+    return {f"{kind.__module__}.{kind.__qualname__}" for kind in type(error).__mro__}
+
+
+def _aws_code(error: Any) -> str:
+    if AWS_ERROR not in _names(error):
+        return ""
+    return str(error.response.get("Error", {}).get("Code", ""))

@@ -1,0 +1,54 @@
+"""The fields of an Airflow connection, as texts."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from typing import Any, Final
+
+from airflow_config_providers.core.document import as_text, parse_object, read_all
+from airflow_config_providers.core.text import printable
+from airflow_config_providers.providers.airflow_secrets import asked
+from airflow_config_providers.providers.json_text import read_json
+
+URI: Final = "uri"
+PLAIN: Final = ("conn_type", "host", "port", "schema", "login", "password", "extra")
+EXTRA: Final = "extra."
+
+
+def read_fields(connection: Any, keys: Collection[str] | None, *, conn_id: str) -> dict[str, str]:
+    """
+    Give fields of ``connection``; one that is not set, or that no connection has, is left out.
+
+    :param keys: ``conn_type``, ``host``, ``port``, ``schema``, ``login``, ``password``, ``extra``, ``uri``, and
+        ``extra.<name>`` for what stands in the extra, at any depth; None for all that are set
+    :raises ConfigException: something in the extra is asked for, and it is no JSON object
+    :raises ProviderUnavailableError: Airflow cannot read the connection, for want of the right Fernet key perhaps
+    """
+    what = f"connection '{printable(conn_id)}'"
+    texts = asked(lambda: _texts(connection, _names(connection, keys)), who="Airflow", what=what)
+    return texts or {}
+
+
+def _texts(connection: Any, names: Iterable[str]) -> dict[str, str]:
+    texts = {name: _text(connection, name) for name in names}
+    return {name: text for name, text in texts.items() if text is not None}
+
+
+def _names(connection: Any, keys: Collection[str] | None) -> Collection[str]:
+    if keys is not None:
+        return keys
+    extra = parse_object(connection.extra or "{}") or {}
+    return [*PLAIN, URI, *(f"{EXTRA}{name}" for name in read_all(extra))]
+
+
+def _text(connection: Any, name: str) -> str | None:
+    if name == URI:
+        return str(connection.get_uri())
+    if name in PLAIN:
+        value = getattr(connection, name)
+        return None if value is None else as_text(value)
+    return _in_extra(connection, name.removeprefix(EXTRA)) if name.startswith(EXTRA) else None
+
+
+def _in_extra(connection: Any, key: str) -> str | None:
+    return read_json(connection.extra or None, [key], what=f"extra of connection '{connection.conn_id}'").get(key)

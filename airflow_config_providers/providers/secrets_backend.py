@@ -1,0 +1,213 @@
+"""A provider that reads from any secrets backend of Airflow's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from functools import partial
+from typing import Any, ClassVar, Final
+
+from airflow_config_providers.core.data import ConfigData
+from airflow_config_providers.core.document import parse_object
+from airflow_config_providers.core.provider import BatchConfigProvider, configured
+from airflow_config_providers.core.text import nearest, printable
+from airflow_config_providers.exceptions import ConfigProvidersError, ProviderDefinitionError
+from airflow_config_providers.providers import airflow_secrets
+from airflow_config_providers.providers.airflow_secrets import asked
+from airflow_config_providers.providers.allowed_names import ALLOWLIST_PATTERN, AllowedNames
+from airflow_config_providers.providers.aws_batch import AwsBatch
+from airflow_config_providers.providers.backend_secret import (
+    CONFIG,
+    CONNECTION,
+    VARIABLE,
+    BackendPlace,
+    BackendSecret,
+)
+from airflow_config_providers.providers.per_process import PerProcess
+
+BACKEND: Final = "backend"
+BACKEND_KWARGS: Final = "backend_kwargs"
+
+LOCAL_FILES: Final = "airflow.secrets.local_filesystem.LocalFilesystemBackend"
+
+_LOOKUPS: Final[Mapping[str, Callable[[Any, str], Any]]] = {
+    VARIABLE: airflow_secrets.read_variable,
+    CONNECTION: airflow_secrets.read_connection,
+    CONFIG: airflow_secrets.read_config,
+}
+
+
+def installed_backends() -> Iterator[str]:
+    """
+    Give the dotted names of the secrets backends that may be loaded.
+
+    These are the ones that installed packages register with Airflow, which ``airflow providers secrets`` lists, and
+    Airflow's own for local files.
+    """
+    from importlib.metadata import entry_points  # noqa: PLC0415 - slow to import, and searches every distribution
+
+    yield LOCAL_FILES
+    for entry in entry_points(group="apache_airflow_provider"):
+        yield from entry.load()().get("secrets-backends", ())
+
+
+class SecretsBackendConfigProvider(BatchConfigProvider):
+    """
+    Asks a secrets backend of Airflow's, and no other.
+
+    - ``${sm:db_password}``, or ``${sm:variables:db_password}``: the text of a variable
+    - ``${sm:variables/db:credentials.password}``: what stands in a variable that holds a JSON object
+    - ``${sm:connections/warehouse:password}``: a field of a connection, as the provider of connections has them
+    - ``${sm:config:fernet_key}``: an option of Airflow's configuration
+
+    It takes these parameters.
+
+    - ``allowlist.pattern``: regular expression of Python that a name must match as a whole; without it all names of
+      variables and connections do. An option must be one of its alternatives, letter by letter.
+    - ``backend``: dotted name of the class, one of ``installed_backends``; without it the backend that the deployment
+      has configured for processes such as this one
+    - ``backend_kwargs``: JSON object with its arguments; ``backend_kwargs.<name>`` is one of them, a text
+
+    The backend is made when it is first needed, and anew in a forked child.
+
+    :param make_configured: makes the backend of the deployment, or gives None
+    :param installed: gives the names that ``backend`` may have
+    :param has_teams: tells whether the deployment has several teams
+    """
+
+    required_params: ClassVar[Mapping[str, str]] = {ALLOWLIST_PATTERN: "spark_.*"}
+
+    def __init__(
+        self,
+        make_configured: Callable[[], Any | None] = airflow_secrets.configured_backend,
+        *,
+        installed: Callable[[], Iterable[str]] = installed_backends,
+        has_teams: Callable[[], bool] = airflow_secrets.has_teams,
+    ) -> None:
+        self._make_configured = make_configured
+        self._installed = installed
+        self._has_teams = has_teams
+        self._allowed: AllowedNames | None = None
+        self._backend: PerProcess[Any] = PerProcess(self._configured)
+
+    def configure(self, configs: Mapping[str, Any]) -> None:
+        """
+        Take the parameters; makes no backend yet.
+
+        :raises ProviderDefinitionError: the pattern is no regular expression, the class is not installed, or its
+            arguments are no JSON object
+        """
+        allowed = AllowedNames.of(configs, has_teams=self._has_teams())
+        kwargs = _kwargs(configs)
+        if path := str(configs.get(BACKEND, "")).strip():
+            self._require_installed(path)
+            self._backend = PerProcess(partial(airflow_secrets.make_backend, path, kwargs))
+        elif kwargs:
+            raise ProviderDefinitionError(f"{BACKEND_KWARGS} is there without {BACKEND}. Add that, or remove this.")
+        self._allowed = allowed
+
+    def get(self, path: str, keys: Collection[str] | None = None) -> ConfigData:
+        """
+        Ask the backend.
+
+        :raises AccessDeniedError: a name is not allowed, whether it exists or not; or the backend refuses
+        :raises ProviderUnavailableError: the backend cannot answer now
+        :raises ProviderDefinitionError: it cannot be made, or the deployment has configured none
+        :raises ConfigException: the path means nothing, keys are wanted where there are none, or all where they cannot
+            be listed
+        """
+        place = BackendPlace(path, keys)
+        return _data(place, self._read(self._allowed_secrets(place)))
+
+    def get_batch(self, wanted: Mapping[str, Collection[str]]) -> Mapping[str, ConfigData | Exception]:
+        """
+        Ask a backend of AWS for what several paths need; leaves out all paths where the backend is another.
+
+        :raises ProviderDefinitionError: the backend cannot be made, or the deployment has configured none
+        """
+        if AwsBatch.of(self._backend()) is None:
+            return {}
+        plans: dict[BackendPlace, list[BackendSecret]] = {}
+        outcomes: dict[str, ConfigData | Exception] = {}
+        for path, keys in wanted.items():
+            place = BackendPlace(path, frozenset(keys))
+            try:
+                plans[place] = self._allowed_secrets(place)
+            except ConfigProvidersError as error:
+                outcomes[path] = error
+        found = self._read([secret for secrets in plans.values() for secret in secrets])
+        return outcomes | {place.path: _outcome(place, found) for place in plans}
+
+    def check(self) -> str:
+        """
+        Make the backend, ask it nothing, and tell its name.
+
+        :raises ProviderDefinitionError: it cannot be made, or the deployment has configured none
+        """
+        configured(self._allowed)
+        return f"asks {type(self._backend()).__name__}"
+
+    def _configured(self) -> Any:
+        backend = self._make_configured()
+        if backend is None:
+            raise ProviderDefinitionError(
+                f"No secrets backend is configured for this process. Set [secrets] backend in airflow.cfg, or name one "
+                f"by the provider's parameter {BACKEND}."
+            )
+        return backend
+
+    def _require_installed(self, path: str) -> None:
+        names = set(self._installed())
+        if path not in names:
+            raise ProviderDefinitionError(
+                f"{BACKEND}: '{printable(path)}' is not installed{nearest(path, names) or '.'} It can be one that "
+                f"'airflow providers secrets' lists, or {LOCAL_FILES}. Set any other as [secrets] backend, and leave "
+                f"{BACKEND} out."
+            )
+
+    def _allowed_secrets(self, place: BackendPlace) -> list[BackendSecret]:
+        allowed = configured(self._allowed)
+        secrets = place.secrets()
+        for secret in secrets:
+            allowed.require(secret.kind, secret.name, is_sensitive=secret.kind == CONFIG)
+        return secrets
+
+    def _read(self, secrets: Iterable[BackendSecret]) -> Mapping[BackendSecret, Any]:
+        """Give the text, the connection, None, or the error for each; another error is raised."""
+        backend = self._backend()
+        lookups = {secret: partial(_look_up, secret) for secret in secrets}
+        if batch := AwsBatch.of(backend):
+            return batch.read(lookups)
+        who = f"Secrets backend {type(backend).__name__}"
+        return {
+            secret: asked(partial(lookup, backend), who=who, what=str(secret)) for secret, lookup in lookups.items()
+        }
+
+
+def _look_up(secret: BackendSecret, backend: Any) -> Any:
+    return _LOOKUPS[secret.kind](backend, secret.name)
+
+
+def _outcome(place: BackendPlace, found: Mapping[BackendSecret, Any]) -> ConfigData | Exception:
+    try:
+        return _data(place, found)
+    except ConfigProvidersError as error:
+        return error
+
+
+def _data(place: BackendPlace, found: Mapping[BackendSecret, Any]) -> ConfigData:
+    for secret in place.secrets():
+        if isinstance(found[secret], Exception):
+            raise found[secret]
+    return place.data(found)
+
+
+def _kwargs(configs: Mapping[str, Any]) -> dict[str, Any]:
+    given = configs.get(BACKEND_KWARGS, {})
+    arguments = parse_object(given) if isinstance(given, str) else given
+    if not isinstance(arguments, Mapping):
+        raise ProviderDefinitionError(
+            f'{BACKEND_KWARGS} is no JSON object. Write one, as in {BACKEND_KWARGS}={{"variables_prefix": "app"}}.'
+        )
+    prefix = f"{BACKEND_KWARGS}."
+    single = {name.removeprefix(prefix): text for name, text in configs.items() if name.startswith(prefix)}
+    return {**arguments, **single}

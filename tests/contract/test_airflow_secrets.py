@@ -1,0 +1,208 @@
+"""The private names by which Airflow's secrets are read. A version that changes one must break here, and loudly."""
+
+from __future__ import annotations
+
+import inspect
+from functools import cached_property
+
+import pytest
+
+from airflow_config_providers.providers import allowed_names
+from airflow_config_providers.providers.backend_faults import AWS_ERROR, DENIED, MISSING
+
+
+def parameters(function) -> list[str]:
+    return list(inspect.signature(function).parameters)
+
+
+def names(backends) -> list[str]:
+    return [type(backend).__name__ for backend in backends]
+
+
+def dotted(kind: type) -> str:
+    return f"{kind.__module__}.{kind.__qualname__}"
+
+
+def test_a_task_is_told_by_the_supervisor_in_the_task_runner(monkeypatch):
+    from airflow.sdk.execution_time import task_runner
+    from airflow.sdk.execution_time.supervisor import ensure_secrets_backend_loaded
+
+    monkeypatch.setattr(task_runner, "SUPERVISOR_COMMS", object(), raising=False)
+
+    assert names(ensure_secrets_backend_loaded()) == ["EnvironmentVariablesBackend", "ExecutionAPISecretsBackend"]
+
+
+def test_a_server_is_told_by_its_environment(monkeypatch):
+    from airflow.sdk.execution_time.supervisor import ensure_secrets_backend_loaded
+
+    monkeypatch.setenv("_AIRFLOW_PROCESS_CONTEXT", "server")
+
+    assert names(ensure_secrets_backend_loaded()) == ["EnvironmentVariablesBackend", "MetastoreBackend"]
+
+
+def test_elsewhere_the_task_sdk_has_no_database_and_the_core_has():
+    from airflow.configuration import ensure_secrets_loaded
+    from airflow.sdk.execution_time.supervisor import ensure_secrets_backend_loaded
+
+    assert names(ensure_secrets_backend_loaded()) == ["EnvironmentVariablesBackend"]
+    assert names(ensure_secrets_loaded()) == ["EnvironmentVariablesBackend", "MetastoreBackend"]
+
+
+def test_the_configured_backend_can_be_had_alone():
+    import airflow.configuration
+    import airflow.sdk.configuration
+
+    for module in (airflow.configuration, airflow.sdk.configuration):
+        assert parameters(module.get_custom_secret_backend) == ["worker_mode"]
+        assert module.get_custom_secret_backend(worker_mode=True) is None
+
+
+def test_the_execution_api_is_asked_as_airflow_asks_it():
+    from airflow.sdk.execution_time.comms import GetConnection, GetVariable
+    from airflow.sdk.execution_time.secrets.execution_api import ExecutionAPISecretsBackend
+
+    assert ExecutionAPISecretsBackend.__module__ == "airflow.sdk.execution_time.secrets.execution_api"
+    assert (GetVariable(key="x").key, GetConnection(conn_id="x").conn_id) == ("x", "x")
+    source = inspect.getsource(ExecutionAPISecretsBackend)
+    assert "SUPERVISOR_COMMS.send(GetVariable(key=key))" in source
+    assert "SUPERVISOR_COMMS.send(GetConnection(conn_id=conn_id))" in source
+    assert "_process_connection_result_conn(msg)" in source
+
+
+def test_an_answer_of_the_execution_api_becomes_a_connection():
+    from airflow.sdk.execution_time.context import _process_connection_result_conn
+
+    from tests.providers.airflow_process import connection_result
+
+    connection = _process_connection_result_conn(connection_result("db", schema="s", password="p"))
+
+    assert (connection.conn_id, connection.schema, connection.password, connection.host) == ("db", "s", "p", None)
+
+
+def test_an_error_of_the_execution_api_has_a_kind_and_a_status():
+    from airflow.sdk.exceptions import AirflowRuntimeError, ErrorType
+    from airflow.sdk.execution_time.comms import ErrorResponse
+    from airflow.sdk.execution_time.supervisor import WatchedSubprocess
+
+    response = ErrorResponse(error=ErrorType.API_SERVER_ERROR, detail={"status_code": 500})
+
+    assert AirflowRuntimeError(response).error is response
+    kinds = {kind.value for kind in ErrorType}
+    assert {"VARIABLE_NOT_FOUND", "CONNECTION_NOT_FOUND", "PERMISSION_DENIED", "API_SERVER_ERROR"} <= kinds
+    assert '"status_code": e.response.status_code' in inspect.getsource(WatchedSubprocess.handle_requests)
+
+
+def test_a_name_goes_into_a_url_without_being_quoted():
+    """Why names that a URL reads as another place are refused."""
+    from airflow.sdk.api.client import ConnectionOperations, VariableOperations
+
+    assert 'self.client.get(f"variables/{key}")' in inspect.getsource(VariableOperations.get)
+    assert 'self.client.get(f"connections/{conn_id}")' in inspect.getsource(ConnectionOperations.get)
+
+
+@pytest.mark.parametrize("module", ["airflow.secrets", "airflow.sdk.bases.secrets_backend"])
+def test_a_backend_makes_connections_from_texts(module):
+    from airflow.sdk import Connection
+
+    base = __import__(module, fromlist=["BaseSecretsBackend"]).BaseSecretsBackend
+    backend = type("Mine", (base,), {})()
+    backend._set_connection_class(Connection)
+
+    assert base.get_connection.__qualname__ == "BaseSecretsBackend.get_connection"
+    assert backend.deserialize_connection(conn_id="x", value="http://h").host == "h"
+
+
+@pytest.mark.parametrize("module", ["airflow.secrets", "airflow.sdk.bases.secrets_backend"])
+def test_a_backend_that_has_no_secrets_of_a_kind_says_not_implemented(module):
+    base = __import__(module, fromlist=["BaseSecretsBackend"]).BaseSecretsBackend
+    backend = type("Mine", (base,), {})()
+
+    for ask in (backend.get_variable, backend.get_conn_value):
+        with pytest.raises(NotImplementedError):
+            ask("x")
+    assert backend.get_config("x") is None
+
+
+def test_whether_there_are_teams_is_an_option_of_the_core():
+    from airflow.configuration import conf
+
+    assert conf.getboolean("core", "multi_team") is False
+
+
+def test_these_separators_stand_between_a_team_and_a_name(monkeypatch):
+    from airflow.secrets.environment_variables import EnvironmentVariablesBackend
+
+    monkeypatch.setenv("AIRFLOW_VAR__B___X", "of team b")
+
+    assert EnvironmentVariablesBackend().get_variable("x", team_name="b") == "of team b"
+    assert "___" in allowed_names._TEAM_SEPARATORS
+
+
+@pytest.mark.parametrize("module", ["secrets_manager", "systems_manager"])
+def test_backends_of_aws_have_a_separator_of_their_own(module):
+    package = pytest.importorskip("airflow.providers.amazon.aws.secrets", reason="install the extra aws")
+    found = __import__(f"{package.__name__}.{module}", fromlist=["TEAM_SEP"])
+
+    assert found.TEAM_SEP in allowed_names._TEAM_SEPARATORS
+
+
+def test_exceptions_have_the_names_by_which_they_are_known():
+    from airflow.sdk.exceptions import AirflowSecretsBackendAccessDenied
+
+    assert dotted(AirflowSecretsBackendAccessDenied) in DENIED
+    assert dotted(NotImplementedError) in MISSING
+
+
+def test_exceptions_of_hvac_have_the_names_by_which_they_are_known():
+    exceptions = pytest.importorskip("hvac", reason="install the extra vault").exceptions
+
+    assert {dotted(exceptions.Forbidden), dotted(exceptions.Unauthorized)} <= DENIED
+    assert dotted(exceptions.InvalidPath) in MISSING
+
+
+def test_the_client_of_vault_raises_its_own_error_from_a_refusal():
+    client = pytest.importorskip("airflow.providers.hashicorp._internal_client.vault_client")
+    source = inspect.getsource(client._VaultClient)
+
+    assert 'raise VaultError("Vault Authentication Error!") from retry_error' in source or "is_authenticated" in source
+
+
+def test_errors_of_aws_have_the_name_by_which_they_are_known():
+    exceptions = pytest.importorskip("botocore.exceptions", reason="install the extra aws")
+
+    assert dotted(exceptions.ClientError) == AWS_ERROR
+    assert exceptions.ClientError({"Error": {"Code": "X"}}, "Y").response["Error"]["Code"] == "X"
+
+
+def test_packages_register_backends_by_the_key_that_airflow_s_schema_has():
+    import json
+    from pathlib import Path
+
+    import airflow
+
+    schema = json.loads((Path(airflow.__file__).parent / "provider_info.schema.json").read_text())
+
+    assert schema["properties"]["secrets-backends"]["items"] == {"type": "string"}
+
+
+@pytest.mark.parametrize(
+    "name", ["secrets_manager.SecretsManagerBackend", "systems_manager.SystemsManagerParameterStoreBackend"]
+)
+def test_every_lookup_of_a_backend_of_aws_asks_for_an_id_by_one_method(name):
+    pytest.importorskip("airflow.providers.amazon", reason="install the extra aws")
+    from airflow_config_providers.providers.airflow_secrets import make_backend
+    from airflow_config_providers.providers.aws_batch import STORES, AwsBatch
+
+    path = f"airflow.providers.amazon.aws.secrets.{name}"
+    backend = make_backend(path, {})
+    asked = []
+    setattr(backend, STORES[path].method, lambda *args, **kwargs: asked.append((*args, *kwargs.values())[-1]))
+
+    backend.get_variable(key="v")
+    backend.get_connection(conn_id="c")
+    backend.get_config(key="o")
+
+    assert [id_.lstrip("/") for id_ in asked] == ["airflow/variables/v", "airflow/connections/c", "airflow/config/o"]
+    assert AwsBatch.of(make_backend(path, {})) is not None
+    assert isinstance(vars(type(backend))["client"], cached_property)
+    assert vars(type(backend))["client"].func.__name__ == "client"

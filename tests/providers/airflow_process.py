@@ -1,0 +1,106 @@
+"""A task's supervisor and a deployment's secrets backends that answer what a test says."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from airflow.secrets import BaseSecretsBackend
+
+
+class Supervisor:
+    """
+    Stands in for the process that a task talks to.
+
+    :param answers: name of a variable or connection -> answer, or error that is raised; nobody has another name
+    """
+
+    def __init__(self, answers: Mapping[str, Any]) -> None:
+        self._answers = answers
+        self.asked: list[str] = []
+
+    def send(self, msg: Any) -> Any:
+        from airflow.sdk.exceptions import ErrorType
+        from airflow.sdk.execution_time.comms import ErrorResponse
+
+        kind = type(msg).__name__
+        if kind not in {"GetVariable", "GetConnection"}:
+            return None
+        name = msg.key if kind == "GetVariable" else msg.conn_id
+        self.asked.append(name)
+        missing = ErrorType.VARIABLE_NOT_FOUND if kind == "GetVariable" else ErrorType.CONNECTION_NOT_FOUND
+        answer = self._answers.get(name, ErrorResponse(error=missing))
+        if isinstance(answer, BaseException):
+            raise answer
+        return answer
+
+
+def variable_result(key: str, value: str | None) -> Any:
+    from airflow.sdk.execution_time.comms import VariableResult
+
+    return VariableResult(key=key, value=value)
+
+
+def connection_result(conn_id: str, **fields: Any) -> Any:
+    from airflow.sdk.execution_time.comms import ConnectionResult
+
+    unset = dict.fromkeys(("host", "schema", "login", "password", "port", "extra"))
+    return ConnectionResult(**{"conn_id": conn_id, "conn_type": "postgres", **unset, **fields})
+
+
+def error_response(kind: str, **detail: Any) -> Any:
+    from airflow.sdk.exceptions import ErrorType
+    from airflow.sdk.execution_time.comms import ErrorResponse
+
+    return ErrorResponse(error=ErrorType(kind), detail=detail or None)
+
+
+class ScriptedBackend(BaseSecretsBackend):
+    """A deployment's backend; ``answers`` as with ``Supervisor``, and None for what it does not have."""
+
+    answers: ClassVar[dict[str, Any]] = {}
+    kwargs: ClassVar[list[dict[str, Any]]] = []
+
+    def __init__(self, **kwargs: Any) -> None:
+        self.kwargs.append(kwargs)
+
+    def _answer(self, name: str) -> Any:
+        answer = self.answers.get(name)
+        if isinstance(answer, BaseException):
+            raise answer
+        return answer
+
+    def get_conn_value(self, conn_id: str, team_name: str | None = None) -> str | None:
+        assert team_name is None
+        return self._answer(conn_id)
+
+    def get_variable(self, key: str, team_name: str | None = None) -> str | None:
+        assert team_name is None
+        return self._answer(key)
+
+    def get_config(self, key: str) -> str | None:
+        return self._answer(key)
+
+
+class OldBackend(BaseSecretsBackend):
+    """Written before Airflow knew teams."""
+
+    def get_conn_value(self, conn_id: str) -> str | None:  # type: ignore[override]
+        return "postgres://u:old@h" if conn_id == "old" else None
+
+    def get_variable(self, key: str) -> str | None:  # type: ignore[override]
+        return "old" if key == "old" else None
+
+
+class ConnectionsOnly(BaseSecretsBackend):
+    """Has no variables, and says so as Airflow's base class does."""
+
+    def get_conn_value(self, conn_id: str, team_name: str | None = None) -> str | None:
+        return None
+
+
+class Unmakeable(BaseSecretsBackend):
+    """Shows its arguments when it is made."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        raise ValueError(f"bad arguments {kwargs}")

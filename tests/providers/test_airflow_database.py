@@ -1,0 +1,108 @@
+"""Variables and connections in Airflow's database, from a command line and from a server, in processes of their own."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+FILL = """
+from airflow import settings
+from airflow.models import Connection, Variable
+from airflow.models.base import Base
+
+Base.metadata.create_all(settings.engine)
+with settings.Session() as session:
+    session.add(Connection(conn_id="db", conn_type="postgres", host="h", login="u", password="db-pw", port=5432))
+    session.commit()
+Variable.set("stored", "from the database")
+Variable.set("document", '{"credentials": {"password": "nested"}, "n": 1.10}')
+"""
+
+ASK = """
+import json
+from airflow_config_providers.core.registry import ProviderRegistry
+from airflow_config_providers.core.transformer import ConfigTransformer
+from airflow_config_providers.exceptions import ConfigProvidersError
+from airflow_config_providers.providers import airflow_secrets
+
+def ask(function, name):
+    try:
+        return function(name)
+    except ConfigProvidersError as error:
+        return type(error).__name__
+
+definitions = {
+    "config.providers": "variable,connection",
+    "config.providers.variable.class": "airflow_variable",
+    "config.providers.variable.param.allowlist.pattern": "stored|document|missing",
+    "config.providers.connection.class": "airflow_connection",
+    "config.providers.connection.param.allowlist.pattern": "db",
+}
+references = {
+    "whole": "${variable:stored}",
+    "nested": "${variable:document:credentials.password}",
+    "number": "${variable:document:n}",
+    "field": "${connection:db:password}",
+    "uri": "${connection:db:uri}",
+    "missing": "${variable:missing}",
+}
+with ProviderRegistry(deployment=True).open(definitions) as providers:
+    print(json.dumps({
+        "stored": ask(airflow_secrets.variable, "stored"),
+        "environment": ask(airflow_secrets.variable, "environment"),
+        "missing": [ask(airflow_secrets.variable, "missing"), ask(airflow_secrets.connection, "missing")],
+        "resolved": dict(ConfigTransformer(providers).transform(references).data),
+    }))
+"""
+
+
+def run(script: str, home: Path, **environ: str) -> str:
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", script],
+        env={**os.environ, "AIRFLOW_HOME": str(home), "AIRFLOW_VAR_ENVIRONMENT": "from the environment", **environ},
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=120,
+    )
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An Airflow with a database that holds some things."""
+    home = tmp_path_factory.mktemp("airflow")
+    run(FILL, home)
+    return home
+
+
+@pytest.mark.parametrize(
+    "process", [pytest.param({}, id="command line"), pytest.param({"_AIRFLOW_PROCESS_CONTEXT": "server"}, id="server")]
+)
+def test_outside_of_tasks_the_database_is_asked(home: Path, process: dict[str, str]) -> None:
+    found = json.loads(run(ASK, home, **process).splitlines()[-1])
+
+    assert found == {
+        "stored": "from the database",
+        "environment": "from the environment",
+        "missing": [None, None],
+        "resolved": {
+            "whole": "from the database",
+            "nested": "nested",
+            "number": "1.10",
+            "field": "db-pw",
+            "uri": "postgres://u:db-pw@h:5432",
+            "missing": "${variable:missing}",
+        },
+    }
+
+
+def test_a_database_that_cannot_be_asked_is_not_taken_for_missing(tmp_path: Path) -> None:
+    script = ASK.partition("with ProviderRegistry")[0] + "print(ask(airflow_secrets.variable, 'x'))"
+
+    assert run(script, tmp_path).splitlines()[-1] == "ProviderUnavailableError"

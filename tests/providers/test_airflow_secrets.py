@@ -1,0 +1,269 @@
+"""Who is asked for Airflow's variables and connections, and what is made of the answer."""
+
+from __future__ import annotations
+
+import secrets
+from typing import Any
+
+import pytest
+from airflow.sdk.exceptions import AirflowRuntimeError, AirflowSecretsBackendAccessDenied
+
+from airflow_config_providers.exceptions import (
+    AccessDeniedError,
+    ConfigException,
+    ProviderDefinitionError,
+    ProviderUnavailableError,
+)
+from airflow_config_providers.providers import airflow_secrets
+from tests.providers.airflow_process import connection_result, error_response, variable_result
+
+CANARY = f"c4nary-{secrets.token_hex(8)}"
+
+
+def variable(name: str) -> Any:
+    return airflow_secrets.variable(name)
+
+
+def password(name: str) -> Any:
+    connection = airflow_secrets.connection(name)
+    return connection and connection.password
+
+
+def failure(ask: Any, name: str = "x") -> Exception:
+    """Give the error of asking for ``name``, made sure that it keeps no secret."""
+    with pytest.raises((AccessDeniedError, ProviderUnavailableError)) as caught:
+        ask(name)
+    assert caught.value.__cause__ is caught.value.__context__ is None
+    assert CANARY not in repr(caught.value.args)
+    return caught.value
+
+
+def test_a_task_asks_the_execution_api(in_task):
+    supervisor = in_task({"x": variable_result("x", "text"), "db": connection_result("db", password="pw")})
+
+    assert (variable("x"), password("db")) == ("text", "pw")
+    assert supervisor.asked == ["x", "db"]
+
+
+def test_a_task_s_connection_has_every_field(in_task):
+    fields = {"host": "h", "login": "u", "password": "p", "port": 5432, "schema": "s", "extra": '{"a": 1}'}
+    in_task({"db": connection_result("db", **fields)})
+
+    connection = airflow_secrets.connection("db")
+
+    assert connection is not None
+    assert {name: getattr(connection, name) for name in fields} == fields
+    assert connection.get_uri() == "postgres://u:p@h:5432/s?__extra__=%7B%22a%22%3A+1%7D"
+
+
+def test_what_the_execution_api_does_not_have_is_missing(in_task):
+    in_task({"null": variable_result("null", None)})
+
+    assert (variable("x"), variable("null"), password("x")) == (None, None, None)
+
+
+def test_an_empty_variable_is_a_value(in_task):
+    in_task({"x": variable_result("x", "")})
+
+    assert variable("x") == ""
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        pytest.param(error_response("PERMISSION_DENIED", key="x", status_code=403), id="a response"),
+        pytest.param(
+            AirflowRuntimeError(error_response("API_SERVER_ERROR", status_code=401, message=CANARY)), id="an error"
+        ),
+        pytest.param(error_response("API_SERVER_ERROR", status_code=403, detail={"m": CANARY}), id="a server error"),
+    ],
+)
+@pytest.mark.parametrize("ask", [variable, password])
+def test_what_the_execution_api_refuses_is_denied(in_task, answer, ask):
+    in_task({"x": answer})
+
+    assert isinstance(failure(ask), AccessDeniedError)
+
+
+@pytest.mark.parametrize(
+    ("answer", "reason"),
+    [
+        pytest.param(
+            AirflowRuntimeError(error_response("API_SERVER_ERROR", status_code=500, message=CANARY)),
+            "status 500",
+            id="500",
+        ),
+        pytest.param(
+            AirflowRuntimeError(error_response("API_SERVER_ERROR", status_code=None, message=CANARY)),
+            "API_SERVER_ERROR",
+            id="no connection",
+        ),
+        pytest.param(error_response("GENERIC_ERROR", message=CANARY), "GENERIC_ERROR", id="generic"),
+        pytest.param(EOFError(CANARY), "EOFError", id="dead socket"),
+        pytest.param(BrokenPipeError(32, CANARY), "BrokenPipeError", id="broken pipe"),
+        pytest.param(object(), "AttributeError", id="an answer to another question"),
+    ],
+)
+@pytest.mark.parametrize("ask", [variable, password])
+def test_an_outage_of_the_execution_api_is_not_taken_for_missing(in_task, answer, reason, ask):
+    in_task({"x": answer})
+
+    error = failure(ask)
+
+    assert isinstance(error, ProviderUnavailableError)
+    assert f"({reason})" in str(error)
+
+
+def test_the_environment_of_a_task_comes_first(in_task, monkeypatch):
+    supervisor = in_task({"x": variable_result("x", "text")})
+    monkeypatch.setenv("AIRFLOW_VAR_X", "environment")
+    monkeypatch.setenv("AIRFLOW_CONN_DB", '{"conn_type": "postgres", "password": "environment"}')
+
+    assert (variable("x"), password("db")) == ("environment", "environment")
+    assert supervisor.asked == []
+
+
+@pytest.mark.parametrize("section", ["secrets", "workers"])
+def test_the_backend_of_the_deployment_comes_before_all(in_task, configure_backend, section):
+    supervisor = in_task({"x": variable_result("x", "text")})
+    configure_backend({"x": "backend", "db": "postgres://u:pw@h"}, section=section)
+
+    assert (variable("x"), password("db")) == ("backend", "pw")
+    assert supervisor.asked == []
+
+
+def test_a_task_prefers_the_backend_of_workers(in_task, configure_backend):
+    in_task()
+    configure_backend({"x": "backend"}, section="secrets", who="servers")
+    made = configure_backend({"x": "backend"}, section="workers", who="workers").kwargs
+
+    variable("x")
+
+    assert made[-1] == {"who": "workers"}
+
+
+def test_what_a_backend_does_not_have_is_asked_of_the_next(in_task, configure_backend):
+    in_task({"x": variable_result("x", "text")})
+    configure_backend({})
+
+    assert variable("x") == "text"
+
+
+def test_denied_stops_the_chain(in_task, configure_backend):
+    supervisor = in_task({"x": variable_result("x", "text"), "db": connection_result("db", password="pw")})
+    denied = AirflowSecretsBackendAccessDenied(CANARY)
+    configure_backend({"x": denied, "db": denied})
+
+    errors = [failure(variable), failure(password, "db")]
+
+    assert [type(error) for error in errors] == [AccessDeniedError, AccessDeniedError]
+    assert "Secrets backend ScriptedBackend refuses to give variable 'x'" in str(errors[0])
+    assert supervisor.asked == []
+
+
+@pytest.mark.parametrize("error", [ValueError(CANARY), PermissionError(13, CANARY), TimeoutError(CANARY)], ids=repr)
+def test_a_backend_that_fails_is_not_passed_over(in_task, configure_backend, error):
+    supervisor = in_task({"x": variable_result("x", "text")})
+    configure_backend({"x": error, "db": error})
+
+    errors = [failure(variable), failure(password, "db")]
+
+    assert [type(error) for error in errors] == [ProviderUnavailableError, ProviderUnavailableError]
+    assert f"Secrets backend ScriptedBackend could not give variable 'x' ({type(error).__name__})" in str(errors[0])
+    assert supervisor.asked == []
+
+
+def test_a_connection_that_makes_no_sense_is_told_without_its_text(in_task, configure_backend):
+    in_task()
+    configure_backend({"db": f'{{"password": "{CANARY}", '})
+
+    assert isinstance(failure(password, "db"), ProviderUnavailableError)
+
+
+def test_an_error_of_ours_stays_what_it_is(in_task, configure_backend):
+    in_task()
+    configure_backend({"x": ConfigException("The provider needs the connection that it serves.")})
+
+    with pytest.raises(ConfigException, match="needs the connection that it serves"):
+        variable("x")
+
+
+def test_a_backend_that_has_no_variables_at_all_is_passed_over(in_task, configure_backend):
+    in_task({"x": variable_result("x", "text")})
+    configure_backend(backend="ConnectionsOnly")
+
+    assert variable("x") == "text"
+
+
+def test_a_backend_that_knows_no_teams_is_asked_without_one(in_task, configure_backend):
+    in_task()
+    configure_backend(backend="OldBackend")
+
+    assert (variable("old"), password("old")) == ("old", "old")
+
+
+@pytest.mark.parametrize("ask", [variable, password, lambda _: airflow_secrets.check()])
+def test_a_backend_that_cannot_be_made_is_not_passed_over(in_task, configure_backend, ask):
+    in_task({"x": variable_result("x", "text")})
+    configure_backend(backend="Unmakeable", token=CANARY)
+
+    assert isinstance(failure(ask), ProviderUnavailableError)
+
+
+def test_check_asks_nobody(in_task, configure_backend):
+    supervisor = in_task()
+    configure_backend({})
+
+    airflow_secrets.check()
+
+    assert supervisor.asked == []
+
+
+def test_a_server_does_not_ask_the_backend_of_workers(configure_backend, monkeypatch):
+    monkeypatch.setenv("_AIRFLOW_PROCESS_CONTEXT", "server")
+    configure_backend({"x": "backend"}, section="workers", who="workers")
+    made = configure_backend({"x": "backend"}, section="secrets", who="servers").kwargs
+
+    assert variable("x") == "backend"
+    assert made == [{"who": "servers"}]
+
+
+@pytest.mark.parametrize(("place", "who"), [("task", "workers"), ("server", "servers"), ("command line", "servers")])
+def test_the_configured_backend_is_that_of_the_process(in_task, configure_backend, monkeypatch, place, who):
+    if place == "task":
+        in_task()
+    if place == "server":
+        monkeypatch.setenv("_AIRFLOW_PROCESS_CONTEXT", "server")
+    configure_backend(section="workers", who="workers")
+    made = configure_backend({"db": "postgres://u:pw@h"}, who="servers").kwargs
+
+    backend = airflow_secrets.configured_backend()
+
+    assert made == [{"who": who}]
+    assert airflow_secrets.read_connection(backend, "db").password == "pw"
+
+
+def test_without_a_configured_backend_there_is_none():
+    assert airflow_secrets.configured_backend() is None
+
+
+def test_a_backend_is_made_by_name():
+    backend = airflow_secrets.make_backend("tests.providers.airflow_process.ScriptedBackend", {"a": 1})
+
+    assert type(backend).__name__ == "ScriptedBackend"
+
+
+@pytest.mark.parametrize("name", ["Unmakeable", "NoSuch"])
+def test_a_backend_that_cannot_be_made_is_told_by_name_alone(name):
+    with pytest.raises(ProviderDefinitionError, match=name) as caught:
+        airflow_secrets.make_backend(f"tests.providers.airflow_process.{name}", {"token": CANARY})
+
+    assert caught.value.__cause__ is caught.value.__context__ is None
+    assert CANARY not in str(caught.value)
+
+
+@pytest.mark.parametrize(("setting", "expected"), [("True", True), ("False", False)])
+def test_a_deployment_says_whether_it_has_teams(monkeypatch, setting, expected):
+    monkeypatch.setenv("AIRFLOW__CORE__MULTI_TEAM", setting)
+
+    assert airflow_secrets.has_teams() is expected

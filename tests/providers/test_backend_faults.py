@@ -1,0 +1,90 @@
+from __future__ import annotations
+
+import pytest
+
+from airflow_config_providers.exceptions import AccessDeniedError, ConfigException, ProviderUnavailableError
+from airflow_config_providers.providers.backend_faults import fault
+
+
+class ClientError(Exception):
+    """As botocore raises it."""
+
+    def __init__(self, code: str) -> None:
+        super().__init__("c4nary")
+        self.response = {"Error": {"Code": code, "Message": "c4nary"}}
+
+
+ClientError.__module__ = "botocore.exceptions"
+
+
+class OfOneServiceError(ClientError):
+    """Made for one service, as botocore makes them."""
+
+
+def hvac_error(name: str) -> Exception:
+    hvac = pytest.importorskip("hvac", reason="install the extra vault")
+    return getattr(hvac.exceptions, name)("c4nary", errors=["c4nary"], text="c4nary", url="http://vault/c4nary")
+
+
+@pytest.mark.parametrize(
+    ("error", "expected"),
+    [
+        pytest.param(ClientError("AccessDeniedException"), AccessDeniedError, id="AWS denies"),
+        pytest.param(ClientError("ExpiredTokenException"), AccessDeniedError, id="AWS does not know us"),
+        pytest.param(OfOneServiceError("ResourceNotFoundException"), None, id="AWS has none"),
+        pytest.param(ClientError("c4nary"), ProviderUnavailableError, id="AWS says anything else"),
+        pytest.param(NotImplementedError(), None, id="a backend without variables"),
+        pytest.param(KeyError("c4nary"), ProviderUnavailableError, id="anything else"),
+    ],
+)
+def test_an_exception_has_a_meaning(error: Exception, expected: type[Exception] | None) -> None:
+    found = fault(error, who="Secrets backend X", what="variable 'x'")
+    assert (found and type(found)) is expected
+    assert "c4nary" not in str(found)
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("Forbidden", AccessDeniedError),
+        ("Unauthorized", AccessDeniedError),
+        ("InvalidPath", None),
+        ("VaultDown", ProviderUnavailableError),
+        ("RateLimitExceeded", ProviderUnavailableError),
+        ("VaultError", ProviderUnavailableError),
+    ],
+)
+def test_an_exception_of_hvac_has_a_meaning(name: str, expected: type[Exception] | None) -> None:
+    found = fault(hvac_error(name), who="Secrets backend VaultBackend", what="variable 'x'")
+    assert (found and type(found)) is expected
+    assert "c4nary" not in str(found)
+
+
+def test_what_an_error_was_raised_from_can_say_that_it_was_denied() -> None:
+    error = RuntimeError("c4nary")
+    error.__cause__ = hvac_error("Forbidden")
+    assert isinstance(fault(error, who="X", what="y"), AccessDeniedError)
+
+
+def test_what_an_error_was_raised_from_cannot_say_that_there_is_none() -> None:
+    error = RuntimeError("c4nary")
+    error.__cause__ = hvac_error("InvalidPath")
+    assert isinstance(fault(error, who="X", what="y"), ProviderUnavailableError)
+
+
+def test_errors_that_cause_each_other_are_no_loop() -> None:
+    error, other = RuntimeError(), ValueError()
+    error.__cause__, other.__cause__ = other, error
+    assert isinstance(fault(error, who="X", what="y"), ProviderUnavailableError)
+
+
+def test_an_error_of_ours_is_kept() -> None:
+    error = ConfigException("as it is")
+    assert fault(error, who="X", what="y") is error
+
+
+def test_the_message_says_who_what_why_and_the_way_out() -> None:
+    found = fault(ClientError("ThrottlingException"), who="Secrets backend X", what="variable 'x'")
+    assert str(found) == (
+        "Secrets backend X could not give variable 'x' (ThrottlingException). Try again later, or look into its log."
+    )

@@ -1,0 +1,342 @@
+from __future__ import annotations
+
+import json
+import secrets
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from airflow_config_providers.core.lookup import Lookup
+from airflow_config_providers.core.registry import ProviderRegistry
+from airflow_config_providers.exceptions import (
+    AccessDeniedError,
+    ConfigException,
+    ConfigProvidersError,
+    ProviderDefinitionError,
+    ProviderUnavailableError,
+)
+from airflow_config_providers.providers import SecretsBackendConfigProvider
+from airflow_config_providers.providers.secrets_backend import LOCAL_FILES, installed_backends
+from tests.providers.airflow_process import OldBackend, ScriptedBackend
+
+CANARY = f"c4nary-{secrets.token_hex(8)}"
+DOCUMENT = '{"credentials": {"password": "nested"}, "rate": 1e5}'
+CONNECTION = json.dumps({"conn_type": "postgres", "login": "u", "password": "pw", "extra": {"role": "r"}})
+
+
+class Noted(ScriptedBackend):
+    """Answers, and notes what it was asked for."""
+
+    def __init__(self, answers: dict[str, Any]) -> None:
+        self.given = answers
+        self.asked: list[str] = []
+
+    def _answer(self, name: str) -> Any:
+        self.asked.append(name)
+        answer = self.given.get(name)
+        if isinstance(answer, BaseException):
+            raise answer
+        return answer
+
+
+ANSWERS = {"db": DOCUMENT, "plain": "text", "empty": "", "warehouse": CONNECTION, "fernet_key": "key"}
+
+
+def configured(backend: Any = None, **params: Any) -> SecretsBackendConfigProvider:
+    provider = SecretsBackendConfigProvider(lambda: backend or Noted(ANSWERS), has_teams=lambda: False)
+    provider.configure({name.replace("_pattern", ".pattern"): value for name, value in params.items()})
+    return provider
+
+
+@pytest.mark.parametrize(
+    ("path", "keys", "expected"),
+    [
+        pytest.param("", {"plain", "db"}, {"plain": "text", "db": DOCUMENT}, id="variables"),
+        pytest.param("variables", {"plain"}, {"plain": "text"}, id="variables, said so"),
+        pytest.param("", {"empty", "absent"}, {"empty": ""}, id="empty is a value and absent is missing"),
+        pytest.param("", set(), {}, id="none"),
+        pytest.param(
+            "variables/db",
+            {"credentials.password", "rate"},
+            {"credentials.password": "nested", "rate": "1e5"},
+            id="in a document",
+        ),
+        pytest.param("variables/db", None, {"credentials": '{"password":"nested"}', "rate": "1e5"}, id="a document"),
+        pytest.param("variables/absent", {"x"}, {}, id="in a document that is absent"),
+        pytest.param(
+            "connections/warehouse", {"password", "extra.role"}, {"password": "pw", "extra.role": "r"}, id="connection"
+        ),
+        pytest.param("connections/absent", {"password"}, {}, id="connection that is absent"),
+        pytest.param("connections/absent", None, {}, id="all of a connection that is absent"),
+    ],
+)
+def test_values_are_given(path: str, keys: set[str] | None, expected: dict[str, str]) -> None:
+    assert configured().get(path, keys).data == expected
+
+
+def test_all_fields_of_a_connection_are_given() -> None:
+    data = configured().get("connections/warehouse").data
+    assert set(data) == {"conn_type", "login", "password", "extra", "extra.role", "uri"}
+
+
+def test_an_option_of_the_configuration_is_given() -> None:
+    assert configured(allowlist_pattern="x|fernet_key").get("config", {"fernet_key"}).data == {"fernet_key": "key"}
+
+
+@pytest.mark.parametrize("name", ["team/app/db", "a--b", "a.b"])
+def test_a_name_may_hold_what_stores_have_in_names(name: str) -> None:
+    backend = Noted({name: '{"k": "v"}'})
+    assert configured(backend).get(f"variables/{name}", {"k"}).data == {"k": "v"}
+    assert backend.asked == [name]
+
+
+@pytest.mark.parametrize("path", ["x", "connections", "Variables", "config/x", "variable/x", "/variables/x"])
+def test_a_path_that_means_nothing_is_an_error(path: str) -> None:
+    with pytest.raises(ConfigException, match=f"No path of a secrets backend is '{path}'"):
+        configured().get(path, {"x"})
+
+
+@pytest.mark.parametrize("path", ["", "variables", "config"])
+def test_secrets_cannot_be_listed(path: str) -> None:
+    with pytest.raises(ConfigException, match="cannot be listed"):
+        configured().get(path)
+
+
+@pytest.mark.parametrize("path", ["variables/", "connections/", "variables/..", "connections/../config"])
+def test_a_name_that_is_none_is_denied(path: str) -> None:
+    backend = Noted({})
+    with pytest.raises(AccessDeniedError):
+        configured(backend).get(path, {"x"})
+    assert backend.asked == []
+
+
+@pytest.mark.parametrize(
+    ("path", "keys"),
+    [("", {"plain", "db"}), ("variables/plain", {"x"}), ("connections/plain", None), ("config", {"plain"})],
+)
+def test_a_name_that_is_not_allowed_is_denied_and_nothing_is_asked_for(path: str, keys: set[str] | None) -> None:
+    backend = Noted(ANSWERS)
+    with pytest.raises(AccessDeniedError, match="'plain' is not one that"):
+        configured(backend, allowlist_pattern="db|warehouse").get(path, keys)
+    assert backend.asked == []
+
+
+@pytest.mark.parametrize("path", ["", "variables", "config", "variables/x", "connections/x"])
+@pytest.mark.parametrize(
+    ("error", "expected"),
+    [
+        pytest.param(ValueError(CANARY), ProviderUnavailableError, id="any error"),
+        pytest.param(AccessDeniedError("no"), AccessDeniedError, id="one of ours"),
+    ],
+)
+def test_an_error_of_the_backend_is_told_by_its_class(path: str, error: Exception, expected: type[Exception]) -> None:
+    keys = {"k"} if "/" in path else {"x"}
+    with pytest.raises(expected) as caught:
+        configured(Noted({"x": error}), allowlist_pattern="x").get(path, keys)
+    assert type(caught.value) is expected
+    assert caught.value.__cause__ is caught.value.__context__ is None
+    assert CANARY not in str(caught.value)
+
+
+def test_what_airflow_calls_denied_is_denied() -> None:
+    from airflow.sdk.exceptions import AirflowSecretsBackendAccessDenied
+
+    with pytest.raises(AccessDeniedError, match="Secrets backend Noted refuses to give variable 'x'"):
+        configured(Noted({"x": AirflowSecretsBackendAccessDenied(CANARY)})).get("", {"x"})
+
+
+def test_a_backend_that_knows_no_teams_is_asked_without_one() -> None:
+    provider = configured(OldBackend())
+    assert provider.get("", {"old"}).data == {"old": "old"}
+
+
+def test_paths_of_a_backend_that_reads_one_by_one_are_read_side_by_side() -> None:
+    backend = Noted(ANSWERS)
+    wanted = {("sm", "variables/db"): {"rate"}, ("sm", "connections/warehouse"): {"login"}, ("sm", ""): {"plain"}}
+    answers = Lookup({"sm": configured(backend)}).fetch(wanted)
+    assert answers.data == {
+        ("sm", "variables/db"): {"rate": "1e5"},
+        ("sm", "connections/warehouse"): {"login": "u"},
+        ("sm", ""): {"plain": "text"},
+    }
+    assert sorted(backend.asked) == ["db", "plain", "warehouse"]
+
+
+def test_the_backend_is_made_when_it_is_first_needed_and_once() -> None:
+    made: list[Noted] = []
+    provider = SecretsBackendConfigProvider(lambda: made.append(Noted(ANSWERS)) or made[-1], has_teams=lambda: False)
+    provider.configure({})
+    assert made == []
+    provider.get("", {"plain"})
+    provider.get("variables/db", {"rate"})
+    assert len(made) == 1
+
+
+def test_without_a_backend_the_error_says_so() -> None:
+    provider = SecretsBackendConfigProvider(lambda: None, has_teams=lambda: False)
+    provider.configure({})
+    for call in (provider.check, lambda: provider.get("", {"x"})):
+        with pytest.raises(ProviderDefinitionError, match=r"No secrets backend is configured for this process. Set \["):
+            call()
+
+
+def test_check_makes_the_backend_and_asks_it_nothing() -> None:
+    backend = Noted(ANSWERS)
+    configured(backend).check()
+    assert backend.asked == []
+
+
+def test_nothing_is_read_before_configure() -> None:
+    provider = SecretsBackendConfigProvider(lambda: Noted(ANSWERS))
+    for call in (provider.check, lambda: provider.get("", {"x"})):
+        with pytest.raises(ProviderDefinitionError, match="not been configured"):
+            call()
+
+
+def test_the_configured_backend_is_used_with_its_settings(in_task, configure_backend) -> None:
+    in_task()
+    made = configure_backend({"x": "text"}, section="workers", url="http://vault").kwargs
+    provider = SecretsBackendConfigProvider()
+    provider.configure({"allowlist.pattern": "x"})
+    assert provider.get("", {"x"}).data == {"x": "text"}
+    assert made == [{"url": "http://vault"}]
+
+
+def test_the_environment_and_the_database_are_not_asked(in_task, configure_backend, monkeypatch) -> None:
+    supervisor = in_task()
+    configure_backend({})
+    monkeypatch.setenv("AIRFLOW_VAR_X", "environment")
+    provider = SecretsBackendConfigProvider()
+    provider.configure({})
+    assert provider.get("", {"x"}).data == {}
+    assert supervisor.asked == []
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> dict[str, str]:
+    """Arguments of Airflow's backend for local files."""
+    (tmp_path / "variables.json").write_text(json.dumps({"plain": "text", "db": json.loads(DOCUMENT)}))
+    (tmp_path / "connections.json").write_text(json.dumps({"warehouse": json.loads(CONNECTION)}))
+    return {f"{kind}_file_path": str(tmp_path / f"{kind}.json") for kind in ("variables", "connections")}
+
+
+@pytest.mark.parametrize("how", ["JSON", "one by one", "a mapping"])
+def test_a_backend_is_named_with_its_arguments(files: dict[str, str], how: str) -> None:
+    kwargs: dict[str, Any] = {
+        "JSON": {"backend_kwargs": json.dumps(files)},
+        "one by one": {f"backend_kwargs.{name}": value for name, value in files.items()},
+        "a mapping": {"backend_kwargs": files},
+    }[how]
+    provider = SecretsBackendConfigProvider()
+    provider.configure({"backend": LOCAL_FILES, **kwargs})
+    assert provider.get("", {"plain"}).data == {"plain": "text"}
+    assert provider.get("variables/db", {"credentials.password"}).data == {"credentials.password": "nested"}
+    assert provider.get("connections/warehouse", {"login", "extra.role"}).data == {"login": "u", "extra.role": "r"}
+
+
+def test_one_argument_beats_the_same_in_the_object(files: dict[str, str]) -> None:
+    wrong = json.dumps({**files, "variables_file_path": "/no/such/file.json"})
+    provider = SecretsBackendConfigProvider()
+    provider.configure(
+        {
+            "backend": LOCAL_FILES,
+            "backend_kwargs": wrong,
+            "backend_kwargs.variables_file_path": files["variables_file_path"],
+        }
+    )
+    assert provider.get("", {"plain"}).data == {"plain": "text"}
+
+
+def test_a_deployment_defines_it_end_to_end(files: dict[str, str]) -> None:
+    prefix = "config.providers.sm"
+    definitions = {
+        "config.providers": "sm",
+        f"{prefix}.class": "secrets_backend",
+        f"{prefix}.param.backend": LOCAL_FILES,
+        f"{prefix}.param.backend_kwargs": json.dumps(files),
+        f"{prefix}.param.allowlist.pattern": "plain",
+    }
+    with ProviderRegistry(deployment=True).open(definitions) as providers:
+        assert providers["sm"].get("", {"plain"}).data == {"plain": "text"}
+        with pytest.raises(AccessDeniedError):
+            providers["sm"].get("variables/db", {"rate"})
+
+
+def test_a_backend_with_wrong_arguments_is_told_by_name_alone() -> None:
+    provider = SecretsBackendConfigProvider()
+    provider.configure({"backend": LOCAL_FILES, "backend_kwargs": {"token": CANARY}})
+    with pytest.raises(
+        ProviderDefinitionError, match=r"LocalFilesystemBackend' cannot be made \(TypeError\)"
+    ) as caught:
+        provider.check()
+    assert caught.value.__cause__ is caught.value.__context__ is None
+    assert CANARY not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("params", "expected"),
+    [
+        pytest.param({"backend": "os.system"}, "backend: 'os.system' is not installed", id="any callable"),
+        pytest.param(
+            {"backend": "tests.providers.airflow_process.ScriptedBackend"}, "is not installed", id="any backend"
+        ),
+        pytest.param({"backend": LOCAL_FILES.lower()}, f"did you mean '{LOCAL_FILES}'", id="a typo"),
+        pytest.param({"backend": "airflow.secrets.metastore.MetastoreBackend"}, "is not installed", id="the database"),
+        pytest.param({"backend": LOCAL_FILES, "backend_kwargs": "[1]"}, "is no JSON object", id="list"),
+        pytest.param({"backend": LOCAL_FILES, "backend_kwargs": f"{CANARY}"}, "is no JSON object", id="no JSON"),
+        pytest.param({"backend_kwargs": "{}", "backend_kwargs.x": "1"}, "is there without backend", id="no backend"),
+        pytest.param({"allowlist.pattern": "("}, "no regular expression", id="pattern"),
+    ],
+)
+def test_wrong_parameters_are_told(params: dict[str, str], expected: str) -> None:
+    with pytest.raises(ProviderDefinitionError, match=expected) as caught:
+        SecretsBackendConfigProvider().configure(params)
+    assert caught.value.__cause__ is caught.value.__context__ is None
+    assert CANARY not in str(caught.value)
+
+
+def test_installed_backends_are_those_that_airflow_lists() -> None:
+    from airflow.providers_manager import ProvidersManager
+
+    assert set(installed_backends()) == {LOCAL_FILES, *ProvidersManager().secrets_backend_class_names}
+
+
+def test_vaults_backend_reads_vault(vault) -> None:
+    vault.put("variables/db", {"value": DOCUMENT})
+    vault.put("connections/warehouse", {"conn_uri": "postgres://u:pw@h/s"})
+    provider = SecretsBackendConfigProvider()
+    kwargs = {"url": vault.address, "token": vault.root_token, "mount_point": vault.kv2}
+    provider.configure(
+        {"backend": "airflow.providers.hashicorp.secrets.vault.VaultBackend", "backend_kwargs": json.dumps(kwargs)}
+    )
+    assert provider.get("variables/db", {"credentials.password"}).data == {"credentials.password": "nested"}
+    assert provider.get("connections/warehouse", {"password", "schema"}).data == {"password": "pw", "schema": "s"}
+    assert provider.get("", {"absent"}).data == {}
+
+
+@pytest.mark.parametrize(("allows", "expected"), [(False, AccessDeniedError), (True, None)])
+def test_what_vault_refuses_is_denied(vault, allows: bool, expected: type[ConfigProvidersError] | None) -> None:
+    vault.put("variables/db", {"value": "text"})
+    token = vault.token(f"{vault.kv2}/data/variables/*" if allows else f"{vault.kv2}/data/other")
+    provider = SecretsBackendConfigProvider()
+    kwargs = {"url": vault.address, "token": token, "mount_point": vault.kv2}
+    provider.configure(
+        {"backend": "airflow.providers.hashicorp.secrets.vault.VaultBackend", "backend_kwargs": json.dumps(kwargs)}
+    )
+    answers = Lookup({"sm": provider}).fetch({("sm", ""): {"db"}})
+    assert [type(error) for error in answers.failures.values()] == ([expected] if expected else [])
+    assert answers.value("sm", "", "db") == (None if expected else "text")
+
+
+def test_a_vault_that_fails_is_unavailable(vault) -> None:
+    vault.put("variables/db", {"value": "text"})
+    vault.fail(99, 503, body=f'{{"errors": ["{CANARY}"]}}')
+    provider = SecretsBackendConfigProvider()
+    kwargs = {"url": vault.address, "token": vault.root_token, "mount_point": vault.kv2}
+    provider.configure(
+        {"backend": "airflow.providers.hashicorp.secrets.vault.VaultBackend", "backend_kwargs": json.dumps(kwargs)}
+    )
+    with pytest.raises(ProviderUnavailableError) as caught:
+        provider.get("", {"db"})
+    assert CANARY not in repr(caught.value)

@@ -1,0 +1,5 @@
+"""Processes of Airflow, for attacks by way of its secrets."""
+
+from __future__ import annotations
+
+from tests.providers.conftest import configure_backend, in_task  # noqa: F401 - for the tests beside this file

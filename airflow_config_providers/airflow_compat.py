@@ -5,7 +5,23 @@ from __future__ import annotations
 from airflow.providers.common.compat.sdk import AirflowNotFoundException, BaseHook, Connection, conf
 from airflow.sdk.log import mask_secret
 
-__all__ = ["AirflowNotFoundException", "BaseHook", "Connection", "conf", "in_task_process", "mask_secret"]
+try:
+    from airflow.sdk.exceptions import AirflowSecretsBackendAccessDenied
+except ImportError:  # Task SDK before 1.2.2, where nothing keeps Airflow from asking the next secrets backend
+
+    class AirflowSecretsBackendAccessDenied(PermissionError):  # type: ignore[no-redef]  # noqa: N818 - Airflow's name
+        """A secrets backend refused."""
+
+
+__all__ = [
+    "AirflowNotFoundException",
+    "AirflowSecretsBackendAccessDenied",
+    "BaseHook",
+    "Connection",
+    "conf",
+    "in_task_process",
+    "mask_secret",
+]
 
 
 def in_task_process() -> bool:

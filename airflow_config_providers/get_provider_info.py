@@ -8,13 +8,14 @@ from airflow_config_providers import __version__
 
 
 def get_provider_info() -> dict[str, Any]:
-    """Describe the connection type, the settings and the names that this provider adds to Airflow."""
+    """Describe the connection type, the settings and the backend that this provider adds to Airflow."""
     return {
         "package-name": "airflow-config-providers",
         "name": "Config Providers",
         "description": "References, layers and secrets for the configuration of Spark jobs.",
         "versions": [__version__],
         "connection-types": [_CONNECTION_TYPE],
+        "secrets-backends": ["airflow_config_providers.secrets.config_providers.ConfigProvidersBackend"],
         "config": {"config_providers": {"description": "Configuration of Spark jobs.", "options": _options()}},
     }
 
@@ -67,7 +68,7 @@ def _options() -> dict[str, Any]:
             "string", "", "Comma list of properties files that every job starts from, the strongest last."
         ),
         "unresolved": _option("string", "fail", "What becomes of a reference that nobody answers: fail or keep."),
-        "max_workers": _option("integer", "8", "How many paths are read from providers at once."),
+        "max_workers": _option("integer", "32", "How many paths are read from providers at once."),
     }
 
 

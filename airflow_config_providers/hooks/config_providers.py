@@ -12,6 +12,7 @@ from airflow_config_providers.core import properties
 from airflow_config_providers.core.registry import ConfiguredProviders, ProviderRegistry, is_reserved
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.exceptions import ConfigProvidersError, ProviderDefinitionError
+from airflow_config_providers.hooks.provider_checks import ask_each, told
 from airflow_config_providers.spark.layers import read_text
 
 
@@ -46,23 +47,17 @@ class ConfigProvidersHook(BaseHook):
 
     def definitions(self) -> dict[str, str]:
         """Give ``config.providers`` and what is below it, as the connection has it."""
-        extra = self._extra()
-        found = {
-            **_from_file(extra.get("properties_file")),
-            **_from_text(f"connection {self.conn_id}", extra.get("properties")),
-            **_texts(self.conn_id, {key: value for key, value in extra.items() if is_reserved(key)}),
-        }
-        for key, value in found.items():
-            if parameter := key.partition(".param.")[2]:
-                mask_secret(value, parameter)
-        return found
+        return definitions_of(self.conn_id, self._find())
 
     def test_connection(self) -> tuple[bool, str]:
-        """Make every provider and close it again; for the button in the UI."""
+        """
+        Make every provider, ask each whether it can answer, and close it again; for the button in the UI.
+
+        No secret is read. A provider that does not tell within a minute counts as one that cannot answer.
+        """
         try:
             with self.get_conn() as providers:
-                noun = "provider" if len(providers) == 1 else "providers"
-                return True, f"{len(providers)} {noun}: {', '.join(sorted(providers))}"
+                return told(ask_each(providers), providers.origins)
         except ConfigProvidersError as error:
             return False, str(error)
 
@@ -70,20 +65,34 @@ class ConfigProvidersHook(BaseHook):
         """Tell whether there is such a connection."""
         return self._find() is not None
 
-    def _extra(self) -> Mapping[str, Any]:
-        connection = self._find()
-        if connection is None:
-            raise ProviderDefinitionError(
-                f"The configuration holds references, but there is no connection '{printable(self.conn_id)}' that "
-                f"defines their providers. Add one of type config_providers; its extra has config.providers=..."
-            )
-        return _json_object(self.conn_id, connection.extra)
-
     def _find(self) -> Connection | None:
         try:
             return self.get_connection(self.conn_id)
         except AirflowNotFoundException:
             return None
+
+
+def definitions_of(conn_id: str, connection: Connection | None) -> dict[str, str]:
+    """
+    Give ``config.providers`` and what is below it, as ``connection`` has it.
+
+    :raises ConfigProvidersError: there is no connection, or what it has cannot be read
+    """
+    if connection is None:
+        raise ProviderDefinitionError(
+            f"The configuration holds references, but there is no connection '{printable(conn_id)}' that "
+            f"defines their providers. Add one of type config_providers; its extra has config.providers=..."
+        )
+    extra = _json_object(conn_id, connection.extra)
+    found = {
+        **_from_file(extra.get("properties_file")),
+        **_from_text(f"connection {conn_id}", extra.get("properties")),
+        **_texts(conn_id, {key: value for key, value in extra.items() if is_reserved(key)}),
+    }
+    for key, value in found.items():
+        if parameter := key.partition(".param.")[2]:
+            mask_secret(value, parameter)
+    return found
 
 
 def _json_object(conn_id: str, text: str | None) -> Mapping[str, Any]:

@@ -121,7 +121,7 @@ def test_an_extra_that_is_no_object_is_refused(monkeypatch, extra):
 
 
 def test_the_button_in_the_ui_says_what_there_is(connect, tmp_path):
-    assert connect(allowed(tmp_path)).test_connection() == (True, "1 provider: s")
+    assert connect(allowed(tmp_path)).test_connection() == (True, "s: 1 allowed path")
 
 
 def test_the_button_in_the_ui_says_what_is_wrong(connect):

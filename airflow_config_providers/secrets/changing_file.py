@@ -1,0 +1,49 @@
+"""What a file holds, read again when it has changed."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Hashable
+from pathlib import Path
+from typing import Any, Final
+
+_SETTLED_AFTER: Final = 2.0
+"""Seconds after which a further change shows in the time of the last change, on any file system."""
+
+
+def state_of(path: str) -> Hashable:
+    """
+    Give what differs when the file at ``path`` was changed or replaced, through links.
+
+    :raises OSError: there is no such file, or it cannot be looked at
+    """
+    found = Path(path).stat()
+    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
+
+
+class ChangingFiles:
+    """
+    Keeps what was read from files, as long as they stay as they are. Safe to use from several threads.
+
+    :param clock: seconds since the epoch
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.time) -> None:
+        self._clock = clock
+        self._kept: dict[Hashable, tuple[Hashable, Any]] = {}
+
+    def read(self, path: str, load: Callable[[str], Any]) -> Any:
+        """
+        Give ``load(path)``, or what it gave before where the file has not changed since.
+
+        :raises OSError: the file cannot be looked at
+        :raises Exception: whatever ``load`` raises
+        """
+        state = state_of(path)
+        kept = self._kept.get((path, load))
+        if kept is not None and kept[0] == state:
+            return kept[1]
+        content = load(path)
+        if self._clock() - Path(path).stat().st_mtime > _SETTLED_AFTER:
+            self._kept[path, load] = (state, content)
+        return content

@@ -1,0 +1,159 @@
+"""Files of connections, variables and settings, as Airflow's local filesystem backend reads them."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import PurePath
+from typing import Any, Final
+
+from airflow_config_providers.core.text import printable
+from airflow_config_providers.exceptions import ConfigException, ConfigProvidersError
+from airflow_config_providers.secrets.changing_file import ChangingFiles
+from airflow_config_providers.secrets.imports import importing
+
+TEAM: Final = "{team_name}"
+"""Stands in a path for the name of the team that asks."""
+
+_TEAM_NAME: Final = re.compile(r"[A-Za-z0-9_-]+")
+_HARMLESS: Final = ("The file is empty.", "The file should contain the object.")
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """
+    What a file says about one name.
+
+    :param definition: as it was read: a text, or what YAML and JSON have
+    :param is_teams_own: whether it is for the team that asks, and for no other
+    """
+
+    file: str
+    definition: Any = field(repr=False)
+    is_teams_own: bool
+
+
+def paths(value: object) -> tuple[str, ...]:
+    """
+    Read a setting that holds one path or a list of them.
+
+    :raises ConfigException: it is something else
+    """
+    found = [value] if isinstance(value, str | os.PathLike) else value
+    if found is None or found == [""]:
+        return ()
+    if not isinstance(found, Sequence) or not all(isinstance(path, str | os.PathLike) for path in found):
+        raise ConfigException(f"A path or a list of paths is expected, and this is {type(value).__name__}.")
+    return tuple(os.fspath(path) for path in found)
+
+
+@dataclass(frozen=True, slots=True)
+class EntryFiles:
+    """
+    Files that define names of one kind.
+
+    A path that holds ``{team_name}`` is the path of each team's own file, which need not exist.
+
+    :param load: reads a file: path -> name -> definition
+    :param owner: gives the team that a definition says it is for; None where it says none
+    """
+
+    paths: tuple[str, ...]
+    load: Callable[[str], Mapping[str, Any]]
+    owner: Callable[[Any], str | None] = lambda definition: None
+
+    def find(self, name: str, team: str | None, *, files: ChangingFiles) -> Any:
+        """
+        Give the definition of ``name``, None where there is none. The team's own counts before one for all.
+
+        :param team: the team of who asks; None for nobody's, who gets what is for all
+        :param files: reads them
+        :raises ConfigException: a file cannot be read, or two of them define the name
+        """
+        found = list(self._entries(name, team, files))
+        best = [entry for entry in found if entry.is_teams_own] or found
+        if len(best) > 1:
+            places = " and in ".join(printable(entry.file) for entry in best)
+            raise ConfigException(f"It is defined in {places}. Take it out of all but one.")
+        return best[0].definition if best else None
+
+    def _entries(self, name: str, team: str | None, files: ChangingFiles) -> Iterator[Entry]:
+        for path in self.paths:
+            real = _of_team(path, team)
+            definition = None if real is None else self._read(real, files, is_optional=real != path).get(name)
+            if real is None or definition is None:
+                continue
+            owner = self.owner(definition)
+            if owner is None or owner == team:
+                yield Entry(real, definition, is_teams_own=owner is not None or real != path)
+
+    def _read(self, path: str, files: ChangingFiles, *, is_optional: bool) -> Mapping[str, Any]:
+        try:
+            return files.read(path, self.load)  # type: ignore[no-any-return]  # what load gives
+        except FileNotFoundError:
+            if is_optional:
+                return {}
+            problem = "there is no such file"
+        except OSError as error:
+            problem = error.strerror or type(error).__name__
+        raise ConfigException(f"{printable(path)} cannot be read: {problem}. Correct the path or the file.")
+
+
+def load_definitions(path: str) -> Mapping[str, Any]:
+    """
+    Read a file of connections or settings: name -> text or mapping.
+
+    :raises ConfigException: it is wrong; says where, and nothing of what stands there
+    """
+    with importing():
+        from airflow.secrets.local_filesystem import load_configs_dict  # noqa: PLC0415 - only where there is a file
+
+    return _loaded(path, load_configs_dict)
+
+
+def load_variables(path: str) -> Mapping[str, Any]:
+    """
+    Read a file of variables: name -> text, or what YAML and JSON have.
+
+    :raises ConfigException: it is wrong; says where, and nothing of what stands there
+    """
+    with importing():
+        from airflow.secrets.local_filesystem import load_variables as load  # noqa: PLC0415 - as above
+
+    return _loaded(path, load)
+
+
+def _of_team(path: str, team: str | None) -> str | None:
+    if TEAM not in path:
+        return path
+    return path.replace(TEAM, team) if team and _TEAM_NAME.fullmatch(team) else None
+
+
+def _loaded(path: str, load: Callable[[str], Mapping[str, Any]]) -> Mapping[str, Any]:
+    try:
+        return load(path)
+    except (OSError, ConfigProvidersError):
+        raise
+    except Exception as error:  # noqa: BLE001 - parsers raise much; their texts may hold what stands in the file
+        problem = _problem(path, error)
+    raise ConfigException(f"{printable(path)} cannot be read: {problem}. Correct the file.")
+
+
+def _problem(path: str, error: Exception) -> str:
+    from airflow.exceptions import (  # noqa: PLC0415 - only where a file is wrong
+        AirflowUnsupportedFileTypeException,
+        VariableNotUnique,
+    )
+
+    if isinstance(error, AirflowUnsupportedFileTypeException | VariableNotUnique):
+        return printable(str(error)).rstrip(".")
+    mistakes = getattr(error, "parse_errors", None)
+    if not mistakes:
+        return type(error).__name__
+    first = 1 if PurePath(path).suffix.lower() in {".yaml", ".yml"} else 0
+    return ", ".join(
+        mistake.message.rstrip(".") if mistake.message in _HARMLESS else f"line {mistake.line_no + first} is wrong"
+        for mistake in mistakes
+    )

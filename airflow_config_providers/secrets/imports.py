@@ -1,0 +1,34 @@
+"""
+Imports that no fork falls into.
+
+A child that is forked while another thread imports a module finds half of it, or waits for it for ever.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+_no_fork = threading.RLock()
+os.register_at_fork(before=_no_fork.acquire, after_in_parent=_no_fork.release, after_in_child=_no_fork.release)
+
+
+@contextmanager
+def importing() -> Iterator[None]:
+    """Keep other threads from forking, and from importing in here, until the ``with`` block ends; only to import."""
+    with _no_fork:
+        yield
+
+
+def import_what_an_answer_needs() -> None:
+    """Import at one time what replaces references."""
+    with importing():
+        import importlib.metadata  # noqa: F401, PLC0415 - Airflow may be reading its configuration
+
+        import tenacity  # noqa: F401, PLC0415 - as above
+        from airflow._shared import secrets_masker  # noqa: F401, PLC0415 - as above
+
+        from airflow_config_providers import airflow_compat, settings  # noqa: F401, PLC0415 - as above
+        from airflow_config_providers.core import registry  # noqa: F401, PLC0415 - as above

@@ -1,0 +1,75 @@
+"""References in an entry replaced by values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import quote
+
+from airflow_config_providers.core.provider import ConfigProvider
+from airflow_config_providers.core.resolver import ConfigResolver
+from airflow_config_providers.core.reverse import SHORTEST
+from airflow_config_providers.core.text import nearest, printable
+from airflow_config_providers.core.variable import variables
+from airflow_config_providers.exceptions import ProviderDefinitionError
+from airflow_config_providers.secrets import trail
+from airflow_config_providers.secrets.definitions import Definitions
+from airflow_config_providers.secrets.imports import import_what_an_answer_needs
+from airflow_config_providers.secrets.process_state import ProcessState
+from airflow_config_providers.secrets.references import replaced, texts
+
+
+def resolved(content: Any, where: str, *, definitions: Definitions, state: ProcessState) -> Any:
+    """
+    Give ``content`` with the references in its texts replaced. Each value is told to Airflow's masker.
+
+    :param content: texts, and collections that hold them; one without references opens no provider
+    :param where: what it is, for messages
+    :raises AccessDeniedError: a provider refused
+    :raises ProviderUnavailableError: a provider could not answer
+    :raises UnresolvedReferenceError: the providers are there, and one has no such key
+    :raises ConfigProvidersError: something is defined wrongly
+    """
+    wanted = texts(content, where)
+    if not wanted:
+        return content
+    import_what_an_answer_needs()
+    with state.providers(definitions).use() as providers:
+        _refuse_unknown(wanted, providers)
+        values = _values(wanted, providers)
+    return replaced(content, values)
+
+
+def _values(wanted: Mapping[str, str], providers: Mapping[str, ConfigProvider]) -> dict[str, str]:
+    from airflow_config_providers import settings  # noqa: PLC0415 - Airflow may be reading its configuration
+
+    attempts = 1 if trail.is_nested() else 3  # who needs the answer tries again
+    found = ConfigResolver(providers, max_workers=settings.max_workers(), attempts=attempts).resolve([], wanted)
+    for value in found.values():
+        _mask(value)
+    return {text: found.text(where) for where, text in wanted.items()}
+
+
+def _refuse_unknown(wanted: Mapping[str, str], providers: Mapping[str, ConfigProvider]) -> None:
+    problems = [
+        f"{where}: {printable(str(variable))} names the unknown provider '{printable(variable.provider)}'"
+        f"{nearest(variable.provider, providers) or '.'} Correct the name, or define the provider."
+        for where, text in wanted.items()
+        for variable in variables(text)
+        if variable.provider not in providers
+    ]
+    if problems:
+        raise ProviderDefinitionError(*problems)
+
+
+def _mask(value: str) -> None:
+    """Tell both maskers, that of tasks and that of servers, the value as it is and as it stands in a URI."""
+    from airflow._shared.secrets_masker import mask_secret as mask_in_server  # noqa: PLC0415 - not to start Airflow
+
+    from airflow_config_providers.airflow_compat import mask_secret  # noqa: PLC0415 - as above
+
+    if len(value) < SHORTEST:  # Airflow would not mask it either, and would say so in the log
+        return
+    for text in dict.fromkeys((value, quote(value, safe=""))):
+        mask_secret(text)
+        mask_in_server(text)

@@ -1,0 +1,134 @@
+"""The providers that a process keeps open."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from airflow_config_providers.core.data import ConfigData
+from airflow_config_providers.core.provider import BatchConfigProvider, ConfigProvider
+from airflow_config_providers.core.registry import ConfiguredProviders
+from airflow_config_providers.core.reverse import SHORTEST
+from airflow_config_providers.core.single_flight import SingleFlight
+from airflow_config_providers.core.text import printable
+from airflow_config_providers.secrets import trail
+from airflow_config_providers.secrets.definitions import Definitions
+from airflow_config_providers.secrets.imports import importing
+
+Open = Callable[[Mapping[str, str]], ConfiguredProviders]
+
+
+def open_for_deployment(definitions: Mapping[str, str]) -> ConfiguredProviders:
+    """
+    Make and configure the providers that ``definitions`` define, as the deployment allows.
+
+    :raises ConfigProvidersError: a provider is defined wrongly, or refuses, or cannot connect
+    """
+    from airflow_config_providers import settings  # noqa: PLC0415 - Airflow may be reading its configuration
+    from airflow_config_providers.airflow_compat import mask_secret  # noqa: PLC0415 - as above
+    from airflow_config_providers.core.registry import ProviderRegistry  # noqa: PLC0415 - as above
+
+    for key, value in definitions.items():
+        if (parameter := key.partition(".param.")[2]) and len(value) >= SHORTEST:
+            mask_secret(value, parameter)
+    registry = ProviderRegistry(
+        allowed_classes=settings.allowed_provider_classes(), deployment=True, importing=importing
+    )
+    return registry.open(definitions)
+
+
+class SharedProviders:
+    """
+    Providers that are opened when they are first needed, once for all threads, and again when their definitions change.
+
+    Those of a former definition are closed when nobody uses them any more.
+
+    :param definitions: what to open
+    :param open_: opens it
+    """
+
+    def __init__(self, definitions: Definitions, open_: Open = open_for_deployment) -> None:
+        self._definitions = definitions
+        self._open_providers = open_
+        self._lock = threading.Lock()
+        self._opening = SingleFlight()
+        self._kept: _Opened | None = None
+
+    @contextmanager
+    def use(self) -> Iterator[Mapping[str, ConfigProvider]]:
+        """
+        Give the providers, which stay open while the ``with`` block runs.
+
+        :raises ConfigProvidersError: they cannot be opened
+        """
+        opened = self._taken()
+        try:
+            yield opened.providers
+        finally:
+            self._give_back(opened)
+
+    def close(self) -> None:
+        """Close them, now or when nobody uses them any more; the next use opens them again."""
+        self._replace(None)
+
+    def _taken(self) -> _Opened:
+        while True:
+            state = self._definitions.state()
+            with self._lock:
+                if self._kept is not None and self._kept.state == state:
+                    self._kept.users += 1
+                    return self._kept
+            with trail.step(f"the providers of {self._definitions}", identity=self._definitions):
+                self._opening.run(state, lambda state=state: self._open(state))  # type: ignore[misc]  # a bound name
+
+    def _open(self, state: Hashable) -> None:
+        opened = self._open_providers(self._definitions.read())
+        self._replace(_Opened(opened, state, {name: _named(name, provider) for name, provider in opened.items()}))
+
+    def _replace(self, opened: _Opened | None) -> None:
+        with self._lock:
+            former, self._kept = self._kept, opened
+            is_unused = former is not None and former.users == 0
+        if former is not None and is_unused:
+            former.configured.close()
+
+    def _give_back(self, opened: _Opened) -> None:
+        with self._lock:
+            opened.users -= 1
+            is_over = opened is not self._kept and opened.users == 0
+        if is_over:
+            opened.configured.close()
+
+
+@dataclass(slots=True)
+class _Opened:
+    configured: ConfiguredProviders
+    state: Hashable
+    providers: Mapping[str, ConfigProvider] = field(repr=False)
+    users: int = 0
+
+
+class _Named(ConfigProvider):
+    """A provider whose answers are steps of the trail."""
+
+    def __init__(self, name: str, provider: ConfigProvider) -> None:
+        self._step = f"provider {printable(name)}"
+        self._provider = provider
+
+    def get(self, path: str, keys: Collection[str] | None = None) -> ConfigData:
+        with trail.step(self._step):
+            return self._provider.get(path, keys)
+
+
+class _NamedBatch(_Named, BatchConfigProvider):
+    _provider: BatchConfigProvider
+
+    def get_batch(self, wanted: Mapping[str, Collection[str]]) -> Mapping[str, ConfigData | Exception]:
+        with trail.step(self._step):
+            return self._provider.get_batch(wanted)
+
+
+def _named(name: str, provider: ConfigProvider) -> ConfigProvider:
+    return (_NamedBatch if isinstance(provider, BatchConfigProvider) else _Named)(name, provider)

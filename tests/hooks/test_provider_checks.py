@@ -1,0 +1,93 @@
+"""Providers are asked whether they can answer: side by side, for a limited time, and without reading a secret."""
+
+from __future__ import annotations
+
+import threading
+from contextvars import ContextVar
+
+import pytest
+
+from airflow_config_providers.core.data import ConfigData
+from airflow_config_providers.core.provider import ConfigProvider
+from airflow_config_providers.exceptions import AccessDeniedError, ProviderUnavailableError
+from airflow_config_providers.hooks.provider_checks import ask_each, told
+
+CANARY = "c4nary-value"
+SEEN = ContextVar("SEEN", default="nothing")
+
+
+class Asked(ConfigProvider):
+    """A provider whose check does as the test says, and which nobody may ask for a value."""
+
+    def __init__(self, answer=lambda: None):
+        self.answer = answer
+
+    def get(self, path, keys=None):
+        raise AssertionError("a value was read")
+
+    def check(self):
+        return self.answer()
+
+
+class WithoutCheck(ConfigProvider):
+    def get(self, path, keys=None):
+        return ConfigData({})
+
+
+def fail(error):
+    raise error
+
+
+@pytest.mark.parametrize(
+    ("provider", "outcome"),
+    [
+        pytest.param(Asked(), (True, "ok"), id="nothing-to-tell"),
+        pytest.param(Asked(lambda: "2 allowed paths"), (True, "2 allowed paths"), id="something-to-tell"),
+        pytest.param(WithoutCheck(), (True, "ok"), id="no-check-of-its-own"),
+        pytest.param(Asked(lambda: fail(AccessDeniedError("Not", "you."))), (False, "Not; you."), id="denied"),
+        pytest.param(Asked(lambda: fail(ProviderUnavailableError("Not now."))), (False, "Not now."), id="unavailable"),
+        pytest.param(Asked(lambda: fail(KeyError(CANARY))), (False, "its check failed with KeyError"), id="a-bug"),
+    ],
+)
+def test_what_a_provider_says_is_told(provider, outcome):
+    assert ask_each({"p": provider}) == {"p": outcome}
+
+
+def test_all_are_asked_at_once():
+    both = threading.Barrier(2, timeout=10)
+    providers = {name: Asked(lambda: str(both.wait() >= 0)) for name in "ab"}
+
+    assert ask_each(providers) == {"a": (True, "True"), "b": (True, "True")}
+
+
+def test_one_that_does_not_tell_in_time_is_one_that_cannot_answer():
+    end = threading.Event()
+    late = Asked(lambda: end.wait(30))
+
+    outcomes = ask_each({"late": late, "quick": Asked()}, patience=0.2)
+    end.set()
+
+    assert outcomes == {"late": (False, "no answer within 0.2 seconds"), "quick": (True, "ok")}
+
+
+def test_a_check_sees_what_the_caller_has_in_its_context():
+    """Where Airflow keeps the connection that is tested."""
+    token = SEEN.set("the connection")
+    try:
+        assert ask_each({"p": Asked(SEEN.get)}) == {"p": (True, "the connection")}
+    finally:
+        SEEN.reset(token)
+
+
+def test_one_that_cannot_answer_makes_it_a_failure():
+    outcomes = {"good": (True, "ok"), "bad": (False, "Not now.")}
+
+    assert told(outcomes, {}) == (False, "good: ok\nbad: Not now.")
+
+
+def test_the_name_of_a_provider_breaks_no_line():
+    assert "\n" not in told({"a\nb": (True, "ok")}, {})[1]
+
+
+def test_no_providers_are_no_failure():
+    assert told({}, {}) == (True, "no providers")

@@ -1,0 +1,149 @@
+"""What Airflow does after this backend: goes on where something is missing, and stops where there is trouble."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+
+import pytest
+from airflow.models import Connection as ServerConnection
+from airflow.models import Variable as ServerVariable
+from airflow.sdk import Connection as TaskConnection
+from airflow.sdk import Variable as TaskVariable
+from airflow.sdk.exceptions import AirflowNotFoundException
+
+from airflow_config_providers.airflow_compat import AirflowSecretsBackendAccessDenied
+from airflow_config_providers.exceptions import AccessDeniedError, ProviderUnavailableError
+
+DENIED = AccessDeniedError("The book is closed to you.")
+DOWN = ProviderUnavailableError("The library is closed today.")
+
+ASK = {
+    "server-connection": lambda: ServerConnection.get_connection_from_secrets("db").host,
+    "server-variable": lambda: ServerVariable.get("db", default_var="the default of the DAG"),
+    "task-connection": lambda: TaskConnection.get("db").host,
+    "task-connection-async": lambda: asyncio.run(TaskConnection.async_get("db")).host,
+    "task-variable": lambda: TaskVariable.get("db", default="the default of the DAG"),
+}
+
+
+@pytest.fixture
+def deployment(shelf, configure, monkeypatch):
+    """``db`` in the files, with a reference in it, and a weaker source behind them."""
+    shelf.book.data = {"db": {"host": "strong"}}
+    text = "${book:db:host}"
+    configure(shelf.settings({"db": f"mysql://{text}"}, {"db": text}))
+    monkeypatch.setenv("AIRFLOW_CONN_DB", "mysql://weak")
+    monkeypatch.setenv("AIRFLOW_VAR_DB", "weak")
+    return shelf
+
+
+def fail(deployment, error):
+    def raise_it(path):
+        raise error
+
+    deployment.book.on_get = raise_it
+
+
+@pytest.mark.parametrize("ask", ASK.values(), ids=ASK)
+def test_the_backend_is_asked_first(deployment, ask):
+    assert ask() == "strong"
+
+
+@pytest.mark.parametrize("ask", ASK.values(), ids=ASK)
+def test_missing_lets_the_chain_go_on(deployment, ask):
+    deployment.book.data = {}
+
+    assert ask() == "weak"
+
+
+@pytest.mark.parametrize("ask", ASK.values(), ids=ASK)
+@pytest.mark.parametrize(
+    ("error", "message"),
+    [
+        pytest.param(DENIED, "db is denied. The book is closed to you", id="denied"),
+        pytest.param(DOWN, "db is unavailable. The library is closed today", id="unavailable"),
+        pytest.param(KeyError("bug"), "db is unavailable. Provider 'book' failed .* KeyError", id="a-bug"),
+    ],
+)
+def test_trouble_stops_the_chain(deployment, ask, error, message):
+    fail(deployment, error)
+
+    with pytest.raises(AirflowSecretsBackendAccessDenied, match=message):
+        ask()
+
+
+@pytest.mark.parametrize("ask", ASK.values(), ids=ASK)
+@pytest.mark.parametrize("file", ["connections.yaml", "variables.yaml"])
+def test_a_broken_file_is_not_an_empty_one(deployment, ask, file):
+    for name in ("connections.yaml", "variables.yaml"):
+        deployment.write(name, "{")
+
+    with pytest.raises(AirflowSecretsBackendAccessDenied, match="cannot be read"):
+        ask()
+
+
+@pytest.mark.parametrize("ask", ASK.values(), ids=ASK)
+@pytest.mark.parametrize(
+    "definition", ["config.providers=x", "config.providers=book\nconfig.providers.book.class=os.system"]
+)
+def test_providers_that_are_defined_wrongly_stop_the_chain(deployment, configure, ask, definition):
+    file = deployment.write("providers.properties", definition)
+    text = "${book:db:host}"
+    configure(deployment.settings({"db": f"mysql://{text}"}, {"db": text}, providers_file=file))
+
+    with pytest.raises(AirflowSecretsBackendAccessDenied, match="db is unavailable"):
+        ask()
+
+
+@pytest.mark.parametrize("name", ["lake", "db2"])
+def test_what_is_in_no_file_is_left_to_the_others(deployment, monkeypatch, name):
+    monkeypatch.setenv(f"AIRFLOW_CONN_{name.upper()}", "mysql://weak")
+
+    assert TaskConnection.get(name).host == "weak"
+    with pytest.raises(AirflowNotFoundException):
+        TaskConnection.get("nowhere")
+
+
+def test_a_missing_key_is_told_once_with_its_place_and_no_value(shelf, caplog):
+    shelf.book.data = {"db": {"password": "c4nary-value"}}
+    backend = shelf.backend(
+        {"db": {"conn_type": "x", "password": "${book:db:password}", "extra": {"a": {"token": "${book:db:tokn}"}}}}
+    )
+    with caplog.at_level(logging.WARNING):
+        assert backend.get_connection("db") is None
+
+    told = [record.getMessage() for record in caplog.records if record.name.startswith("airflow_config_providers")]
+    assert len(told) == 1
+    assert "connection db, extra.a.token: ${book:db:tokn} has no value" in told[0]
+    assert "did you mean" not in told[0] or "password" not in told[0]
+    assert "c4nary-value" not in told[0]
+
+
+def test_an_unavailable_provider_is_asked_again_before_it_is_given_up(deployment):
+    failures = [DOWN, DOWN]
+    deployment.book.on_get = lambda path: fail_with(failures.pop()) if failures else None
+
+    assert TaskVariable.get("db") == "strong"
+    assert len(deployment.book.calls) == 3
+
+
+def fail_with(error):
+    raise error
+
+
+def test_a_denied_provider_is_not_asked_again(deployment):
+    fail(deployment, DENIED)
+
+    with pytest.raises(AirflowSecretsBackendAccessDenied):
+        TaskVariable.get("db")
+    assert len(deployment.book.calls) == 1
+
+
+def test_denied_counts_before_missing(shelf):
+    """One field is refused and another has no value: what is refused decides."""
+    shelf.book.on_get = lambda path: fail_with(DENIED) if path == "closed" else None
+    backend = shelf.backend({"db": {"conn_type": "x", "login": "${book:db:no}", "password": "${book:closed:p}"}})
+
+    with pytest.raises(AirflowSecretsBackendAccessDenied, match="is denied"):
+        backend.get_connection("db")

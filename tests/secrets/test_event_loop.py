@@ -1,0 +1,57 @@
+"""A trigger that calls a synchronous hook asks in the thread of the triggerer's event loop."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+
+import greenback
+import pytest
+
+from airflow_config_providers.secrets.event_loop import off_the_loop
+
+pytestmark = pytest.mark.timeout(60)
+
+
+async def _nothing():
+    return "answer of the loop"
+
+
+@pytest.fixture
+def secret(shelf):
+    """Two paths, so that threads ask, and a provider that needs the loop, as whoever asks Airflow in a triggerer."""
+    shelf.book.data = {path: {"password": "p4ss"} for path in ("a", "b")}
+    shelf.loop = None
+    shelf.book.on_get = lambda path: asyncio.run_coroutine_threadsafe(_nothing(), shelf.loop).result(timeout=10)
+    return shelf
+
+
+def test_the_loop_runs_on_while_the_backend_asks(secret):
+    backend = secret.backend({"db": "x://${book:a:password}:${book:b:password}@h"})
+
+    async def trigger():
+        secret.loop = asyncio.get_running_loop()
+        await greenback.ensure_portal()
+        return backend.get_connection("db").password
+
+    assert asyncio.run(trigger()) == "p4ss"
+
+
+def test_without_a_portal_it_is_asked_there():
+    async def here():
+        return off_the_loop(threading.get_ident)
+
+    assert asyncio.run(here()) == threading.get_ident()
+
+
+def test_without_a_loop_it_is_asked_there():
+    assert off_the_loop(threading.get_ident) == threading.get_ident()
+
+
+def test_an_error_comes_back():
+    async def trigger():
+        await greenback.ensure_portal()
+        off_the_loop(lambda: int("x"))
+
+    with pytest.raises(ValueError, match="invalid literal"):
+        asyncio.run(trigger())

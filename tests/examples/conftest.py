@@ -12,9 +12,23 @@ import pytest
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from dags_examples.demo.workspace import Workspace
+
 ROOT = Path(__file__).resolve().parents[2]
 # Behind, so that the tests of an installed wheel do not meet the source tree.
 sys.path += [str(ROOT), str(ROOT / "dags_examples/flights/jobs")]
+
+
+@pytest.fixture(scope="session")
+def workspace(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
+    """A work directory with an empty metadata database; every run of an example adds to it."""
+    from dags_examples.demo.workspace import Workspace
+    from tests.examples.runs import run
+
+    made = Workspace(tmp_path_factory.mktemp("examples") / "work")
+    made.create()
+    assert run(made, ["db", "migrate"])[0] == 0
+    return made
 
 
 @pytest.fixture(scope="session")

@@ -5,22 +5,19 @@ from __future__ import annotations
 import hashlib
 import hmac
 import json
-import sqlite3
 import subprocess
 import sys
 from collections.abc import Mapping
-from contextlib import closing
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from dags_examples.demo import __main__ as demo
-from dags_examples.demo.airflow_cli import Airflow
 from dags_examples.demo.pipeline import TASKS, json_rows
 from dags_examples.demo.sampler import Sampler
 from dags_examples.demo.search import Search, Secret
 from dags_examples.demo.workspace import EXAMPLES, Workspace, make_secret, unpack_flights
+from tests.examples.runs import places_of, rendered_fields, run
 
 pytestmark = pytest.mark.integration
 
@@ -32,44 +29,14 @@ print("DAGS", json.dumps([sorted(bag.dags), bag.import_errors]))
 """
 
 
-@pytest.fixture(scope="module")
-def workspace(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
-    """A work directory with an empty metadata database."""
-    made = Workspace(tmp_path_factory.mktemp("examples") / "work")
-    made.create()
-    assert run(made, ["db", "migrate"])[0] == 0
-    return made
-
-
-def run(workspace: Workspace, arguments: list[str], **environment: str) -> tuple[int, str]:
-    """Run Airflow, and give its exit code and all that it printed."""
-    lines: list[str] = []
-    given = {**workspace.environment(secrets_dir=workspace.secrets), **environment}
-    code = Airflow(given, workspace.root, workspace.log, lines.append).run(arguments)
-    return code, "\n".join(lines)
-
-
-def rendered_fields(workspace: Workspace, dag_id: str) -> list[dict[str, Any]]:
-    query = "SELECT rendered_fields FROM rendered_task_instance_fields WHERE dag_id = ? ORDER BY map_index"
-    with closing(sqlite3.connect(workspace.metadata)) as connection:
-        return [json.loads(fields) for (fields,) in connection.execute(query, (dag_id,))]
-
-
-def places_of(value: str, workspace: Workspace) -> list[str]:
-    """Where a secret was left behind."""
-    search = Search([Secret.of("secret", value)])
-    search.tree(workspace.root, leave_out={workspace.secrets, workspace.root / "raw"})
-    search.database(workspace.metadata)
-    return [finding.place for finding in search.found] + search.unread
-
-
 def test_the_examples_parse_and_nothing_else_is_taken_for_a_dag(workspace: Workspace) -> None:
     environment = workspace.environment(secrets_dir=workspace.secrets)
     command = [sys.executable, "-c", LIST_DAGS]
     parsed = subprocess.run(command, env=environment, capture_output=True, text=True, check=True, cwd=workspace.root)
 
     [line] = [line for line in parsed.stdout.splitlines() if line.startswith("DAGS ")]
-    assert json.loads(line.removeprefix("DAGS ")) == [["flights_delay_report", "mapped_reports", "quickstart"], {}]
+    dags = ["flights_delay_report", "flights_vault", "mapped_reports", "quickstart"]
+    assert json.loads(line.removeprefix("DAGS ")) == [dags, {}]
 
 
 def providers(**extra: str) -> str:

@@ -1,0 +1,34 @@
+"""Run an example with Airflow's command line, and look at what it left behind."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from contextlib import closing
+from typing import Any
+
+from dags_examples.demo.airflow_cli import Airflow
+from dags_examples.demo.search import Search, Secret
+from dags_examples.demo.workspace import Workspace
+
+
+def run(workspace: Workspace, arguments: list[str], **environment: str) -> tuple[int, str]:
+    """Run Airflow, and give its exit code and all that it printed."""
+    lines: list[str] = []
+    given = {**workspace.environment(secrets_dir=workspace.secrets), **environment}
+    code = Airflow(given, workspace.root, workspace.log, lines.append).run(arguments)
+    return code, "\n".join(lines)
+
+
+def rendered_fields(workspace: Workspace, dag_id: str) -> list[dict[str, Any]]:
+    query = "SELECT rendered_fields FROM rendered_task_instance_fields WHERE dag_id = ? ORDER BY map_index"
+    with closing(sqlite3.connect(workspace.metadata)) as connection:
+        return [json.loads(fields) for (fields,) in connection.execute(query, (dag_id,))]
+
+
+def places_of(value: str, workspace: Workspace) -> list[str]:
+    """Where a secret was left behind."""
+    search = Search([Secret.of("secret", value)])
+    search.tree(workspace.root, leave_out={workspace.secrets, workspace.root / "raw"})
+    search.database(workspace.metadata)
+    return [finding.place for finding in search.found] + search.unread

@@ -11,6 +11,7 @@ import pytest
 from airflow_config_providers import exceptions
 from airflow_config_providers.get_provider_info import get_provider_info
 from airflow_config_providers.operators.spark_submit import ConfiguredSparkSubmitOperator
+from airflow_config_providers.secrets.config_providers import ConfigProvidersBackend
 
 REFERENCE = Path(__file__).parents[2] / "docs" / "reference"
 ERRORS = [name for name, _ in inspect.getmembers(exceptions, inspect.isclass)]
@@ -44,6 +45,13 @@ def test_setting_is_described_with_its_default(name: str) -> None:
 def test_no_setting_is_described_that_does_not_exist() -> None:
     """A reader who sets an option of the page sets something."""
     assert rows("settings.md").keys() - OPTIONS.keys() == set()
+
+
+def test_parameters_of_the_secrets_backend_are_described() -> None:
+    """The page lists what may stand in ``backend_kwargs``."""
+    parameters = inspect.signature(ConfigProvidersBackend).parameters.keys()
+
+    assert rows("secrets-backend.md").keys() >= parameters
 
 
 def test_parameters_of_the_operator_are_described() -> None:

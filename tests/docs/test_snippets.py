@@ -16,6 +16,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import yaml
 
 from airflow_config_providers.core import properties
 from tests.docs.pages import PAGES, ROOT, Snippet, snippets
@@ -54,6 +55,7 @@ PARSERS: dict[str, Callable[[str], object]] = {
     "properties": lambda text: properties.parse(text, name="snippet"),
     "ini": check_ini,
     "json": json.loads,
+    "yaml": yaml.safe_load,
     "toml": tomllib.loads,
     "sh": check_shell,
     "text": lambda text: text,

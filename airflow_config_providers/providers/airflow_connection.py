@@ -6,14 +6,14 @@ from collections.abc import Callable, Collection, Mapping
 from typing import Any, ClassVar
 
 from airflow_config_providers.core.data import ConfigData
-from airflow_config_providers.core.provider import ConfigProvider, configured
 from airflow_config_providers.exceptions import ConfigException
 from airflow_config_providers.providers import airflow_secrets
-from airflow_config_providers.providers.allowed_names import ALLOWLIST_PATTERN, AllowedNames
+from airflow_config_providers.providers.airflow_provider import AirflowConfigProvider
+from airflow_config_providers.providers.allowed_names import ALLOWLIST_PATTERN
 from airflow_config_providers.providers.connection_fields import read_fields
 
 
-class AirflowConnectionConfigProvider(ConfigProvider):
+class AirflowConnectionConfigProvider(AirflowConfigProvider):
     """
     ``${connection:warehouse:password}``: the path is the id of an Airflow connection, the key a field of it.
 
@@ -34,17 +34,8 @@ class AirflowConnectionConfigProvider(ConfigProvider):
         read: Callable[[str], Any | None] = airflow_secrets.connection,
         has_teams: Callable[[], bool] = airflow_secrets.has_teams,
     ) -> None:
+        super().__init__(has_teams)
         self._read = read
-        self._has_teams = has_teams
-        self._allowed: AllowedNames | None = None
-
-    def configure(self, configs: Mapping[str, Any]) -> None:
-        """
-        Take ``allowlist.pattern``.
-
-        :raises ProviderDefinitionError: the pattern is no regular expression
-        """
-        self._allowed = AllowedNames.of(configs, has_teams=self._has_teams())
 
     def get(self, path: str, keys: Collection[str] | None = None) -> ConfigData:
         """
@@ -54,7 +45,7 @@ class AirflowConnectionConfigProvider(ConfigProvider):
         :raises ProviderUnavailableError: Airflow cannot answer now
         :raises ConfigException: ``path`` is empty; or something in the extra is asked for, and it is no JSON object
         """
-        allowed = configured(self._allowed)
+        allowed = self.allowed
         if not path:
             raise ConfigException(
                 "A reference to a connection has its id as the path, as in ${connection:warehouse:password}. Add it."
@@ -62,11 +53,3 @@ class AirflowConnectionConfigProvider(ConfigProvider):
         allowed.require("connection", path)
         connection = self._read(path)
         return ConfigData({} if connection is None else read_fields(connection, keys, conn_id=path))
-
-    def check(self) -> str:
-        """
-        Make the secrets backends of the deployment, ask them nothing, and tell their names.
-
-        :raises ProviderUnavailableError: one cannot be made
-        """
-        return airflow_secrets.check()

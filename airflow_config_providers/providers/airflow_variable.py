@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from airflow_config_providers.core.data import ConfigData
-from airflow_config_providers.core.provider import ConfigProvider, configured
 from airflow_config_providers.exceptions import ConfigException
 from airflow_config_providers.providers import airflow_secrets
-from airflow_config_providers.providers.allowed_names import ALLOWLIST_PATTERN, AllowedNames
+from airflow_config_providers.providers.airflow_provider import AirflowConfigProvider
+from airflow_config_providers.providers.allowed_names import ALLOWLIST_PATTERN
 from airflow_config_providers.providers.json_text import read_json
 
 
-class AirflowVariableConfigProvider(ConfigProvider):
+class AirflowVariableConfigProvider(AirflowConfigProvider):
     """
     ``${variable:spark_db_password}``: the key is the name of an Airflow variable, and its text the value.
 
@@ -34,17 +34,8 @@ class AirflowVariableConfigProvider(ConfigProvider):
         read: Callable[[str], str | None] = airflow_secrets.variable,
         has_teams: Callable[[], bool] = airflow_secrets.has_teams,
     ) -> None:
+        super().__init__(has_teams)
         self._read = read
-        self._has_teams = has_teams
-        self._allowed: AllowedNames | None = None
-
-    def configure(self, configs: Mapping[str, Any]) -> None:
-        """
-        Take ``allowlist.pattern``.
-
-        :raises ProviderDefinitionError: the pattern is no regular expression
-        """
-        self._allowed = AllowedNames.of(configs, has_teams=self._has_teams())
 
     def get(self, path: str, keys: Collection[str] | None = None) -> ConfigData:
         """
@@ -61,16 +52,8 @@ class AirflowVariableConfigProvider(ConfigProvider):
         texts = self._texts(names)
         return ConfigData(read_json(texts.get(path), keys, what=f"variable '{path}'") if path else texts)
 
-    def check(self) -> str:
-        """
-        Make the secrets backends of the deployment, ask them nothing, and tell their names.
-
-        :raises ProviderUnavailableError: one cannot be made
-        """
-        return airflow_secrets.check()
-
     def _texts(self, names: Collection[str]) -> dict[str, str]:
-        allowed = configured(self._allowed)
+        allowed = self.allowed
         for name in names:
             allowed.require("variable", name)
         texts = {name: self._read(name) for name in names}

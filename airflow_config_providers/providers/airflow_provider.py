@@ -1,0 +1,44 @@
+"""What the providers of Airflow's own variables and connections have in common."""
+
+from __future__ import annotations
+
+from abc import ABC
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from airflow_config_providers.core.provider import ConfigProvider, configured
+from airflow_config_providers.providers import airflow_secrets
+from airflow_config_providers.providers.allowed_names import AllowedNames
+
+
+class AirflowConfigProvider(ConfigProvider, ABC):
+    """
+    A provider that asks Airflow for what has a name that ``allowlist.pattern`` opens.
+
+    :param has_teams: tells whether the deployment has several teams
+    """
+
+    def __init__(self, has_teams: Callable[[], bool]) -> None:
+        self._has_teams = has_teams
+        self._allowed: AllowedNames | None = None
+
+    @property
+    def allowed(self) -> AllowedNames:
+        """The names that may be asked for."""
+        return configured(self._allowed)
+
+    def configure(self, configs: Mapping[str, Any]) -> None:
+        """
+        Take ``allowlist.pattern``.
+
+        :raises ProviderDefinitionError: the pattern is no regular expression
+        """
+        self._allowed = AllowedNames.of(configs, has_teams=self._has_teams())
+
+    def check(self) -> str:
+        """
+        Make the secrets backends of the deployment, ask them nothing, and tell their names.
+
+        :raises ProviderUnavailableError: one cannot be made
+        """
+        return airflow_secrets.check()

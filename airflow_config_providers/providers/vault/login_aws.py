@@ -90,7 +90,7 @@ class AwsIamLogin(Login):
         }
 
     def _assumed(self, boto3: Any) -> dict[str, Any]:
-        sts = boto3.client("sts", **({"region_name": self.region} if self.region else {}))
+        sts = boto3.Session().client("sts", **({"region_name": self.region} if self.region else {}))
         credentials = sts.assume_role(**json.loads(self.assume_role))["Credentials"]
         return {
             "access_key": credentials["AccessKeyId"],

@@ -123,6 +123,17 @@ def test_aws_credentials_are_looked_for_at_every_login(
         assert f"Credential={name}/" in iam_headers(recorder)["Authorization"][0]
 
 
+def test_a_role_is_assumed_without_the_credentials_that_boto3_keeps(
+    address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    boto3 = pytest.importorskip("boto3")
+    monkeypatch.setattr(boto3, "DEFAULT_SESSION", boto3.Session("AKIAKEPT", "s"))
+
+    failure = failure_of(AwsIamLogin(region="eu-west-1", assume_role=ROLE), address)
+
+    assert "(NoCredentialsError)" in str(failure)
+
+
 @pytest.mark.parametrize(
     ("login", "environ", "message"),
     [

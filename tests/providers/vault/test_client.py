@@ -6,7 +6,6 @@ import ssl
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
@@ -34,17 +33,6 @@ def read(made: VaultSettings) -> None:
 
 def settings(url: str, **more: Any) -> VaultSettings:
     return VaultSettings(url=url, login=TokenLogin(Credential("t")), **more)
-
-
-@pytest.fixture
-def recorder() -> Recorder:
-    return Recorder()
-
-
-@pytest.fixture
-def address(recorder: Recorder) -> Iterator[str]:
-    with WebServer(recorder) as server:
-        yield server.address
 
 
 def test_a_request_carries_the_namespace_and_no_token(recorder: Recorder, address: str) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -18,7 +17,6 @@ from airflow_config_providers.providers.vault.connection import _EXTRA, _KWARGS,
 from airflow_config_providers.providers.vault.login_options import AUTH_TYPES
 from airflow_config_providers.providers.vault.settings import VaultSettings, read_settings
 from tests.servers.recorder import GIVEN_TOKEN, Recorded, Recorder, signed_in
-from tests.servers.web import WebServer
 
 THIRTY_TWO_DAYS = 2764800.0
 
@@ -40,14 +38,8 @@ def problems_of(made: object) -> tuple[str, ...]:
 
 
 @pytest.fixture
-def recorder() -> Recorder:
-    return Recorder()
-
-
-@pytest.fixture
-def vault_port(recorder: Recorder) -> Iterator[int]:
-    with WebServer(recorder) as server:
-        yield int(server.address.rpartition(":")[2])
+def vault_port(address: str) -> int:
+    return int(address.rpartition(":")[2])
 
 
 @pytest.fixture

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -20,17 +20,6 @@ def login(address: str, **params: str) -> VaultToken:
     """Sign in as parameters say."""
     settings = read_settings({"url": address, **params}, connections=lambda conn_id: None, environ={})
     return signed_in(settings)
-
-
-@pytest.fixture
-def recorder() -> Recorder:
-    return Recorder()
-
-
-@pytest.fixture
-def address(recorder: Recorder) -> Iterator[str]:
-    with WebServer(recorder) as server:
-        yield server.address
 
 
 def is_good(vault: Any, token: VaultToken) -> bool:

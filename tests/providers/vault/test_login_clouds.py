@@ -35,17 +35,6 @@ ROLE = '{"RoleArn": "arn:aws:iam::123456789012:role/jobs", "RoleSessionName": "a
 REFUSED = b"<ErrorResponse><Error><Code>AccessDenied</Code><Message>c4nary</Message></Error></ErrorResponse>"
 
 
-@pytest.fixture
-def recorder() -> Recorder:
-    return Recorder()
-
-
-@pytest.fixture
-def address(recorder: Recorder) -> Iterator[str]:
-    with WebServer(recorder) as server:
-        yield server.address
-
-
 @pytest.fixture(autouse=True)
 def _bare_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """No credentials of any cloud, and no service of one within reach."""

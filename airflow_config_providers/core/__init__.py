@@ -8,6 +8,10 @@ from airflow_config_providers import lazy
 
 if TYPE_CHECKING:
     from airflow_config_providers.core.abstract_config import AbstractConfig as AbstractConfig
+    from airflow_config_providers.core.alter import AlterConfigOp as AlterConfigOp
+    from airflow_config_providers.core.alter import ConfigResource as ConfigResource
+    from airflow_config_providers.core.alter import OpType as OpType
+    from airflow_config_providers.core.alter import ResourceType as ResourceType
     from airflow_config_providers.core.data import ConfigData as ConfigData
     from airflow_config_providers.core.data import Password as Password
     from airflow_config_providers.core.definition import NO_DEFAULT_VALUE as NO_DEFAULT_VALUE
@@ -37,8 +41,15 @@ if TYPE_CHECKING:
     from airflow_config_providers.core.layers import ConfigSynonym as ConfigSynonym
     from airflow_config_providers.core.layers import LayeredConfig as LayeredConfig
     from airflow_config_providers.core.limits import Limits as Limits
+    from airflow_config_providers.core.policy import AlterConfigPolicy as AlterConfigPolicy
+    from airflow_config_providers.core.policy import Moment as Moment
+    from airflow_config_providers.core.policy import NamedPolicy as NamedPolicy
+    from airflow_config_providers.core.policy import PolicyViolation as PolicyViolation
+    from airflow_config_providers.core.policy import RequestMetadata as RequestMetadata
     from airflow_config_providers.core.provider import BatchConfigProvider as BatchConfigProvider
     from airflow_config_providers.core.provider import ConfigProvider as ConfigProvider
+    from airflow_config_providers.core.reconfigurable import Reconfigurable as Reconfigurable
+    from airflow_config_providers.core.reconfigurable import Reconfigurables as Reconfigurables
     from airflow_config_providers.core.registry import ConfiguredProviders as ConfiguredProviders
     from airflow_config_providers.core.registry import ProviderRegistry as ProviderRegistry
     from airflow_config_providers.core.resolver import ConfigResolver as ConfigResolver
@@ -53,6 +64,12 @@ __getattr__, __dir__, __all__ = lazy.names(
     __name__,
     {
         "abstract_config": ["AbstractConfig"],
+        "alter": [
+            "AlterConfigOp",
+            "ConfigResource",
+            "OpType",
+            "ResourceType",
+        ],
         "data": [
             "ConfigData",
             "Password",
@@ -86,9 +103,20 @@ __getattr__, __dir__, __all__ = lazy.names(
             "LayeredConfig",
         ],
         "limits": ["Limits"],
+        "policy": [
+            "AlterConfigPolicy",
+            "Moment",
+            "NamedPolicy",
+            "PolicyViolation",
+            "RequestMetadata",
+        ],
         "provider": [
             "BatchConfigProvider",
             "ConfigProvider",
+        ],
+        "reconfigurable": [
+            "Reconfigurable",
+            "Reconfigurables",
         ],
         "registry": [
             "ConfiguredProviders",

@@ -255,6 +255,10 @@ class ConfigDef:
         """Tell whether ``text`` as the value of ``name`` must not be shown."""
         return self.is_sensitive(name)
 
+    def read_only_reason(self, name: str) -> str | None:
+        """Say why no dynamic configuration changes ``name``; None for one that it may change."""
+        return None
+
     def default_texts(self) -> Mapping[str, str]:
         """Give the defaults as text, by name; those that are None left out, a PASSWORD as ``[hidden]``."""
         keys = (key for key in self.config_keys.values() if key.has_default)

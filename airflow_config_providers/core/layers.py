@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
 from types import MappingProxyType
@@ -36,12 +36,15 @@ class ConfigLayer:
     :param name: what people call it, such as a file's name
     :param configs: key -> text, which may hold references
     :param origins: key -> where exactly it was written, such as ``base.properties:12``; the name where not given
+    :param secrets: key -> opens the secret for which ``[hidden]`` stands in ``configs``; called for a winner that a job
+        gets, and never for what people see
     """
 
     source: ConfigSource
     name: str
     configs: Mapping[str, str] = field(repr=False)
     origins: Mapping[str, str] = field(default_factory=dict, repr=False)
+    secrets: Mapping[str, Callable[[], str]] = field(default_factory=dict, repr=False)
 
     def origin(self, key: str) -> str:
         """Say where ``key`` was written."""
@@ -115,6 +118,12 @@ class LayeredConfig:
         return MappingProxyType(merged)
 
     @cached_property
+    def secrets(self) -> Mapping[str, Callable[[], str]]:
+        """Key -> opens the secret that won, for each key whose winning text only stands for one."""
+        winners = {key: layer for layer in reversed(self._layers) for key in layer.configs}
+        return {key: layer.secrets[key] for key, layer in winners.items() if key in layer.secrets}
+
+    @cached_property
     def _defaults(self) -> Mapping[str, str]:
         return self._definition.default_texts()
 
@@ -139,7 +148,7 @@ class LayeredConfig:
             value=synonyms[0].value,
             source=synonyms[0].source,
             is_sensitive=self._definition.is_sensitive(key),
-            is_read_only=False,
+            is_read_only=self._definition.read_only_reason(key) is not None,
             synonyms=synonyms,
             type=defined.type.name if defined else None,
             documentation=defined.doc if defined else "",
@@ -147,7 +156,9 @@ class LayeredConfig:
 
     def _synonyms(self, key: str) -> Iterator[ConfigSynonym]:
         for layer in self._layers:
-            if key in layer.configs:
+            if key in layer.secrets:
+                yield ConfigSynonym(key, None, layer.source, layer.origin(key))
+            elif key in layer.configs:
                 yield self._synonym(key, layer.configs[key], layer.source, layer.origin(key))
         default = self._defaults.get(key)
         if default is not None:

@@ -7,13 +7,14 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import NoReturn
 
+from airflow_config_providers.core.data import HIDDEN
 from airflow_config_providers.core.definition import ConfigDef
+from airflow_config_providers.core.keys import key_problem
 from airflow_config_providers.core.layers import ConfigEntry, ConfigLayer, LayeredConfig
 from airflow_config_providers.core.limits import DEFAULT_LIMITS, Limits
 from airflow_config_providers.core.lookup import Place
 from airflow_config_providers.core.provider import ConfigProvider
 from airflow_config_providers.core.provider_definition import CONFIG_PROVIDERS
-from airflow_config_providers.core.registry import is_reserved
 from airflow_config_providers.core.reverse import ReverseTransformer
 from airflow_config_providers.core.text import nearest, odd_character, printable
 from airflow_config_providers.core.transformer import ConfigTransformer, ConfigTransformerResult
@@ -45,11 +46,14 @@ class ResolvedConfig:
     is in ``layered``.
     """
 
-    __slots__ = ("_result", "_reverser", "layered")
+    __slots__ = ("_opened", "_result", "_reverser", "layered")
 
-    def __init__(self, layered: LayeredConfig, result: ConfigTransformerResult) -> None:
+    def __init__(
+        self, layered: LayeredConfig, result: ConfigTransformerResult, opened: Mapping[str, str] | None = None
+    ) -> None:
         self.layered = layered
         self._result: ConfigTransformerResult | None = result
+        self._opened = dict(opened or {})
         self._reverser: ReverseTransformer | None = None
 
     @property
@@ -59,9 +63,10 @@ class ResolvedConfig:
 
     @property
     def reverser(self) -> ReverseTransformer:
-        """Turns the values back into references; made once, and not emptied by ``clear``."""
+        """Turns the values back into references, and opened secrets into ``[hidden]``; not emptied by ``clear``."""
         if self._reverser is None:
-            self._reverser = ReverseTransformer(self.layered.settled, self._content.used)
+            opened = {ConfigVariable("", "", str(n), HIDDEN): text for n, text in enumerate(self._opened.values())}
+            self._reverser = ReverseTransformer(self.layered.settled, {**self._content.used, **opened})
         return self._reverser
 
     @property
@@ -79,7 +84,8 @@ class ResolvedConfig:
         """The keys whose value came from a reference, or is a secret that is written out."""
         data, settled = self._content.data, self.layered.settled
         is_secret = self.layered.is_secret
-        return frozenset(key for key, text in settled.items() if data[key] != text or is_secret(key, text))
+        found = (key for key, text in settled.items() if data[key] != text or is_secret(key, text))
+        return frozenset(found) | self._opened.keys()
 
     def configs(self) -> dict[str, str]:
         """Give the values: key -> text, for each key that a layer sets. A new mapping at each call."""
@@ -95,12 +101,13 @@ class ResolvedConfig:
         return self._value(_TEXT + name)
 
     def values(self) -> frozenset[str]:
-        """Give what the references resolved to."""
-        return frozenset(self._content.used.values())
+        """Give what the references resolved to, and the secrets that were opened."""
+        return frozenset(self._content.used.values()) | frozenset(self._opened.values())
 
     def clear(self) -> None:
         """Forget every value. What was handed out before is not reached."""
         self._result = None
+        self._opened = {}
 
     @property
     def _content(self) -> ConfigTransformerResult:
@@ -109,7 +116,8 @@ class ResolvedConfig:
         return self._result
 
     def _value(self, key: str) -> str:
-        return self._content.data[key] or ""
+        text = self._content.data[key] or ""
+        return self._opened.get(key, text)
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__}>"
@@ -164,9 +172,10 @@ class ConfigResolver:
         layered = self.settle(layers)
         wanted = {**layered.settled, **{_TEXT + name: text for name, text in (texts or {}).items()}}
         _raise(_odd_references(wanted, layered))
+        opened = _opened(layered)
         result = self._transformer.attempt(wanted)
         _raise([*_failures(result), *self._unanswered(layered, result), *self._misfits(layered, result)])
-        return ResolvedConfig(layered, result)
+        return ResolvedConfig(layered, result, opened)
 
     @property
     def _transformer(self) -> ConfigTransformer:
@@ -204,7 +213,7 @@ class ConfigResolver:
     def _misfits(self, layered: LayeredConfig, result: ConfigTransformerResult) -> Iterator[ConfigProvidersError]:
         if self.definition is None:
             return
-        for name in sorted(layered.settled.keys() & self.definition.names()):
+        for name in sorted((layered.settled.keys() - layered.secrets.keys()) & self.definition.names()):
             if name not in result.unresolved:
                 for message in self.definition.misfits(name, result.data[name]):
                     yield ConfigException(f"{_where(layered, name)}: {message}")
@@ -219,19 +228,21 @@ def _bad_keys(layer: ConfigLayer) -> Iterator[ConfigProvidersError]:
     if together.isprintable() and "${" not in together and CONFIG_PROVIDERS not in together and "" not in layer.configs:
         return
     for key in layer.configs:
-        if is_reserved(key):
-            yield ReservedKeyError(
-                f"{_place(layer, key)}: config.providers and all below it belong to the deployment. Define providers "
-                f"in the config_providers connection, and remove the key here."
-            )
-        elif not key or not key.isprintable():
-            yield ConfigException(f"{_place(layer, key)}: a key is not empty and has no control characters. Rename it.")
-        elif scan(key):
-            yield ConfigException(f"{_place(layer, key)}: a key cannot hold a reference. Write the key out.")
+        if problem := key_problem(key, f"'{printable(key)}' in {layer.origin(key)}"):
+            yield problem
 
 
-def _place(layer: ConfigLayer, key: str) -> str:
-    return f"'{printable(key)}' in {layer.origin(key)}"
+def _opened(layered: LayeredConfig) -> dict[str, str]:
+    """Open the secrets that won, before any provider is asked."""
+    problems: list[ConfigProvidersError] = []
+    opened: dict[str, str] = {}
+    for key, open_ in layered.secrets.items():
+        try:
+            opened[key] = open_()
+        except ConfigProvidersError as error:
+            problems += [ConfigException(f"{_where(layered, key)}: {problem}") for problem in error.problems]
+    _raise(problems)
+    return opened
 
 
 def _odd_references(texts: Mapping[str, str], layered: LayeredConfig) -> Iterator[ConfigProvidersError]:

@@ -6,10 +6,13 @@ import json
 from collections.abc import Iterator, Mapping, Sequence, Set
 from functools import cache
 from pathlib import Path
+from types import MappingProxyType
 from typing import Final
 
+from airflow_config_providers.core.cached import cached_property
 from airflow_config_providers.core.definition import ConfigDef, ConfigKey, ConfigType, Importance, Validator
 from airflow_config_providers.spark.expansion import is_substituted_by_spark
+from airflow_config_providers.spark.read_only import READ_ONLY
 from airflow_config_providers.spark.redaction import reveals, sounds_sensitive
 from airflow_config_providers.spark.units import SIZE, TIME
 
@@ -71,8 +74,12 @@ class SparkDefinition(ConfigDef):
 
     def default_texts(self) -> Mapping[str, str]:
         """Give the defaults as Spark writes them, by name."""
+        return self._default_texts
+
+    @cached_property
+    def _default_texts(self) -> Mapping[str, str]:
         parts = ((name, row.split(" ", 2)) for name, row in self._catalogue.rows.items())
-        return {name: part[2] for name, part in parts if len(part) == 3}
+        return MappingProxyType({name: part[2] for name, part in parts if len(part) == 3})
 
     def is_sensitive(self, name: str) -> bool:
         """Tell whether Spark would hide ``name``, whether it knows it or not."""
@@ -81,6 +88,10 @@ class SparkDefinition(ConfigDef):
     def is_secret(self, name: str, text: str) -> bool:
         """Tell whether ``text`` must not be shown. What stood in a file was not shown before, so this is generous."""
         return self.is_sensitive(name) or (name not in self.config_keys and reveals(name, text))
+
+    def read_only_reason(self, name: str) -> str | None:
+        """Say why no dynamic configuration changes ``name``; None for one that it may change."""
+        return READ_ONLY.get(name)
 
     def misfits(self, name: str, value: object) -> Sequence[str]:
         """Give the problems with ``value``; none with a text that Spark has yet to complete."""

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Collection
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
 from airflow_config_providers.core.config_type import invalid_value
-
-_LARGEST: Final = 2**63 - 1
+from airflow_config_providers.core.quantity import SIZES, TIMES, read_quantity
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,29 +15,22 @@ class ValidQuantity:
     """
     A whole number with or without a unit, in any case; None passes.
 
+    :param units: unit -> what one of it is
     :param example: shown in messages
     """
 
-    units: Collection[str]
+    units: Mapping[str, int]
     example: str
 
     def ensure_valid(self, name: str, value: Any) -> None:
         """Refuse what Spark would not read."""
-        if value is not None and not self._fits(value):
+        if value is not None and read_quantity(value, self.units, default_unit=next(iter(self.units))) is None:
             units = ", ".join(self.units)
             raise invalid_value(name, f"Expected a whole number with a unit ({units}) or none, such as {self.example}")
-
-    def _fits(self, text: str) -> bool:
-        match = re.fullmatch(r"(-?[0-9]{1,19})([a-z]*)", text.lower())
-        return match is not None and abs(int(match[1])) <= _LARGEST and match[2] in ("", *self.units)
 
     def __str__(self) -> str:
         return f"whole number with or without one of {', '.join(self.units)}"
 
 
-SIZE: Final = ValidQuantity(
-    ("b", "k", "kb", "kib", "m", "mb", "mib", "g", "gb", "gib", "t", "tb", "tib", "p", "pb", "pib"), "512m"
-)
-"""Spark 3.5 does not know those with an ``i``."""
-
-TIME: Final = ValidQuantity(("us", "ms", "s", "m", "min", "h", "d"), "10s")
+SIZE: Final = ValidQuantity(SIZES, "512m")
+TIME: Final = ValidQuantity(TIMES, "10s")

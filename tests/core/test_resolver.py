@@ -267,3 +267,74 @@ def test_the_reverser_turns_values_back(vault):
     resolved = resolver(vault).resolve([dag({"a": "${vault:db:password}"})])
 
     assert resolved.reverser.reverse_text(f"got {CANARY}") == "got ${vault:db:password}"
+
+
+# --- secrets that only the job gets ---------------------------------------------------------------------
+
+
+def sealed(open_, source=ConfigSource.DYNAMIC_TASK_CONFIG, key="a"):
+    return ConfigLayer(source, "dynamic", {key: "[hidden]"}, secrets={key: open_})
+
+
+def never():
+    raise AssertionError("opened")
+
+
+def test_a_secret_of_a_layer_is_opened_for_the_job_alone(vault):
+    resolved = resolver(vault).resolve([dag({"a": "plain", "b": "plain"}), sealed(lambda: CANARY)])
+
+    assert resolved.configs() == {"a": CANARY, "b": "plain"}
+    assert dict(resolved.layered.settled) == {"a": "[hidden]", "b": "plain"}
+    assert resolved.entries["a"].value is None
+    assert resolved.sensitive == {"a"}
+    assert resolved.values() == {CANARY}
+    assert resolved.reverser.reverse_text(f"login with {CANARY}") == "login with [hidden]"
+
+
+def test_looking_at_a_secret_of_a_layer_does_not_open_it(vault):
+    layered = resolver(vault).settle([sealed(never)])
+
+    assert layered.describe("a").value is None
+    assert layered.describe("a").synonyms[0].value is None
+
+
+def test_a_secret_of_a_layer_that_is_beaten_is_not_opened(vault):
+    resolved = resolver(vault).resolve([run({"a": "plain"}), sealed(never)])
+
+    assert resolved.configs() == {"a": "plain"}
+    assert resolved.entries["a"].value == "plain"
+    assert [synonym.value for synonym in resolved.entries["a"].synonyms] == ["plain", None]
+
+
+def test_an_opened_secret_is_never_looked_into(vault):
+    resolved = resolver(vault).resolve([sealed(lambda: "${vault:db:password}")])
+
+    assert resolved.configs() == {"a": "${vault:db:password}"}
+    assert vault.calls == []
+
+
+def test_secrets_that_cannot_be_opened_are_all_told_before_a_provider_is_asked(vault):
+    def wrong():
+        raise ConfigException("another secret.")
+
+    layers = [dag({"x": "${vault:db:password}"}), sealed(wrong), sealed(wrong, ConfigSource.RUN_CONFIG, key="b")]
+    with pytest.raises(ConfigException) as caught:
+        resolver(vault).resolve(layers)
+
+    assert sorted(caught.value.problems) == ["a (dynamic): another secret.", "b (dynamic): another secret."]
+    assert vault.calls == []
+
+
+def test_a_cleared_configuration_has_no_opened_secret(vault):
+    resolved = resolver(vault).resolve([sealed(lambda: CANARY)])
+    resolved.clear()
+
+    with pytest.raises(ConfigException):
+        resolved.configs()
+    assert resolved._opened == {}
+
+
+def test_a_secret_of_a_layer_has_the_type_that_was_checked_when_it_was_sealed(vault):
+    definition = ConfigDef().define("a", ConfigType.INT, 1)
+
+    assert resolver(vault, definition=definition).resolve([sealed(lambda: "7")]).configs() == {"a": "7"}

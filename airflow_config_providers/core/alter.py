@@ -1,0 +1,204 @@
+"""Changes of a resource's configuration: before, operations, after (KIP-339)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import IntEnum
+from typing import Final, TypeVar
+
+from airflow_config_providers.core.config_type import ConfigType
+from airflow_config_providers.core.data import HIDDEN
+from airflow_config_providers.core.definition import ConfigDef
+from airflow_config_providers.core.text import printable
+from airflow_config_providers.core.variable import scan
+from airflow_config_providers.exceptions import ConfigException
+
+_DOT: Final = "%2E"
+"""Stands for a dot of the DAG's id in the name of a task, so that no two tasks have one name."""
+
+
+_Kind = TypeVar("_Kind", bound=IntEnum)
+
+
+def _member(kind: type[_Kind], number: int) -> _Kind:
+    """Give what ``number`` stands for, so that nothing is taken for what it merely equals."""
+    if number in [*kind]:
+        return kind(number)
+    raise ConfigException(f"Unknown {kind.__name__}. Give one of {', '.join(member.name for member in kind)}.")
+
+
+class ResourceType(IntEnum):
+    """What a dynamic configuration can hang on. The greater beats the smaller."""
+
+    DEFAULT = 1
+    DAG = 2
+    TASK = 3
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class ConfigResource:
+    """
+    What a dynamic configuration hangs on.
+
+    :param name: empty for the deployment default; the DAG's id; or ``dag_id.task_id``, where a dot of the DAG's id is
+        written ``%2E``, as ``of_task`` does
+    """
+
+    type: ResourceType
+    name: str = ""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "type", _member(ResourceType, self.type))
+
+    @classmethod
+    def of_task(cls, dag_id: str, task_id: str) -> ConfigResource:
+        """Give the resource of a task, whichever dots its ids have."""
+        return cls(ResourceType.TASK, f"{dag_id.replace('.', _DOT)}.{task_id}")
+
+    @property
+    def dag_id(self) -> str:
+        """The id of the DAG; empty for the deployment default."""
+        return self.name.partition(".")[0].replace(_DOT, ".") if self.type is ResourceType.TASK else self.name
+
+    @property
+    def task_id(self) -> str:
+        """The id of the task; empty for a DAG and for the deployment default."""
+        return self.name.partition(".")[2] if self.type is ResourceType.TASK else ""
+
+    @property
+    def problem(self) -> str | None:
+        """What is wrong with the name; None where nothing is."""
+        if self.type is ResourceType.DEFAULT:
+            return "The deployment default has no name. Leave it empty." if self.name else None
+        if self.type is ResourceType.DAG:
+            return None if self.name else "A DAG is named by its id. Add it."
+        if self.dag_id and self.task_id:
+            return None
+        return f"'{printable(self.name)}' names no task. Write dag_id.task_id."
+
+    def __str__(self) -> str:
+        if self.type is ResourceType.DEFAULT:
+            return "the deployment default"
+        if self.type is ResourceType.DAG:
+            return f"DAG '{printable(self.name)}'"
+        return f"task '{printable(self.task_id)}' of DAG '{printable(self.dag_id)}'"
+
+
+class OpType(IntEnum):
+    """What to do with a key; the numbers are Kafka's."""
+
+    SET = 0
+    DELETE = 1
+    APPEND = 2
+    SUBTRACT = 3
+
+
+@dataclass(frozen=True, slots=True)
+class AlterConfigOp:
+    """
+    A change of one key.
+
+    :param value: text, which may hold references; not looked at for ``DELETE``
+    """
+
+    name: str
+    value: str | None = field(default=None, repr=False)
+    op: OpType = OpType.SET
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "op", _member(OpType, self.op))
+
+
+def altered(before: Mapping[str, str], operations: Sequence[AlterConfigOp], definition: ConfigDef) -> dict[str, str]:
+    """
+    Give what ``before`` becomes by ``operations``.
+
+    ``APPEND`` and ``SUBTRACT`` need a key of type LIST. They start from what the resource itself has or, where it has
+    nothing, from the key's default, and never from what another layer has.
+
+    :param before: what the resource itself has
+    :raises ConfigException: names all that is wrong with the operations
+    """
+    if problems := [*_repeated(operations), *_misformed(operations, definition), *_hidden(operations, before)]:
+        raise ConfigException(*problems)
+    after = dict(before)
+    for operation in operations:
+        name = operation.name
+        if operation.op is OpType.DELETE:
+            after.pop(name, None)
+        elif operation.op is OpType.SET:
+            after[name] = operation.value or ""
+        else:
+            change = _joined if operation.op is OpType.APPEND else _without
+            after[name] = ",".join(change(_elements(after.get(name, _default(definition, name))), _parts(operation)))
+    return after
+
+
+def whole(configs: Mapping[str, str | None]) -> dict[str, str]:
+    """
+    Give ``configs`` as all that a resource is to have; what is not in it is deleted.
+
+    :raises ConfigException: a key has no value
+    """
+    if problems := [f"'{printable(name)}': {_NULL}" for name, value in configs.items() if value is None]:
+        raise ConfigException(*problems)
+    return {name: value for name, value in configs.items() if value is not None}
+
+
+_NULL: Final = "there is no value. Give one, an empty text perhaps, or delete the key."
+
+
+def _repeated(operations: Sequence[AlterConfigOp]) -> Iterator[str]:
+    for name, times in Counter(operation.name for operation in operations).items():
+        if times > 1:
+            yield f"'{printable(name)}' is changed {times} times in one request. Keep one of them."
+
+
+def _misformed(operations: Sequence[AlterConfigOp], definition: ConfigDef) -> Iterator[str]:
+    for operation in operations:
+        name = printable(operation.name)
+        if operation.op is not OpType.DELETE and operation.value is None:
+            yield f"'{name}': {_NULL}"
+        if operation.op in (OpType.APPEND, OpType.SUBTRACT) and not _is_list(definition, operation.name):
+            yield f"'{name}': {operation.op.name} needs a list, and this key is none. Set the whole value."
+
+
+def _hidden(operations: Sequence[AlterConfigOp], before: Mapping[str, str]) -> Iterator[str]:
+    for operation in operations:
+        if operation.op in (OpType.APPEND, OpType.SUBTRACT) and before.get(operation.name) == HIDDEN:
+            yield f"'{printable(operation.name)}' holds a secret that is not shown. Set the whole value."
+
+
+def _is_list(definition: ConfigDef, name: str) -> bool:
+    key = definition.config_keys.get(name)
+    return key is not None and key.type is ConfigType.LIST
+
+
+def _default(definition: ConfigDef, name: str) -> str:
+    return definition.default_texts().get(name, "")
+
+
+def _elements(text: str) -> list[str]:
+    """Split at the commas that are not inside a reference; what is empty is left out."""
+    held = {place for start, end, *_ in scan(text) for place in range(start, end)}
+    commas = [place for place, character in enumerate(text) if character == "," and place not in held]
+    spans = zip([-1, *commas], [*commas, len(text)], strict=True)
+    return [text[before + 1 : after] for before, after in spans if before + 1 < after]
+
+
+def _parts(operation: AlterConfigOp) -> list[str]:
+    return _elements(operation.value or "")
+
+
+def _joined(elements: list[str], more: list[str]) -> list[str]:
+    return [*elements, *(element for element in dict.fromkeys(more) if element not in elements)]
+
+
+def _without(elements: list[str], less: list[str]) -> list[str]:
+    left = list(elements)
+    for element in less:
+        if element in left:
+            left.remove(element)
+    return left

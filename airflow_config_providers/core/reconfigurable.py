@@ -1,0 +1,169 @@
+"""Objects that take a new configuration while they run (KIP-226)."""
+
+from __future__ import annotations
+
+import threading
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from types import MappingProxyType
+from typing import Any
+
+from airflow_config_providers.core.text import printable
+from airflow_config_providers.exceptions import ConfigException
+
+
+class Reconfigurable(ABC):
+    """
+    Something that a change of configuration concerns. Called by one thread at a time.
+
+    Both methods get the whole configuration, and not only the keys that are theirs.
+    """
+
+    @abstractmethod
+    def reconfigurable_configs(self) -> Collection[str]:
+        """Give the keys that concern this object; it is asked nothing about the others."""
+
+    @abstractmethod
+    def validate_reconfiguration(self, configs: Mapping[str, Any]) -> None:
+        """
+        Return for a configuration that can be applied; change nothing.
+
+        :raises ConfigException: it cannot; without any value in the message
+        """
+
+    @abstractmethod
+    def reconfigure(self, configs: Mapping[str, Any]) -> None:
+        """
+        Apply ``configs``, which were validated; or the ones before, when the change has failed elsewhere.
+
+        One that raises has changed nothing of itself.
+        """
+
+
+class Reconfigurables:
+    """
+    The configuration that is in effect, and those who follow it. Thread-safe; changes happen one after the other.
+
+    :param configs: what is in effect now
+    """
+
+    def __init__(self, configs: Mapping[str, Any]) -> None:
+        self._current: Mapping[str, Any] = MappingProxyType(dict(configs))
+        self._members: tuple[Reconfigurable, ...] = ()
+        self._lock = threading.RLock()
+        self._is_applying = False
+
+    @property
+    def current(self) -> Mapping[str, Any]:
+        """The configuration in effect: the old one until everybody has the new one, and again if that fails."""
+        return self._current
+
+    def add(self, member: Reconfigurable) -> None:
+        """Tell ``member`` of every later change; a second time does nothing."""
+        with self._lock:
+            if not any(member is known for known in self._members):
+                self._members += (member,)
+
+    def remove(self, member: Reconfigurable) -> None:
+        """Tell ``member`` nothing any more."""
+        with self._lock:
+            self._members = tuple(known for known in self._members if known is not member)
+
+    def validate(self, configs: Mapping[str, Any]) -> None:
+        """
+        Ask everybody whom a change to ``configs`` concerns, and change nothing.
+
+        :raises ConfigException: names each who refuses, with its reasons
+        """
+        with self._lock:
+            proposed = MappingProxyType(dict(configs))
+            _ask(self._concerned(proposed), proposed)
+
+    def apply(self, configs: Mapping[str, Any]) -> None:
+        """
+        Ask everybody whom a change to ``configs`` concerns, and then tell them, in the order in which they were added.
+
+        If one fails, those before it get the old configuration back, the last first, and it stays in effect.
+
+        :raises ConfigException: somebody refused, or failed; with who could not go back, where there is one
+        """
+        with self._lock:
+            if self._is_applying:
+                raise ConfigException("A configuration is being applied. Apply the next one when that is done.")
+            self._is_applying = True
+            try:
+                self._apply(MappingProxyType(dict(configs)))
+            finally:
+                self._is_applying = False
+
+    def _apply(self, proposed: Mapping[str, Any]) -> None:
+        concerned = self._concerned(proposed)
+        _ask(concerned, proposed)
+        told: list[Reconfigurable] = []
+        for member in concerned:
+            try:
+                problem = _failure(member, proposed)
+            except BaseException:
+                self._go_back(told)
+                raise
+            if problem:
+                kept = f"{_name(member)} could not be reconfigured ({problem}). The old configuration stays in effect."
+                raise ConfigException(kept, *self._go_back(told))
+            told.append(member)
+        self._current = proposed
+
+    def _go_back(self, told: Sequence[Reconfigurable]) -> list[str]:
+        failures = [(member, _failure(member, self._current)) for member in reversed(told)]
+        return [
+            f"{_name(member)} could not go back to the old configuration ({problem}). Restart it."
+            for member, problem in failures
+            if problem
+        ]
+
+    def _concerned(self, proposed: Mapping[str, Any]) -> list[Reconfigurable]:
+        changed = set(_changed(self._current, proposed))
+        return [member for member in self._members if not changed.isdisjoint(_keys(member))]
+
+
+def _changed(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[str]:
+    """Give the keys that are set, changed or deleted; a key that is None is not the same as one that is absent."""
+    for key in before.keys() | after.keys():
+        if key not in before or key not in after or before[key] != after[key]:
+            yield key
+
+
+def _keys(member: Reconfigurable) -> Collection[str]:
+    try:
+        return member.reconfigurable_configs()
+    except Exception as error:  # noqa: BLE001 - whatever it raises, it cannot be left out
+        reason = _reason(error)
+    raise ConfigException(f"{_name(member)} does not tell its keys ({reason}).")
+
+
+def _ask(members: Sequence[Reconfigurable], configs: Mapping[str, Any]) -> None:
+    problems: list[str] = []
+    for member in members:
+        try:
+            member.validate_reconfiguration(configs)
+        except Exception as error:  # noqa: BLE001 - whatever it raises, it did not agree
+            problems.append(f"{_name(member)} refuses the configuration ({_reason(error)}).")
+    if problems:
+        raise ConfigException(*problems)
+
+
+def _failure(member: Reconfigurable, configs: Mapping[str, Any]) -> str:
+    """Tell why ``member`` cannot take ``configs``; nothing where it did."""
+    try:
+        member.reconfigure(configs)
+    except Exception as error:  # noqa: BLE001 - whatever it raises, the others must be told
+        return _reason(error)
+    return ""
+
+
+def _reason(error: Exception) -> str:
+    """Give what an error of ours says. Of any other one only the type is told: its text may hold a value."""
+    return "; ".join(error.problems) if isinstance(error, ConfigException) else type(error).__name__
+
+
+def _name(member: Reconfigurable) -> str:
+    return printable(type(member).__qualname__)

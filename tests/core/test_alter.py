@@ -1,0 +1,213 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from airflow_config_providers.core.alter import (
+    AlterConfigOp,
+    ConfigResource,
+    OpType,
+    ResourceType,
+    altered,
+    whole,
+)
+from airflow_config_providers.core.data import HIDDEN
+from airflow_config_providers.core.definition import ConfigDef, ConfigType
+from airflow_config_providers.exceptions import ConfigException
+
+DEFINITION = (
+    ConfigDef()
+    .define("jars", ConfigType.LIST, "")
+    .define("files", ConfigType.LIST, "x,y")
+    .define("memory", ConfigType.STRING, "1g")
+)
+
+SET, DELETE, APPEND, SUBTRACT = OpType.SET, OpType.DELETE, OpType.APPEND, OpType.SUBTRACT
+NAMES = st.text(st.characters(codec="utf-8", exclude_characters="."), min_size=1, max_size=20)
+
+
+def changed(before: dict[str, str], *operations: AlterConfigOp) -> dict[str, str]:
+    return altered(before, operations, DEFINITION)
+
+
+# --- resources --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("resource", "dag_id", "task_id", "text"),
+    [
+        pytest.param(ConfigResource(ResourceType.DEFAULT), "", "", "the deployment default", id="default"),
+        pytest.param(ConfigResource(ResourceType.DAG, "a.b"), "a.b", "", "DAG 'a.b'", id="dag with a dot"),
+        pytest.param(ConfigResource(ResourceType.TASK, "d.t"), "d", "t", "task 't' of DAG 'd'", id="task"),
+        pytest.param(ConfigResource(ResourceType.TASK, "d.g.t"), "d", "g.t", "task 'g.t' of DAG 'd'", id="task group"),
+    ],
+)
+def test_a_resource_knows_its_dag_and_its_task(resource, dag_id, task_id, text):
+    assert (resource.dag_id, resource.task_id, str(resource), resource.problem) == (dag_id, task_id, text, None)
+
+
+@given(st.from_regex(r"[\w.-]{1,30}", fullmatch=True, alphabet=st.characters(max_codepoint=127)), NAMES)
+def test_a_task_is_found_again_whatever_dots_its_ids_have(dag_id, task_id):
+    resource = ConfigResource.of_task(dag_id, f"{task_id}.inner")
+
+    assert (resource.dag_id, resource.task_id) == (dag_id, f"{task_id}.inner")
+
+
+def test_no_two_tasks_have_one_resource():
+    assert ConfigResource.of_task("a.b", "c") != ConfigResource.of_task("a", "b.c")
+
+
+@pytest.mark.parametrize(
+    "resource",
+    [
+        pytest.param(ConfigResource(ResourceType.DEFAULT, "x"), id="default with a name"),
+        pytest.param(ConfigResource(ResourceType.DAG), id="dag without a name"),
+        pytest.param(ConfigResource(ResourceType.TASK), id="task without a name"),
+        pytest.param(ConfigResource(ResourceType.TASK, "dag"), id="task without a task"),
+        pytest.param(ConfigResource(ResourceType.TASK, ".task"), id="task without a dag"),
+    ],
+)
+def test_an_odd_resource_says_what_is_wrong(resource):
+    assert resource.problem is not None
+
+
+def test_a_number_is_taken_for_what_it_stands_for():
+    assert ConfigResource(3, "d.t").task_id == "t"
+    assert AlterConfigOp("k", op=1).op is DELETE
+
+
+@pytest.mark.parametrize("make", [lambda: AlterConfigOp("k", "v", 9), lambda: ConfigResource(0)])
+def test_an_unknown_number_is_refused(make):
+    with pytest.raises(ConfigException, match=r"^Unknown "):
+        make()
+
+
+def test_the_order_of_resources_is_that_of_precedence():
+    assert sorted(
+        [ConfigResource(ResourceType.TASK, "d.t"), ConfigResource(ResourceType.DEFAULT)], key=lambda one: one.type
+    ) == [ConfigResource(ResourceType.DEFAULT), ConfigResource(ResourceType.TASK, "d.t")]
+
+
+# --- operations -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("before", "operation", "after"),
+    [
+        pytest.param({}, AlterConfigOp("memory", "4g"), {"memory": "4g"}, id="set"),
+        pytest.param({"memory": "1g"}, AlterConfigOp("memory", ""), {"memory": ""}, id="an empty text is a value"),
+        pytest.param({"memory": "1g"}, AlterConfigOp("memory", " 4g "), {"memory": " 4g "}, id="text stays as it is"),
+        pytest.param({"memory": "1g"}, AlterConfigOp("memory", None, DELETE), {}, id="delete"),
+        pytest.param({"memory": "1g"}, AlterConfigOp("memory", "x", DELETE), {}, id="delete ignores its value"),
+        pytest.param({"a": "b"}, AlterConfigOp("memory", None, DELETE), {"a": "b"}, id="delete what is not set"),
+        pytest.param({"jars": "a"}, AlterConfigOp("jars", "b", APPEND), {"jars": "a,b"}, id="append"),
+        pytest.param(
+            {"jars": "a,b"}, AlterConfigOp("jars", "b,c", APPEND), {"jars": "a,b,c"}, id="append what is there"
+        ),
+        pytest.param({"jars": "a"}, AlterConfigOp("jars", "b,b", APPEND), {"jars": "a,b"}, id="append one thing twice"),
+        pytest.param({"jars": "a,,b,"}, AlterConfigOp("jars", "", APPEND), {"jars": "a,b"}, id="empty parts go"),
+        pytest.param({"jars": "a, b"}, AlterConfigOp("jars", "b", APPEND), {"jars": "a, b,b"}, id="blanks count"),
+        pytest.param({}, AlterConfigOp("files", "z", APPEND), {"files": "x,y,z"}, id="append starts from the default"),
+        pytest.param({"files": ""}, AlterConfigOp("files", "z", APPEND), {"files": "z"}, id="but not if it is set"),
+        pytest.param({"jars": "a,b,a"}, AlterConfigOp("jars", "a", SUBTRACT), {"jars": "b,a"}, id="subtract the first"),
+        pytest.param({"jars": "a,b,a"}, AlterConfigOp("jars", "a,a", SUBTRACT), {"jars": "b"}, id="subtract both"),
+        pytest.param({"jars": "a"}, AlterConfigOp("jars", "a", SUBTRACT), {"jars": ""}, id="subtract is no delete"),
+        pytest.param(
+            {"jars": "a"}, AlterConfigOp("jars", "z", SUBTRACT), {"jars": "a"}, id="subtract what is not there"
+        ),
+        pytest.param({}, AlterConfigOp("files", "x", SUBTRACT), {"files": "y"}, id="subtract from the default"),
+    ],
+)
+def test_an_operation(before, operation, after):
+    assert changed(before, operation) == after
+
+
+def test_a_comma_in_a_reference_does_not_part_a_list():
+    before = {"jars": "b:k},${file:/a,b:k}"}
+
+    assert changed(before, AlterConfigOp("jars", "${file:/c,b:k}", APPEND)) == {
+        "jars": "b:k},${file:/a,b:k},${file:/c,b:k}"
+    }
+
+
+def test_operations_of_one_request_are_carried_out_together():
+    after = changed(
+        {"memory": "1g", "jars": "a"},
+        AlterConfigOp("memory", None, DELETE),
+        AlterConfigOp("jars", "b", APPEND),
+        AlterConfigOp("other", "${v:p:k}"),
+    )
+
+    assert after == {"jars": "a,b", "other": "${v:p:k}"}
+
+
+def test_what_was_given_is_not_changed():
+    before = {"jars": "a"}
+
+    changed(before, AlterConfigOp("jars", "b", APPEND))
+
+    assert before == {"jars": "a"}
+
+
+def test_all_that_is_wrong_is_told_at_once_and_no_value():
+    with pytest.raises(ConfigException) as error:
+        changed(
+            {"files": HIDDEN},
+            AlterConfigOp("memory", "hunter2", APPEND),
+            AlterConfigOp("unknown", "hunter2", SUBTRACT),
+            AlterConfigOp("jars"),
+            AlterConfigOp("jars", None, DELETE),
+            AlterConfigOp("files", "hunter2", APPEND),
+        )
+
+    assert [problem.partition("'")[2].partition("'")[0] for problem in error.value.problems] == [
+        "jars",
+        "memory",
+        "unknown",
+        "jars",
+        "files",
+    ]
+    assert "hunter2" not in str(error.value)
+
+
+def test_an_operation_does_not_show_its_value():
+    assert "hunter2" not in repr(AlterConfigOp("k", "hunter2"))
+
+
+LISTS = st.lists(st.sampled_from(["", "a", "b", " a", "x y", "${v:p,q:k}", "${v:k}-c", "k}"]), max_size=6).map(",".join)
+
+
+@given(LISTS, LISTS)
+def test_appending_keeps_what_was_there_and_a_second_time_does_nothing(before, more):
+    old = changed({"jars": before}, AlterConfigOp("jars", "", APPEND))["jars"]
+    grown = changed({"jars": before}, AlterConfigOp("jars", more, APPEND))
+
+    assert grown["jars"].startswith(old)
+    assert changed(grown, AlterConfigOp("jars", more, APPEND)) == grown
+
+
+@given(st.sets(st.sampled_from(["a", "b", "${v:p,q:k}"])), st.sets(st.sampled_from(["c", "d e", "${v:p,q:l}"])))
+def test_subtracting_takes_back_what_was_appended(before, more):
+    configs = {"jars": ",".join(before)}
+
+    grown = changed(configs, AlterConfigOp("jars", ",".join(more), APPEND))
+
+    assert changed(grown, AlterConfigOp("jars", ",".join(more), SUBTRACT)) == configs
+
+
+@given(st.dictionaries(NAMES, st.text(max_size=5), max_size=5), st.dictionaries(NAMES, st.text(max_size=5), max_size=5))
+def test_setting_and_deleting_gives_what_the_whole_gives(before, wanted):
+    """Whichever way a change is asked for, a policy sees the same."""
+    deletions = [AlterConfigOp(name, None, DELETE) for name in before.keys() - wanted.keys()]
+    operations = [*deletions, *(AlterConfigOp(name, value) for name, value in wanted.items())]
+
+    assert changed(before, *operations) == whole(wanted)
+
+
+def test_a_whole_with_a_key_without_value_is_refused():
+    with pytest.raises(ConfigException) as error:
+        whole({"a": None, "b": "hunter2", "c": None})
+
+    assert [problem[:3] for problem in error.value.problems] == ["'a'", "'c'"]
+    assert "hunter2" not in str(error.value)

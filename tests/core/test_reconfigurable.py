@@ -1,0 +1,235 @@
+from __future__ import annotations
+
+import threading
+import traceback
+
+import pytest
+
+from airflow_config_providers.core.reconfigurable import Reconfigurable, Reconfigurables
+from airflow_config_providers.exceptions import ConfigException
+
+OLD = {"a": 1, "b": 1}
+NEW = {"a": 2, "b": 1}
+
+
+class Pool(Reconfigurable):
+    """Writes down, in a list that several share, what it is asked and told."""
+
+    def __init__(self, name="pool", keys=("a",), *, log=None, refuses=None, fails_with=None, fails_on=(NEW,)):
+        self.name, self.keys, self.log = name, keys, [] if log is None else log
+        self.refuses, self.fails_with, self.fails_on = refuses, fails_with, fails_on
+        self.configs = OLD
+
+    def reconfigurable_configs(self):
+        return self.keys
+
+    def validate_reconfiguration(self, configs):
+        self.log.append(("ask", self.name))
+        if self.refuses:
+            raise self.refuses
+
+    def reconfigure(self, configs):
+        self.log.append(("tell", self.name, dict(configs)))
+        if self.fails_with and dict(configs) in self.fails_on:
+            raise self.fails_with
+        self.configs = dict(configs)
+
+
+def following(*members, configs=OLD):
+    everybody = Reconfigurables(configs)
+    for member in members:
+        everybody.add(member)
+    return everybody
+
+
+def test_all_are_asked_before_anyone_is_told():
+    log = []
+    everybody = following(Pool("x", log=log), Pool("y", log=log))
+
+    everybody.apply(NEW)
+
+    assert log == [("ask", "x"), ("ask", "y"), ("tell", "x", NEW), ("tell", "y", NEW)]
+    assert everybody.current == NEW
+
+
+def test_one_that_refuses_keeps_everybody_as_they_are():
+    log = []
+    everybody = following(Pool("x", log=log), Pool("y", log=log, refuses=ConfigException("a is too large.")))
+
+    with pytest.raises(ConfigException, match=r"Pool refuses the configuration \(a is too large\.\)"):
+        everybody.apply(NEW)
+
+    assert [event for event in log if event[0] == "tell"] == []
+    assert everybody.current == OLD
+
+
+def test_everybody_who_refuses_is_named():
+    everybody = following(Pool(refuses=ConfigException("one.")), Pool(refuses=ConfigException("two.")))
+
+    with pytest.raises(ConfigException) as error:
+        everybody.apply(NEW)
+
+    assert len(error.value.problems) == 2
+
+
+def test_when_one_fails_those_before_it_get_the_old_configuration_back_the_last_first():
+    log = []
+    members = [Pool("x", log=log), Pool("y", log=log), Pool("z", log=log, fails_with=OSError("hunter2"))]
+    everybody = following(*members, Pool("never told", log=log))
+
+    with pytest.raises(ConfigException, match=r"could not be reconfigured \(OSError\)\. The old configuration stays"):
+        everybody.apply(NEW)
+
+    told = [event[1:] for event in log if event[0] == "tell"]
+    assert told == [("x", NEW), ("y", NEW), ("z", NEW), ("y", OLD), ("x", OLD)]
+    assert everybody.current == OLD
+    assert [member.configs for member in members] == [OLD, OLD, OLD]
+
+
+def test_one_that_cannot_go_back_is_named_and_the_others_go_back():
+    first, stuck = Pool(), Pool(fails_with=OSError("hunter2"), fails_on=(OLD,))
+    everybody = following(first, stuck, Pool(fails_with=OSError("hunter2")))
+
+    with pytest.raises(ConfigException) as error:
+        everybody.apply(NEW)
+
+    assert [("go back" in problem) for problem in error.value.problems] == [False, True]
+    assert first.configs == OLD
+    assert everybody.current == OLD
+
+
+def test_no_error_of_others_is_quoted():
+    everybody = following(Pool(refuses=ValueError("hunter2")))
+
+    with pytest.raises(ConfigException, match="ValueError") as error:
+        everybody.apply(NEW)
+
+    assert "hunter2" not in "".join(traceback.format_exception(error.value))
+    assert error.value.__context__ is None
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "is_called"),
+    [
+        pytest.param({"a": 1}, {"a": 2}, True, id="changed"),
+        pytest.param({}, {"a": None}, True, id="set to None"),
+        pytest.param({"a": 1}, {}, True, id="deleted"),
+        pytest.param({"a": 1}, {"a": 1}, False, id="unchanged"),
+        pytest.param({"a": 1}, {"a": 1, "b": 2}, False, id="another key"),
+    ],
+)
+def test_only_those_concerned_are_called(before, after, is_called):
+    pool = Pool(keys=("a", "z"))
+    everybody = following(pool, configs=before)
+
+    everybody.apply(after)
+
+    assert bool(pool.log) is is_called
+    assert everybody.current == after
+
+
+def test_they_get_the_whole_configuration():
+    pool = Pool()
+    following(pool).apply({"a": 2, "other": "x"})
+
+    assert pool.configs == {"a": 2, "other": "x"}
+
+
+def test_validating_changes_nothing():
+    pool = Pool()
+    everybody = following(pool)
+
+    everybody.validate(NEW)
+
+    assert pool.log == [("ask", "pool")]
+    assert everybody.current == OLD
+
+
+def test_nobody_can_change_what_is_in_effect():
+    everybody = following()
+
+    with pytest.raises(TypeError):
+        everybody.current["a"] = 3
+
+
+def test_one_that_was_added_twice_is_called_once():
+    pool = Pool()
+    everybody = following(pool, pool)
+
+    everybody.apply(NEW)
+
+    assert pool.log == [("ask", "pool"), ("tell", "pool", NEW)]
+
+
+def test_one_that_was_removed_is_not_called():
+    pool = Pool()
+    everybody = following(pool)
+    everybody.remove(pool)
+
+    everybody.apply(NEW)
+
+    assert pool.log == []
+
+
+def test_an_interruption_leaves_the_old_configuration():
+    first = Pool()
+    everybody = following(first, Pool(fails_with=KeyboardInterrupt()))
+
+    with pytest.raises(KeyboardInterrupt):
+        everybody.apply(NEW)
+
+    assert first.configs == OLD
+    assert everybody.current == OLD
+
+
+def test_applying_from_within_is_refused():
+    class Nested(Pool):
+        def reconfigure(self, configs):
+            everybody.apply({"a": 3})
+
+    everybody = following(Nested())
+
+    with pytest.raises(ConfigException, match="is being applied"):
+        everybody.apply(NEW)
+
+    assert everybody.current == OLD
+    everybody.remove(everybody._members[0])
+    everybody.apply(NEW)
+    assert everybody.current == NEW
+
+
+def test_one_who_may_not_tell_its_keys_changes_nothing():
+    class Broken(Pool):
+        def reconfigurable_configs(self):
+            raise OSError("hunter2")
+
+    everybody = following(Broken())
+
+    with pytest.raises(ConfigException, match="OSError") as error:
+        everybody.apply(NEW)
+
+    assert "hunter2" not in str(error.value)
+    assert everybody.current == OLD
+
+
+def test_changes_of_several_threads_are_applied_one_after_the_other():
+    pool, other = Pool(keys=("n",)), Pool(keys=("n",))
+    everybody = following(pool, other, configs={"n": -1})
+    seen_apart = []
+
+    def change(number):
+        everybody.apply({"n": number})
+        with everybody._lock:
+            if not pool.configs == other.configs == everybody.current:
+                seen_apart.append(number)
+
+    threads = [threading.Thread(target=change, args=(number,)) for number in range(40)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    assert seen_apart == []
+    assert [event[2] for event in pool.log if event[0] == "tell"] == [
+        event[2] for event in other.log if event[0] == "tell"
+    ]

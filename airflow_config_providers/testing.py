@@ -7,11 +7,12 @@ They stand at the seams that the package itself offers, so that nothing needs to
 from __future__ import annotations
 
 import threading
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from airflow_config_providers.core.data import ConfigData
 from airflow_config_providers.core.provider import ConfigProvider
+from airflow_config_providers.dynamic.store import AuditEntry, Kept
 
 
 class InMemoryConfigProvider(ConfigProvider):
@@ -68,3 +69,30 @@ class FakeClock:
     def sleep(self, seconds: float) -> None:
         """Let ``seconds`` pass at once."""
         self.now += seconds
+
+
+class InMemoryConfigStore:
+    """
+    Keeps dynamic configuration in this process; thread-safe.
+
+    :param texts: what there is, by name
+    """
+
+    def __init__(self, texts: Mapping[str, str] | None = None) -> None:
+        self.texts = dict(texts or {})
+        self.audit: list[AuditEntry] = []
+        self._lock = threading.Lock()
+
+    def read(self, names: Collection[str]) -> dict[str, Kept]:
+        """Give what there is."""
+        with self._lock:
+            return {name: Kept(self.texts.get(name), self.texts.get(name)) for name in names}
+
+    def swap(self, expected: Mapping[str, Kept], texts: Mapping[str, str], audit: Sequence[AuditEntry]) -> bool:
+        """Write all, or nothing."""
+        with self._lock:
+            if any(self.texts.get(name) != kept.mark for name, kept in expected.items()):
+                return False
+            self.texts.update(texts)
+            self.audit.extend(audit)
+            return True

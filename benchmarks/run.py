@@ -15,12 +15,13 @@ from pathlib import Path
 from benchmarks.measure import QUICK, Aim, Effort, Report, number
 
 PAGE = Path(__file__).parents[1] / "docs" / "benchmarks.md"
-BENCHMARKS = ["resolve", "settle", "hostile", "imports", "parsing", "submit", "vault", "aws"]
+BENCHMARKS = ["resolve", "settle", "hostile", "imports", "parsing", "submit", "vault", "aws", "dynamic"]
 LIBRARIES = [
     "apache-airflow",
     "apache-airflow-providers-amazon",
     "apache-airflow-providers-apache-spark",
     "apache-airflow-providers-hashicorp",
+    "cel-expr-python",
     "dynaconf",
     "hvac",
     "moto",

@@ -11,7 +11,7 @@ import pytest
 import airflow_config_providers
 import airflow_config_providers.core
 
-HEAVY = ("airflow", "pyspark", "py4j", "hvac", "requests", "pandas")
+HEAVY = ("airflow", "pyspark", "py4j", "hvac", "requests", "pandas", "cryptography", "cel_expr_python", "yaml")
 EDGE = ("airflow_compat", "hooks", "operators", "providers", "settings", "spark")
 
 CORE = sorted(
@@ -50,7 +50,16 @@ def run(script: str, module: str) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    "module", ["airflow_config_providers", "airflow_config_providers.core", "airflow_config_providers.providers"]
+    "module",
+    [
+        "airflow_config_providers",
+        "airflow_config_providers.core",
+        "airflow_config_providers.dynamic",
+        "airflow_config_providers.dynamic.password_encoder",
+        "airflow_config_providers.dynamic.policies",
+        "airflow_config_providers.dynamic.policies.policy_set",
+        "airflow_config_providers.providers",
+    ],
 )
 def test_importing_loads_neither_airflow_nor_spark(module: str) -> None:
     """A DAG file, a cluster policy or a Spark job may import the package for the price of the package."""

@@ -8,7 +8,13 @@ from pathlib import Path
 
 import pytest
 
-PACKAGES = ["airflow_config_providers", "airflow_config_providers.core", "airflow_config_providers.providers"]
+PACKAGES = [
+    "airflow_config_providers",
+    "airflow_config_providers.core",
+    "airflow_config_providers.dynamic",
+    "airflow_config_providers.dynamic.policies",
+    "airflow_config_providers.providers",
+]
 
 
 def seen_by_a_type_checker(package):

@@ -19,6 +19,8 @@ from typing import Any
 import pytest
 
 VERSION = "4.1.0"
+LAST_WITH_ENCODER = "3.9.1"
+"""The last version with ``PasswordEncoder``, which went away with ZooKeeper."""
 JAR = "KAFKA_CLIENTS_JAR"
 HOW = f"needs Java, pyspark and Maven Central, or {JAR}=<path of kafka-clients-{VERSION}.jar>"
 
@@ -35,9 +37,24 @@ def kafka(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     if java is None or jars is None:
         pytest.skip(HOW)
     cache = request.config.cache.mkdir("kafka-clients") if request.config.cache else tmp_path_factory.mktemp("jars")
-    jar = _kafka_jar(java, jars, cache)
+    jar = Path(os.environ[JAR]) if JAR in os.environ else _kafka_jar(java, jars, cache)
     with _gateway(java, [jar, _only(jars, "slf4j-api-*.jar")], _only(jars, "py4j-*.jar")) as gateway:
         yield Kafka(gateway)
+
+
+@pytest.fixture(scope="session")
+def kafka_security(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """Give ``org.apache.kafka.security`` and the class of passwords, of the last version that has them."""
+    java, jars = shutil.which("java"), _pyspark_jars()
+    if java is None or jars is None:
+        pytest.skip(HOW)
+    cache = request.config.cache.mkdir("kafka-clients") if request.config.cache else tmp_path_factory.mktemp("jars")
+    artifacts = ("kafka-clients", "kafka-server-common")
+    classpath = [_kafka_jar(java, jars, cache, artifact=each, version=LAST_WITH_ENCODER) for each in artifacts]
+    classpath += [_only(jars, "slf4j-api-*.jar"), _only(jars, "scala-library-*.jar")]
+    with _gateway(java, classpath, _only(jars, "py4j-*.jar")) as gateway:
+        kafka = gateway.jvm.org.apache.kafka
+        yield kafka.security, kafka.common.config.types.Password
 
 
 class Kafka:
@@ -99,22 +116,20 @@ def _only(folder: Path, pattern: str) -> Path:
     return next(folder.glob(pattern))
 
 
-def _kafka_jar(java: str, jars: Path, cache: Path) -> Path:
-    if JAR in os.environ:
-        return Path(os.environ[JAR])
-    jar = cache / f"kafka-clients-{VERSION}.jar"
+def _kafka_jar(java: str, jars: Path, cache: Path, *, artifact: str = "kafka-clients", version: str = VERSION) -> Path:
+    jar = cache / f"{artifact}-{version}.jar"
     if not jar.exists():
-        _retrieve([java, "-jar", str(_only(jars, "ivy-*.jar"))], cache)
+        _retrieve([java, "-jar", str(_only(jars, "ivy-*.jar"))], cache, artifact=artifact, version=version)
     if not jar.exists():
         pytest.skip(HOW)
     return jar
 
 
-def _retrieve(ivy: Sequence[str], cache: Path) -> None:
-    artifact = ["-dependency", "org.apache.kafka", "kafka-clients", VERSION, "-confs", "default", "-notransitive"]
+def _retrieve(ivy: Sequence[str], cache: Path, *, artifact: str, version: str) -> None:
+    wanted = ["-dependency", "org.apache.kafka", artifact, version, "-confs", "default", "-notransitive"]
     pattern = f"{cache}/[artifact]-[revision].[ext]"
     with contextlib.suppress(subprocess.TimeoutExpired):
-        subprocess.run([*ivy, *artifact, "-retrieve", pattern], capture_output=True, check=False, timeout=120)
+        subprocess.run([*ivy, *wanted, "-retrieve", pattern], capture_output=True, check=False, timeout=120)
 
 
 @contextlib.contextmanager

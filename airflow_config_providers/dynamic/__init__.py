@@ -1,0 +1,25 @@
+"""Configuration that changes while DAGs are deployed: kept, described, altered, and bound by policies."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from airflow_config_providers import lazy
+
+if TYPE_CHECKING:
+    from airflow_config_providers.dynamic.admin import AlterConfigResult as AlterConfigResult
+    from airflow_config_providers.dynamic.admin import ConfigAdmin as ConfigAdmin
+    from airflow_config_providers.dynamic.password_encoder import PasswordEncoder as PasswordEncoder
+    from airflow_config_providers.dynamic.store import ConfigStore as ConfigStore
+
+__getattr__, __dir__, __all__ = lazy.names(
+    __name__,
+    {
+        "admin": [
+            "AlterConfigResult",
+            "ConfigAdmin",
+        ],
+        "password_encoder": ["PasswordEncoder"],
+        "store": ["ConfigStore"],
+    },
+)

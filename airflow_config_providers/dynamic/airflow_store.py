@@ -1,0 +1,186 @@
+"""Dynamic configuration in Airflow's variables."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
+
+from airflow_config_providers.core.text import printable
+from airflow_config_providers.dynamic.store import AuditEntry, Kept
+from airflow_config_providers.exceptions import ProviderUnavailableError
+
+if TYPE_CHECKING:
+    from airflow.models.crypto import FernetProtocol
+    from sqlalchemy import CursorResult
+    from sqlalchemy.exc import DBAPIError
+    from sqlalchemy.orm import Session, scoped_session
+
+_T = TypeVar("_T")
+
+EVENT: Final = "config_providers"
+"""Begins the names of events in Airflow's audit log."""
+
+_CONTENTION: Final = frozenset({"40001", "40P01", "55P03"})
+"""SQLSTATEs of a transaction that others kept from its end."""
+
+_CONTENTION_OF_MYSQL: Final = frozenset({1205, 1213})
+"""The same as MySQL numbers them: it waited too long for a lock, or was the victim of a deadlock."""
+
+
+def airflow_session() -> Session:
+    """Begin a session with the database of this deployment; its own one, as the thread's may be in use."""
+    from airflow import settings  # noqa: PLC0415 - slow to import
+
+    sessions: scoped_session[Session] = settings.get_session()  # type: ignore[no-untyped-call]  # Airflow has no types
+    return sessions.session_factory()
+
+
+class VariableStore:
+    """
+    Keeps texts as Airflow's variables, which Fernet encrypts; for processes that have Airflow's database.
+
+    A change is one transaction: each variable is written if its ciphertext is still the one that was read, and an entry
+    is added to the audit log. It begins by writing, and writes in the order of the names, so that no two changes wait
+    for each other. Thread-safe; holds no connection between calls.
+
+    :param owner: whom the audit log names
+    :param begin: begins a session
+    """
+
+    def __init__(self, owner: str = "", begin: Callable[[], Session] = airflow_session) -> None:
+        self._owner = owner
+        self._begin = begin
+
+    def read(self, names: Collection[str]) -> dict[str, Kept]:
+        """
+        Give what there is, by one query.
+
+        :raises ProviderUnavailableError: the database cannot be asked, or a variable cannot be decrypted
+        """
+        rows = _translated(lambda: self._rows(names))
+        if rows is None:
+            raise ProviderUnavailableError("Airflow's database is locked by others. Try again later.")
+        return {name: _kept(name, *rows[name]) if name in rows else Kept() for name in names}
+
+    def swap(self, expected: Mapping[str, Kept], texts: Mapping[str, str], audit: Sequence[AuditEntry]) -> bool:
+        """
+        Write all of it, or nothing where something is not as ``expected``.
+
+        :raises ProviderUnavailableError: the database cannot be asked
+        """
+        encrypted = {name: _encrypted(texts[name]) for name in sorted(texts)}
+        return bool(_translated(lambda: self._swap(expected, encrypted, audit)))
+
+    def _rows(self, names: Collection[str]) -> dict[str, tuple[str, bool]]:
+        from sqlalchemy import select  # noqa: PLC0415 - slow to import
+
+        # Plain columns: a Variable that is loaded is added to what Airflow masks in logs, for ever, as one secret.
+        columns = _table().c
+        query = select(columns.key, columns.val, columns.is_encrypted).where(columns.key.in_(list(names)))
+        with self._begin() as session:
+            return {key: (stored, is_encrypted) for key, stored, is_encrypted in session.execute(query)}
+
+    def _swap(
+        self, expected: Mapping[str, Kept], encrypted: Mapping[str, Mapping[str, Any]], audit: Sequence[AuditEntry]
+    ) -> bool:
+        with self._begin() as session:
+            if not all(_is_written(session, name, expected[name].mark, encrypted[name]) for name in encrypted):
+                session.rollback()
+                return False
+            session.add_all([self._logged(entry) for entry in audit])
+            session.commit()
+            return True
+
+    def _logged(self, entry: AuditEntry) -> Any:
+        from airflow.models.log import Log  # noqa: PLC0415 - slow to import
+
+        dag_id, task_id = entry.dag_id or None, entry.task_id or None
+        extra = json.dumps(entry.details)
+        return Log(f"{EVENT}.{entry.event}", owner=self._owner, extra=extra, dag_id=dag_id, task_id=task_id)
+
+
+def _translated(call: Callable[[], _T]) -> _T | None:
+    """
+    Give what ``call`` gives, and None where others kept it from its end.
+
+    :raises ProviderUnavailableError: the database cannot be asked
+    """
+    from sqlalchemy.exc import DBAPIError, SQLAlchemyError  # noqa: PLC0415 - slow to import
+
+    try:
+        return call()
+    except DBAPIError as error:
+        problem, is_contention = type(error).__name__, _is_contention(error)
+    except SQLAlchemyError as error:
+        problem, is_contention = type(error).__name__, False
+    if is_contention:
+        return None
+    raise ProviderUnavailableError(
+        f"Airflow's database cannot be asked ({problem}). Try again later; a change was made as a whole or not at all."
+    )
+
+
+def _is_contention(error: DBAPIError) -> bool:
+    origin = error.orig
+    code = getattr(origin, "sqlstate", None) or getattr(origin, "pgcode", None)
+    busy = getattr(origin, "sqlite_errorname", "").startswith(("SQLITE_BUSY", "SQLITE_LOCKED"))
+    number = next(iter(getattr(origin, "args", ())), None)
+    return busy or code in _CONTENTION or number in _CONTENTION_OF_MYSQL
+
+
+def _table() -> Any:
+    from airflow.models.variable import Variable  # noqa: PLC0415 - slow to import
+
+    return Variable.__table__
+
+
+def _kept(name: str, stored: str, is_encrypted: bool) -> Kept:
+    text = _decrypted(stored) if is_encrypted else stored
+    if text is None:
+        raise ProviderUnavailableError(
+            f"The variable '{printable(name)}' cannot be decrypted. Give Airflow the Fernet key that it was written "
+            f"with."
+        )
+    return Kept(text, stored)
+
+
+def _decrypted(stored: str) -> str | None:
+    from cryptography.fernet import InvalidToken  # noqa: PLC0415 - as late as the database
+
+    try:
+        return _fernet().decrypt(stored.encode()).decode()
+    except (InvalidToken, UnicodeDecodeError):
+        return None
+
+
+def _encrypted(text: str) -> dict[str, Any]:
+    """Give the columns of a variable."""
+    fernet = _fernet()
+    return {"val": fernet.encrypt(text.encode()).decode(), "is_encrypted": fernet.is_encrypted}
+
+
+def _fernet() -> FernetProtocol:
+    from airflow.models.crypto import get_fernet  # noqa: PLC0415 - slow to import
+
+    try:
+        return get_fernet()
+    except Exception as error:  # noqa: BLE001 - Airflow's own; which one differs by version
+        problem = type(error).__name__
+    raise ProviderUnavailableError(f"Airflow's fernet_key in [core] cannot be used ({problem}). Correct it.")
+
+
+def _is_written(session: Session, name: str, mark: object | None, columns: Mapping[str, Any]) -> bool:
+    """Write a variable if it is as it was, and tell whether it was; a mark of None stands for one that is not there."""
+    from sqlalchemy import insert, update  # noqa: PLC0415 - slow to import
+    from sqlalchemy.exc import IntegrityError  # noqa: PLC0415 - slow to import
+
+    table = _table()
+    if mark is not None:
+        change = update(table).where(table.c.key == name, table.c.val == mark).values(**columns)
+        return cast("CursorResult[Any]", session.execute(change)).rowcount == 1
+    try:
+        session.execute(insert(table).values(key=name, **columns))
+    except IntegrityError:
+        return False
+    return True

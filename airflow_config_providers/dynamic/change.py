@@ -1,0 +1,133 @@
+"""A change of one resource, checked and not yet written."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from airflow_config_providers.core.alter import ConfigResource
+from airflow_config_providers.core.data import HIDDEN, Password
+from airflow_config_providers.core.definition import ConfigDef
+from airflow_config_providers.core.keys import key_problem
+from airflow_config_providers.core.text import printable
+from airflow_config_providers.core.variable import scan
+from airflow_config_providers.dynamic.document import Sealed, StoredConfig, Value
+from airflow_config_providers.dynamic.history import difference
+from airflow_config_providers.dynamic.layers import shown
+from airflow_config_providers.exceptions import ConfigException, ReservedKeyError
+
+LONGEST_VALUE: Final = 64 * 1024
+"""Characters of one value."""
+
+MOST_CHARACTERS: Final = 1024 * 1024
+"""Characters of all that one resource has."""
+
+Edit = Callable[[Mapping[str, Value]], Mapping[str, Value]]
+"""Gives what a resource is to have, of what it has; a secret that is new is still a text."""
+
+Seal = Callable[[Password], str]
+"""Gives the encrypted text of a secret."""
+
+
+def on_texts(change: Callable[[Mapping[str, str]], Mapping[str, str]]) -> Edit:
+    """Make an edit of one that sees texts, and for a sealed secret ``[hidden]``, which it may leave where it is."""
+
+    def edit(values: Mapping[str, Value]) -> Mapping[str, Value]:
+        seen = shown(values)
+        return {key: values[key] if seen.get(key) == text else text for key, text in change(seen).items()}
+
+    return edit
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedChange:
+    """
+    What a resource has and is to have.
+
+    :param before: as it is stored
+    :param after: as it will be
+    """
+
+    resource: ConfigResource
+    before: StoredConfig
+    after: Mapping[str, Value] = field(repr=False)
+
+    @property
+    def keys(self) -> list[str]:
+        """The keys that change."""
+        return difference(self.before.values, self.after)
+
+
+@dataclass(frozen=True, slots=True)
+class Planner:
+    """
+    Checks changes.
+
+    :param definition: types, and which keys are sensitive
+    :param seal: None where the deployment has no secret to encrypt with
+    """
+
+    definition: ConfigDef
+    seal: Seal | None = None
+
+    def plan(self, resource: ConfigResource, before: StoredConfig, edit: Edit) -> PlannedChange:
+        """
+        Make the change that ``edit`` describes.
+
+        :raises ReservedKeyError: a key belongs to the deployment
+        :raises ConfigException: names all that is wrong
+        """
+        after = edit(before.values)
+        fresh = {key: value for key, value in after.items() if value != before.values.get(key)}
+        texts = {key: value for key, value in fresh.items() if isinstance(value, str)}
+        if problems := [
+            *self._too_much(after),
+            *(problem for key in texts for problem in self._problems(key, texts[key])),
+        ]:
+            raise _together(resource, problems)
+        return PlannedChange(
+            resource, before, {**after, **{key: self._value(key, text) for key, text in texts.items()}}
+        )
+
+    def _value(self, key: str, text: str) -> Value:
+        if not self._is_secret(key, text) or self.seal is None:
+            return text
+        return Sealed(self.seal(Password(text)))
+
+    def _is_secret(self, key: str, text: str) -> bool:
+        return self.definition.is_secret(key, text) and not scan(text)
+
+    def _too_much(self, values: Mapping[str, Value]) -> Iterator[ConfigException]:
+        size = sum(len(key) + len(value.text if isinstance(value, Sealed) else value) for key, value in values.items())
+        if size > MOST_CHARACTERS:
+            yield ConfigException(f"It would have {size} characters, and {MOST_CHARACTERS} are allowed.")
+
+    def _problems(self, key: str, text: str) -> Iterator[ConfigException]:
+        where = f"'{printable(key)}'"
+        if problem := key_problem(key, where):
+            yield problem
+            return
+        if len(text) > LONGEST_VALUE:
+            yield ConfigException(f"{where} has {len(text)} characters, and {LONGEST_VALUE} are allowed.")
+        elif self._is_secret(key, text):
+            yield from self._problems_of_secret(where, text)
+        if reason := self.definition.read_only_reason(key):
+            yield ConfigException(f"{where} is read-only: {reason}")
+        if key in self.definition.names() and not scan(text):
+            yield from (ConfigException(misfit) for misfit in self.definition.misfits(key, text))
+
+    def _problems_of_secret(self, where: str, text: str) -> Iterator[ConfigException]:
+        if text == HIDDEN:
+            yield ConfigException(f"{where}: {HIDDEN} stands for a secret that is not shown. Write a reference.")
+        elif self.seal is None:
+            yield ConfigException(
+                f"{where} is a secret that is written out, and this deployment cannot encrypt it. Write a reference, "
+                f"or set password_encoder_secret in [config_providers]."
+            )
+
+
+def _together(resource: ConfigResource, problems: list[ConfigException]) -> ConfigException:
+    is_reserved = any(isinstance(problem, ReservedKeyError) for problem in problems)
+    sentences = [f"{resource}: {sentence}" for problem in problems for sentence in problem.problems]
+    return (ReservedKeyError if is_reserved else ConfigException)(*sentences)

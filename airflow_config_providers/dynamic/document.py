@@ -1,0 +1,152 @@
+"""What is stored of a dynamic configuration: one document for the deployment, and one for each DAG with its tasks."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+from typing import Any, Final
+
+from airflow_config_providers.core.alter import ConfigResource, ResourceType
+from airflow_config_providers.core.text import printable
+from airflow_config_providers.exceptions import ConfigException
+
+FORMAT: Final = 1
+
+_PREFIX: Final = "config_providers.dynamic"
+_LONGEST_NAME: Final = 250
+
+
+@dataclass(frozen=True, slots=True)
+class Sealed:
+    """A secret that was written out, as ``PasswordEncoder`` wrote it."""
+
+    text: str = field(repr=False)
+
+
+Value = str | Sealed
+
+
+@dataclass(frozen=True, slots=True)
+class StoredConfig:
+    """
+    What one resource has.
+
+    :param values: key -> text with its references, or a secret that is sealed
+    :param version: that of the change that made it so; 0 where nothing was ever changed
+    """
+
+    values: Mapping[str, Value] = field(default_factory=dict, repr=False)
+    version: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """
+    The configurations that are read and written together.
+
+    :param version: counts the changes of the document
+    :param own: that of the deployment or of the DAG
+    :param tasks: task id -> that of the task
+    :param beside: version of the deployment's document that was last written together with this one; who read an
+        older one of that has to read it again
+    """
+
+    version: int = 0
+    own: StoredConfig = field(default_factory=StoredConfig)
+    tasks: Mapping[str, StoredConfig] = field(default_factory=dict)
+    beside: int = 0
+
+    def config(self, resource: ConfigResource) -> StoredConfig:
+        """Give what ``resource`` has, which is one of this document's."""
+        return self.tasks.get(resource.task_id, StoredConfig()) if resource.task_id else self.own
+
+    def changed(self, changes: Mapping[ConfigResource, Mapping[str, Value]]) -> Document:
+        """Give the next version, in which each resource has what ``changes`` says."""
+        version = self.version + 1
+        made = {resource: StoredConfig(dict(values), version) for resource, values in changes.items()}
+        own = next((config for resource, config in made.items() if not resource.task_id), self.own)
+        tasks = {**self.tasks, **{resource.task_id: config for resource, config in made.items() if resource.task_id}}
+        return replace(self, version=version, own=own, tasks=tasks)
+
+
+EMPTY: Final = Document()
+
+
+def name_of(resource: ConfigResource, *, kind: str = "") -> str:
+    """Give the name under which the document that holds ``resource`` is stored; ``kind`` is a suffix of the prefix."""
+    prefix = f"{_PREFIX}{kind}"
+    if resource.type is ResourceType.DEFAULT:
+        return f"{prefix}.default"
+    name = f"{prefix}.dag.{resource.dag_id}"
+    if len(name) <= _LONGEST_NAME:
+        return name
+    return f"{prefix}.long.{hashlib.sha256(resource.dag_id.encode()).hexdigest()}"
+
+
+def write(document: Document) -> str:
+    """Give the text of a document."""
+    tasks = {task: _written(config) for task, config in document.tasks.items()}
+    parts = {"version": document.version, "beside": document.beside, "own": _written(document.own), "tasks": tasks}
+    return json.dumps({"format": FORMAT, **parts}, ensure_ascii=False, sort_keys=True)
+
+
+def read(text: str | None, *, name: str) -> Document:
+    """
+    Read a document; what is not there is empty.
+
+    :param name: under which it is stored
+    :raises ConfigException: it cannot be read; it is neither used nor written over
+    """
+    if text is None:
+        return EMPTY
+    try:
+        return _read(json.loads(text))
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+        pass
+    raise ConfigException(
+        f"The dynamic configuration in the variable '{printable(name)}' cannot be read: it was written by something "
+        f"else, or by a later version. Nothing of it is used or changed. Correct or delete the variable."
+    )
+
+
+def written_value(value: Value) -> Any:
+    """Give what stands for ``value`` in JSON."""
+    return {"sealed": value.text} if isinstance(value, Sealed) else value
+
+
+def value_of(found: Any) -> Value:
+    """
+    Read what ``written_value`` gave.
+
+    :raises ValueError: it is something else
+    """
+    if isinstance(found, str):
+        return found
+    if not isinstance(found, dict) or set(found) != {"sealed"} or not isinstance(found["sealed"], str):
+        raise ValueError
+    return Sealed(found["sealed"])
+
+
+def _written(config: StoredConfig) -> dict[str, Any]:
+    return {"version": config.version, "values": {key: written_value(value) for key, value in config.values.items()}}
+
+
+def _read(found: Any) -> Document:
+    if found["format"] != FORMAT:
+        raise ValueError
+    tasks = {str(task): _config(config) for task, config in found["tasks"].items()}
+    return Document(_number(found["version"]), _config(found["own"]), MappingProxyType(tasks), _number(found["beside"]))
+
+
+def _config(found: Any) -> StoredConfig:
+    values = {str(key): value_of(value) for key, value in found["values"].items()}
+    return StoredConfig(MappingProxyType(values), _number(found["version"]))
+
+
+def _number(found: Any) -> int:
+    if isinstance(found, bool) or not isinstance(found, int) or found < 0:
+        raise ValueError
+    return found

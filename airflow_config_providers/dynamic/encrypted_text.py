@@ -1,0 +1,183 @@
+"""The texts in which encrypted passwords stand (KIP-226): ``keyFactoryAlgorithm:PBKDF2WithHmacSHA512,...``."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from airflow_config_providers.dynamic.ciphers import CIPHERS, GCM, TAG_SIZE, fits
+from airflow_config_providers.exceptions import ConfigException
+
+HASHES: Final[Mapping[str, str]] = {f"PBKDF2WITHHMACSHA{bits}": f"SHA{bits}" for bits in (1, 224, 256, 384, 512)}
+"""Key factories as Java names them, in upper case, and their hash; the strongest last."""
+
+KEY_LENGTHS: Final = (128, 192, 256)
+MOST_ITERATIONS: Final = 1_000_000
+"""Takes a second or two: more in a text would be an attack on whoever reads it."""
+
+_LONGEST: Final = 1024 * 1024
+_SALT_SIZES: Final = range(8, 1025)
+_TAG: Final = "authenticationTagLength"
+_MARK: Final = b"cipher="
+
+
+@dataclass(frozen=True, slots=True)
+class EncoderSettings:
+    """
+    How a key is derived from the secret, and used.
+
+    :param key_factory: one of ``HASHES``
+    :param cipher: one of ``CIPHERS``
+    :param key_length: bits
+    """
+
+    key_factory: str
+    cipher: str
+    key_length: int
+    iterations: int
+
+    def problems(self) -> list[str]:
+        """Give what is wrong, one sentence each."""
+        wrong = {
+            "keyFactoryAlgorithm is not known. Use PBKDF2WithHmacSHA512.": self.key_factory not in HASHES,
+            "cipherAlgorithm is not known. Use AES/GCM/NoPadding.": self.cipher not in CIPHERS,
+            "keyLength is none of 128, 192 and 256.": self.key_length not in KEY_LENGTHS,
+            f"iterations is not from 1 to {MOST_ITERATIONS}.": not 1 <= self.iterations <= MOST_ITERATIONS,
+        }
+        return [problem for problem, is_so in wrong.items() if is_so]
+
+    def is_weaker_than(self, other: EncoderSettings) -> bool:
+        """Tell whether anything of this is less than in ``other``."""
+        return any(mine < its for mine, its in zip(self._strengths, other._strengths, strict=True))
+
+    @property
+    def _strengths(self) -> tuple[int, ...]:
+        return int(self.cipher == GCM), self.key_length, self.iterations, list(HASHES).index(self.key_factory)
+
+    @property
+    def salt_mark(self) -> bytes:
+        """
+        What the salts of our own texts start with.
+
+        The key hangs on the salt, so nobody can present a text of ours under a mode that has no integrity: the
+        octets of one mode would make sense in another one with the same key.
+        """
+        return _MARK + self.cipher.encode() + b";"
+
+
+@dataclass(frozen=True, slots=True)
+class EncryptedText:
+    """
+    An encrypted password and how to decrypt it.
+
+    :param length: of the password, in UTF-16 units
+    """
+
+    settings: EncoderSettings
+    salt: bytes = field(repr=False)
+    vector: bytes = field(repr=False)
+    octets: bytes = field(repr=False)
+    length: int
+
+    @classmethod
+    def read(cls, text: str) -> EncryptedText:
+        """
+        Read a text, whoever wrote it.
+
+        :raises ConfigException: it is none; the message does not quote it
+        """
+        reader = _Reader(text)
+        key_factory, cipher = reader.name("keyFactoryAlgorithm"), reader.name("cipherAlgorithm")
+        settings = EncoderSettings(key_factory, cipher, reader.number("keyLength"), reader.number("iterations"))
+        salt, vector = reader.octets("salt"), reader.octets("initializationVector")
+        found = cls(settings, salt, vector, reader.octets("encryptedPassword"), reader.number("passwordLength"))
+        if settings.cipher == GCM and reader.number(_TAG) != TAG_SIZE * 8:
+            reader.problems.append(f"{_TAG} is not {TAG_SIZE * 8}.")
+        if problems := reader.problems or found._problems():
+            raise ConfigException(
+                *(f"An encrypted password cannot be read: {problem}" for problem in problems),
+                "Write the password anew.",
+            )
+        return found
+
+    def write(self) -> str:
+        """Give the text, with names as Java writes them."""
+        settings = self.settings
+        fields = {
+            "keyFactoryAlgorithm": settings.key_factory.replace("WITHHMAC", "WithHmac"),
+            "cipherAlgorithm": settings.cipher.replace("PADDING", "Padding").replace("NOP", "NoP"),
+            "keyLength": settings.key_length,
+            "salt": _base64(self.salt),
+            "iterations": settings.iterations,
+            "encryptedPassword": _base64(self.octets),
+            "passwordLength": self.length,
+            "initializationVector": _base64(self.vector),
+            **({_TAG: TAG_SIZE * 8} if settings.cipher == GCM else {}),
+        }
+        return ",".join(f"{name}:{value}" for name, value in fields.items())
+
+    @property
+    def is_marked(self) -> bool:
+        """Whether the salt says that the cipher is the right one."""
+        return self.salt.startswith(self.settings.salt_mark)
+
+    @property
+    def is_relabelled(self) -> bool:
+        """Whether the salt says that the cipher was another one."""
+        return self.salt.startswith(_MARK) and not self.is_marked
+
+    def _problems(self) -> list[str]:
+        problems = self.settings.problems()
+        if len(self.salt) not in _SALT_SIZES:
+            problems.append(f"salt does not have from {_SALT_SIZES.start} to {_SALT_SIZES.stop - 1} octets.")
+        if not fits(self.vector, self.settings.cipher):
+            problems.append("initializationVector does not have the length that its cipher needs.")
+        return problems
+
+
+class _Reader:
+    """Reads fields and keeps what is wrong with them."""
+
+    def __init__(self, text: str) -> None:
+        self.problems: list[str] = []
+        if len(text) > _LONGEST:
+            self.problems.append(f"it has more than {_LONGEST} characters.")
+            text = ""
+        parts = [part.rpartition(":") for part in text.split(",")]
+        self._fields = {name.strip(): value.strip() for name, _, value in parts}
+        if len(self._fields) < len(parts):
+            self.problems.append("a field stands in it twice.")
+
+    def name(self, field: str) -> str:
+        return self._text(field).upper()
+
+    def number(self, field: str) -> int:
+        text = self._text(field)
+        if text.isascii() and text.isdigit() and len(text) < 10:
+            return int(text)
+        self._refuse(field, text, "is no number")
+        return 0
+
+    def octets(self, field: str) -> bytes:
+        text = self._text(field)
+        try:
+            return base64.b64decode(text, validate=True)
+        except (binascii.Error, ValueError):
+            self._refuse(field, text, "is not base64")
+        return b""
+
+    def _text(self, field: str) -> str:
+        if field not in self._fields:
+            self.problems.append(f"{field} is missing.")
+        return self._fields.get(field, "")
+
+    def _refuse(self, field: str, text: str, what: str) -> None:
+        if field in self._fields:
+            self.problems.append(f"{field} {what}.")
+
+
+def _base64(octets: bytes) -> str:
+    return base64.b64encode(octets).decode()

@@ -1,0 +1,119 @@
+"""What was changed in a document, the newest last."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import accumulate
+from typing import Any, Final
+
+from airflow_config_providers.core.text import printable
+from airflow_config_providers.dynamic.document import FORMAT, Value, value_of, written_value
+from airflow_config_providers.exceptions import ConfigException
+
+LONGEST: Final = 200
+"""Changes of a document that are remembered, at most."""
+
+MOST_CHARACTERS: Final = 128 * 1024
+"""Characters of the changes that are remembered; the newest is, whatever its size. Each change writes all of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """
+    A change of one resource.
+
+    :param version: of the document, which it made
+    :param task_id: the task; empty for the DAG or the deployment
+    :param at: when, as ISO 8601 has it
+    :param by: who
+    :param was: key -> value before, None for none; the keys that changed
+    :param became: key -> value since
+    """
+
+    version: int
+    task_id: str
+    at: str
+    by: str
+    was: Mapping[str, Value | None] = field(repr=False)
+    became: Mapping[str, Value | None] = field(repr=False)
+
+
+def difference(before: Mapping[str, Value], after: Mapping[str, Value]) -> list[str]:
+    """Give the keys that differ, in order."""
+    return sorted(key for key in before.keys() | after.keys() if before.get(key) != after.get(key))
+
+
+def as_of(version: int, now: Mapping[str, Value], changes: Sequence[Change], *, name: str) -> dict[str, Value]:
+    """
+    Give what a resource had at a version, by undoing what was changed since.
+
+    :param now: what it has
+    :param changes: of the resource, the newest last
+    :raises ConfigException: there was no such version, or what was changed since is not all remembered
+    """
+    versions = [changes[0].version - 1, *(change.version for change in changes)] if changes else [0]
+    if not versions[0] <= version <= versions[-1]:
+        raise ConfigException(
+            f"{name}: version {version} is none that is remembered. Those are {', '.join(map(str, versions))}."
+        )
+    values = dict(now)
+    for change in reversed([change for change in changes if change.version > version]):
+        values = {key: value for key, value in {**values, **change.was}.items() if value is not None}
+    return values
+
+
+def write(changes: Sequence[Change]) -> str:
+    """Give the text of the newest changes."""
+    texts = [json.dumps(_written(change)) for change in changes[-LONGEST:]]
+    return f'{{"format": {FORMAT}, "changes": [{", ".join(_newest(texts))}]}}'
+
+
+def _newest(texts: list[str]) -> list[str]:
+    sizes = accumulate(len(text) for text in reversed(texts))
+    kept = sum(size <= MOST_CHARACTERS for size in sizes)
+    return texts[-max(kept, 1) :]
+
+
+def read(text: str | None, *, name: str) -> list[Change]:
+    """
+    Read what ``write`` wrote; nothing is no change.
+
+    :raises ConfigException: it cannot be read
+    """
+    if text is None:
+        return []
+    try:
+        found = json.loads(text)
+        if found["format"] != FORMAT:
+            raise ValueError
+        return [_read(change) for change in found["changes"]]
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+        pass
+    raise ConfigException(
+        f"The history in the variable '{printable(name)}' cannot be read. Nothing is changed. Correct or delete it."
+    )
+
+
+def _written(change: Change) -> dict[str, Any]:
+    return {
+        "version": change.version,
+        "task": change.task_id,
+        "at": change.at,
+        "by": change.by,
+        "was": _values(change.was),
+        "became": _values(change.became),
+    }
+
+
+def _values(values: Mapping[str, Value | None]) -> dict[str, Any]:
+    return {key: None if value is None else written_value(value) for key, value in values.items()}
+
+
+def _read(found: Any) -> Change:
+    was, became = (
+        {str(key): None if value is None else value_of(value) for key, value in found[part].items()}
+        for part in ("was", "became")
+    )
+    return Change(int(found["version"]), str(found["task"]), str(found["at"]), str(found["by"]), was, became)

@@ -1,0 +1,47 @@
+"""Rules for what may be configured: a file of them, expressions in CEL, and ready ones."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from airflow_config_providers import lazy
+
+if TYPE_CHECKING:
+    from airflow_config_providers.dynamic.policies.allowed_references import AllowedReferences as AllowedReferences
+    from airflow_config_providers.dynamic.policies.bounds import Bounds as Bounds
+    from airflow_config_providers.dynamic.policies.cel import CelExpression as CelExpression
+    from airflow_config_providers.dynamic.policies.cel import CelPolicy as CelPolicy
+    from airflow_config_providers.dynamic.policies.classes import PolicyClasses as PolicyClasses
+    from airflow_config_providers.dynamic.policies.code_loading_keys import CODE_LOADING_KEYS as CODE_LOADING_KEYS
+    from airflow_config_providers.dynamic.policies.code_loading_keys import CodeLoadingKeys as CodeLoadingKeys
+    from airflow_config_providers.dynamic.policies.dynamic_allocation import DynamicAllocation as DynamicAllocation
+    from airflow_config_providers.dynamic.policies.forbidden_keys import ForbiddenKeys as ForbiddenKeys
+    from airflow_config_providers.dynamic.policies.if_then import IfThen as IfThen
+    from airflow_config_providers.dynamic.policies.immutable_keys import ImmutableKeys as ImmutableKeys
+    from airflow_config_providers.dynamic.policies.policy_set import PolicySet as PolicySet
+    from airflow_config_providers.dynamic.policies.references_only import ReferencesOnly as ReferencesOnly
+    from airflow_config_providers.dynamic.policies.required_keys import RequiredKeys as RequiredKeys
+
+__getattr__, __dir__, __all__ = lazy.names(
+    __name__,
+    {
+        "allowed_references": ["AllowedReferences"],
+        "bounds": ["Bounds"],
+        "cel": [
+            "CelExpression",
+            "CelPolicy",
+        ],
+        "classes": ["PolicyClasses"],
+        "code_loading_keys": [
+            "CODE_LOADING_KEYS",
+            "CodeLoadingKeys",
+        ],
+        "dynamic_allocation": ["DynamicAllocation"],
+        "forbidden_keys": ["ForbiddenKeys"],
+        "if_then": ["IfThen"],
+        "immutable_keys": ["ImmutableKeys"],
+        "policy_set": ["PolicySet"],
+        "references_only": ["ReferencesOnly"],
+        "required_keys": ["RequiredKeys"],
+    },
+)

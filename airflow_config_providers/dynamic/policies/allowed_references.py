@@ -1,0 +1,80 @@
+"""Which DAG may refer to what."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from airflow_config_providers.core.policy import AlterConfigPolicy, RequestMetadata
+from airflow_config_providers.core.text import printable
+from airflow_config_providers.core.variable import ConfigVariable, variables
+from airflow_config_providers.dynamic.policies.params import Params
+from airflow_config_providers.dynamic.policies.patterns import Patterns
+from airflow_config_providers.exceptions import ConfigException, PolicyViolation
+
+
+class AllowedReferences(AlterConfigPolicy):
+    """
+    Denies a reference that no rule allows.
+
+    When a task is rendered, that goes also for one that stands beside its configuration, as in ``env_vars``.
+
+    Parameters: ``allow``, a list of rules. Each has ``providers`` and, where it is to be narrower, ``paths``, ``keys``
+    and ``dags``; all are lists of names or patterns, and ``*`` stands for slashes too. A path with ``..``, ``.``, an
+    empty part, a backslash or a percent sign fits no pattern. The deployment default belongs to the DAG with the
+    empty name.
+    """
+
+    def configure(self, configs: Mapping[str, Any]) -> None:
+        """Take ``allow``."""
+        params = Params(configs)
+        self._rules, given = [], params.mappings("allow")
+        for number, one in enumerate(given, start=1):
+            try:
+                self._rules.append(_rule(one, f"rule {number} of 'allow': "))
+            except ConfigException as error:
+                params.problems += error.problems
+        params.finish()
+
+    def validate(self, request: RequestMetadata) -> None:
+        """Refuse each reference that no rule allows."""
+        if problems := list(self._problems(request)):
+            raise PolicyViolation(*problems)
+
+    def _problems(self, request: RequestMetadata) -> Iterator[str]:
+        for key, text in sorted([*request.configs_after.items(), *request.texts.items()]):
+            for variable in dict.fromkeys(variables(text)):
+                if not any(rule.allows(variable, request.resource.dag_id) for rule in self._rules):
+                    yield f"'{printable(key)}' may not refer to '{printable(str(variable))}'. Add a rule, or change it."
+
+
+@dataclass(frozen=True, slots=True)
+class _Rule:
+    providers: Patterns
+    paths: Patterns | None
+    keys: Patterns | None
+    dags: Patterns | None
+
+    def allows(self, variable: ConfigVariable, dag_id: str) -> bool:
+        return (
+            self.providers.matches(variable.provider)
+            and (self.paths is None or (not _is_odd(variable.path) and self.paths.matches(variable.path)))
+            and (self.keys is None or self.keys.matches(variable.key))
+            and (self.dags is None or self.dags.matches(dag_id))
+        )
+
+
+def _rule(given: Mapping[str, Any], where: str) -> _Rule:
+    params = Params(given, where)
+    providers = Patterns(params.texts("providers"))
+    paths, keys, dags = (Patterns.of(params.texts_if_given(name)) for name in ("paths", "keys", "dags"))
+    params.finish()
+    return _Rule(providers, paths, keys, dags)
+
+
+def _is_odd(path: str) -> bool:
+    """Tell whether ``path`` may lead elsewhere than its text says."""
+    parts = path.removeprefix("/").split("/")
+    is_stepping = bool(path) and not {"", ".", ".."}.isdisjoint(parts)
+    return is_stepping or "\\" in path or "%" in path or not path.isprintable()

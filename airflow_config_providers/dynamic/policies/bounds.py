@@ -1,0 +1,142 @@
+"""Bounds on memory, cores and instances."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from airflow_config_providers.core.java_text import BLANKS, parse_integer
+from airflow_config_providers.core.policy import AlterConfigPolicy, RequestMetadata
+from airflow_config_providers.core.quantity import SIZES, read_quantity
+from airflow_config_providers.core.text import printable
+from airflow_config_providers.core.variable import scan
+from airflow_config_providers.dynamic.policies.older_names import current_name
+from airflow_config_providers.dynamic.policies.params import Params
+from airflow_config_providers.exceptions import ConfigException, PolicyViolation
+
+PLAIN_UNITS: Final[Mapping[str, str]] = {
+    "spark.driver.maxResultSize": "b",
+    "spark.driver.memory": "m",
+    "spark.driver.memoryOverhead": "m",
+    "spark.executor.memory": "m",
+    "spark.executor.memoryOverhead": "m",
+    "spark.executor.pyspark.memory": "m",
+    "spark.memory.offHeap.size": "b",
+    "spark.yarn.am.memory": "m",
+    "spark.yarn.am.memoryOverhead": "m",
+}
+"""The unit that Spark gives a number without one."""
+
+
+_Read = Callable[[str], int | None]
+"""Gives the number that a text stands for; None where it stands for none."""
+
+
+class Bounds(AlterConfigPolicy):
+    """
+    Denies a size or a number that is out of bounds, or that cannot be told to be within them.
+
+    A key that is not set passes: then Spark's default counts. With dynamic allocation it is
+    ``spark.dynamicAllocation.maxExecutors`` that limits the number of executors.
+
+    Parameters: each key that is bounded, with ``min`` and ``max``, one of them or both. A number such as ``8`` bounds
+    a number, a text such as ``16g`` a size. ``unit`` is that of a size without one, such as ``m``; Spark's for the
+    keys of ``PLAIN_UNITS``. A value that holds a reference is denied, unless ``references`` is true.
+    """
+
+    def configure(self, configs: Mapping[str, Any]) -> None:
+        """Take the bounds."""
+        if not configs:
+            raise ConfigException("There is no bound. Write one, such as spark.executor.cores: {max: 8}")
+        bounds: dict[str, _Bound] = {}
+        problems: list[str] = []
+        for key, given in configs.items():
+            try:
+                bounds[current_name(key)] = _bound(key, given)
+            except ConfigException as error:
+                problems += error.problems
+        if problems:
+            raise ConfigException(*problems)
+        self._bounds = bounds
+
+    def validate(self, request: RequestMetadata) -> None:
+        """Refuse each key that is out of bounds."""
+        problems = [
+            f"'{printable(key)}' {problem}"
+            for key, text in sorted(request.configs_after.items())
+            if (bound := self._bounds.get(current_name(key))) and (problem := bound.problem(text))
+        ]
+        if problems:
+            raise PolicyViolation(*problems)
+
+
+@dataclass(frozen=True, slots=True)
+class _Bound:
+    """
+    What one key may be.
+
+    :param least: as it was written, as is ``most``
+    """
+
+    read: _Read
+    least: str | None
+    most: str | None
+    takes_references: bool
+
+    def problem(self, text: str) -> str | None:
+        if scan(text):
+            if self.takes_references:
+                return None
+            return "holds a reference, so its bounds cannot be checked. Write the value out."
+        number = self.read(text)
+        if number is None:
+            return f"cannot be compared with {self.most or self.least}. Write it in the same way."
+        if self.most is not None and number > self._number(self.most):
+            return f"is more than {self.most}. Lower it."
+        if self.least is not None and number < self._number(self.least):
+            return f"is less than {self.least}. Raise it."
+        return None
+
+    def _number(self, text: str) -> int:
+        return self.read(text) or 0
+
+
+def _bound(key: str, given: Any) -> _Bound:
+    where = f"'{printable(str(key))}': "
+    params = Params(given if isinstance(given, Mapping) else {}, where)
+    limits = {name: limit for name in ("min", "max") if (limit := params.value(name)) is not None}
+    unit = params.text("unit", PLAIN_UNITS.get(current_name(str(key)), ""))
+    takes_references = params.flag("references")
+    read = _number if all(map(_is_number, limits.values())) else _sizes(unit)
+    params.problems += [where + problem for problem in _wrong(limits, read, unit)]
+    params.finish()
+    least, most = (None if name not in limits else printable(str(limits[name])) for name in ("min", "max"))
+    return _Bound(read, least, most, takes_references)
+
+
+def _wrong(limits: Mapping[str, Any], read: _Read, unit: str) -> Iterator[str]:
+    if not limits:
+        yield "expected min, max or both, such as {max: 16g}."
+    if read is not _number and unit not in SIZES:
+        yield "in which unit does a size without one count? Add it, such as unit: m. A number stands without quotes."
+        return
+    numbers = {name: read(str(limit)) for name, limit in limits.items()}
+    for name, number in numbers.items():
+        if number is None or isinstance(limits[name], bool):
+            yield f"{name} is neither a number nor a size such as 16g. Correct it."
+    least, most = numbers.get("min"), numbers.get("max")
+    if least is not None and most is not None and least > most:
+        yield "min is more than max. Correct them."
+
+
+def _is_number(limit: object) -> bool:
+    return isinstance(limit, int) and not isinstance(limit, bool)
+
+
+def _number(text: str) -> int | None:
+    return parse_integer(text.strip(BLANKS))
+
+
+def _sizes(unit: str) -> _Read:
+    return lambda text: read_quantity(text, SIZES, default_unit=unit)

@@ -1,0 +1,200 @@
+"""Rules in the Common Expression Language, which Kubernetes' admission policies are written in."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache
+from typing import Any, Final
+
+from airflow_config_providers.core.policy import AlterConfigPolicy, RequestMetadata
+from airflow_config_providers.core.quantity import SIZES, TIMES, read_quantity
+from airflow_config_providers.core.text import printable
+from airflow_config_providers.dynamic.policies.params import Params
+from airflow_config_providers.exceptions import ConfigException, PolicyViolation
+
+_NO_SIZE: Final = "bytes_of() was given no size such as 512m"
+_NO_TIME: Final = "milliseconds_of() was given no time such as 10s"
+_PLAIN_REASONS: Final = {
+    _NO_SIZE: f"{_NO_SIZE}. A number without a unit needs one: bytes_of(text, 'm')",
+    _NO_TIME: f"{_NO_TIME}. A number without a unit needs one: milliseconds_of(text, 's')",
+    "cannot convert string to int": "int() was given no whole number",
+    "cannot convert string to double": "double() was given no number",
+    "divide by zero": "it divides by zero",
+    "Iteration budget exceeded": "it takes too many steps",
+    "invalid regular expression": "matches() was given no regular expression of RE2",
+    "overflow": "a number is too large",
+    "too big": "a number is too large",
+}
+"""What the library says -> what is told: its own words may quote a value."""
+
+_NUL: Final = "\0"
+"""The library ends a text there: an expression would judge another text than Spark gets."""
+
+_NO_CONTAINER: Final = " (in container '')"
+
+
+class CelExpression:
+    """
+    A condition on a change, in CEL. Thread-safe.
+
+    Variables: ``before`` and ``after``, maps of key to text; ``changed``, the list of keys that change; ``at``, which
+    is ``alter`` or ``render``; ``resource.type`` (``default``, ``dag`` or ``task``), ``resource.name``,
+    ``resource.dag_id`` and ``resource.task_id``, all texts.
+
+    Functions besides those of CEL, of its strings and of its optional values: ``bytes_of(text)``,
+    ``bytes_of(text, unit)``, ``milliseconds_of(text)``, ``milliseconds_of(text, unit)``, where ``unit`` is that of a
+    number without one. CEL's own ``bytes()`` is left out: it would compare sizes letter by letter.
+
+    :raises ConfigException: the text is no expression that gives true or false
+    """
+
+    def __init__(self, text: str) -> None:
+        if _NUL in text:
+            raise ConfigException("it holds a character NUL. Remove it.")
+        try:
+            self._compiled = _environment().compile(text)
+            kind, problems = self._compiled.return_type().name(), []
+        except (RuntimeError, TypeError) as error:
+            kind, problems = "", list(_compile_problems(str(error)))
+        if problems:
+            raise ConfigException(*problems)
+        if kind != "BOOL":
+            raise ConfigException(f"it gives {kind.lower()}, and must give true or false. Compare it with something.")
+        self._text = text
+
+    def holds(self, request: RequestMetadata) -> bool:
+        """
+        Evaluate it.
+
+        :raises PolicyViolation: it cannot be evaluated, for instance because a key is missing; no value is told
+        """
+        if _NUL in "".join(_texts(request)):
+            raise PolicyViolation(
+                "The expression cannot be evaluated: a key or a value holds a character NUL. Remove it."
+            )
+        try:
+            result = self._compiled.eval(data=_variables(request))
+            kind, value = result.type().name(), result.plain_value()
+        except (RuntimeError, TypeError) as error:
+            kind, value = "ERROR", str(error)
+        if kind == "BOOL":
+            return value is True
+        raise PolicyViolation(f"The expression cannot be evaluated: {self._reason(str(value))}.")
+
+    def __str__(self) -> str:
+        return self._text
+
+    def _reason(self, told: str) -> str:
+        missing = re.search(r'Key not found in map : "(.+)"', told)
+        if missing is None:
+            return next(
+                (reason for words, reason in _PLAIN_REASONS.items() if words in told), "it does not fit the values"
+            )
+        key = missing[1]
+        if re.search(rf"""['"]{re.escape(key)}['"]|\.{re.escape(key)}\b""", self._text):
+            return (
+                f"there is no key '{printable(key)}'. Ask for it with 'in', or with [?'{printable(key)}'].orValue('')"
+            )
+        return "a key is missing. Ask for it with 'in'"
+
+
+class CelPolicy(AlterConfigPolicy):
+    """
+    Denies a change for which an expression does not hold, or cannot be evaluated.
+
+    Parameters: ``expression``, as ``CelExpression`` takes it; ``message``, what people are told; the expression where
+    it is not given.
+    """
+
+    def configure(self, configs: Mapping[str, Any]) -> None:
+        """Take ``expression`` and ``message``."""
+        params = Params(configs)
+        expression, message = params.text("expression"), params.text("message", "")
+        params.finish()
+        self._expression = CelExpression(expression)
+        self._message = message.strip() or f"It does not hold that {printable(' '.join(expression.split()))}"
+
+    def validate(self, request: RequestMetadata) -> None:
+        """Refuse what the expression is not true for."""
+        if not self._expression.holds(request):
+            raise PolicyViolation(self._message)
+
+
+@cache
+def _environment() -> Any:
+    """Give what expressions are compiled in. It is made once: that takes 0.2 s where protobuf is installed."""
+    try:
+        from cel_expr_python import cel  # noqa: PLC0415 - optional, and loads 20 MB
+        from cel_expr_python.ext import ext_optional, ext_strings  # noqa: PLC0415 - optional
+    except ImportError:
+        cel = None
+    if cel is None:
+        raise ConfigException(
+            "CEL needs a library. Install the extra: pip install 'airflow-config-providers[policies]'"
+        )
+    text, configs = cel.Type.STRING, cel.Type.Map(cel.Type.STRING, cel.Type.STRING)
+    resource = dict.fromkeys(("resource.type", "resource.name", "resource.dag_id", "resource.task_id"), text)
+    return cel.NewEnv(
+        config=cel.NewEnvConfigFromYaml("stdlib: {exclude_functions: [{name: bytes}]}"),
+        variables={"before": configs, "after": configs, "changed": cel.Type.List(text), "at": text, **resource},
+        extensions=[ext_strings.ExtStrings(), ext_optional.ExtOptional()],
+        functions=[
+            _function(cel, "bytes_of", lambda text, unit="": _quantity(text, SIZES, unit, _NO_SIZE)),
+            _function(cel, "milliseconds_of", lambda text, unit="": _quantity(text, TIMES, unit, _NO_TIME) // 1000),
+        ],
+    )
+
+
+def _function(cel: Any, name: str, implementation: Callable[..., int]) -> Any:
+    overloads = [
+        cel.Overload(
+            f"{name}_{count}", return_type=cel.Type.INT, parameters=[cel.Type.STRING] * count, impl=implementation
+        )
+        for count in (1, 2)
+    ]
+    return cel.FunctionDecl(name, overloads)
+
+
+def _quantity(text: str, units: Mapping[str, int], unit: str, problem: str) -> int:
+    found = read_quantity(text, units, default_unit=unit)
+    if found is None:
+        raise ValueError(problem)
+    return found
+
+
+def _variables(request: RequestMetadata) -> dict[str, object]:
+    resource = request.resource
+    return {
+        "before": dict(request.configs_before),
+        "after": dict(request.configs_after),
+        "changed": request.changed,
+        "at": request.at.value,
+        "resource.type": resource.type.name.lower(),
+        "resource.name": resource.name,
+        "resource.dag_id": resource.dag_id,
+        "resource.task_id": resource.task_id,
+    }
+
+
+def _texts(request: RequestMetadata) -> Iterator[str]:
+    for configs in (request.configs_before, request.configs_after):
+        yield from configs
+        yield from configs.values()
+    yield request.resource.name
+
+
+def _compile_problems(told: str) -> Iterator[str]:
+    """Take the library's message apart: it may tell of several places."""
+    found = re.findall(r"ERROR: <input>:(-?\d+):(-?\d+): (.*)", told)
+    for line, column, problem in found:
+        place = f"line {line}, column {column}: " if int(line) > 0 else ""
+        hint = " Write bytes_of()." if "'bytes'" in problem else ""
+        yield f"{place}{_sentence(problem.removesuffix(_NO_CONTAINER))}.{hint}"
+    if not found:
+        plain = re.fullmatch(r"(?:[A-Z_]+: )?(.*?)(?: \[[A-Z_]+\])?", told, re.DOTALL)
+        yield f"{_sentence(plain[1] if plain else told)}."
+
+
+def _sentence(text: str) -> str:
+    return printable(text.strip().removesuffix("."))

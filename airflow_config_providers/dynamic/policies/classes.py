@@ -1,0 +1,89 @@
+"""Classes of policies by their names."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Collection, Mapping
+from typing import TYPE_CHECKING, Final
+
+from airflow_config_providers.core.policy import AlterConfigPolicy
+from airflow_config_providers.core.text import nearest, printable
+from airflow_config_providers.exceptions import ConfigException
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
+ENTRY_POINT_GROUP: Final = "airflow_config_providers.policies"
+
+_PACKAGE: Final = "airflow_config_providers.dynamic.policies"
+READY: Final[Mapping[str, str]] = {
+    "allowed_references": f"{_PACKAGE}.allowed_references.AllowedReferences",
+    "bounds": f"{_PACKAGE}.bounds.Bounds",
+    "cel": f"{_PACKAGE}.cel.CelPolicy",
+    "code_loading_keys": f"{_PACKAGE}.code_loading_keys.CodeLoadingKeys",
+    "dynamic_allocation": f"{_PACKAGE}.dynamic_allocation.DynamicAllocation",
+    "forbidden_keys": f"{_PACKAGE}.forbidden_keys.ForbiddenKeys",
+    "if_then": f"{_PACKAGE}.if_then.IfThen",
+    "immutable_keys": f"{_PACKAGE}.immutable_keys.ImmutableKeys",
+    "references_only": f"{_PACKAGE}.references_only.ReferencesOnly",
+    "required_keys": f"{_PACKAGE}.required_keys.RequiredKeys",
+}
+"""Short name -> class, of the policies that come with this package. No other package can take these names."""
+
+
+class PolicyClasses:
+    """
+    Finds classes of policies: ready ones, those that installed packages register, and allowed dotted paths.
+
+    :param allowed_classes: dotted paths that may be named; any other is refused and not imported
+    """
+
+    def __init__(self, allowed_classes: Collection[str] = ()) -> None:
+        self._allowed = frozenset(allowed_classes)
+
+    def make(self, name: str) -> AlterConfigPolicy:
+        """
+        Make a policy that is not configured yet.
+
+        :raises ConfigException: there is no such class, it may not be used, or it cannot be made
+        """
+        load = self._loader(name)
+        try:
+            made = load()
+            policy = made() if isinstance(made, type) and issubclass(made, AlterConfigPolicy) else None
+        except Exception as error:  # noqa: BLE001 - whatever foreign code raises; its text may hold a value
+            reason = type(error).__name__
+        else:
+            if policy is not None:
+                return policy
+            reason = "it does not extend AlterConfigPolicy"
+        raise ConfigException(f"class '{printable(name)}' cannot be used ({reason}). Correct or replace it.")
+
+    def _loader(self, name: str) -> Callable[[], object]:
+        if name in READY or name in self._allowed:
+            return lambda: _imported(READY.get(name, name))
+        if "." in name:
+            raise ConfigException(
+                f"class '{printable(name)}' is not allowed. Add it to option allowed_policy_classes of "
+                f"[config_providers], or use a ready one."
+            )
+        entries = _installed(name)
+        if len(entries) == 1:
+            return entries[0].load
+        if entries:
+            raise ConfigException(
+                f"class '{printable(name)}' is registered {len(entries)} times. Uninstall all but one."
+            )
+        hint = nearest(name, READY) or "."
+        raise ConfigException(f"class '{printable(name)}' is not known{hint} Ready ones are {', '.join(READY)}.")
+
+
+def _installed(name: str) -> list[EntryPoint]:
+    from importlib.metadata import entry_points  # noqa: PLC0415 - slow to import, and searches every distribution
+
+    return list(entry_points(group=ENTRY_POINT_GROUP, name=name))
+
+
+def _imported(path: str) -> object:
+    module, _, name = path.rpartition(".")
+    return getattr(importlib.import_module(module), name)

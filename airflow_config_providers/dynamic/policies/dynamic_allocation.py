@@ -1,0 +1,38 @@
+"""Dynamic allocation without a place for shuffle files."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from airflow_config_providers.core.policy import AlterConfigPolicy, RequestMetadata
+from airflow_config_providers.dynamic.policies.if_then import IfThen
+from airflow_config_providers.dynamic.policies.params import Params
+
+_RULE = {
+    "if": {"spark.dynamicAllocation.enabled": "true"},
+    "then": [
+        {"spark.dynamicAllocation.shuffleTracking.enabled": "true"},
+        {"spark.shuffle.service.enabled": "true"},
+        {"spark.decommission.enabled": "true", "spark.storage.decommission.shuffleBlocks.enabled": "true"},
+    ],
+}
+
+
+class DynamicAllocation(AlterConfigPolicy):
+    """
+    Denies dynamic allocation that would lose shuffle files with the executors.
+
+    It needs shuffle tracking, a shuffle service, or executors that hand their blocks over. Spark turns tracking on by
+    default since 3.4; the policy wants it written down, so that it holds for every version. There are no parameters.
+    """
+
+    def configure(self, configs: Mapping[str, Any]) -> None:
+        """Take no parameters."""
+        Params(configs).finish()
+        self._rule = IfThen()
+        self._rule.configure(_RULE)
+
+    def validate(self, request: RequestMetadata) -> None:
+        """Refuse it."""
+        self._rule.validate(request)

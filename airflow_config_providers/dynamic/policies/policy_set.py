@@ -1,0 +1,132 @@
+"""The policies of a deployment, ready to be asked."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Final, Self, TypeVar, overload
+
+from airflow_config_providers.core.policy import AlterConfigPolicy, NamedPolicy, RequestMetadata
+from airflow_config_providers.core.text import printable
+from airflow_config_providers.dynamic.policies.cel import CelExpression
+from airflow_config_providers.dynamic.policies.classes import PolicyClasses
+from airflow_config_providers.dynamic.policies.match import Match, MatchedPolicy
+from airflow_config_providers.dynamic.policies.policy_file import PolicyEntry, read_policies
+from airflow_config_providers.exceptions import ConfigException, ConfigProvidersError, PolicyViolation
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+_T = TypeVar("_T")
+_log: Final = logging.getLogger(__name__)
+
+
+class PolicySet(Sequence[NamedPolicy]):
+    """
+    The policies of a deployment, in the order of the file.
+
+    Leaving the context, or ``close``, closes each of them, once; one that fails to close is logged and keeps no other
+    open.
+    """
+
+    def __init__(self, policies: Sequence[NamedPolicy]) -> None:
+        self._policies = tuple(policies)
+        self._is_closed = False
+
+    @classmethod
+    def open(cls, path: str, classes: PolicyClasses | None = None) -> Self:
+        """
+        Make and configure the policies of a file.
+
+        :param path: of a file of YAML
+        :param classes: those that it may name; the ready and the installed ones where it is not given
+        :raises ConfigException: names all that is wrong, each with file and line; no policy is open then
+        """
+        known = classes or PolicyClasses()
+        problems: list[str] = []
+        policies: list[NamedPolicy] = []
+        with ExitStack() as undo:
+            undo.callback(_close_all, policies)
+            for entry in read_policies(path):
+                _opened(entry, known, policies, problems)
+            if problems:
+                raise ConfigException(*problems)
+            undo.pop_all()
+        return cls(policies)
+
+    @classmethod
+    def denying(cls, error: ConfigProvidersError) -> Self:
+        """Make a set that denies everything, because the real one cannot be opened: ``error`` says why."""
+        return cls([NamedPolicy("policies", _Denying(error.problems))])
+
+    @overload
+    def __getitem__(self, index: int) -> NamedPolicy: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[NamedPolicy]: ...
+
+    def __getitem__(self, index: int | slice) -> NamedPolicy | Sequence[NamedPolicy]:
+        return self._policies[index]
+
+    def __len__(self) -> int:
+        return len(self._policies)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close every policy; a second call does nothing."""
+        if not self._is_closed:
+            self._is_closed = True
+            _close_all(self._policies)
+
+
+class _Denying(AlterConfigPolicy):
+    """Denies everything."""
+
+    def __init__(self, reasons: Sequence[str]) -> None:
+        self._reasons = reasons
+
+    def validate(self, request: RequestMetadata) -> None:
+        raise PolicyViolation(*self._reasons)
+
+
+def _opened(entry: PolicyEntry, classes: PolicyClasses, policies: list[NamedPolicy], problems: list[str]) -> None:
+    """Open one policy; it is in ``policies`` as soon as there is something to close."""
+    fields = entry.fields
+    match = _tried(entry, problems, "match", lambda: Match.read(fields.get("match", {})))
+    when = _tried(entry, problems, "when", lambda: CelExpression(fields["when"])) if "when" in fields else None
+    policy = _tried(entry, problems, "class", lambda: classes.make(fields.get("class", "cel")))
+    if policy is None:
+        return
+    policies.append(NamedPolicy(entry.name, MatchedPolicy(policy, match or Match(), when)))
+    params = fields.get("params", {})
+    if "expression" in fields:
+        params = {name: fields[name] for name in ("expression", "message") if name in fields}
+    _tried(entry, problems, "expression" if "expression" in fields else "params", lambda: policy.configure(params))
+
+
+def _tried(entry: PolicyEntry, problems: list[str], field: str, call: Callable[[], _T]) -> _T | None:
+    """Call, and keep what goes wrong. Of an error that is not ours only the type is told: its text may hold a value."""
+    place = entry.located(field)
+    try:
+        return call()
+    except ConfigProvidersError as error:
+        problems += [f"{place}: {problem}" for problem in error.problems]
+    except Exception as error:  # noqa: BLE001 - whatever a policy raises
+        problems.append(f"{place}: it failed with {type(error).__name__}. Correct it.")
+    return None
+
+
+def _close_all(policies: Sequence[NamedPolicy]) -> None:
+    for named in policies:
+        try:
+            named.policy.close()
+        except Exception as error:  # noqa: BLE001 - the others must be closed too, and its text may hold a value
+            _log.warning("Policy %s could not be closed: %s", printable(named.name), type(error).__name__)

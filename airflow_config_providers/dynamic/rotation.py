@@ -1,0 +1,157 @@
+"""Encrypts the stored secrets anew, after the secret of ``PasswordEncoder`` has changed (KIP-226)."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from airflow_config_providers.core.text import printable
+from airflow_config_providers.dynamic import document, history
+from airflow_config_providers.dynamic.document import Document, Sealed, StoredConfig, Value
+from airflow_config_providers.dynamic.history import Change
+from airflow_config_providers.dynamic.password_encoder import PasswordEncoder
+from airflow_config_providers.dynamic.store import AuditEntry, ConfigStore
+from airflow_config_providers.dynamic.writing import HISTORY
+from airflow_config_providers.exceptions import ConfigException, ProviderUnavailableError
+
+PREFIX: Final = "config_providers.dynamic"
+EVENT: Final = "rotate"
+
+_ATTEMPTS: Final = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Rotated:
+    """
+    What came of a document and its history.
+
+    :param name: the variable of the document
+    :param secrets: how many encrypted texts there are
+    :param reencoded: how many of them were encrypted anew
+    :param problems: why some were not, one sentence each
+    """
+
+    name: str
+    secrets: int
+    reencoded: int
+    problems: tuple[str, ...] = ()
+
+
+def documents(names: Sequence[str]) -> list[str]:
+    """Give, of the names of variables, those of documents."""
+    kinds = tuple(f"{PREFIX}.{kind}" for kind in ("dag.", "long."))
+    return sorted(name for name in names if name == f"{PREFIX}.default" or name.startswith(kinds))
+
+
+@dataclass(frozen=True, slots=True)
+class Rotation:
+    """
+    Encrypts with an encoder's secret what was encrypted with its old one.
+
+    What is decrypted stays the same, so that a document keeps its version, and whoever has both secrets can read it
+    before and after. What others change meanwhile is kept.
+
+    :param encoder: knows both secrets
+    :param validate_only: decrypt and count, and write nothing
+    :param sleep: waits before a document is written anew
+    """
+
+    store: ConfigStore
+    encoder: PasswordEncoder
+    validate_only: bool = False
+    sleep: Callable[[float], None] = time.sleep
+
+    def rotate(self, names: Sequence[str]) -> Iterator[Rotated]:
+        """
+        Do it for the documents called ``names``, one after the other; one that cannot be read is told and left.
+
+        :raises ProviderUnavailableError: the store cannot be asked now
+        """
+        for name in names:
+            try:
+                rotated = self._rotated(name)
+            except ConfigException as error:
+                rotated = Rotated(name, 0, 0, error.problems)
+            yield rotated
+
+    def _rotated(self, name: str) -> Rotated:
+        from tenacity import RetryError, Retrying, retry_if_result, stop_after_attempt, wait_random_exponential  # noqa: PLC0415 - slow
+
+        retrying = Retrying(
+            stop=stop_after_attempt(_ATTEMPTS),
+            wait=wait_random_exponential(0.005, max=0.5),
+            retry=retry_if_result(lambda result: result is None),
+            sleep=self.sleep,
+        )
+        try:
+            done: Rotated | None = retrying(lambda: self._attempt(name))
+        except RetryError:
+            done = None
+        if done is None:
+            raise ProviderUnavailableError(f"Others change '{printable(name)}' again and again. Try again later.")
+        return done
+
+    def _attempt(self, name: str) -> Rotated | None:
+        """Do it once; None where others wrote meanwhile."""
+        past = PREFIX + HISTORY + name.removeprefix(PREFIX)
+        kept = self.store.read([name, past])
+        anew = _Anew(self.encoder)
+        texts = {
+            name: document.write(anew.document(document.read(kept[name].text, name=name))),
+            past: history.write([anew.change(change) for change in history.read(kept[past].text, name=past)]),
+        }
+        rotated = Rotated(name, anew.secrets, anew.reencoded, tuple(f"{name}: {text}" for text in anew.problems))
+        if self.validate_only or not anew.reencoded:
+            return rotated
+        details = {"variable": name, "secrets": anew.reencoded}
+        dag_id = name.removeprefix(f"{PREFIX}.dag.") if name.startswith(f"{PREFIX}.dag.") else ""
+        is_done = self.store.swap(kept, texts, [AuditEntry(EVENT, dag_id, "", details)])
+        return rotated if is_done else None
+
+
+@dataclass(slots=True)
+class _Anew:
+    """Encrypts values anew, equal texts to equal texts, so that histories still fit; counts, and keeps problems."""
+
+    encoder: PasswordEncoder
+    secrets: int = 0
+    reencoded: int = 0
+    problems: dict[str, None] = field(default_factory=dict)
+    _done: dict[str, str] = field(default_factory=dict, repr=False)
+
+    def document(self, document: Document) -> Document:
+        tasks = {task: self._config(config) for task, config in document.tasks.items()}
+        return replace(document, own=self._config(document.own), tasks=tasks)
+
+    def change(self, change: Change) -> Change:
+        was, became = (
+            {key: None if value is None else self._value(key, value) for key, value in values.items()}
+            for values in (change.was, change.became)
+        )
+        return replace(change, was=was, became=became)
+
+    def _config(self, config: StoredConfig) -> StoredConfig:
+        return replace(config, values=self._values(config.values))
+
+    def _values(self, values: Mapping[str, Value]) -> Mapping[str, Value]:
+        return {key: self._value(key, value) for key, value in values.items()}
+
+    def _value(self, key: str, value: Value) -> Value:
+        if not isinstance(value, Sealed):
+            return value
+        self.secrets += 1
+        text = self._text(key, value.text)
+        self.reencoded += text != value.text
+        return Sealed(text)
+
+    def _text(self, key: str, text: str) -> str:
+        if text not in self._done:
+            try:
+                is_old = self.encoder.wants_reencoding(text)
+                self._done[text] = self.encoder.encode(self.encoder.decode(text)) if is_old else text
+            except ConfigException as error:
+                self.problems |= dict.fromkeys(f"'{printable(key)}': {problem}" for problem in error.problems)
+                return text
+        return self._done[text]

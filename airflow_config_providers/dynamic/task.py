@@ -1,0 +1,58 @@
+"""The dynamic configuration of a task that is about to run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from airflow_config_providers.core.alter import ConfigResource
+from airflow_config_providers.core.layers import ConfigLayer
+from airflow_config_providers.dynamic import document
+from airflow_config_providers.dynamic.document import Document, name_of
+from airflow_config_providers.dynamic.layers import Open, dynamic_layer, hidden, inherited
+from airflow_config_providers.dynamic.snapshot import DEPLOYMENT
+from airflow_config_providers.exceptions import ProviderUnavailableError
+
+Read = Callable[[str], str | None]
+"""
+Gives what is stored under a name.
+
+:raises ProviderUnavailableError: it cannot be asked
+"""
+
+_ATTEMPTS: Final = 5
+
+
+def task_layers(dag_id: str, task_id: str, read: Read, open_: Open = hidden) -> list[ConfigLayer]:
+    """
+    Give the layers of a task, as they were at one moment; those in which nothing is set are left out.
+
+    It costs two reads, however much is configured. Where both documents were changed together between the two, it
+    costs a third.
+
+    :param open_: gives the text of a secret that is sealed; called when a job is to get it
+    :raises ConfigException: a document cannot be read
+    """
+    task = ConfigResource.of_task(dag_id, task_id)
+    own, default = _documents(task, read)
+    documents = {name_of(task): own, name_of(DEPLOYMENT): default}
+    configs = ((resource, documents[name_of(resource)].config(resource)) for resource in inherited(task))
+    return [dynamic_layer(resource, config, open_) for resource, config in configs if config.values]
+
+
+def _documents(task: ConfigResource, read: Read) -> tuple[Document, Document]:
+    default = _document(DEPLOYMENT, read)
+    own = _document(task, read)
+    for _ in range(_ATTEMPTS):
+        if own.beside <= default.version:
+            return own, default
+        default = _document(DEPLOYMENT, read)
+    raise ProviderUnavailableError(
+        f"The dynamic configuration of {task} is newer than that of the deployment. Was a variable deleted? Delete "
+        f"'{name_of(task)}' too, or restore '{name_of(DEPLOYMENT)}'."
+    )
+
+
+def _document(resource: ConfigResource, read: Read) -> Document:
+    name = name_of(resource)
+    return document.read(read(name), name=name)

@@ -1,0 +1,97 @@
+"""Writes planned changes: documents, their history, and who did it, all at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import Final
+
+from airflow_config_providers.core.alter import ConfigResource
+from airflow_config_providers.core.variable import variables
+from airflow_config_providers.dynamic import document, history
+from airflow_config_providers.dynamic.change import PlannedChange
+from airflow_config_providers.dynamic.document import Value, name_of
+from airflow_config_providers.dynamic.history import Change
+from airflow_config_providers.dynamic.snapshot import DEPLOYMENT, Snapshot
+from airflow_config_providers.dynamic.store import AuditEntry, ConfigStore
+
+HISTORY: Final = ".history"
+"""What the name of a document's history has more than that of the document."""
+
+
+def now() -> str:
+    """Give the time, as ISO 8601 has it."""
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+@dataclass(frozen=True, slots=True)
+class Author:
+    """
+    Who makes changes.
+
+    :param name: the user
+    :param clock: gives the time, as ISO 8601 has it
+    """
+
+    name: str = ""
+    clock: Callable[[], str] = now
+
+
+def history_name(resource: ConfigResource) -> str:
+    """Give the name under which the history of the document is stored that holds ``resource``."""
+    return name_of(resource, kind=HISTORY)
+
+
+@dataclass(frozen=True, slots=True)
+class Writer:
+    """Writes to a store in the name of somebody."""
+
+    store: ConfigStore
+    author: Author
+
+    def write(self, snapshot: Snapshot, plans: Sequence[PlannedChange], *, event: str) -> bool:
+        """
+        Write ``plans``, which were made of ``snapshot``; False, and nothing written, where others wrote meanwhile.
+
+        :param snapshot: with the histories
+        """
+        texts: dict[str, str] = {}
+        default = snapshot.document(DEPLOYMENT).version
+        groups = _by_document(plans)
+        beside = default + 1 if name_of(DEPLOYMENT) in groups else 0
+        for name, group in groups.items():
+            before = snapshot.document(group[0].resource)
+            after = before.changed({plan.resource: plan.after for plan in group})
+            after = replace(after, beside=after.beside if name == name_of(DEPLOYMENT) else beside or after.beside)
+            texts[name] = document.write(after)
+            past = history_name(group[0].resource)
+            changes = history.read(snapshot.text(past), name=past)
+            texts[past] = history.write([*changes, *(self._change(plan, after.version) for plan in group)])
+        expected = {name: snapshot.kept[name] for name in texts}
+        return self.store.swap(expected, texts, [_audit(plan, event) for plan in plans])
+
+    def _change(self, plan: PlannedChange, version: int) -> Change:
+        was = {key: plan.before.values.get(key) for key in plan.keys}
+        became = {key: plan.after.get(key) for key in plan.keys}
+        return Change(version, plan.resource.task_id, self.author.clock(), self.author.name, was, became)
+
+
+def _by_document(plans: Iterable[PlannedChange]) -> dict[str, list[PlannedChange]]:
+    groups: dict[str, list[PlannedChange]] = {}
+    for plan in plans:
+        groups.setdefault(name_of(plan.resource), []).append(plan)
+    return groups
+
+
+def _audit(plan: PlannedChange, event: str) -> AuditEntry:
+    resource = plan.resource
+    keys = {key: _references(plan.after.get(key)) for key in plan.keys}
+    return AuditEntry(event, resource.dag_id, resource.task_id, {"resource": str(resource), "keys": keys})
+
+
+def _references(value: Value | None) -> str | list[str]:
+    """Tell of a value what is no secret: that it is gone, or its references."""
+    if value is None:
+        return "deleted"
+    return [str(variable) for variable in variables(value)] if isinstance(value, str) else []

@@ -1,0 +1,93 @@
+"""
+Processes that change the same configurations at the same time.
+
+``python -m tests.dynamic.changing URL PROCESSES TIMES DAG...``: each process appends its own numbers to the list
+``spark.jars`` of all DAGs at once, of which an empty name stands for the deployment default. Their ids are printed.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from airflow.models.log import Log
+from airflow.models.variable import Variable
+from sqlalchemy import Engine, create_engine, text
+from sqlalchemy.orm import sessionmaker
+
+from airflow_config_providers.core.alter import AlterConfigOp, ConfigResource, OpType, ResourceType
+from airflow_config_providers.dynamic.admin import ConfigAdmin
+from airflow_config_providers.dynamic.airflow_store import VariableStore
+from airflow_config_providers.spark.catalogue import spark_definition
+
+ROOT = Path(__file__).parents[2]
+DEFAULT = ConfigResource(ResourceType.DEFAULT)
+
+
+def create_tables(engine: Engine) -> None:
+    """Make what a change writes to; on SQLite with the journal that Airflow sets."""
+    if engine.dialect.name == "sqlite":
+        with engine.connect() as connection:
+            connection.execute(text("PRAGMA journal_mode=WAL"))
+    tables = [Variable.metadata.tables[name] for name in (Log.__tablename__, "team", Variable.__tablename__)]
+    Variable.metadata.create_all(engine, tables)
+
+
+@contextmanager
+def started(url: str, processes: int, times: int, *dags: str) -> Iterator[subprocess.Popen[str]]:
+    """Start processes, give the parent of them, which waits for them, and leave none behind."""
+    command = [sys.executable, "-m", "tests.dynamic.changing", url, str(processes), str(times), *dags]
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, start_new_session=True) as parent:
+        try:
+            yield parent
+        finally:
+            with suppress(ProcessLookupError):
+                os.killpg(parent.pid, signal.SIGKILL)
+
+
+def expected(processes: int, times: int) -> list[str]:
+    """Give all that is in the list in the end."""
+    return sorted(f"{process}-{number}" for process in range(processes) for number in range(times))
+
+
+def jars(store: VariableStore, resource: ConfigResource) -> list[str]:
+    """Give what is in the list, in order."""
+    entry = ConfigAdmin(store).describe_configs([resource])[resource].get("spark.jars")
+    return sorted(entry.value.split(",")) if entry else []
+
+
+def _change(url: str, process: int, times: int, resources: list[ConfigResource]) -> None:
+    admin = ConfigAdmin(VariableStore(str(process), sessionmaker(create_engine(url))), spark_definition())
+    for number in range(times):
+        operation = AlterConfigOp("spark.jars", f"{process}-{number}", OpType.APPEND)
+        admin.incremental_alter_configs({resource: [operation] for resource in resources})
+
+
+def _forked(url: str, process: int, times: int, resources: list[ConfigResource]) -> int:
+    child = os.fork()
+    if not child:
+        code = 1
+        os.dup2(2, 1)  # Airflow's warnings
+        try:
+            _change(url, process, times, resources)
+            code = 0
+        finally:
+            os._exit(code)
+    return child
+
+
+def main() -> None:
+    url, processes, times, *dags = sys.argv[1:]
+    resources = [ConfigResource(ResourceType.DAG, dag) if dag else DEFAULT for dag in dags]
+    children = [_forked(url, process, int(times), resources) for process in range(int(processes))]
+    print(*children, flush=True)
+    sys.exit(sum(os.waitpid(child, 0)[1] != 0 for child in children))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,256 @@
+from __future__ import annotations
+
+import contextlib
+import os
+import threading
+import traceback
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from airflow_config_providers.core.alter import ConfigResource, ResourceType
+from airflow_config_providers.core.policy import Moment, PolicyViolation, RequestMetadata
+from airflow_config_providers.dynamic.policies.cel import CelExpression, CelPolicy
+from airflow_config_providers.exceptions import ConfigException
+
+TEXTS = st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=8)
+
+TASK = ConfigResource.of_task("flights_daily", "join")
+BEFORE = {"spark.executor.memory": "4g", "spark.jars": "a.jar"}
+AFTER = {
+    "spark.executor.memory": "8g",
+    "spark.executor.cores": "4",
+    "spark.jars": "a.jar,b.jar",
+    "spark.app.db.password": "${vault:apps/db:password}",
+    "spark.app.note": "hunter2",
+}
+
+
+def request(after=AFTER, before=BEFORE, resource=TASK, at=Moment.ALTER):
+    return RequestMetadata(resource, before, after, at)
+
+
+def holds(text, **given):
+    return CelExpression(text).holds(request(**given))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "bytes_of(after['spark.executor.memory']) <= bytes_of('16g')",
+        "bytes_of('1024', 'm') == bytes_of('1g')",
+        "bytes_of(' 1024K ') == bytes_of('1m')",
+        "milliseconds_of('2min') == 120000",
+        "milliseconds_of('10', 's') == 10000",
+        "milliseconds_of('1500us') == 1",
+        "int(after['spark.executor.cores']) < 8",
+        "after['spark.jars'].split(',').all(jar, jar.endsWith('.jar'))",
+        "'spark.jars' in before && size(after) == 5",
+        "!('spark.nope' in after) || after['spark.nope'] == 'x'",
+        "after[?'spark.nope'].orValue('x') == 'x'",
+        "after['spark.app.db.password'].startsWith('${vault:apps/')",
+        "after['spark.executor.memory'].matches('^[0-9]+g$')",
+        "after.all(key, key.startsWith('spark.'))",
+        "after.exists(key, !(key in before) && key.lowerAscii().contains('cores'))",
+        "changed == ['spark.app.db.password', 'spark.app.note', 'spark.executor.cores', 'spark.executor.memory', "
+        "'spark.jars']",
+        "resource.type == 'task' && resource.dag_id == 'flights_daily' && resource.task_id == 'join'",
+        "resource.name == 'flights_daily.join' && at == 'alter'",
+        "[1, 2].map(n, n * 2) == [2, 4] && duration('10s') < duration('1h')",
+        "after['spark.nope'] == 'x' || true",
+    ],
+)
+def test_what_holds(text):
+    assert holds(text)
+
+
+def test_what_does_not_hold():
+    assert not holds("bytes_of(after['spark.executor.memory']) <= bytes_of('4g')")
+
+
+def test_the_moment_is_known():
+    assert holds("at == 'render'", at=Moment.RENDER)
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("aftr['a'] == 'b'", "line 1, column 1: undeclared reference to 'aftr'."),
+        ("after['a'] + 1 == 2", "line 1, column 12: found no matching overload for '_+_' applied to '(string, int)'."),
+        ("true &&\n resource.dagid == ''", "line 2, column 10: undeclared reference to 'resource.dagid'."),
+        ("bytes('128g') <= bytes('16g')", "line 1, column 6: undeclared reference to 'bytes'. Write bytes_of()."),
+        ("after['a']", "it gives string, and must give true or false. Compare it with something."),
+        ("dyn(after['a'])", "it gives dyn, and must give true or false. Compare it with something."),
+        ("has(after['a'])", "line 1, column 10: has() argument must be a field selection."),
+        ("(" * 40 + "true" + ")" * 40, "Expression recursion limit exceeded. limit: 32."),
+        ("true" + " " * 100_000, "expression size exceeds codepoint limit. input size: 100004, limit: 100000."),
+    ],
+)
+def test_what_cannot_be_compiled_is_told_with_its_place(text, problem):
+    with pytest.raises(ConfigException) as error:
+        CelExpression(text)
+
+    assert error.value.problems[0] == problem
+    assert error.value.__context__ is None
+
+
+@pytest.mark.parametrize("text", ["", "   ", "1 +", "\ud800", "true true", "a" * 10_000, "!" * 50_000])
+def test_whatever_is_no_expression_is_refused(text):
+    with pytest.raises(ConfigException):
+        CelExpression(text)
+
+
+def test_every_place_that_is_wrong_is_told():
+    with pytest.raises(ConfigException) as error:
+        CelExpression("aftr == bfore")
+
+    assert len(error.value.problems) == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("after['spark.nope'] == 'x'", "there is no key 'spark.nope'. Ask for it with 'in'"),
+        ("after[after['spark.app.note']] == 'x'", "a key is missing. Ask for it with 'in'"),
+        ("int(after['spark.app.note']) > 1", "int() was given no whole number"),
+        ("bytes_of(after['spark.app.note']) > 1", "bytes_of() was given no size such as 512m"),
+        ("bytes_of('512') > 1", "bytes_of(text, 'm')"),
+        ("bytes_of('512', 'hunter2') > 1", "bytes_of(text, 'm')"),
+        ("bytes_of(after['spark.app.db.password']) > 1", "bytes_of() was given no size"),
+        ("milliseconds_of(after['spark.app.note']) > 1", "milliseconds_of() was given no time"),
+        ("1 / (size(after) - 5) > 1", "it divides by zero"),
+        ("'a'.matches(after['spark.app.note'] + '[')", "no regular expression"),
+        ("[1,2,3,4,5,6,7,8,9,10].all(a, [1,2,3,4,5,6,7,8,9,10].all(b, after.all(k, after.all(l, after.all(m, true)))))",
+         "it takes too many steps"),
+        ("bytes_of('9223372036854775807p') > 1", "a number is too large"),
+        ("timestamp(after['spark.app.note']) < timestamp('2026-01-01T00:00:00Z')", "it does not fit the values"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_evaluated_denies_and_quotes_no_value(text, reason):
+    with pytest.raises(PolicyViolation, match="cannot be evaluated") as error:
+        holds(text)
+
+    assert reason in str(error.value)
+    assert "hunter2" not in "".join(traceback.format_exception(error.value))
+    assert error.value.__context__ is None
+
+
+@pytest.mark.parametrize("value", ["\ud800", "\x00", "x" * 1_000_000, "," * 50_000])
+def test_a_hostile_value_denies_or_does_not_match(value):
+    with contextlib.suppress(PolicyViolation):
+        assert not holds("after['k'].split(',').exists(part, part == 'y')", after={"k": value})
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        pytest.param({"after": {"k": "4g\0more"}}, id="value"),
+        pytest.param({"after": {"k\0more": "4g"}}, id="key"),
+        pytest.param({"before": {"k": "4g\0more"}}, id="before"),
+        pytest.param({"resource": ConfigResource(ResourceType.DAG, "a\0b")}, id="resource"),
+    ],
+)
+def test_a_text_that_would_arrive_cut_off_denies(given):
+    with pytest.raises(PolicyViolation, match="NUL"):
+        holds("true", **given)
+
+
+def test_an_expression_that_would_arrive_cut_off_is_refused():
+    with pytest.raises(ConfigException, match="NUL"):
+        CelExpression("true\0 && false")
+
+
+def test_the_library_still_cuts_texts_off():
+    """When it no longer does, such a text need not be denied."""
+    from cel_expr_python import cel
+
+    expression = cel.NewEnv(variables={"text": cel.Type.STRING}).compile("text")
+
+    assert expression.eval(data={"text": "4g\0more"}).plain_value() == "4g"
+
+
+def test_a_configuration_of_many_keys_is_walked_through():
+    assert holds("after.all(key, key.startsWith('k'))", after={f"k{number}": "v" for number in range(5_000)})
+
+
+def test_a_regular_expression_takes_linear_time():
+    assert not holds("after['k'].matches('^(a|aa)+$')", after={"k": "a" * 60_000 + "b"})
+
+
+@given(st.dictionaries(TEXTS, TEXTS, max_size=4))
+def test_every_text_arrives_as_it_is(configs):
+    assert holds("after == before && after.all(key, after[key] == before[key])", after=configs, before=configs)
+
+
+@given(TEXTS)
+def test_a_text_arrives_whole(text):
+    assert holds(f"size(after['k']) == {len(text)}", after={"k": text})
+
+
+def test_one_expression_serves_several_threads():
+    expression, wrong = CelExpression("int(after['n']) == size(changed) - 1 + int(after['n'])"), []
+
+    def work():
+        for number in range(300):
+            CelExpression(f"{number} > -1")
+            if not expression.holds(request({"n": str(number)}, {})):
+                wrong.append(number)
+
+    threads = [threading.Thread(target=work) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    assert wrong == []
+
+
+def test_an_expression_works_in_a_process_that_was_forked():
+    expression = CelExpression("after['a'] == 'b'")
+
+    child = os.fork()
+    if child == 0:
+        os._exit(0 if expression.holds(request({"a": "b"})) and CelExpression("true").holds(request()) else 1)
+
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+# --- the policy -------------------------------------------------------------------------------------
+
+
+def policy(**params):
+    made = CelPolicy()
+    made.configure(params)
+    return made
+
+
+def test_a_change_for_which_it_holds_passes():
+    policy(expression="bytes_of(after['spark.executor.memory']) <= bytes_of('16g')").validate(request())
+
+
+def test_another_one_is_denied_with_the_message():
+    with pytest.raises(PolicyViolation, match=r"^Executors get 4g at most\.$"):
+        policy(
+            expression="bytes_of(after['spark.executor.memory']) <= bytes_of('4g')",
+            message="Executors get 4g at most.\n",
+        ).validate(request())
+
+
+def test_without_a_message_the_expression_is_told():
+    with pytest.raises(PolicyViolation, match=r"^It does not hold that size\(after\) < 3$"):
+        policy(expression="size(after)\n  < 3").validate(request())
+
+
+def test_an_unknown_parameter_is_refused():
+    with pytest.raises(ConfigException, match=r"'mesage' is not known, did you mean 'message'\?"):
+        policy(expression="true", mesage="x")
+
+
+def test_a_resource_of_each_kind_is_seen():
+    seen = [
+        holds(f"resource.type == '{kind.name.lower()}'", resource=ConfigResource(kind, "a.b" if kind > 1 else ""))
+        for kind in ResourceType
+    ]
+
+    assert seen == [True, True, True]

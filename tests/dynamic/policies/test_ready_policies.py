@@ -1,0 +1,506 @@
+"""The ready policies: what each denies, what it lets pass, and which parameters it refuses."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from airflow_config_providers.core.alter import ConfigResource, ResourceType
+from airflow_config_providers.core.policy import Moment, PolicyViolation, RequestMetadata
+from airflow_config_providers.dynamic.policies import (
+    CODE_LOADING_KEYS,
+    AllowedReferences,
+    Bounds,
+    CodeLoadingKeys,
+    DynamicAllocation,
+    ForbiddenKeys,
+    IfThen,
+    ImmutableKeys,
+    ReferencesOnly,
+    RequiredKeys,
+)
+from airflow_config_providers.dynamic.policies.patterns import Patterns
+from airflow_config_providers.exceptions import ConfigException
+from airflow_config_providers.spark.catalogue import spark_definition
+
+TASK = ConfigResource.of_task("flights_daily", "join")
+CANARY = "hunter2"
+
+
+def made(kind, params=None):
+    policy = kind()
+    policy.configure(params or {})
+    return policy
+
+
+def denied(policy, after, before=None, *, resource=TASK, at=Moment.ALTER, hidden=()):
+    """Give the reasons; none where the change passes. No reason quotes the canary."""
+    violation = None
+    try:
+        policy.validate(RequestMetadata(resource, before or {}, after, at, frozenset(hidden)))
+    except PolicyViolation as error:
+        violation = error
+    assert violation is None or violation.problems
+    assert CANARY not in str(violation)
+    return list(violation.problems) if violation else []
+
+
+def keys_of(problems):
+    return [re.search("'(.*?)'", problem)[1] for problem in problems]
+
+
+# --- bounds -----------------------------------------------------------------------------------------
+
+MEMORY, CORES = "spark.executor.memory", "spark.executor.cores"
+BOUNDS = {MEMORY: {"min": "1g", "max": "16g"}, CORES: {"max": 8}, "spark.executor.instances": {"min": 1, "max": 50}}
+
+
+@pytest.mark.parametrize(
+    ("key", "text", "reason"),
+    [
+        (MEMORY, "16g", None),
+        (MEMORY, "1G", None),
+        (MEMORY, " 16384m ", None),
+        (MEMORY, "16384", None),
+        (MEMORY, "16385", "more than 16g"),
+        (MEMORY, "17g", "more than 16g"),
+        (MEMORY, "1t", "more than 16g"),
+        (MEMORY, "16777217k", "more than 16g"),
+        (MEMORY, "1023m", "less than 1g"),
+        (MEMORY, "-1g", "less than 1g"),
+        (MEMORY, CANARY, "cannot be compared"),
+        (MEMORY, "1.5g", "cannot be compared"),
+        (MEMORY, "", "cannot be compared"),
+        (MEMORY, "${spark.executor.cores}g", "cannot be compared"),
+        (MEMORY, "${file:/etc/x:memory}", "holds a reference"),
+        (MEMORY, "9${env:ZEROS}g", "holds a reference"),
+        (CORES, "8", None),
+        (CORES, " 8", None),
+        (CORES, "9", "more than 8"),
+        (CORES, "\u0661\u0660", "more than 8"),
+        (CORES, "8g", "cannot be compared"),
+        (CORES, "0x10", "cannot be compared"),
+        ("spark.executor.instances", "0", "less than 1"),
+        ("spark.app.other", "999t", None),
+    ],
+)
+def test_bounds(key, text, reason):
+    problems = denied(made(Bounds, BOUNDS), {key: text})
+
+    assert [reason in problem for problem in problems] == ([True] if reason else [])
+
+
+def test_bounds_tell_of_every_key():
+    assert keys_of(denied(made(Bounds, BOUNDS), {MEMORY: "1t", CORES: "99"})) == [CORES, MEMORY]
+
+
+def test_bounds_hold_for_the_older_name_of_a_key():
+    policy = made(Bounds, {"spark.executor.memoryOverhead": {"max": "2g"}})
+
+    assert keys_of(denied(policy, {"spark.yarn.executor.memoryOverhead": "4g"})) == [
+        "spark.yarn.executor.memoryOverhead"
+    ]
+
+
+def test_bounds_may_let_references_pass():
+    assert not denied(made(Bounds, {MEMORY: {"max": "1g", "references": True}}), {MEMORY: "${file:a:b}"})
+
+
+def test_bounds_know_the_unit_of_plain_numbers():
+    assert denied(made(Bounds, {"spark.driver.maxResultSize": {"max": "1k"}}), {"spark.driver.maxResultSize": "1025"})
+    assert denied(made(Bounds, {"spark.app.x": {"max": "1g", "unit": "g"}}), {"spark.app.x": "2"})
+
+
+@given(st.integers(0, 2**40), st.sampled_from("kmgt"))
+def test_bounds_agree_with_arithmetic(number, unit):
+    problems = denied(made(Bounds, {MEMORY: {"max": "16g"}}), {MEMORY: f"{number}{unit}"})
+
+    assert bool(problems) == (number * 1024 ** (" kmgt".index(unit)) > 16 * 1024**3)
+
+
+@pytest.mark.parametrize(
+    ("params", "problem"),
+    [
+        ({}, "There is no bound"),
+        ({MEMORY: "16g"}, "expected min, max or both"),
+        ({MEMORY: {}}, "expected min, max or both"),
+        ({MEMORY: {"max": "hunter2"}}, "max is neither a number nor a size"),
+        ({MEMORY: {"max": 1.5}}, "max is neither a number nor a size"),
+        ({MEMORY: {"max": True}}, "max is neither a number nor a size"),
+        ({MEMORY: {"min": "2g", "max": "1g"}}, "min is more than max"),
+        ({MEMORY: {"max": "1g", "maximum": "2g"}}, "'maximum' is not known"),
+        ({CORES: {"max": "8"}}, "in which unit"),
+        ({"spark.app.x": {"max": "1g", "unit": "x"}}, "in which unit"),
+    ],
+    ids=str,
+)
+def test_bounds_that_cannot_be_used(params, problem):
+    with pytest.raises(ConfigException, match=problem):
+        made(Bounds, params)
+
+
+# --- keys -------------------------------------------------------------------------------------------
+
+
+def test_forbidden_keys():
+    policy = made(
+        ForbiddenKeys, {"keys": ["spark.jars", "spark.hadoop.fs.*"], "except": ["spark.hadoop.fs.s3a.endpoint"]}
+    )
+    after = {"spark.jars": CANARY, "spark.jars.x": "", "spark.hadoop.fs.a": "", "spark.hadoop.fs.s3a.endpoint": ""}
+
+    assert keys_of(denied(policy, after)) == ["spark.hadoop.fs.a", "spark.jars"]
+    assert not denied(policy, {}, before={"spark.jars": "x"})
+
+
+def test_forbidden_keys_cannot_be_set_by_their_older_names():
+    policy = made(ForbiddenKeys, {"keys": ["spark.yarn.jars"]})
+
+    assert keys_of(denied(policy, {"spark.yarn.jar": "x"})) == ["spark.yarn.jar"]
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "at", "is_denied"),
+    [
+        pytest.param({}, {}, Moment.RENDER, True, id="a run without it"),
+        pytest.param({"spark.app.team": "x"}, {"spark.app.team": ""}, Moment.RENDER, False, id="an empty text is one"),
+        pytest.param({}, {"spark.app.team.eu": "x"}, Moment.RENDER, False, id="a key that fits the pattern"),
+        pytest.param({}, {}, Moment.ALTER, False, id="another layer may have it"),
+        pytest.param({"spark.app.team": "x"}, {}, Moment.ALTER, True, id="taken away"),
+        pytest.param({"spark.app.team": "x"}, {"spark.app.team2": "x"}, Moment.ALTER, False, id="another one left"),
+    ],
+)
+def test_required_keys(before, after, at, is_denied):
+    policy = made(RequiredKeys, {"keys": ["spark.app.team*"]})
+
+    assert bool(denied(policy, after, before, at=at)) is is_denied
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "hidden", "is_denied"),
+    [
+        pytest.param({"k": "1"}, {"k": "1"}, (), False, id="unchanged"),
+        pytest.param({"k": "1"}, {"k": "2"}, (), True, id="changed"),
+        pytest.param({"k": "1"}, {"k": ""}, (), True, id="emptied"),
+        pytest.param({"k": "1"}, {}, (), True, id="deleted"),
+        pytest.param({}, {"k": "1"}, (), True, id="set"),
+        pytest.param({"k": "[hidden]"}, {"k": "[hidden]"}, {"k"}, True, id="a secret changed"),
+        pytest.param({"k": "[hidden]"}, {"k": "[hidden]"}, (), False, id="a secret unchanged"),
+        pytest.param({"x": "1"}, {"x": "2"}, (), False, id="another key"),
+    ],
+)
+def test_immutable_keys(before, after, hidden, is_denied):
+    assert bool(denied(made(ImmutableKeys, {"keys": ["k"]}), after, before, hidden=hidden)) is is_denied
+
+
+def test_immutable_keys_may_be_deletable():
+    policy = made(ImmutableKeys, {"keys": ["k*"], "deletable": True})
+
+    assert not denied(policy, {}, {"k": "1"})
+    assert denied(policy, {"k": "2"}, {"k": "1"})
+
+
+@pytest.mark.parametrize("kind", [ForbiddenKeys, RequiredKeys, ImmutableKeys])
+@pytest.mark.parametrize("keys", [None, [], 5, [5], [""], {"a": 1}], ids=str)
+def test_keys_that_are_no_list_of_texts_are_refused(kind, keys):
+    with pytest.raises(ConfigException, match=r"'keys': .*Correct it|'keys': .*Add it"):
+        made(kind, {} if keys is None else {"keys": keys})
+
+
+def test_one_key_needs_no_list():
+    assert denied(made(ForbiddenKeys, {"keys": "k"}), {"k": "1"})
+
+
+# --- code -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        "spark.jars",
+        "spark.jars.packages",
+        "spark.jars.repositories",
+        "spark.submit.pyFiles",
+        "spark.files",
+        "spark.archives",
+        "spark.yarn.jar",
+        "spark.yarn.dist.files",
+        "spark.yarn.keytab",
+        "spark.driver.extraJavaOptions",
+        "spark.executor.extraJavaOptions",
+        "spark.executor.defaultJavaOptions",
+        "spark.yarn.am.extraJavaOptions",
+        "spark.driver.extraClassPath",
+        "spark.files.userClassPathFirst",
+        "spark.executorEnv.PYTHONPATH",
+        "spark.yarn.appMasterEnv.LD_PRELOAD",
+        "spark.kubernetes.driverEnv.X",
+        "spark.pyspark.python",
+        "spark.pyspark.driver.python",
+        "spark.r.driver.command",
+        "spark.plugins",
+        "spark.extraListeners",
+        "spark.sql.extensions",
+        "spark.sql.queryExecutionListeners",
+        "spark.sql.catalog.prod",
+        "spark.sql.catalog.prod.io-impl",
+        "spark.sql.hive.metastore.jars",
+        "spark.sql.sources.commitProtocolClass",
+        "spark.sql.parquet.output.committer.class",
+        "spark.serializer",
+        "spark.kryo.registrator",
+        "spark.metrics.conf.driver.sink.x.class",
+        "spark.hadoop.fs.s3a.impl",
+        "spark.hadoop.fs.s3a.aws.credentials.provider",
+        "spark.hadoop.hadoop.security.group.mapping",
+        "spark.hadoop.net.topology.script.file.name",
+        "spark.kubernetes.container.image",
+        "spark.kubernetes.executor.container.image",
+        "spark.kubernetes.driver.podTemplateFile",
+        "spark.kubernetes.driver.volumes.hostPath.x.mount.path",
+        "spark.driver.resource.gpu.discoveryScript",
+        "spark.connect.grpc.interceptor.classes",
+    ],
+)
+def test_code_loading_keys(key):
+    policy = made(CodeLoadingKeys)
+
+    assert denied(policy, {key: CANARY})
+    assert denied(policy, {key: CANARY}, {key: "x"}, at=Moment.RENDER)
+    assert not denied(policy, {key: "x"}, {key: "x"}, at=Moment.RENDER)
+    assert not denied(policy, {}, {key: "x"})
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        MEMORY,
+        CORES,
+        "spark.sql.shuffle.partitions",
+        "spark.sql.adaptive.enabled",
+        "spark.sql.parquet.compression.codec",
+        "spark.dynamicAllocation.maxExecutors",
+        "spark.app.name",
+        "spark.hadoop.fs.s3a.endpoint",
+        "spark.kubernetes.namespace",
+        "spark.scheduler.mode",
+        "spark.r.numRBackendThreads",
+    ],
+)
+def test_other_keys_load_no_code(key):
+    assert not denied(made(CodeLoadingKeys), {key: "x"})
+
+
+def test_what_sparks_catalogue_has_of_them_is_known():
+    """A new version of Spark may bring more: then this names them."""
+    telling = re.compile(
+        r"(class|classes|plugins?|listeners|javaoptions|classpath|librarypath|jars|pyfiles|packages|repositories"
+        r"|registrator|script|command|podtemplatefile|container\.image|steps|module|python)$",
+        re.IGNORECASE,
+    )
+    harmless = {
+        "spark.kubernetes.driver.pod.excludedFeatureSteps",
+        "spark.kubernetes.executor.pod.excludedFeatureSteps",
+        "spark.sql.legacy.raiseErrorWithoutErrorClass",
+        "spark.sql.legacy.useV1Command",
+        "spark.yarn.isPython",
+    }
+    told = {key for key in spark_definition().names() if telling.search(key)}
+
+    assert told - set(Patterns(CODE_LOADING_KEYS).matching(told)) == harmless
+
+
+def test_code_loading_keys_can_be_more_and_fewer():
+    policy = made(CodeLoadingKeys, {"also": ["spark.app.plugin"], "except": ["spark.serializer"]})
+
+    assert keys_of(denied(policy, {"spark.app.plugin": "x", "spark.serializer": "x"})) == ["spark.app.plugin"]
+
+
+# --- if then ----------------------------------------------------------------------------------------
+
+ALLOCATION, TRACKING = "spark.dynamicAllocation.enabled", "spark.dynamicAllocation.shuffleTracking.enabled"
+
+
+@pytest.mark.parametrize(
+    ("after", "is_denied"),
+    [
+        ({}, False),
+        ({ALLOCATION: "false"}, False),
+        ({ALLOCATION: "true"}, True),
+        ({ALLOCATION: " TRUE\n"}, True),
+        ({ALLOCATION: "true", TRACKING: "false"}, True),
+        ({ALLOCATION: "true", TRACKING: "True"}, False),
+        ({ALLOCATION: "true", "spark.shuffle.service.enabled": "true"}, False),
+        ({ALLOCATION: "true", "spark.decommission.enabled": "true"}, True),
+        (
+            {
+                ALLOCATION: "true",
+                "spark.decommission.enabled": "true",
+                "spark.storage.decommission.shuffleBlocks.enabled": "true",
+            },
+            False,
+        ),
+    ],
+    ids=str,
+)
+def test_dynamic_allocation(after, is_denied):
+    assert bool(denied(made(DynamicAllocation), after)) is is_denied
+
+
+def test_if_then_tells_what_is_wanted_and_no_value():
+    policy = made(IfThen, {"if": {"a": 1, "b": None}, "then": [{"c": True}, {"d": None, "e": "x"}]})
+
+    assert denied(policy, {"a": "1", "d": CANARY}) == ["With a=1 and no b there must be c=true or no d and e=x."]
+    assert not denied(policy, {"a": "1", "b": ""})
+    assert not denied(policy, {"a": "1", "e": "X "})
+
+
+def test_if_then_sees_older_names():
+    policy = made(IfThen, {"if": {"spark.memory.offHeap.enabled": True}, "then": {"x": "1"}})
+
+    assert denied(policy, {"spark.unsafe.offHeap": "true"})
+
+
+@pytest.mark.parametrize(
+    "params",
+    [
+        {},
+        {"if": {"a": 1}},
+        {"then": {"a": 1}},
+        {"if": {}, "then": {"a": 1}},
+        {"if": "a", "then": {"a": 1}},
+        {"if": [{"a": 1}, {"b": 1}], "then": {"a": 1}},
+        {"if": {"a": [1]}, "then": {"a": 1}},
+        {"if": {"a": 1}, "then": {"a": 1}, "else": {}},
+    ],
+    ids=str,
+)
+def test_if_then_that_cannot_be_used(params):
+    with pytest.raises(ConfigException):
+        made(IfThen, params)
+
+
+# --- references -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("key", "text", "is_denied"),
+    [
+        ("spark.app.db.password", "${vault:db:password}", False),
+        ("spark.app.db.password", "${a:b:c}${d:e:f}", False),
+        ("spark.app.db.password", CANARY, True),
+        ("spark.app.db.PassWord", CANARY, True),
+        ("spark.app.db.password", f"{CANARY}${{env:EMPTY}}", True),
+        ("spark.app.db.password", "${vault}", True),
+        ("spark.app.db.password", "", True),
+        ("spark.app.db.password", "[hidden]", True),
+        ("spark.hadoop.fs.s3a.secret.key", CANARY, True),
+        ("spark.hadoop.fs.s3a.access.key", CANARY, True),
+        ("spark.app.url", "jdbc:x", False),
+        ("spark.app.url", "[hidden]", True),
+    ],
+)
+def test_references_only(key, text, is_denied):
+    assert bool(denied(made(ReferencesOnly), {key: text})) is is_denied
+
+
+def test_references_only_with_keys_and_exceptions():
+    policy = made(ReferencesOnly, {"keys": ["*.PIN", "*token*"], "except": ["*tokenizer*"]})
+
+    assert keys_of(denied(policy, {"a.pin": "1", "a.tokenizer": "x", "a.token": "1", "a.password": "1"})) == [
+        "a.pin",
+        "a.token",
+    ]
+
+
+RULES = {
+    "allow": [
+        {"providers": ["vault"], "paths": ["apps/flights/*", "shared/*"], "dags": ["flights*"]},
+        {"providers": "env", "keys": ["FLIGHTS_*"]},
+        {"providers": ["file"], "paths": ["/etc/jobs/*.properties"], "keys": ["db.*"]},
+    ]
+}
+
+
+@pytest.mark.parametrize(
+    ("text", "is_denied"),
+    [
+        ("no reference", False),
+        ("${vault:apps/flights/db:password}", False),
+        ("a ${vault:shared/x:k} b ${env:FLIGHTS_X} c", False),
+        ("${vault:apps/billing/db:password}", True),
+        ("${vault:apps/flights/../billing/db:password}", True),
+        ("${vault:apps/flights/./db:password}", True),
+        ("${vault:apps/flights//db:password}", True),
+        ("${vault:apps/flights/%2e%2e/billing:password}", True),
+        ("${vault:apps/flights/..\\billing:password}", True),
+        ("${vault:apps/flights/x\n:password}", True),
+        ("${vault:/apps/flights/db:password}", True),
+        ("${vault:password}", True),
+        ("${Vault:apps/flights/db:password}", True),
+        ("${env:PATH}", True),
+        ("${env:x:FLIGHTS_X}", False),
+        ("${file:/etc/jobs/a.properties:db.user}", False),
+        ("${file:/etc/jobs/a.properties:other}", True),
+        ("${file:/etc/jobs/../passwd.properties:db.user}", True),
+        ("${unknown:a:b}", True),
+        ("${env:FLIGHTS_X}${env:HOME}", True),
+    ],
+)
+def test_allowed_references(text, is_denied):
+    assert bool(denied(made(AllowedReferences, RULES), {"k": text})) is is_denied
+
+
+@pytest.mark.parametrize(
+    ("resource", "is_denied"),
+    [
+        (ConfigResource(ResourceType.DAG, "flights"), False),
+        (ConfigResource(ResourceType.DAG, "billing"), True),
+        (ConfigResource.of_task("billing", "flights"), True),
+        (ConfigResource(ResourceType.DEFAULT), True),
+    ],
+    ids=str,
+)
+def test_allowed_references_per_dag(resource, is_denied):
+    policy = made(AllowedReferences, RULES)
+
+    assert bool(denied(policy, {"k": "${vault:shared/x:k}"}, resource=resource)) is is_denied
+
+
+@pytest.mark.parametrize(
+    "params",
+    [{}, {"allow": []}, {"allow": [{}]}, {"allow": [{"paths": ["x"]}]}, {"allow": [{"providers": "a", "path": "x"}]}],
+    ids=str,
+)
+def test_allowed_references_that_cannot_be_used(params):
+    with pytest.raises(ConfigException):
+        made(AllowedReferences, params)
+
+
+def test_all_that_is_wrong_with_the_rules_is_told_at_once():
+    with pytest.raises(ConfigException) as error:
+        made(AllowedReferences, {"allow": [{"providers": []}, {"providers": "a", "key": "b"}], "deny": []})
+
+    assert len(error.value.problems) == 3
+
+
+# --- all --------------------------------------------------------------------------------------------
+
+
+@given(st.dictionaries(st.text(max_size=30), st.text(max_size=30), max_size=4))
+def test_no_configuration_makes_a_policy_fail(configs):
+    """Each passes or denies, and says why without a value."""
+    policies = [
+        made(Bounds, {key: {"max": "1g", "unit": "m"} for key in configs} or BOUNDS),
+        made(ForbiddenKeys, {"keys": ["*a*"]}),
+        made(ImmutableKeys, {"keys": ["*"]}),
+        made(CodeLoadingKeys),
+        made(ReferencesOnly, {"keys": ["*"]}),
+        made(AllowedReferences, RULES),
+        made(IfThen, {"if": dict.fromkeys(configs) or {"a": None}, "then": {"b": 1}}),
+    ]
+
+    for policy in policies:
+        denied(policy, configs)

@@ -1,0 +1,439 @@
+"""Describing and altering."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from airflow_config_providers.core.alter import AlterConfigOp, ConfigResource, OpType, ResourceType
+from airflow_config_providers.core.data import Password
+from airflow_config_providers.core.definition import ConfigDef, ConfigType, Importance, Range
+from airflow_config_providers.core.layers import ConfigLayer, ConfigSource
+from airflow_config_providers.core.policy import AlterConfigPolicy, RequestMetadata
+from airflow_config_providers.dynamic.admin import ConfigAdmin
+from airflow_config_providers.dynamic.document import name_of
+from airflow_config_providers.dynamic.writing import Author
+from airflow_config_providers.exceptions import (
+    ConfigException,
+    PolicyViolation,
+    ProviderUnavailableError,
+    ReservedKeyError,
+)
+from airflow_config_providers.testing import FakeClock, InMemoryConfigStore
+
+DEFAULT = ConfigResource(ResourceType.DEFAULT)
+DAG = ConfigResource(ResourceType.DAG, "flights")
+TASK = ConfigResource.of_task("flights", "report")
+
+DEFINITION = (
+    ConfigDef()
+    .define("cores", ConfigType.INT, 1, Range.at_least(1), Importance.HIGH, "How many.")
+    .define("jars", ConfigType.LIST, "base.jar")
+    .define("password", ConfigType.PASSWORD, None)
+)
+
+
+@pytest.fixture
+def store() -> InMemoryConfigStore:
+    return InMemoryConfigStore()
+
+
+def admin(store: InMemoryConfigStore, *policies: AlterConfigPolicy, **more: object) -> ConfigAdmin:
+    return ConfigAdmin(store, DEFINITION, policies, author=Author("ann", lambda: "2026-01-01T00:00:00+00:00"), **more)
+
+
+def set_(name: str, value: str | None) -> AlterConfigOp:
+    return AlterConfigOp(name, value)
+
+
+def delete(name: str) -> AlterConfigOp:
+    return AlterConfigOp(name, None, OpType.DELETE)
+
+
+def of_task(resource: ConfigResource) -> Sequence[ConfigLayer]:
+    if resource.task_id == "repor":
+        raise ConfigException("DAG 'flights' has no task 'repor', did you mean 'report'?")
+    return [ConfigLayer(ConfigSource.DAG_CONFIG, "conf", {"cores": "2"})]
+
+
+class Policy(AlterConfigPolicy):
+    """Denies what a function denies, and keeps what it was asked."""
+
+    def __init__(self, denies: Mapping[str, str] | None = None, error: Exception | None = None) -> None:
+        self.requests: list[RequestMetadata] = []
+        self._denies = denies or {}
+        self._error = error
+
+    def validate(self, request: RequestMetadata) -> None:
+        self.requests.append(request)
+        if self._error:
+            raise self._error
+        for key, value in self._denies.items():
+            if request.configs_after.get(key) == value:
+                raise PolicyViolation(f"{key} must not be {value}")
+
+
+# Describing
+
+
+def test_every_layer_of_a_task_is_described(store):
+    changes = {DEFAULT: [set_("cores", "4")], DAG: [set_("cores", "5")], TASK: [set_("cores", "6")]}
+    admin(store).incremental_alter_configs(changes)
+
+    entry = admin(store, layers=of_task).describe_configs([TASK], include_synonyms=True)[TASK]["cores"]
+
+    assert (entry.value, entry.source, entry.type, entry.documentation) == (
+        "6",
+        ConfigSource.DYNAMIC_TASK_CONFIG,
+        "INT",
+        "How many.",
+    )
+    assert [(synonym.value, synonym.source.name, synonym.origin) for synonym in entry.synonyms] == [
+        ("6", "DYNAMIC_TASK_CONFIG", "dynamic configuration of task 'report' of DAG 'flights', version 1"),
+        ("5", "DYNAMIC_DAG_CONFIG", "dynamic configuration of DAG 'flights', version 1"),
+        ("4", "DYNAMIC_DEFAULT_CONFIG", "dynamic configuration of the deployment default, version 1"),
+        ("2", "DAG_CONFIG", "conf"),
+        ("1", "DEFAULT_CONFIG", "default"),
+    ]
+
+
+def test_synonyms_are_left_out_where_nobody_asks_for_them(store):
+    entry = admin(store).describe_configs([TASK])[TASK]["cores"]
+
+    assert (entry.value, entry.source, entry.synonyms) == ("1", ConfigSource.DEFAULT_CONFIG, ())
+
+
+def test_a_task_does_not_see_what_another_task_has(store):
+    admin(store).incremental_alter_configs({ConfigResource.of_task("flights", "other"): [set_("cores", "9")]})
+
+    assert admin(store).describe_configs([TASK])[TASK]["cores"].value == "1"
+
+
+def test_a_task_that_is_not_there_is_told(store):
+    with pytest.raises(ConfigException, match="did you mean 'report'"):
+        admin(store, layers=of_task).describe_configs([ConfigResource.of_task("flights", "repor")])
+
+
+# Altering
+
+
+def test_deleting_tells_what_counts_now(store):
+    one = admin(store, layers=of_task)
+    one.incremental_alter_configs({TASK: [set_("cores", "6"), set_("own", "x")]})
+
+    result = one.incremental_alter_configs({TASK: [delete("cores"), delete("own")]})[TASK]
+
+    assert {key: entry and (entry.value, entry.source.name) for key, entry in result.entries.items()} == {
+        "cores": ("2", "DAG_CONFIG"),
+        "own": None,
+    }
+
+
+def test_appending_begins_with_the_default_and_not_with_another_layer(store):
+    one = admin(store)
+    one.incremental_alter_configs({DEFAULT: [set_("jars", "other.jar")]})
+    one.incremental_alter_configs({DAG: [AlterConfigOp("jars", "mine.jar", OpType.APPEND)]})
+
+    assert one.describe_configs([DAG])[DAG]["jars"].value == "base.jar,mine.jar"
+
+
+def test_the_whole_of_a_resource_is_replaced(store):
+    one = admin(store)
+    one.alter_configs({DAG: {"cores": "2", "own": "x"}})
+    one.alter_configs({DAG: {"cores": "3"}})
+
+    entries = one.describe_configs([DAG])[DAG]
+    assert entries["cores"].value == "3"
+    assert "own" not in entries
+
+
+REFUSED = [
+    pytest.param([set_("cores", "many")], ConfigException, "Not a number", id="a wrong type"),
+    pytest.param([set_("cores", "0")], ConfigException, "at least 1", id="out of range"),
+    pytest.param([set_("cores", None)], ConfigException, "there is no value", id="no value"),
+    pytest.param([set_("cores", "1"), delete("cores")], ConfigException, "changed 2 times", id="twice"),
+    pytest.param([AlterConfigOp("cores", "1", OpType.APPEND)], ConfigException, "needs a list", id="no list"),
+    pytest.param([AlterConfigOp("odd", "1", OpType.SUBTRACT)], ConfigException, "needs a list", id="unknown, no list"),
+    pytest.param([set_("config.providers", "x")], ReservedKeyError, "belong to the deployment", id="reserved"),
+    pytest.param([set_("config.providers.x.class", "x")], ReservedKeyError, "belong to", id="reserved, below"),
+    pytest.param([set_("", "x")], ConfigException, "not empty", id="an empty key"),
+    pytest.param([set_("a\nb", "x")], ConfigException, "control characters", id="a key of two lines"),
+    pytest.param([set_("${a:b}", "x")], ConfigException, "cannot hold a reference", id="a reference as a key"),
+    pytest.param([set_("k", "x" * 70_000)], ConfigException, "are allowed", id="a long value"),
+    pytest.param([set_(f"k{n}", "x" * 60_000) for n in range(20)], ConfigException, "characters", id="too much"),
+    pytest.param([set_("password", "[hidden]")], ConfigException, "not shown", id="what is shown of a secret"),
+    pytest.param([set_("password", "hunter2")], ConfigException, "cannot encrypt", id="a secret, and no key for it"),
+]
+
+
+@pytest.mark.parametrize(("operations", "kind", "words"), REFUSED)
+def test_what_is_wrong_is_refused_and_nothing_changes(store, operations, kind, words):
+    admin(store).incremental_alter_configs({DAG: [set_("cores", "3")]})
+    before = dict(store.texts)
+
+    with pytest.raises(kind, match=words) as refused:
+        admin(store).incremental_alter_configs({DAG: operations})
+
+    assert store.texts == before
+    assert "hunter2" not in str(refused.value)
+
+
+def test_all_that_is_wrong_is_told_at_once(store):
+    with pytest.raises(ConfigException) as refused:
+        admin(store).incremental_alter_configs(
+            {DAG: [set_("cores", "x"), set_("", "x")], DEFAULT: [set_("cores", "-1")]}
+        )
+
+    assert len(refused.value.problems) == 3
+
+
+def test_one_resource_that_is_refused_keeps_no_other_from_its_change(store):
+    with pytest.raises(ConfigException, match="others were changed all the same: DAG 'flights'"):
+        admin(store).incremental_alter_configs({DEFAULT: [set_("cores", "x")], DAG: [set_("cores", "3")]})
+
+    assert admin(store).describe_configs([DAG])[DAG]["cores"].source is ConfigSource.DYNAMIC_DAG_CONFIG
+
+
+def test_validate_only_writes_nothing_and_asks_policies(store):
+    policy = Policy({"cores": "3"})
+
+    admin(store, policy).incremental_alter_configs({DAG: [set_("cores", "2")]}, validate_only=True)
+    with pytest.raises(PolicyViolation):
+        admin(store, policy).incremental_alter_configs({DAG: [set_("cores", "3")]}, validate_only=True)
+
+    assert store.texts == {}
+
+
+def test_a_reference_is_kept_and_its_type_is_not_asked_for(store):
+    admin(store).incremental_alter_configs({DAG: [set_("cores", "${env:CORES}"), set_("password", "${vault:a:b}")]})
+
+    entries = admin(store).describe_configs([DAG])[DAG]
+    assert (entries["cores"].value, entries["password"].value) == ("${env:CORES}", "${vault:a:b}")
+
+
+def test_a_secret_is_sealed_and_not_shown(store):
+    one = admin(store, seal=lambda password: f"sealed {len(password.value)}")
+
+    one.incremental_alter_configs({DAG: [set_("password", "hunter2")]})
+    one.incremental_alter_configs({DAG: [set_("cores", "2")]})
+
+    assert "hunter2" not in str(store.texts) + str(store.audit)
+    assert "sealed 7" in store.texts[name_of(DAG)]
+    entry = one.describe_configs([DAG], include_synonyms=True)[DAG]["password"]
+    assert (entry.value, entry.synonyms[0].value, entry.is_sensitive) == (None, None, True)
+
+
+def test_a_secret_stays_where_the_whole_is_replaced_by_what_is_shown(store):
+    one = admin(store, seal=lambda password: f"sealed {len(password.value)}")
+    one.incremental_alter_configs({DAG: [set_("password", "hunter2")]})
+
+    one.alter_configs({DAG: {"password": str(Password("x")), "cores": "2"}})
+
+    assert "sealed 7" in store.texts[name_of(DAG)]
+
+
+@pytest.mark.parametrize("version", [0, 2], ids=["older", "newer"])
+def test_a_change_for_another_version_is_refused(store, version):
+    one = admin(store)
+    one.incremental_alter_configs({DAG: [set_("cores", "2")]})
+
+    with pytest.raises(ConfigException, match=f"version 1, and the change is meant for version {version}"):
+        one.incremental_alter_configs({DAG: [set_("cores", "3")]}, if_version={DAG: version})
+    one.incremental_alter_configs({DAG: [set_("cores", "3")]}, if_version={DAG: 1})
+
+
+def test_what_changes_nothing_is_no_new_version(store):
+    one = admin(store)
+    one.incremental_alter_configs({DAG: [set_("cores", "2")]})
+    one.incremental_alter_configs({DAG: [set_("cores", "2")]})
+
+    assert len(one.history(DAG)) == len(store.audit) == 1
+
+
+def test_a_document_that_cannot_be_read_is_named_and_not_written_over(store):
+    store.texts[name_of(DAG)] = "odd"
+
+    with pytest.raises(ConfigException, match=r"'config_providers\.dynamic\.dag\.flights' cannot be read"):
+        admin(store).incremental_alter_configs({TASK: [set_("cores", "2")], DEFAULT: [set_("cores", "2")]})
+
+    assert store.texts[name_of(DAG)] == "odd"
+
+
+def test_changes_made_at_the_same_time_are_all_there(store):
+    def change(number: int) -> None:
+        admin(store).incremental_alter_configs({DAG: [AlterConfigOp("jars", f"{number}.jar", OpType.APPEND)]})
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(change, range(80)))
+
+    jars = admin(store).describe_configs([DAG])[DAG]["jars"].value.split(",")
+    assert sorted(jars) == sorted(["base.jar", *(f"{number}.jar" for number in range(80))])
+
+
+def test_who_never_gets_a_turn_is_told(store):
+    class Busy(InMemoryConfigStore):
+        def swap(self, expected, texts, audit) -> bool:
+            return False
+
+    clock = FakeClock()
+    with pytest.raises(ProviderUnavailableError, match="Nothing was changed"):
+        admin(Busy(), sleep=clock.sleep).incremental_alter_configs({DAG: [set_("cores", "2")]})
+    assert 0 < clock.now < 120
+
+
+class Interfered(InMemoryConfigStore):
+    """Somebody else writes between the reading and the writing of a change, as often as is said."""
+
+    def __init__(self, times: int) -> None:
+        super().__init__()
+        self._left = times
+
+    def swap(self, expected, texts, audit) -> bool:
+        if self._left:
+            self._left -= 1
+            other = InMemoryConfigStore(self.texts)
+            admin(other).incremental_alter_configs({DAG: [set_(f"other{self._left}", "x")]})
+            self.texts = other.texts
+        return super().swap(expected, texts, audit)
+
+
+def test_a_change_is_made_anew_on_top_of_what_others_wrote_and_policies_see_that():
+    store, policy = Interfered(3), Policy()
+    admin(store, policy, sleep=FakeClock().sleep).incremental_alter_configs({DAG: [set_("cores", "2")]})
+
+    others = {"other0": "x", "other1": "x", "other2": "x"}
+    assert [len(request.configs_before) for request in policy.requests] == [0, 1, 2, 3]
+    assert policy.requests[-1].configs_before == others
+    assert {key: entry.value for key, entry in admin(store).describe_configs([DAG])[DAG].items()}.items() >= {
+        "cores": "2",
+        **others,
+    }.items()
+
+
+def test_the_layers_that_are_not_dynamic_are_asked_for_once_whatever_others_do():
+    """A DAG is read from the database for them."""
+    asked = []
+
+    def layers(resource: ConfigResource) -> Sequence[ConfigLayer]:
+        asked.append(resource)
+        return []
+
+    one = admin(Interfered(3), layers=layers, sleep=FakeClock().sleep)
+    one.incremental_alter_configs({DAG: [set_("cores", "2")]})
+
+    assert asked == [DAG]
+
+
+# Policies
+
+
+def test_a_policy_sees_before_and_after_of_the_whole_resource(store):
+    policy = Policy()
+    one = admin(store, policy, seal=lambda _: "sealed")
+    one.incremental_alter_configs({DAG: [set_("cores", "2"), set_("own", "x"), set_("password", "hunter2")]})
+    one.incremental_alter_configs({DAG: [set_("cores", "3"), delete("own")]})
+
+    request = policy.requests[-1]
+    assert request.resource == DAG
+    assert request.configs_before == {"cores": "2", "own": "x", "password": "[hidden]"}
+    assert request.configs_after == {"cores": "3", "password": "[hidden]"}
+
+
+WAYS = [
+    pytest.param(lambda one: one.incremental_alter_configs({DAG: [set_("cores", "3")]}), id="incremental"),
+    pytest.param(lambda one: one.alter_configs({DAG: {"cores": "3"}}), id="whole"),
+    pytest.param(lambda one: one.rollback(DAG), id="rollback"),
+    pytest.param(lambda one: one.rollback(DAG, 1), id="rollback to a version"),
+]
+
+
+@pytest.mark.parametrize("change", WAYS)
+@pytest.mark.parametrize(
+    "policy",
+    [
+        pytest.param(lambda: Policy({"cores": "3"}), id="denies"),
+        pytest.param(lambda: Policy(error=ValueError("hunter2")), id="fails"),
+    ],
+)
+def test_a_policy_keeps_a_change_from_being_made_whatever_way_it_comes(store, change, policy):
+    admin(store).incremental_alter_configs({DAG: [set_("cores", "3")]})
+    admin(store).incremental_alter_configs({DAG: [set_("cores", "2")]})
+    before = dict(store.texts)
+
+    with pytest.raises(PolicyViolation, match="Policy 'Policy'") as denied:
+        change(admin(store, policy()))
+
+    assert store.texts == before
+    assert "hunter2" not in str(denied.value)
+
+
+# History
+
+
+def test_history_tells_who_changed_what_when(store):
+    one = admin(store)
+    one.incremental_alter_configs({DAG: [set_("cores", "2")]})
+    one.incremental_alter_configs({TASK: [set_("cores", "9")]})
+    one.incremental_alter_configs({DAG: [delete("cores")]})
+
+    assert [(change.version, change.by, change.was, change.became) for change in one.history(DAG)] == [
+        (1, "ann", {"cores": None}, {"cores": "2"}),
+        (3, "ann", {"cores": "2"}, {"cores": None}),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("version", "cores"), [pytest.param(None, "3", id="before the last"), (0, "1"), (1, "2"), (2, "3"), (3, "4")]
+)
+def test_a_rollback_gives_what_there_was(store, version, cores):
+    one = admin(store)
+    for number in ("2", "3", "4"):
+        one.incremental_alter_configs({DAG: [set_("cores", number)]})
+
+    one.rollback(DAG, version)
+
+    assert one.describe_configs([DAG])[DAG]["cores"].value == cores
+
+
+def test_a_rollback_can_be_rolled_back(store):
+    one = admin(store)
+    one.incremental_alter_configs({DAG: [set_("cores", "2")]})
+    one.rollback(DAG)
+    one.rollback(DAG)
+
+    assert one.describe_configs([DAG])[DAG]["cores"].value == "2"
+
+
+def test_a_rollback_brings_a_sealed_secret_back(store):
+    one = admin(store, seal=lambda password: f"sealed {password.value[::-1]}")
+    one.incremental_alter_configs({DAG: [set_("password", "hunter2")]})
+    one.incremental_alter_configs({DAG: [delete("password")]})
+    assert "sealed 2retnuh" not in store.texts[name_of(DAG)]
+
+    one.rollback(DAG)
+
+    assert "sealed 2retnuh" in store.texts[name_of(DAG)]
+
+
+@pytest.mark.parametrize("version", [-1, 2, 99])
+def test_a_version_that_never_was_is_told(store, version):
+    admin(store).incremental_alter_configs({DAG: [set_("cores", "2")]})
+
+    with pytest.raises(ConfigException, match="Those are 0, 1"):
+        admin(store).rollback(DAG, version)
+
+
+def test_without_a_change_there_is_nothing_to_go_back_to(store):
+    with pytest.raises(ConfigException, match="never changed"):
+        admin(store).rollback(DAG)
+
+
+def test_the_audit_log_has_keys_and_references_and_no_values(store):
+    admin(store).incremental_alter_configs({TASK: [set_("cores", "77"), set_("password", "x${vault:a:b}y")]})
+
+    (entry,) = store.audit
+    assert (entry.event, entry.dag_id, entry.task_id) == ("alter", "flights", "report")
+    assert entry.details["keys"] == {"cores": [], "password": ["${vault:a:b}"]}
+    assert "77" not in str(entry)

@@ -1,0 +1,295 @@
+"""Dynamic configuration in Airflow's variables, on a real database."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("airflow")
+
+from airflow.models.log import Log
+from airflow.models.variable import Variable
+from sqlalchemy import create_engine, select
+from sqlalchemy.exc import OperationalError
+from sqlalchemy.orm import Session, sessionmaker
+
+from airflow_config_providers.core.alter import AlterConfigOp, ConfigResource, ResourceType
+from airflow_config_providers.dynamic.admin import ConfigAdmin
+from airflow_config_providers.dynamic.airflow_store import VariableStore
+from airflow_config_providers.dynamic.document import name_of
+from airflow_config_providers.dynamic.store import AuditEntry, Kept
+from airflow_config_providers.exceptions import ConfigException, ProviderUnavailableError
+from tests.dynamic.changing import DEFAULT, create_tables, expected, jars, started
+
+DAG = ConfigResource(ResourceType.DAG, "flights")
+ENTRY = AuditEntry("alter", "flights", "report", {"keys": {"k": []}})
+
+
+@pytest.fixture
+def sessions(tmp_path: Path) -> Iterator[sessionmaker[Session]]:
+    engine = create_engine(f"sqlite:///{tmp_path}/airflow.db")
+    create_tables(engine)
+    yield sessionmaker(engine)
+    engine.dispose()
+
+
+@pytest.fixture
+def store(sessions) -> VariableStore:
+    return VariableStore("ann", sessions)
+
+
+def test_what_is_not_there_has_no_text(store):
+    assert store.read(["a", "b"]) == {"a": Kept(), "b": Kept()}
+
+
+def test_what_was_written_is_read(store):
+    assert store.swap(store.read(["a"]), {"a": "text"}, [])
+
+    assert store.read(["a"])["a"].text == "text"
+
+
+def test_all_is_written_or_nothing(store, sessions):
+    store.swap(store.read(["a"]), {"a": "1"}, [])
+    stale = store.read(["a", "b"])
+    store.swap(store.read(["a"]), {"a": "2"}, [])
+
+    assert not store.swap(stale, {"a": "3", "b": "3"}, [ENTRY])
+
+    assert {name: kept.text for name, kept in store.read(["a", "b"]).items()} == {"a": "2", "b": None}
+    with sessions() as session:
+        assert session.scalars(select(Log)).all() == []
+
+
+def test_of_two_that_write_what_was_not_there_one_writes(store):
+    stale = store.read(["a"])
+
+    assert store.swap(stale, {"a": "1"}, [])
+    assert not store.swap(stale, {"a": "2"}, [])
+    assert store.read(["a"])["a"].text == "1"
+
+
+def test_a_change_is_in_airflow_s_audit_log(store, sessions):
+    store.swap(store.read(["a"]), {"a": "1"}, [ENTRY])
+
+    with sessions() as session:
+        (log,) = session.scalars(select(Log)).all()
+    assert (log.event, log.owner, log.dag_id, log.task_id) == ("config_providers.alter", "ann", "flights", "report")
+    assert json.loads(log.extra) == {"keys": {"k": []}}
+
+
+def test_a_database_that_cannot_be_asked_is_unavailable(tmp_path):
+    engine = create_engine(f"sqlite:///{tmp_path}/empty.db")
+
+    with pytest.raises(ProviderUnavailableError, match="OperationalError") as told:
+        VariableStore("ann", sessionmaker(engine)).read(["a"])
+    assert told.value.__context__ is None
+
+
+@pytest.fixture
+def fernet(monkeypatch) -> Iterator[None]:
+    from airflow.models import crypto
+    from cryptography.fernet import Fernet
+
+    monkeypatch.setenv("AIRFLOW__CORE__FERNET_KEY", Fernet.generate_key().decode())
+    crypto.get_fernet.cache_clear()
+    yield
+    crypto.get_fernet.cache_clear()
+
+
+@pytest.mark.usefixtures("fernet")
+def test_a_variable_that_cannot_be_decrypted_is_not_taken_for_missing(store, sessions):
+    store.swap(store.read(["a"]), {"a": "1"}, [])
+    with sessions() as session:
+        session.execute(Variable.__table__.update().values(val="odd"))
+        session.commit()
+
+    with pytest.raises(ProviderUnavailableError, match="'a' cannot be decrypted"):
+        store.read(["a"])
+
+
+@pytest.mark.usefixtures("fernet")
+def test_what_is_stored_is_encrypted(store, sessions):
+    ConfigAdmin(store).incremental_alter_configs({DAG: [AlterConfigOp("k", "c4n4ry")]})
+
+    with sessions() as session:
+        stored = session.execute(select(Variable.__table__.c.val)).scalars().all()
+    assert len(stored) == 2
+    assert all("c4n4ry" not in text for text in stored)
+    assert "c4n4ry" in (store.read([name_of(DAG)])[name_of(DAG)].text or "")
+
+
+def url_of(sessions: sessionmaker[Session]) -> str:
+    return str(sessions.kw["bind"].url)
+
+
+# What cannot be read, or not now
+
+
+def put(sessions: sessionmaker[Session], name: str, **columns: object) -> None:
+    """Write a variable as somebody else would."""
+    with sessions() as session:
+        session.execute(Variable.__table__.update().where(Variable.__table__.c.key == name).values(**columns))
+        session.commit()
+
+
+def stored(sessions: sessionmaker[Session]) -> dict[str, str]:
+    with sessions() as session:
+        return dict(session.execute(select(Variable.__table__.c.key, Variable.__table__.c.val)).all())
+
+
+UNREADABLE = [
+    pytest.param("", id="empty"),
+    pytest.param("spark.jars=a.jar", id="not-json"),
+    pytest.param("[]", id="list"),
+    pytest.param('{"format": 2, "version": 1}', id="later-format"),
+    pytest.param('{"format": 1, "version": 1, "own": {"version": 1, "values": {"k": 1}}, "tasks": {}}', id="number"),
+    pytest.param("[" * 100_000, id="nested"),
+]
+
+
+@pytest.mark.parametrize("text", UNREADABLE)
+@pytest.mark.parametrize("kind", ["", ".history"])
+def test_what_cannot_be_read_is_named_and_never_written_over(store, sessions, kind, text):
+    admin, name = ConfigAdmin(store), name_of(DAG, kind=kind)
+    admin.incremental_alter_configs({DAG: [AlterConfigOp("k", "1")]})
+    put(sessions, name, val=text, is_encrypted=False)
+    before = stored(sessions)
+
+    for change in (
+        lambda: admin.incremental_alter_configs({DAG: [AlterConfigOp("k", "2")]}),
+        lambda: admin.alter_configs({DAG: {}}),
+        lambda: admin.rollback(DAG),
+    ):
+        with pytest.raises(ConfigException, match=f"'{name}' cannot be read"):
+            change()
+    assert stored(sessions) == before
+
+
+def test_what_cannot_be_read_keeps_no_other_resource_from_a_change(store, sessions):
+    admin = ConfigAdmin(store)
+    admin.incremental_alter_configs({DAG: [AlterConfigOp("k", "1")]})
+    put(sessions, name_of(DAG), val="odd", is_encrypted=False)
+
+    with pytest.raises(ConfigException, match="cannot be read") as told:
+        admin.incremental_alter_configs({DAG: [AlterConfigOp("k", "2")], DEFAULT: [AlterConfigOp("k", "2")]})
+    assert "The others were changed all the same: the deployment default" in str(told.value)
+    assert admin.describe_configs([DEFAULT])[DEFAULT]["k"].value == "2"
+
+
+@pytest.mark.usefixtures("fernet")
+@pytest.mark.parametrize("kind", ["", ".history"])
+def test_a_change_on_top_of_what_cannot_be_decrypted_is_refused(store, sessions, kind):
+    admin, name = ConfigAdmin(store), name_of(DAG, kind=kind)
+    admin.incremental_alter_configs({DAG: [AlterConfigOp("k", "1")]})
+    put(sessions, name, val="gAAAAA")
+    before = stored(sessions)
+
+    with pytest.raises(ProviderUnavailableError, match=f"'{name}' cannot be decrypted"):
+        admin.incremental_alter_configs({DAG: [AlterConfigOp("k", "2")]})
+    assert stored(sessions) == before
+
+
+def test_a_fernet_key_that_is_none_is_told(store, monkeypatch):
+    from airflow.models import crypto
+
+    monkeypatch.setenv("AIRFLOW__CORE__FERNET_KEY", "c4n4ry")
+    crypto.get_fernet.cache_clear()
+    with pytest.raises(ProviderUnavailableError, match="fernet_key") as told:
+        store.swap({"a": Kept()}, {"a": "1"}, [])
+    crypto.get_fernet.cache_clear()
+    assert "c4n4ry" not in str(told.value)
+    assert told.value.__context__ is None
+
+
+def test_a_change_while_the_database_is_away_says_so(tmp_path):
+    store = VariableStore("ann", sessionmaker(create_engine(f"sqlite:///{tmp_path}/none/airflow.db")))
+
+    with pytest.raises(ProviderUnavailableError, match="Try again later") as told:
+        ConfigAdmin(store).incremental_alter_configs({DAG: [AlterConfigOp("k", "1")]})
+    assert told.value.__context__ is None
+
+
+def test_a_database_that_others_lock_is_no_lost_change(store, sessions, tmp_path):
+    """A writer that waits longer than it may gives up, and the caller tries again."""
+    impatient = create_engine(url_of(sessions), connect_args={"timeout": 0})
+    seen = store.read(["a"])
+    with sessions() as session:
+        session.execute(Variable.__table__.insert().values(key="b", val="", is_encrypted=False))
+
+        assert not VariableStore("bob", sessionmaker(impatient)).swap(seen, {"a": "1"}, [])
+    assert VariableStore("bob", sessionmaker(impatient)).swap(seen, {"a": "1"}, [])
+    impatient.dispose()
+
+
+@pytest.mark.parametrize(
+    ("attributes", "is_contention"),
+    [
+        pytest.param({"pgcode": "40001"}, True, id="serialization"),
+        pytest.param({"pgcode": "40P01"}, True, id="deadlock"),
+        pytest.param({"sqlstate": "55P03"}, True, id="lock-timeout"),
+        pytest.param({"args": (1213, "Deadlock found")}, True, id="mysql-deadlock"),
+        pytest.param({"args": (1205, "Lock wait timeout")}, True, id="mysql-wait"),
+        pytest.param({"pgcode": "57P01"}, False, id="shut-down"),
+        pytest.param({"args": (2006, "gone away")}, False, id="mysql-gone"),
+        pytest.param({"args": ()}, False, id="nothing-told"),
+    ],
+)
+def test_what_others_cause_is_told_from_what_is_broken(sessions, attributes, is_contention):
+    class DriverError(Exception):
+        pass
+
+    origin = DriverError()
+    for name, value in attributes.items():
+        setattr(origin, name, value)
+
+    def begin() -> Session:
+        raise OperationalError("UPDATE", {}, origin)
+
+    store = VariableStore("ann", begin)
+    if is_contention:
+        assert not store.swap({"a": Kept()}, {"a": "1"}, [])
+    else:
+        with pytest.raises(ProviderUnavailableError):
+            store.swap({"a": Kept()}, {"a": "1"}, [])
+
+
+def test_what_is_read_is_not_added_to_what_airflow_masks(store):
+    """A DAG with 'secret' in its name would have all of its configuration masked, as one text, for ever."""
+    from airflow.sdk.log import redact
+
+    store.swap({"my_secret_dag": Kept()}, {"my_secret_dag": "harmless text"}, [])
+
+    assert store.read(["my_secret_dag"])["my_secret_dag"].text == "harmless text"
+    assert redact("harmless text") == "harmless text"
+
+
+# Several processes
+
+
+def test_no_change_of_several_processes_is_lost(store, sessions):
+    with started(url_of(sessions), 3, 15, "flights", "") as parent:
+        parent.communicate(timeout=200)
+
+    assert parent.returncode == 0
+    assert jars(store, DAG) == jars(store, DEFAULT) == expected(3, 15)
+    assert len(ConfigAdmin(store).history(DAG)) == 45
+
+
+def test_a_process_that_is_killed_leaves_the_old_or_the_new(store, sessions):
+    with started(url_of(sessions), 1, 5_000, "flights", "") as parent:
+        (child,) = parent.stdout.readline().split()
+        while not jars(store, DAG):
+            time.sleep(0.01)
+        os.kill(int(child), signal.SIGKILL)
+        parent.communicate(timeout=60)
+
+    found = jars(store, DAG)
+    assert found == jars(store, DEFAULT)
+    assert len(found) == len(ConfigAdmin(store).history(DAG)) > 0
+    ConfigAdmin(store).incremental_alter_configs({DAG: [AlterConfigOp("k", "v")]})

@@ -1,0 +1,110 @@
+"""What a task reads before it runs."""
+
+from __future__ import annotations
+
+import pytest
+
+from airflow_config_providers.core.alter import AlterConfigOp, ConfigResource, ResourceType
+from airflow_config_providers.core.definition import ConfigDef, ConfigType
+from airflow_config_providers.core.layers import ConfigSource
+from airflow_config_providers.dynamic.admin import ConfigAdmin
+from airflow_config_providers.dynamic.document import name_of
+from airflow_config_providers.dynamic.task import task_layers
+from airflow_config_providers.exceptions import ConfigException, ProviderUnavailableError
+from airflow_config_providers.testing import InMemoryConfigStore
+
+DEFAULT = ConfigResource(ResourceType.DEFAULT)
+DAG = ConfigResource(ResourceType.DAG, "flights")
+TASK = ConfigResource.of_task("flights", "report")
+
+
+class Reading:
+    """Reads from a store, and lets something happen before a read."""
+
+    def __init__(self, store: InMemoryConfigStore, before=lambda number: None) -> None:
+        self.names: list[str] = []
+        self._store = store
+        self._before = before
+
+    def __call__(self, name: str) -> str | None:
+        self._before(len(self.names))
+        self.names.append(name)
+        return self._store.texts.get(name)
+
+
+@pytest.fixture
+def store() -> InMemoryConfigStore:
+    return InMemoryConfigStore()
+
+
+def set_all(store: InMemoryConfigStore, value: str, *resources: ConfigResource) -> None:
+    ConfigAdmin(store).incremental_alter_configs({one: [AlterConfigOp("k", value)] for one in resources})
+
+
+def values(store: InMemoryConfigStore, reading: Reading) -> dict[str, str]:
+    return {layer.source.name: layer.configs["k"] for layer in task_layers("flights", "report", reading)}
+
+
+def test_a_task_has_three_layers_by_two_reads(store):
+    set_all(store, "d", DEFAULT)
+    set_all(store, "g", DAG)
+    set_all(store, "t", TASK, ConfigResource.of_task("flights", "other"))
+    reading = Reading(store)
+
+    assert values(store, reading) == {
+        "DYNAMIC_TASK_CONFIG": "t",
+        "DYNAMIC_DAG_CONFIG": "g",
+        "DYNAMIC_DEFAULT_CONFIG": "d",
+    }
+    assert reading.names == [name_of(DEFAULT), name_of(TASK)]
+
+
+def test_where_nothing_is_set_there_is_no_layer(store):
+    reading = Reading(store)
+
+    assert task_layers("flights", "report", reading) == []
+    assert len(reading.names) == 2
+
+
+def test_a_change_between_the_reads_is_seen_whole_or_not_at_all(store):
+    set_all(store, "old", DEFAULT, TASK)
+    reading = Reading(store, lambda number: set_all(store, "new", DEFAULT, TASK) if number == 1 else None)
+
+    assert values(store, reading) == {"DYNAMIC_TASK_CONFIG": "new", "DYNAMIC_DEFAULT_CONFIG": "new"}
+    assert len(reading.names) == 3
+
+
+@pytest.mark.parametrize("changed", [DEFAULT, DAG], ids=["deployment", "DAG"])
+def test_a_change_of_one_resource_costs_no_further_read(store, changed):
+    set_all(store, "old", DEFAULT, DAG)
+    reading = Reading(store, lambda number: set_all(store, "new", changed) if number == 1 else None)
+
+    task_layers("flights", "report", reading)
+
+    assert len(reading.names) == 2
+
+
+def test_a_deployment_s_document_that_was_deleted_is_told(store):
+    set_all(store, "v", DEFAULT, TASK)
+    del store.texts[name_of(DEFAULT)]
+
+    with pytest.raises(ProviderUnavailableError, match="Was a variable deleted"):
+        task_layers("flights", "report", Reading(store))
+
+
+def test_a_document_that_cannot_be_read_is_told(store):
+    store.texts[name_of(DAG)] = "odd"
+
+    with pytest.raises(ConfigException, match="cannot be read"):
+        task_layers("flights", "report", Reading(store))
+
+
+def test_a_sealed_secret_is_opened_for_the_task_alone(store):
+    definition = ConfigDef().define("password", ConfigType.PASSWORD, None)
+    one = ConfigAdmin(store, definition, seal=lambda _: "c1ph3r")
+    one.incremental_alter_configs({TASK: [AlterConfigOp("password", "hunter2")]})
+
+    (layer,) = task_layers("flights", "report", Reading(store), lambda sealed: f"opened {sealed.text}")
+
+    assert (layer.configs, layer.source) == ({"password": "[hidden]"}, ConfigSource.DYNAMIC_TASK_CONFIG)
+    assert layer.secrets["password"]() == "opened c1ph3r"

@@ -1,0 +1,160 @@
+"""Eight processes that change one configuration at the same time, on the databases of real deployments."""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("airflow")
+
+from airflow.models import crypto
+from airflow.models.log import Log
+from cryptography.fernet import Fernet
+from sqlalchemy import create_engine, func, select, text
+from sqlalchemy.exc import OperationalError
+from sqlalchemy.orm import Session, sessionmaker
+
+from airflow_config_providers.core.alter import AlterConfigOp, ConfigResource, ResourceType
+from airflow_config_providers.dynamic.admin import ConfigAdmin
+from airflow_config_providers.dynamic.airflow_store import VariableStore
+from airflow_config_providers.dynamic.snapshot import Snapshot
+from tests.dynamic.changing import DEFAULT, create_tables, expected, jars, started
+
+pytestmark = [pytest.mark.integration, pytest.mark.slow, pytest.mark.timeout(900)]
+
+DAG = ConfigResource(ResourceType.DAG, "flights")
+PROCESSES = 8
+TIMES = int(os.environ.get("CONTENTION_TIMES", "1000"))
+KILLS = 20
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def url(request: pytest.FixtureRequest) -> str:
+    """Where an empty database is."""
+    found: str = request.getfixturevalue(f"{request.param}_url")
+    return found
+
+
+@pytest.fixture
+def sqlite_url(tmp_path: Path) -> str:
+    return f"sqlite:///{tmp_path}/airflow.db"
+
+
+@pytest.fixture
+def postgresql_url() -> Iterator[str]:
+    pytest.importorskip("psycopg2", reason="psycopg2 is missing: pip install psycopg2-binary")
+    programs = postgresql_programs()
+    if programs is None:
+        pytest.skip("PostgreSQL is missing: apt-get install postgresql")
+    with postgresql(programs) as url:
+        yield url
+
+
+def postgresql_programs() -> Path | None:
+    """Give the folder of PostgreSQL's programs, which Debian keeps off the PATH."""
+    found = [Path(path) for path in [shutil.which("initdb")] if path]
+    found += sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"))
+    return found[-1].parent if found else None
+
+
+@contextmanager
+def postgresql(programs: Path) -> Iterator[str]:
+    """Run PostgreSQL on a socket in a folder of its own; it refuses to be root."""
+    user = {"user": "postgres"} if os.getuid() == 0 else {}
+    folder = Path(tempfile.mkdtemp(prefix="pg"))
+    try:
+        if user:
+            shutil.chown(folder, "postgres")
+        data = str(folder / "data")
+        init = [programs / "initdb", "-D", data, "-U", "postgres", "-A", "trust", "--no-locale", "-E", "UTF8"]
+        subprocess.run(init, check=True, capture_output=True, cwd=folder, **user)
+        serve = [programs / "postgres", "-D", data, "-k", str(folder), "-c", "listen_addresses="]
+        with (folder / "log").open("wb") as log:
+            server = subprocess.Popen(serve, cwd=folder, stdout=log, stderr=log, **user)
+        try:
+            url = f"postgresql+psycopg2://postgres@/postgres?host={folder}"
+            wait_for(url)
+            yield url
+        finally:
+            server.send_signal(signal.SIGINT)  # at once, also with clients
+            server.wait(60)
+    finally:
+        shutil.rmtree(folder)
+
+
+def wait_for(url: str) -> None:
+    """Return when the database answers."""
+    engine = create_engine(url)
+    for _ in range(300):
+        try:
+            with engine.connect() as connection:
+                connection.execute(text("SELECT 1"))
+            engine.dispose()
+            return
+        except OperationalError:
+            time.sleep(0.1)
+    pytest.fail("the database does not answer")
+
+
+@pytest.fixture(autouse=True)
+def fernet(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setenv("AIRFLOW__CORE__FERNET_KEY", Fernet.generate_key().decode())
+    crypto.get_fernet.cache_clear()
+    yield
+    crypto.get_fernet.cache_clear()
+
+
+@pytest.fixture
+def sessions(url: str) -> Iterator[sessionmaker[Session]]:
+    engine = create_engine(url)
+    create_tables(engine)
+    yield sessionmaker(engine)
+    engine.dispose()
+
+
+@pytest.fixture
+def store(sessions: sessionmaker[Session]) -> VariableStore:
+    return VariableStore("test", sessions)
+
+
+def test_eight_processes_lose_none_of_their_changes(url, sessions, store):
+    with started(url, PROCESSES, TIMES, "flights") as parent:
+        parent.communicate()
+
+    assert parent.returncode == 0
+    assert jars(store, DAG) == expected(PROCESSES, TIMES)
+    assert Snapshot.read(store, [DAG]).config(DAG).version == PROCESSES * TIMES
+    with sessions() as session:
+        assert session.scalar(select(func.count()).select_from(Log)) == PROCESSES * TIMES
+
+
+def test_a_kill_at_any_point_leaves_the_old_or_the_new(url, sessions, store):
+    """Each change is one of two documents, their histories and two entries of the log."""
+    with started(url, KILLS, 1000, "flights", "") as parent:
+        children = parent.stdout.readline().split()
+        while not jars(store, DAG):
+            time.sleep(0.05)
+        for child in children:
+            time.sleep(random.uniform(0.05, 0.4))
+            os.kill(int(child), signal.SIGKILL)
+            one = Snapshot.read(store, [DAG])
+            assert one.config(DAG).values == one.config(DEFAULT).values
+            assert one.document(DAG).beside == one.document(DEFAULT).version
+        parent.communicate()
+
+    changes = one.config(DEFAULT).version
+    assert parent.returncode == KILLS
+    assert len(jars(store, DAG)) == Snapshot.read(store, [DAG]).config(DAG).version >= changes > 0
+    with sessions() as session:
+        assert session.scalar(select(func.count()).select_from(Log)) == 2 * len(jars(store, DAG))
+    ConfigAdmin(store).incremental_alter_configs({DAG: [AlterConfigOp("k", "v")]})

@@ -16,6 +16,7 @@ def get_provider_info() -> dict[str, Any]:
         "versions": [__version__],
         "connection-types": [_CONNECTION_TYPE],
         "secrets-backends": ["airflow_config_providers.secrets.config_providers.ConfigProvidersBackend"],
+        "cli": ["airflow_config_providers.cli.definition.commands"],
         "config": {"config_providers": {"description": "Configuration of Spark jobs.", "options": _options()}},
     }
 
@@ -64,16 +65,35 @@ def _options() -> dict[str, Any]:
         "allowed_provider_classes": _option(
             "string", "", "Comma list of dotted class paths that provider definitions may name besides short names."
         ),
+        "policies_file": _option(
+            "string",
+            "",
+            "File of the policies that every change of the dynamic configuration and every run of a job must pass.",
+        ),
+        "allowed_policy_classes": _option(
+            "string", "", "Comma list of dotted class paths that the policies' file may name besides ready policies."
+        ),
         "config_files": _option(
             "string", "", "Comma list of properties files that every job starts from, the strongest last."
         ),
+        "dynamic_enabled": _option(
+            "boolean", "True", "Whether tasks read their dynamic configuration, which costs two requests each."
+        ),
+        "password_encoder_secret": _option(
+            "string",
+            "",
+            "What secrets that are written into the dynamic configuration are encrypted with.",
+            secret=True,
+        ),
+        "password_encoder_old_secret": _option("string", "", "The secret before that one.", secret=True),
         "unresolved": _option("string", "fail", "What becomes of a reference that nobody answers: fail or keep."),
         "max_workers": _option("integer", "32", "How many paths are read from providers at once."),
     }
 
 
-def _option(kind: str, default: str, description: str) -> dict[str, Any]:
+def _option(kind: str, default: str, description: str, *, secret: bool = False) -> dict[str, Any]:
     return {
+        "sensitive": secret,
         "description": description,
         "version_added": "0.1.0",
         "type": kind,

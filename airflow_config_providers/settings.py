@@ -6,9 +6,11 @@ Each is read when it is asked for, so that a test or a process may differ from t
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final
 
 from airflow_config_providers.airflow_compat import conf
+from airflow_config_providers.core.data import Password
 from airflow_config_providers.core.resolver import Unresolved
 from airflow_config_providers.core.text import nearest, printable
 from airflow_config_providers.exceptions import ConfigException
@@ -34,6 +36,39 @@ def run_config_key() -> str:
 def environment_enabled() -> bool:
     """Tell whether environment variables of the worker override Spark configuration."""
     return _boolean("environment_enabled")
+
+
+def dynamic_enabled() -> bool:
+    """Tell whether tasks read their dynamic configuration, which costs two requests each."""
+    return _boolean("dynamic_enabled", fallback=True)
+
+
+def password_encoder_secret() -> str:
+    """Give the secret that secrets of the dynamic configuration are encrypted with; empty for none."""
+    return _text("password_encoder_secret", "")
+
+
+def password_encoder_old_secret() -> str:
+    """Give the secret before that one; empty for none."""
+    return _text("password_encoder_old_secret", "")
+
+
+def seal() -> Callable[[Password], str] | None:
+    """Give what encrypts a secret for the dynamic configuration; None where there is no secret to do it with."""
+    from airflow_config_providers.dynamic.password_encoder import PasswordEncoder  # noqa: PLC0415 - few need it
+
+    secret = password_encoder_secret()
+    return PasswordEncoder(secret).encode if secret else None
+
+
+def policies_file() -> str:
+    """Give the file of the policies that every change and every run must pass; empty for none."""
+    return _text("policies_file", "")
+
+
+def allowed_policy_classes() -> frozenset[str]:
+    """Give the dotted paths that the policies' file may name besides the ready policies."""
+    return frozenset(_list("allowed_policy_classes"))
 
 
 def allowed_provider_classes() -> frozenset[str]:
@@ -78,8 +113,8 @@ def _text(option: str, default: str) -> str:
     return str(conf.get(SECTION, option, fallback=default) or default).strip()
 
 
-def _boolean(option: str) -> bool:
-    return bool(conf.getboolean(SECTION, option, fallback=False))
+def _boolean(option: str, *, fallback: bool = False) -> bool:
+    return bool(conf.getboolean(SECTION, option, fallback=fallback))
 
 
 def _list(option: str) -> list[str]:

@@ -14,6 +14,7 @@ from airflow_config_providers.core.text import printable
 from airflow_config_providers.core.variable import scan
 from airflow_config_providers.exceptions import ConfigException
 from airflow_config_providers.spark import arguments
+from airflow_config_providers.spark.catalogue import spark_definition
 from airflow_config_providers.spark.layers import ConfigFile, environment_layer, file_layer, mapping_layer
 
 
@@ -26,16 +27,18 @@ class JobLayers:
     :param render: fills in Jinja templates; used on what the author and the deployment wrote, never on what came
         with a run or from the environment
     :param warn: is told what the reader of the task log should know
+    :param dynamic: the layers that were changed since the DAG was deployed
     """
 
     files: Sequence[ConfigFile]
     definition: ConfigDef
     render: Callable[[str], str]
     warn: Callable[[str], None]
+    dynamic: Sequence[ConfigLayer] = ()
 
     def collect(self, operator: Any, run_conf: Mapping[str, Any] | None) -> list[ConfigLayer]:
         """Give the layers of ``operator``, run with ``dag_run.conf`` = ``run_conf``."""
-        layers = [*self._files(), *_dag_layers(operator), *self._run(run_conf or {})]
+        layers = [*self._files(), *_dag_layers(operator), *self.dynamic, *self._run(run_conf or {})]
         return [*layers, *self._environment(layers)]
 
     def _files(self) -> Iterable[ConfigLayer]:
@@ -83,3 +86,36 @@ def _refuse_references(layer: ConfigLayer) -> None:
     ]
     if problems:
         raise ConfigException(*problems)
+
+
+def deployed_layers(
+    operator: Any | None, environ: Mapping[str, str], *, warn: Callable[[str], None]
+) -> list[ConfigLayer]:
+    """
+    Give the layers of ``operator`` as it is deployed, nothing in them filled in; of None, the deployment's.
+
+    :param warn: is told which files are left out: those whose paths are filled in only when the task runs, and those
+        that cannot be read here
+    """
+    paths = [*settings.config_files(), *(getattr(operator, "config_files", None) or ())]
+    own = getattr(operator, "properties_file", None)
+    layers = [layer for path in [*paths, *([own] if own else [])] if (layer := _file_as_deployed(path, warn))]
+    if operator is not None:
+        layers += _dag_layers(operator)
+    if settings.environment_enabled():
+        known = dict.fromkeys(key for layer in layers for key in layer.configs)
+        layers.append(environment_layer(environ, {**known, **dict.fromkeys(spark_definition().config_keys)})[0])
+    return layers
+
+
+def _file_as_deployed(path: str, warn: Callable[[str], None]) -> ConfigLayer | None:
+    if "{{" in path or scan(path):
+        warn(f"The properties file '{printable(path)}' is left out: its path is filled in when the task runs.")
+        return None
+    try:
+        return file_layer(ConfigFile(path, path))
+    except ConfigException as error:
+        problems = error.problems
+    for problem in problems:
+        warn(f"Left out: {problem}")
+    return None

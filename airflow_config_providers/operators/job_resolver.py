@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from airflow_config_providers import settings
@@ -41,10 +41,11 @@ class JobResolver:
 
         :raises ExposedValueError: a value would stand where other people can read it; nothing is fetched then
         """
-        named = {**self.settle(layers).settled, **texts}
+        layered = self.settle(layers)
+        named = {**layered.settled, **texts}
         providers = self.providers.needed_by(named.values())
         if not self.allow_exposed:
-            _refuse_exposed(named, providers)
+            _refuse_exposed(named, providers, layered.secrets)
         return self._resolver(providers).resolve(layers, texts)
 
     def locate(self, files: Sequence[ConfigFile]) -> list[ConfigFile]:
@@ -63,8 +64,16 @@ class JobResolver:
         )
 
 
-def _refuse_exposed(texts: Mapping[str, str], providers: Mapping[str, ConfigProvider]) -> None:
+def _refuse_exposed(
+    texts: Mapping[str, str], providers: Mapping[str, ConfigProvider], secrets: Collection[str]
+) -> None:
     problems = [
+        f"{printable(key)}: its secret would stand where every user of the machine or of Spark's UI can read it. "
+        f"Pass it under another key, or say allow_exposed_arguments=True."
+        for key in secrets
+        if exposure.is_exposed(key)
+    ]
+    problems += [
         f"{printable(name)}: the value of {printable(str(variable))} would stand where every user of the machine "
         f"or of Spark's UI can read it. Pass it through conf, or say allow_exposed_arguments=True."
         for name, text in texts.items()

@@ -14,6 +14,7 @@ from types import SimpleNamespace
 import pytest
 
 from airflow_config_providers.operators.job_run import JobRun
+from airflow_config_providers.testing import InMemoryConfigStore
 
 SPARK_SUBMIT = """#!{python}
 import json, os, sys
@@ -99,17 +100,30 @@ def connections(monkeypatch, secrets_dir, tmp_path):
 
 
 class Supervisor:
-    """Stands in for the process that a task talks to; keeps what it is sent."""
+    """Stands in for the process that a task talks to; keeps what it is sent, and knows the variables of a store."""
 
-    def __init__(self) -> None:
+    def __init__(self, store: InMemoryConfigStore) -> None:
         self.messages: list[object] = []
+        self._store = store
 
     def send(self, msg):
         from airflow.sdk.exceptions import ErrorType
         from airflow.sdk.execution_time.comms import ErrorResponse
 
         self.messages.append(msg)
+        if type(msg).__name__ == "GetVariable":
+            return self._variable(msg.key)
         return ErrorResponse(error=ErrorType.GENERIC_ERROR) if type(msg).__name__.startswith("Get") else None
+
+    def _variable(self, key):
+        from airflow.sdk.exceptions import ErrorType
+        from airflow.sdk.execution_time.comms import ErrorResponse, VariableResult
+
+        if isinstance(text := self._store.texts.get(key), Exception):
+            return ErrorResponse(error=ErrorType.GENERIC_ERROR, detail={"status_code": 500})
+        if text is None:
+            return ErrorResponse(error=ErrorType.VARIABLE_NOT_FOUND, detail={"key": key})
+        return VariableResult(key=key, value=text)
 
     async def asend(self, msg):
         return self.send(msg)
@@ -119,7 +133,13 @@ class Supervisor:
 
 
 @pytest.fixture
-def run_task(monkeypatch):
+def store():
+    """The dynamic configuration of the deployment that tasks run in."""
+    return InMemoryConfigStore()
+
+
+@pytest.fixture
+def run_task(monkeypatch, store):
     """Run an operator as a worker does: ``run_task(operator, conf=...)`` gives state, error and what was sent."""
 
     ran = []
@@ -129,7 +149,7 @@ def run_task(monkeypatch):
         from airflow.sdk.api.datamodels._generated import DagRun, TIRunContext
         from airflow.sdk.execution_time import task_runner
 
-        supervisor = Supervisor()
+        supervisor = Supervisor(store)
         monkeypatch.setattr(task_runner, "SUPERVISOR_COMMS", supervisor, raising=False)
         now = datetime.datetime.now(datetime.UTC)
         dag_run = DagRun.model_construct(

@@ -554,6 +554,7 @@ def test_a_preview_shows_references_and_fetches_nothing(dag, password, secrets_d
     (secrets_dir / "db-password").unlink()
     secrets_dir.rmdir()  # whoever opens the provider now fails
     task = operator(dag, conf={"spark.app.x": password})
+    monkeypatch.setenv("AIRFLOW__CONFIG_PROVIDERS__DYNAMIC_ENABLED", "False")  # there is no database here
     task.render_template_fields({"ti": object(), "run_id": "r"})
 
     assert task.effective_config == [f"spark.app.x = {password}   # DAG_CONFIG, conf"]

@@ -1,0 +1,105 @@
+"""The deployment's policies, asked once more when a task is about to run (KIP-935)."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+from airflow_config_providers import settings
+from airflow_config_providers.core import explain
+from airflow_config_providers.core.alter import ConfigResource
+from airflow_config_providers.core.data import HIDDEN
+from airflow_config_providers.core.layers import ConfigLayer, ConfigSource, LayeredConfig
+from airflow_config_providers.core.policy import Moment, RequestMetadata, validate_all
+from airflow_config_providers.exceptions import ConfigProvidersError
+from airflow_config_providers.spark.catalogue import spark_definition
+
+if TYPE_CHECKING:
+    from airflow_config_providers.dynamic.policies import PolicySet
+
+CHANGING: Final = frozenset(
+    {
+        ConfigSource.RUN_CONFIG,
+        ConfigSource.DYNAMIC_TASK_CONFIG,
+        ConfigSource.DYNAMIC_DAG_CONFIG,
+        ConfigSource.DYNAMIC_DEFAULT_CONFIG,
+    }
+)
+"""The layers that change while a DAG stays as it is deployed."""
+
+
+def require_allowed(
+    resource: ConfigResource, layers: Sequence[ConfigLayer], texts: Mapping[str, str] | None = None
+) -> None:
+    """
+    Ask the deployment's policies about the configuration of a task.
+
+    Before is what the task has without dynamic layers and run configuration, and after is what would be submitted;
+    both hold references, and ``[hidden]`` for a secret that is written out. Policies that cannot be loaded deny.
+
+    :param layers: all layers of the task
+    :param texts: what it refers to beside its configuration, by name
+    :raises PolicyViolation: names each policy that denies, with its reasons
+    """
+    if not settings.policies_file():
+        return
+    request = _request(resource, layers, texts or {})
+    with deployment_policies() as policies:
+        validate_all(policies, request)
+
+
+def deployment_policies() -> PolicySet:
+    """Open the policies of the deployment; where these cannot be loaded the set denies everything."""
+    from airflow_config_providers.dynamic.policies import PolicySet  # noqa: PLC0415 - not needed to parse a DAG
+
+    path = settings.policies_file()
+    try:
+        return open_policies(path) if path else PolicySet([])
+    except ConfigProvidersError as error:
+        return PolicySet.denying(error)
+
+
+def open_policies(path: str) -> PolicySet:
+    """
+    Open a file of policies, with the classes that this deployment allows.
+
+    :raises ConfigException: names all that is wrong
+    """
+    from airflow_config_providers.dynamic.policies import PolicySet  # noqa: PLC0415 - as above
+    from airflow_config_providers.dynamic.policies.classes import PolicyClasses  # noqa: PLC0415 - as above
+
+    return PolicySet.open(path, PolicyClasses(settings.allowed_policy_classes()))
+
+
+def _request(resource: ConfigResource, layers: Sequence[ConfigLayer], texts: Mapping[str, str]) -> RequestMetadata:
+    definition = spark_definition()
+    before = LayeredConfig(list(_deployed(layers, definition.names())), definition)
+    after = LayeredConfig(layers, definition)
+    return RequestMetadata(
+        resource,
+        explain.texts(before),
+        explain.texts(after),
+        at=Moment.RENDER,
+        hidden_changes=frozenset(_hidden_changes(before, after)),
+        texts=texts,
+    )
+
+
+def _deployed(layers: Sequence[ConfigLayer], known: Collection[str]) -> Iterator[ConfigLayer]:
+    """Give the layers that do not change; of the environment only what counts without those that do."""
+    kept = [layer for layer in layers if layer.source not in CHANGING]
+    keys = {key for layer in kept if layer.source is not ConfigSource.ENVIRONMENT_CONFIG for key in layer.configs}
+    for layer in kept:
+        if layer.source is ConfigSource.ENVIRONMENT_CONFIG:
+            configs = {key: text for key, text in layer.configs.items() if key in keys or key in known}
+            yield replace(layer, configs=configs)
+        else:
+            yield layer
+
+
+def _hidden_changes(before: LayeredConfig, after: LayeredConfig) -> Iterator[str]:
+    """Give the keys whose secret is another one, although nobody can see it."""
+    for key, text in explain.texts(after).items():
+        if text == HIDDEN and (key in after.secrets or before.settled.get(key) != after.settled[key]):
+            yield key

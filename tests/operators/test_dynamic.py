@@ -1,0 +1,530 @@
+"""Dynamic configuration in a task, run by Airflow's real task runner."""
+
+from __future__ import annotations
+
+import json
+import textwrap
+
+import pytest
+
+from airflow_config_providers.core.alter import AlterConfigOp, ConfigResource, OpType, ResourceType
+from airflow_config_providers.core.data import Password
+from airflow_config_providers.dynamic import ConfigAdmin, PasswordEncoder
+from airflow_config_providers.dynamic.document import Document, Sealed, StoredConfig, name_of, write
+from airflow_config_providers.exceptions import (
+    ConfigException,
+    ExposedValueError,
+    PolicyViolation,
+    ProviderUnavailableError,
+    ReservedKeyError,
+)
+from airflow_config_providers.operators.spark_submit import ConfiguredSparkSubmitOperator
+from airflow_config_providers.spark.catalogue import spark_definition
+from airflow_config_providers.spark.read_only import READ_ONLY
+
+SECRET = "an-encoder-secret-of-the-tests"
+CANARY = "c4nary/s3aled+value"
+PASSWORD = "spark.app.db.password"
+DEFAULT = ConfigResource(ResourceType.DEFAULT)
+DAG = ConfigResource(ResourceType.DAG, "flights")
+TASK = ConfigResource.of_task("flights", "job")
+
+pytestmark = pytest.mark.usefixtures("spark_submit", "connections")
+
+
+@pytest.fixture
+def encoder_secret(monkeypatch):
+    """Workers that can open what was sealed."""
+    monkeypatch.setenv("AIRFLOW__CONFIG_PROVIDERS__PASSWORD_ENCODER_SECRET", SECRET)
+
+
+@pytest.fixture
+def alter(store):
+    """Change a resource as the command line does: ``alter(TASK, {key: value})``."""
+
+    def change(resource, configs):
+        admin = ConfigAdmin(store, spark_definition(), seal=PasswordEncoder(SECRET, iterations=1000).encode)
+        admin.incremental_alter_configs({resource: [AlterConfigOp(key, text) for key, text in configs.items()]})
+
+    return change
+
+
+@pytest.fixture
+def policies(tmp_path, monkeypatch):
+    """Write the deployment's file of policies."""
+
+    def write_policies(text):
+        (tmp_path / "policies.yaml").write_text(textwrap.dedent(text))
+        monkeypatch.setenv("AIRFLOW__CONFIG_PROVIDERS__POLICIES_FILE", str(tmp_path / "policies.yaml"))
+
+    return write_policies
+
+
+@pytest.fixture
+def recorded(policies, tmp_path, monkeypatch):
+    """What a policy is shown."""
+    name = "tests.operators.recording.RecordingPolicy"
+    monkeypatch.setenv("AIRFLOW__CONFIG_PROVIDERS__ALLOWED_POLICY_CLASSES", name)
+    record = tmp_path / "requests.jsonl"
+    policies(f"policies:\n- name: recorder\n  class: {name}\n  params: {{file: {record}}}\n")
+    return lambda: [json.loads(line) for line in record.read_text().splitlines()]
+
+
+def operator(dag, **kwargs):
+    return ConfiguredSparkSubmitOperator(task_id="job", application="job.py", dag=dag, **kwargs)
+
+
+def stored(store, resource, values, **more):
+    """Store what no command would."""
+    store.texts[name_of(resource)] = write(Document(1, StoredConfig(values, 1), **more))
+
+
+def requests(run):
+    return [message.key for message in run.supervisor.sent("GetVariable")]
+
+
+def everything_sent(run):
+    return "".join(repr(m) for m in run.supervisor.messages if type(m).__name__ != "MaskSecret")
+
+
+# --- layers ---------------------------------------------------------------------------------------------
+
+
+def test_dynamic_layers_beat_the_dag_and_say_where_they_come_from(dag, run_task, alter, spark_submit):
+    alter(DEFAULT, {"spark.app.a": "default", "spark.app.b": "default", "spark.app.c": "default"})
+    alter(DAG, {"spark.app.b": "dag", "spark.app.c": "dag"})
+    alter(TASK, {"spark.app.c": "task"})
+    run = run_task(operator(dag, conf={"spark.app.a": "deployed"}))
+
+    assert spark_submit.spark_conf == {"spark.app.a": "default", "spark.app.b": "dag", "spark.app.c": "task"}
+    assert run.rendered["effective_config"] == [
+        "spark.app.a = default   # DYNAMIC_DEFAULT_CONFIG, dynamic configuration of the deployment default, version 1; "
+        "beats DAG_CONFIG conf = deployed",
+        "spark.app.b = dag   # DYNAMIC_DAG_CONFIG, dynamic configuration of DAG 'flights', version 1; beats "
+        "DYNAMIC_DEFAULT_CONFIG dynamic configuration of the deployment default, version 1 = default",
+        "spark.app.c = task   # DYNAMIC_TASK_CONFIG, dynamic configuration of task 'job' of DAG 'flights', version 2; "
+        "beats DYNAMIC_DAG_CONFIG dynamic configuration of DAG 'flights', version 1 = dag; beats "
+        "DYNAMIC_DEFAULT_CONFIG dynamic configuration of the deployment default, version 1 = default",
+    ]
+
+
+def test_a_named_argument_of_the_dag_is_overridden(dag, run_task, alter, spark_submit):
+    alter(DAG, {"spark.executor.memory": "8g"})
+    run_task(operator(dag, executor_memory="4g"))
+
+    assert spark_submit.only.conf == {"spark.executor.memory": "8g"}
+    assert "--executor-memory" not in spark_submit.only.arguments
+
+
+def test_run_configuration_and_environment_keep_their_ranks(dag, run_task, alter, spark_submit, monkeypatch):
+    monkeypatch.setenv("AIRFLOW__CONFIG_PROVIDERS__RUN_CONFIG_ENABLED", "True")
+    monkeypatch.setenv("AIRFLOW__CONFIG_PROVIDERS__ENVIRONMENT_ENABLED", "True")
+    monkeypatch.delenv("SPARK_BUFFER_SIZE", raising=False)
+    monkeypatch.setenv("SPARK_APP_A", "environment")
+    monkeypatch.setenv("SPARK_APP_B", "environment")
+    alter(TASK, {"spark.app.b": "dynamic", "spark.app.c": "dynamic"})
+    task = operator(dag, conf={"spark.app.a": "dag", "spark.app.b": "dag"})
+    run_task(task, conf={"spark_conf": {"spark.app.c": "run"}})
+
+    assert spark_submit.only.conf == {"spark.app.a": "environment", "spark.app.b": "dynamic", "spark.app.c": "run"}
+
+
+def test_references_in_dynamic_values_are_resolved(dag, run_task, alter, spark_submit, secrets_dir):
+    (secrets_dir / "db-password").write_text(CANARY)
+    reference = f"${{dir:{secrets_dir}:db-password}}"
+    alter(DEFAULT, {PASSWORD: reference})
+    run = run_task(operator(dag))
+
+    assert spark_submit.spark_conf[PASSWORD] == CANARY
+    assert CANARY not in str(spark_submit.only.arguments) + everything_sent(run)
+    assert run.rendered["effective_config"][0].startswith(f"{PASSWORD} = {reference}   # DYNAMIC_DEFAULT_CONFIG, ")
+
+
+def test_a_dynamic_value_is_never_a_template(dag, run_task, alter, spark_submit):
+    alter(TASK, {"spark.app.x": "{{ 7 * 6 }}"})
+    run_task(operator(dag))
+
+    assert spark_submit.spark_conf == {"spark.app.x": "{{ 7 * 6 }}"}
+
+
+def test_a_change_counts_from_the_next_try_on(dag, run_task, alter, spark_submit):
+    task = operator(dag, conf={"spark.app.x": "deployed"})
+    run_task(task)
+    alter(TASK, {"spark.app.x": "changed"})
+    run_task(task)
+
+    assert [submission.conf["spark.app.x"] for submission in spark_submit()] == ["deployed", "changed"]
+
+
+def test_a_try_reads_two_variables_however_much_is_configured(dag, run_task, alter):
+    alter(TASK, {f"spark.app.k{n}": "x" for n in range(500)})
+
+    assert requests(run_task(operator(dag))) == [name_of(DEFAULT), name_of(TASK)]
+
+
+def test_nothing_is_read_where_the_deployment_says_so(dag, run_task, alter, spark_submit, monkeypatch):
+    alter(TASK, {"spark.app.x": "changed"})
+    monkeypatch.setenv("AIRFLOW__CONFIG_PROVIDERS__DYNAMIC_ENABLED", "False")
+    run = run_task(operator(dag))
+
+    assert requests(run) == []
+    assert spark_submit.only.conf == {}
+
+
+def test_a_plain_process_reads_nothing(dag, monkeypatch):
+    from airflow.sdk.execution_time import task_runner
+
+    monkeypatch.delattr(task_runner, "SUPERVISOR_COMMS", raising=False)
+    task = operator(dag, conf={"spark.app.x": "1"}).prepare_for_execution()
+    task.render_template_fields({})
+    try:
+        assert task.effective_config == ["spark.app.x = 1   # DAG_CONFIG, conf"]
+    finally:
+        task._run.close()
+
+
+def test_mapped_tasks_have_the_dynamic_configuration_of_their_task(run_task, alter, spark_submit):
+    from airflow import sdk
+
+    alter(TASK, {"spark.app.x": "changed"})
+    with sdk.DAG("flights", schedule=None):
+        mapped = ConfiguredSparkSubmitOperator.partial(task_id="job", application="job.py").expand(
+            conf=[{"spark.app.x": "0"}, {"spark.app.x": "1"}]
+        )
+    for index in range(2):
+        run_task(mapped, map_index=index)
+
+    assert [submission.conf for submission in spark_submit()] == [{"spark.app.x": "changed"}] * 2
+
+
+@pytest.mark.parametrize("name", [name_of(DEFAULT), name_of(DAG)], ids=["deployment", "DAG"])
+def test_an_outage_fails_the_task_and_is_not_taken_for_nothing(dag, run_task, store, spark_submit, name):
+    store.texts[name] = OSError()
+    run = run_task(operator(dag))
+
+    assert isinstance(run.error, ProviderUnavailableError)
+    assert name in str(run.error)
+    assert spark_submit() == []
+
+
+def test_a_document_that_cannot_be_read_fails_the_task(dag, run_task, store, spark_submit):
+    store.texts[name_of(DAG)] = "{odd"
+    run = run_task(operator(dag))
+
+    assert isinstance(run.error, ConfigException)
+    assert name_of(DAG) in str(run.error)
+    assert spark_submit() == []
+
+
+def test_a_wrong_type_that_was_stored_is_found_before_spark_starts(dag, run_task, store, spark_submit):
+    stored(store, DAG, {"spark.executor.instances": "two"})
+    run = run_task(operator(dag))
+
+    assert "dynamic configuration of DAG 'flights', version 1" in str(run.error)
+    assert spark_submit() == []
+
+
+# --- sealed secrets -------------------------------------------------------------------------------------
+
+
+@pytest.mark.usefixtures("encoder_secret")
+def test_a_sealed_secret_reaches_spark_and_nobody_else(dag, run_task, alter, spark_submit, store, monkeypatch, capfd):
+    monkeypatch.setenv("FAKE_SPARK_PRINTS", f"connecting with {CANARY}")
+    alter(TASK, {PASSWORD: CANARY})
+    run = run_task(operator(dag, do_xcom_push=True))
+
+    assert run.state == "success"
+    assert spark_submit.spark_conf[PASSWORD] == CANARY
+    assert CANARY not in str(spark_submit.only.arguments)
+    assert CANARY not in everything_sent(run)
+    assert CANARY not in repr([vars(run.task), vars(run.task._hook)])
+    assert CANARY not in str(store.texts)
+    output = "".join(capfd.readouterr())
+    assert "connecting with [hidden]" in output
+    assert CANARY not in output
+    assert run.rendered["effective_config"][0].startswith(f"{PASSWORD} = [hidden]   # DYNAMIC_TASK_CONFIG, ")
+
+
+@pytest.mark.usefixtures("encoder_secret")
+def test_the_error_of_a_failed_job_hides_a_sealed_secret(dag, run_task, alter, monkeypatch, capfd):
+    monkeypatch.setenv("FAKE_SPARK_EXIT", "1")
+    monkeypatch.setenv("FAKE_SPARK_PRINTS", f"Exception: bad {CANARY}")
+    alter(TASK, {PASSWORD: CANARY})
+    run = run_task(operator(dag))
+
+    assert run.state == "failed"
+    assert "bad [hidden]" in str(run.error)
+    assert CANARY not in "".join(capfd.readouterr()) + everything_sent(run)
+
+
+@pytest.mark.usefixtures("encoder_secret")
+@pytest.mark.parametrize(
+    "text", ["${dir:/x:y}", "{{ 7 * 6 }}", "${env:HOME}"], ids=["reference", "template", "spark's"]
+)
+def test_a_sealed_secret_is_never_looked_into(dag, run_task, store, spark_submit, text):
+    stored(store, DAG, {PASSWORD: Sealed(PasswordEncoder(SECRET, iterations=1000).encode(Password(text)))})
+    run_task(operator(dag))
+
+    assert spark_submit.spark_conf[PASSWORD] == text
+
+
+@pytest.mark.usefixtures("encoder_secret")
+def test_a_sealed_secret_that_is_beaten_is_not_opened(dag, run_task, store, spark_submit):
+    task = StoredConfig({PASSWORD: "plain"}, 1)
+    stored(store, DAG, {PASSWORD: Sealed("encrypted by someone else")}, tasks={"job": task})
+    run = run_task(operator(dag))
+
+    assert run.state == "success"
+    assert spark_submit.spark_conf[PASSWORD] == "plain"
+    assert run.rendered["effective_config"][0].count("[hidden]") == 2
+
+
+@pytest.mark.parametrize("secret", [None, "another-secret"], ids=["no secret", "another secret"])
+def test_a_sealed_secret_that_cannot_be_opened_fails_the_task_before_a_provider_is_asked(
+    dag, run_task, alter, spark_submit, secrets_dir, monkeypatch, secret
+):
+    if secret:
+        monkeypatch.setenv("AIRFLOW__CONFIG_PROVIDERS__PASSWORD_ENCODER_SECRET", secret)
+    alter(TASK, {PASSWORD: CANARY})
+    run = run_task(operator(dag, conf={"spark.app.x": f"${{dir:{secrets_dir}:nope}}"}))
+
+    assert isinstance(run.error, ConfigException)
+    assert len(run.error.problems) == 1
+    assert str(run.error).startswith(f"{PASSWORD} (dynamic configuration of task 'job' of DAG 'flights', version 1): ")
+    assert "password_encoder_secret" in str(run.error)
+    assert run.rendered is None
+    assert spark_submit() == []
+
+
+def test_workers_read_with_the_old_secret_while_secrets_rotate(dag, run_task, alter, spark_submit, monkeypatch):
+    monkeypatch.setenv("AIRFLOW__CONFIG_PROVIDERS__PASSWORD_ENCODER_SECRET", "the next secret")
+    monkeypatch.setenv("AIRFLOW__CONFIG_PROVIDERS__PASSWORD_ENCODER_OLD_SECRET", SECRET)
+    alter(TASK, {PASSWORD: CANARY})
+    run_task(operator(dag))
+
+    assert spark_submit.spark_conf[PASSWORD] == CANARY
+
+
+def test_the_encoder_s_secret_can_be_given_by_a_command(dag, run_task, alter, spark_submit, monkeypatch):
+    monkeypatch.setenv("AIRFLOW__CONFIG_PROVIDERS__PASSWORD_ENCODER_SECRET_CMD", f"printf %s {SECRET}")
+    alter(TASK, {PASSWORD: CANARY})
+    run_task(operator(dag))
+
+    assert spark_submit.spark_conf[PASSWORD] == CANARY
+
+
+@pytest.mark.usefixtures("encoder_secret")
+def test_a_sealed_secret_that_would_be_exposed_is_refused(dag, run_task, store, spark_submit):
+    stored(
+        store, DAG, {"spark.ssl.x.secret": Sealed(PasswordEncoder(SECRET, iterations=1000).encode(Password(CANARY)))}
+    )
+    run = run_task(operator(dag))
+
+    assert isinstance(run.error, ExposedValueError)
+    assert spark_submit() == []
+
+
+# --- policies -------------------------------------------------------------------------------------------
+
+AT_MOST_8G = """
+    policies:
+    - name: memory
+      class: bounds
+      params: {spark.executor.memory: {max: 8g}}
+    - name: frozen
+      class: immutable_keys
+      params: {keys: [spark.jars]}
+"""
+
+
+def test_a_policy_denies_at_render_with_all_reasons_and_before_a_provider_is_asked(
+    dag, run_task, store, policies, spark_submit, secrets_dir
+):
+    policies(AT_MOST_8G)
+    stored(store, DAG, {"spark.executor.memory": "16g", "spark.jars": "evil.jar"})
+    secrets_dir.rmdir()  # whoever opens the provider now fails
+    run = run_task(operator(dag, conf={"spark.app.x": f"${{dir:{secrets_dir}:x}}"}))
+
+    assert isinstance(run.error, PolicyViolation)
+    assert run.error.problems == (
+        "Policy 'memory' denies the configuration of task 'job' of DAG 'flights': 'spark.executor.memory' is more than "
+        "8g. Lower it.",
+        "Policy 'frozen' denies the configuration of task 'job' of DAG 'flights': 'spark.jars' must stay as it is. "
+        "Leave it out.",
+    )
+    assert run.rendered is None
+    assert spark_submit() == []
+
+
+def test_what_policies_allow_is_submitted(dag, run_task, alter, policies, spark_submit):
+    policies(AT_MOST_8G)
+    alter(TASK, {"spark.executor.memory": "6g"})
+    run_task(operator(dag, jars="mine.jar"))
+
+    assert spark_submit.only.conf == {"spark.executor.memory": "6g", "spark.jars": "mine.jar"}
+
+
+def test_policies_count_for_what_the_author_wrote_too(dag, run_task, policies):
+    policies(AT_MOST_8G)
+
+    assert isinstance(run_task(operator(dag, executor_memory="16g")).error, PolicyViolation)
+
+
+@pytest.mark.usefixtures("encoder_secret")
+def test_a_policy_sees_before_and_after_with_references(
+    dag, run_task, alter, recorded, secrets_dir, monkeypatch, tmp_path
+):
+    monkeypatch.setenv("AIRFLOW__CONFIG_PROVIDERS__RUN_CONFIG_ENABLED", "True")
+    monkeypatch.setenv("AIRFLOW__CONFIG_PROVIDERS__ENVIRONMENT_ENABLED", "True")
+    monkeypatch.delenv("SPARK_BUFFER_SIZE", raising=False)
+    monkeypatch.setenv("SPARK_APP_DYNAMIC", "counts for no key that the deployed DAG has")
+    (secrets_dir / "token").write_text(CANARY)
+    reference = f"${{dir:{secrets_dir}:token}}"
+    alter(DEFAULT, {PASSWORD: CANARY, "spark.app.dynamic": "1"})
+    task = operator(dag, conf={PASSWORD: "written-out", "spark.app.x": "dag"}, env_vars={"TOKEN": reference})
+    run_task(task, conf={"spark_conf": {"spark.app.x": "run"}})
+
+    shown, closed = recorded()
+    assert shown == {
+        "resource": "task 'job' of DAG 'flights'",
+        "before": {PASSWORD: "[hidden]", "spark.app.x": "dag"},
+        "after": {PASSWORD: "[hidden]", "spark.app.x": "run", "spark.app.dynamic": "1"},
+        "at": "render",
+        "hidden_changes": [PASSWORD],
+        "texts": {"env_vars['TOKEN']": reference},
+    }
+    assert closed == "closed"
+
+
+def test_a_secret_that_is_the_same_before_and_after_is_no_change(dag, run_task, recorded):
+    run_task(operator(dag, conf={PASSWORD: "written-out"}))
+
+    assert recorded()[0]["hidden_changes"] == []
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        pytest.param(None, "cannot be read", id="no file"),
+        pytest.param("policies: 7", "expected 'policies:'", id="another form"),
+        pytest.param("policies:\n- {name: x, class: os.system}", "os.system", id="class that is not allowed"),
+        pytest.param("policies:\n- {name: x, class: bounds, params: {}}", "no bound", id="parameters"),
+    ],
+)
+def test_policies_that_cannot_be_loaded_deny(dag, run_task, policies, spark_submit, monkeypatch, tmp_path, text, said):
+    if text is None:
+        monkeypatch.setenv("AIRFLOW__CONFIG_PROVIDERS__POLICIES_FILE", str(tmp_path / "nowhere.yaml"))
+    else:
+        policies(text)
+    run = run_task(operator(dag))
+
+    assert isinstance(run.error, PolicyViolation)
+    assert said in str(run.error)
+    assert run.rendered is None
+    assert spark_submit() == []
+
+
+def test_the_error_of_a_policy_has_no_cause_that_could_hold_a_value(dag, run_task, policies):
+    policies("policies: 7")
+    error = run_task(operator(dag)).error
+
+    assert (error.__cause__, error.__context__) == (None, None)
+
+
+# --- previews -------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def preview(dag, store, monkeypatch):
+    """Render as ``airflow tasks render`` does; gives the lines of ``effective_config``."""
+
+    def render(**kwargs):
+        for name in (name_of(DEFAULT), name_of(DAG)):
+            monkeypatch.setenv(f"AIRFLOW_VAR_{name.upper()}", store.texts.get(name, write(Document())))
+        task = operator(dag, **kwargs)
+        task.render_template_fields({"ti": object(), "run_id": "r"})
+        return task.effective_config
+
+    return render
+
+
+def test_a_preview_shows_dynamic_layers_and_opens_no_secret(preview, store):
+    stored(store, DAG, {"spark.app.x": "changed", PASSWORD: Sealed("encrypted by someone else")})
+    lines = preview(conf={"spark.app.x": "deployed"})
+
+    assert lines == [
+        f"{PASSWORD} = [hidden]   # DYNAMIC_DAG_CONFIG, dynamic configuration of DAG 'flights', version 1",
+        "spark.app.x = changed   # DYNAMIC_DAG_CONFIG, dynamic configuration of DAG 'flights', version 1; "
+        "beats DAG_CONFIG conf = deployed",
+    ]
+
+
+def test_a_preview_says_first_what_it_cannot_read(preview, store):
+    store.texts[name_of(DAG)] = "{odd"
+    lines = preview(conf={"spark.app.x": "deployed"})
+
+    assert lines[0].startswith(
+        f"! Dynamic configuration is left out: The dynamic configuration in the variable '{name_of(DAG)}'"
+    )
+    assert lines[1:] == ["spark.app.x = deployed   # DAG_CONFIG, conf"]
+
+
+def test_a_preview_says_first_what_a_policy_would_deny(preview, store, policies):
+    policies(AT_MOST_8G)
+    stored(store, DAG, {"spark.executor.memory": "16g"})
+    lines = preview()
+
+    assert lines[0] == (
+        "! Policy 'memory' denies the configuration of task 'job' of DAG 'flights': 'spark.executor.memory' is more "
+        "than 8g. Lower it."
+    )
+    assert lines[1].startswith("spark.executor.memory = 16g   # DYNAMIC_DAG_CONFIG, ")
+
+
+def test_a_preview_says_first_which_files_it_does_not_read(preview):
+    lines = preview(config_files=["${dir:/x:y}"])
+
+    assert lines == ["! The path of file ${dir:/x:y} holds a reference, so the file is left out."]
+
+
+# --- keys that do not change ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("key", READ_ONLY)
+def test_a_read_only_key_is_described_as_such_and_not_altered(store, key):
+    admin = ConfigAdmin(store, spark_definition())
+    with pytest.raises(ConfigException) as caught:
+        admin.incremental_alter_configs({TASK: [AlterConfigOp(key, "x")]})
+
+    assert str(caught.value) == f"task 'job' of DAG 'flights': '{key}' is read-only: {READ_ONLY[key]}"
+    assert store.texts == {}
+
+
+def test_describe_tells_a_read_only_key(store):
+    stored(store, DAG, {"spark.master": "local[3]", "spark.app.x": "1"})
+    entries = ConfigAdmin(store, spark_definition()).describe_configs([DAG])[DAG]
+
+    assert entries["spark.master"].is_read_only
+    assert not entries["spark.app.x"].is_read_only
+
+
+def test_a_read_only_key_that_was_stored_can_be_deleted(store):
+    stored(store, DAG, {"spark.master": "local[3]"})
+    admin = ConfigAdmin(store, spark_definition())
+    admin.incremental_alter_configs({DAG: [AlterConfigOp("spark.master", op=OpType.DELETE)]})
+
+    assert "spark.master" not in admin.describe_configs([DAG])[DAG]
+
+
+def test_a_stored_master_does_not_beat_that_of_the_connection(dag, run_task, store, spark_submit):
+    stored(store, DAG, {"spark.master": "local[3]"})
+    run_task(operator(dag))
+
+    arguments = spark_submit.only.arguments
+    assert arguments[arguments.index("--master") + 1] == "local[1]"
+
+
+def test_a_key_of_the_deployment_that_was_stored_is_refused(dag, run_task, store):
+    stored(store, DAG, {"config.providers.mine.class": "file"})
+
+    assert isinstance(run_task(operator(dag)).error, ReservedKeyError)

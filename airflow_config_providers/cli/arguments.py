@@ -1,0 +1,116 @@
+"""What people write behind ``--add-config`` and its like."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import Any, Final
+
+from airflow_config_providers.cli.failing import WrongArgumentsError
+from airflow_config_providers.core import properties
+from airflow_config_providers.core.alter import AlterConfigOp, ConfigResource, OpType, ResourceType
+from airflow_config_providers.core.text import printable
+from airflow_config_providers.spark.layers import read_text
+
+_PAIR: Final = re.compile(r"\s*([^=\s,\[\]]+)\s*=(?:\[([^\]]*)\]|((?:\$\{[^}]*\}|[^,\[\]])*))\s*(?:,|$)")
+"""``k=v`` or ``k=[a,b]``, as kafka-configs.sh has them; commas of a reference are its own."""
+
+
+def has_resource(args: Any) -> bool:
+    """Tell whether ``args`` name a resource, rightly or not."""
+    return bool(args.default or args.dag or args.task)
+
+
+def has_operations(args: Any) -> bool:
+    """Tell whether ``args`` describe a change, rightly or not."""
+    return bool(args.add_config or args.add_config_file or args.delete_config or args.append or args.subtract)
+
+
+def resource(args: Any) -> ConfigResource:
+    """
+    Give the resource that ``--default``, ``--dag`` and ``--task`` name.
+
+    :raises WrongArgumentsError: they name none, or more than one
+    """
+    if args.default and not (args.dag or args.task):
+        return ConfigResource(ResourceType.DEFAULT)
+    if args.default or not args.dag:
+        raise WrongArgumentsError("Name one: --default, or --dag DAG_ID, or --dag DAG_ID --task TASK_ID.")
+    return ConfigResource.of_task(args.dag, args.task) if args.task else ConfigResource(ResourceType.DAG, args.dag)
+
+
+def operations(args: Any) -> list[AlterConfigOp]:
+    """
+    Give the changes that ``args`` describe.
+
+    :raises WrongArgumentsError: they describe none, or something in them is no pair
+    """
+    found = [
+        *_set(args.add_config),
+        *_of_file(args.add_config_file),
+        *(AlterConfigOp(key, None, OpType.DELETE) for key in _keys(args.delete_config)),
+        *_listed(args.append, OpType.APPEND),
+        *_listed(args.subtract, OpType.SUBTRACT),
+    ]
+    if not found:
+        raise WrongArgumentsError("Nothing is to change. Add --add-config, --delete-config, --append or --subtract.")
+    return found
+
+
+def visible(args: Any) -> list[AlterConfigOp]:
+    """Give the changes whose values stand on the command line, where other users of the machine can read them."""
+    return [*_set(args.add_config), *_listed(args.append, OpType.APPEND), *_listed(args.subtract, OpType.SUBTRACT)]
+
+
+def _set(texts: Iterable[str] | None) -> Iterator[AlterConfigOp]:
+    for text in texts or ():
+        yield from (AlterConfigOp(key, value) for key, value in pairs(text))
+
+
+def pairs(text: str) -> list[tuple[str, str]]:
+    """
+    Read ``k1=v1,k2=[a,b]``. Only brackets let a value have a comma; a single pair may have it anyway.
+
+    :raises WrongArgumentsError: it is something else; no value is told
+    """
+    found: list[tuple[str, str]] = []
+    position = 0
+    while position < len(text):
+        match = _PAIR.match(text, position)
+        if match is None:
+            return [_single(text)]
+        found.append((match[1], match[2] if match[2] is not None else match[3]))
+        position = match.end()
+    return found or [_single(text)]
+
+
+def _single(text: str) -> tuple[str, str]:
+    key, sign, value = text.partition("=")
+    if not sign or not key.strip() or re.search(r",\s*[\w.-]+=", value):
+        raise WrongArgumentsError(
+            f"'{printable(key)}...' is not KEY=VALUE. Put a value with commas into brackets, as in KEY=[a,b], or use "
+            f"--add-config once for each key."
+        )
+    return key.strip(), value
+
+
+def _of_file(path: str | None) -> Iterator[AlterConfigOp]:
+    if path is None:
+        return
+    name = "/dev/stdin" if path == "-" else path
+    yield from (
+        AlterConfigOp(entry.key, entry.value) for entry in properties.parse(read_text(name, name=path), name=path)
+    )
+
+
+def _keys(texts: Iterable[str] | None) -> Iterator[str]:
+    for text in texts or ():
+        yield from (key.strip() for key in text.split(",") if key.strip())
+
+
+def _listed(texts: Iterable[str] | None, op: OpType) -> Iterator[AlterConfigOp]:
+    for text in texts or ():
+        key, sign, value = text.partition("=")
+        if not sign:
+            raise WrongArgumentsError(f"'{printable(text)}' is not KEY=VALUE. Write what to {op.name.lower()} after =.")
+        yield AlterConfigOp(key.strip(), value, op)

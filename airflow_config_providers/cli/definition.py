@@ -1,0 +1,197 @@
+"""
+What ``airflow config-providers`` has.
+
+Every call of ``airflow`` loads this, so nothing is imported here that it has not loaded by then.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from airflow.cli.cli_config import ARG_OUTPUT, ActionCommand, Arg, GroupCommand, lazy_load_command
+
+_CODES = """
+exit codes:
+  0 done                      3 refused: what was asked for is wrong
+  2 wrong arguments           4 denied by a policy
+                              5 unavailable: try again later
+Nothing has changed unless it is 0.
+"""
+
+_DESCRIBE = """examples:
+  airflow config-providers describe --dag flights --task report
+  airflow config-providers describe --default --all --output json
+  airflow config-providers describe --dag flights --task report --key spark.executor.memory --synonyms
+"""
+
+_ALTER = """examples:
+  airflow config-providers alter --dag flights --add-config spark.executor.memory=8g
+  airflow config-providers alter --dag flights --task report --delete-config spark.executor.memory
+  airflow config-providers alter --default --append spark.jars.packages=org.postgresql:postgresql:42.7.4
+  airflow config-providers alter --dag flights --add-config 'spark.app.db.password=${vault:apps/db:password}'
+  airflow config-providers alter --dag flights --add-config-file changes.properties --validate-only
+
+A secret that is written out belongs into --add-config-file: other users of the machine can read the command line.
+"""
+
+_HISTORY = """examples:
+  airflow config-providers history --dag flights
+  airflow config-providers history --dag flights --task report --output json
+"""
+
+_ROLLBACK = """examples:
+  airflow config-providers rollback --dag flights
+  airflow config-providers rollback --dag flights --to-version 3 --validate-only
+"""
+
+_POLICIES = """examples:
+  airflow config-providers policies test
+  airflow config-providers policies test --dag flights --add-config spark.executor.memory=64g
+  airflow config-providers policies test --policies-file policies.yaml --dag flights --delete-config spark.app.owner
+"""
+
+_PROVIDERS = """examples:
+  airflow config-providers providers list
+  airflow config-providers providers list --check --output json
+"""
+
+_ENCODER = """examples:
+  airflow config-providers encoder rotate --validate-only
+  airflow config-providers encoder rotate
+
+1. Set password_encoder_secret to a new secret and password_encoder_old_secret to the one before it, everywhere.
+2. Run this. 3. Remove password_encoder_old_secret.
+"""
+
+
+def commands() -> list[Any]:
+    """Give the commands, for Airflow."""
+    return [
+        GroupCommand(
+            name="config-providers",
+            help="Configuration and secrets of Spark jobs",
+            subcommands=(
+                *_dynamic(),
+                _group("policies", "Rules for changes", _policies()),
+                _group("providers", "What answers references", _providers()),
+                _group("encoder", "Encryption of stored secrets", _encoder()),
+            ),
+        )
+    ]
+
+
+def _dynamic() -> tuple[Any, ...]:
+    return (
+        _command(
+            "dynamic.describe",
+            "Show what a task, a DAG or the deployment is configured with, and why",
+            (*_resource(), *_shown()),
+            _DESCRIBE,
+        ),
+        _command("dynamic.alter", "Change dynamic configuration", (*_resource(), *_changes(), *_checks()), _ALTER),
+        _command("dynamic.history", "List the changes of a task, a DAG or the deployment", _resource(), _HISTORY),
+        _command(
+            "dynamic.rollback",
+            "Go back to what was configured at a version",
+            (*_resource(), *_version(), _validate_only()),
+            _ROLLBACK,
+        ),
+    )
+
+
+def _policies() -> Any:
+    return _command(
+        "policies.test",
+        "Open the policies, and ask each about a change",
+        (*_resource(), *_changes(), *_policies_file()),
+        _POLICIES,
+    )
+
+
+def _providers() -> Any:
+    return _command(
+        "providers.list_", "List the providers that a connection defines", _connection(), _PROVIDERS, name="list"
+    )
+
+
+def _encoder() -> Any:
+    return _command("encoder.rotate", "Encrypt the stored secrets with the new secret", (_validate_only(),), _ENCODER)
+
+
+def _group(name: str, help_: str, command: Any) -> Any:
+    return GroupCommand(name=name, help=help_, subcommands=(command,))
+
+
+def _command(path: str, help_: str, args: tuple[Any, ...], examples: str, *, name: str = "") -> Any:
+    """Make a command of the function at ``path``, which is imported when it is called."""
+    return ActionCommand(
+        name=name or path.partition(".")[2],
+        help=help_,
+        func=lazy_load_command(f"airflow_config_providers.cli.{path}"),
+        args=(*args, ARG_OUTPUT),
+        epilog=examples + _CODES,
+    )
+
+
+def _arg(flag: str, **kwargs: Any) -> Any:
+    return Arg((flag,), **kwargs)  # type: ignore[no-untyped-call]  # Airflow has no types here
+
+
+def _resource() -> tuple[Any, ...]:
+    return (
+        _arg("--default", help="The deployment: what every job starts from", action="store_true"),
+        _arg("--dag", help="The DAG with this id", metavar="DAG_ID"),
+        _arg("--task", help="The task with this id, of the DAG", metavar="TASK_ID"),
+    )
+
+
+def _shown() -> tuple[Any, ...]:
+    return (
+        _arg("--all", help="Show also what has only its default", action="store_true"),
+        _arg("--key", help="Show this key; may be repeated", action="append", metavar="KEY"),
+        _arg("--synonyms", help="Show also what each value beat, a row for each", action="store_true"),
+    )
+
+
+def _changes() -> tuple[Any, ...]:
+    pairs = "KEY=VALUE"
+    return (
+        _arg(
+            "--add-config",
+            help="Set keys: k=v, or k1=v1,k2=\\[a,b] as kafka-configs.sh has it; may be repeated",  # \\[ for rich
+            action="append",
+            metavar=pairs,
+        ),
+        _arg("--add-config-file", help="Set the keys of a properties file; - for standard input", metavar="FILE"),
+        _arg("--delete-config", help="Delete keys: k1,k2; may be repeated", action="append", metavar="KEY"),
+        _arg("--append", help="Add elements to a list: k=a,b; may be repeated", action="append", metavar=pairs),
+        _arg("--subtract", help="Take elements from a list; may be repeated", action="append", metavar=pairs),
+    )
+
+
+def _checks() -> tuple[Any, ...]:
+    return (
+        _arg("--if-version", help="Only if this is the version; see history", type=int, metavar="VERSION"),
+        _validate_only(),
+    )
+
+
+def _validate_only() -> Any:
+    return _arg("--validate-only", help="Check everything, and change nothing", action="store_true")
+
+
+def _version() -> tuple[Any, ...]:
+    return (
+        _arg("--to-version", help="The version; without it that before the last change", type=int, metavar="VERSION"),
+    )
+
+
+def _policies_file() -> tuple[Any, ...]:
+    return (_arg("--policies-file", help="This file, and not that of the deployment", metavar="FILE"),)
+
+
+def _connection() -> tuple[Any, ...]:
+    return (
+        _arg("--conn-id", help="The connection", default="config_providers_default", metavar="CONN_ID"),
+        _arg("--check", help="Ask each whether it can answer; reads no secret", action="store_true"),
+    )

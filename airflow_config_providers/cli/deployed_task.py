@@ -1,0 +1,55 @@
+"""A task as Airflow stores it with its DAG: what its author wrote, without running it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from types import SimpleNamespace
+from typing import Any, Final
+
+from airflow_config_providers.spark import arguments
+
+FIELDS: Final = ("conf", "config_files", "properties_file", *arguments.KEYS)
+"""The arguments that make layers."""
+
+_MARK: Final = "effective_config"
+"""The template field that only operators of this package have."""
+
+
+def deployed_task(task: Any, name: str, warn: Callable[[str], None]) -> Any | None:
+    """
+    Give what ``task`` has of ``FIELDS``; None where it is no job that takes a configuration of this package.
+
+    :param task: an operator of a serialized DAG, mapped or not
+    :param name: what people call it
+    :param warn: is told what a reader should know
+    """
+    if _MARK not in task.template_fields:
+        warn(f"{name} runs {task.task_type}, and only ConfiguredSparkSubmitOperator reads dynamic configuration.")
+        return None
+    fields = _of_mapped(task, name, warn) if task.is_mapped else _of_plain(task)
+    return SimpleNamespace(**{"conf": None, **fields})
+
+
+def _of_plain(task: Any) -> Mapping[str, Any]:
+    fields = vars(task)
+    whole = fields.get("_whole_conf")
+    return {**fields, "conf": json.loads(whole)} if whole else fields
+
+
+def _of_mapped(task: Any, name: str, warn: Callable[[str], None]) -> Mapping[str, Any]:
+    mapped = _mapped(task.expand_input.value)
+    if mapped is None:
+        warn(f"{name} is mapped over what another task gives: arguments that come from there are not shown.")
+    elif differing := [field for field in FIELDS if field in mapped]:
+        warn(f"{name} is mapped: {', '.join(differing)} of its instances differ, and are not shown.")
+    return {field: value for field, value in task.partial_kwargs.items() if field in FIELDS}
+
+
+def _mapped(value: Any) -> set[str] | None:
+    """Give the arguments that differ from instance to instance; None where only a run tells."""
+    if isinstance(value, Mapping):
+        return set(value)
+    if isinstance(value, list) and all(isinstance(item, Mapping) for item in value):
+        return {field for item in value for field in item}
+    return None

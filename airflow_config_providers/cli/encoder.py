@@ -1,0 +1,36 @@
+"""The command that encrypts stored secrets anew."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from airflow_config_providers import settings
+from airflow_config_providers.cli.deployment import user
+from airflow_config_providers.cli.failing import told
+from airflow_config_providers.cli.output import show
+from airflow_config_providers.dynamic.airflow_store import VariableStore
+from airflow_config_providers.dynamic.password_encoder import PasswordEncoder
+from airflow_config_providers.dynamic.rotation import PREFIX, Rotation, documents
+from airflow_config_providers.dynamic.stored_names import stored_names
+from airflow_config_providers.exceptions import ConfigException
+
+
+@told
+def rotate(args: Any) -> None:
+    """Encrypt with the new secret what was encrypted with the old one, and show how much that is."""
+    rotation = Rotation(VariableStore(user()), _encoder(), validate_only=args.validate_only)
+    done = list(rotation.rotate(documents(stored_names(PREFIX))))
+    rows = [{"variable": one.name, "secrets": one.secrets, "reencoded": one.reencoded} for one in done if one.secrets]
+    show(rows, args.output, nothing="No secrets are stored.")
+    if problems := [problem for one in done for problem in one.problems]:
+        raise ConfigException(*problems)
+
+
+def _encoder() -> PasswordEncoder:
+    secret = settings.password_encoder_secret()
+    if not secret:
+        raise ConfigException(
+            "There is no secret to encrypt with. Set password_encoder_secret in [config_providers], and "
+            "password_encoder_old_secret to the one before it."
+        )
+    return PasswordEncoder(secret, old_secret=settings.password_encoder_old_secret() or None)

@@ -1,0 +1,106 @@
+"""Rows on standard output, as table, JSON, YAML or plain text."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
+
+from airflow_config_providers.core.data import HIDDEN
+from airflow_config_providers.core.text import one_line
+
+Row = Mapping[str, Any]
+
+
+class Hidden:
+    """A value that is not shown: ``[hidden]`` for people, null for scripts."""
+
+    def __str__(self) -> str:
+        return HIDDEN
+
+
+SECRET: Final = Hidden()
+
+_UNBOUNDED: Final = 1_000_000
+
+
+def show(rows: Sequence[Row], output: str, *, nothing: str = "No data found") -> None:
+    """
+    Print ``rows``, which have the same columns. Nothing in them is markup, and nothing is cut.
+
+    Numbers, booleans and null stay what they are in JSON and YAML; Airflow's own printer makes texts of them.
+
+    :param nothing: what to tell people where there are no rows
+    """
+    if is_for_people(output) and not rows:
+        _write(nothing)
+    else:
+        _PRINTERS[output](rows)
+
+
+def is_for_people(output: str) -> bool:
+    """Tell whether rows are read by people, who want few columns, and not by a program."""
+    return output in {"table", "plain"}
+
+
+def _json(rows: Sequence[Row]) -> None:
+    _write(json.dumps(list(rows), default=_null, ensure_ascii=False, indent=2))
+
+
+def _yaml(rows: Sequence[Row]) -> None:
+    import yaml  # noqa: PLC0415 - few ask for it
+
+    plain = json.loads(json.dumps(list(rows), default=_null))
+    _write(yaml.safe_dump(plain, allow_unicode=True, sort_keys=False, width=sys.maxsize).rstrip("\n"))
+
+
+def _null(value: object) -> None:
+    if not isinstance(value, Hidden):
+        raise TypeError
+
+
+def _table(rows: Sequence[Row]) -> None:
+    from airflow.cli.simple_table import AirflowConsole, SimpleTable  # noqa: PLC0415 - heavy
+
+    console = AirflowConsole(markup=False, emoji=False, highlight=False)
+    table = SimpleTable(show_header=True)  # type: ignore[no-untyped-call]  # Airflow has no types here
+    for column in rows[0]:
+        table.add_column(column, overflow="fold")
+    for row in rows:
+        table.add_row(*_texts(row))
+    if not sys.stdout.isatty():  # a value that is broken in two is not found by grep
+        unbounded = console.options.update(width=_UNBOUNDED)
+        console.width = max(console.width, console.measure(table, options=unbounded).maximum)
+    console.print(table)
+
+
+def _plain(rows: Sequence[Row]) -> None:
+    lines = [list(rows[0]), *map(_texts, rows)]
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    for line in lines:
+        _write("  ".join(text.ljust(width) for text, width in zip(line, widths, strict=True)).rstrip())
+
+
+def _write(text: str) -> None:
+    sys.stdout.write(f"{text}\n")
+
+
+def _texts(row: Row) -> list[str]:
+    return [_text(value) for value in row.values()]
+
+
+def _text(value: object) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, list):
+        return "; ".join(map(_text, value))
+    return str(value).lower() if isinstance(value, bool) else one_line(str(value))
+
+
+_PRINTERS: Final[Mapping[str, Callable[[Sequence[Row]], None]]] = {
+    "json": _json,
+    "plain": _plain,
+    "table": _table,
+    "yaml": _yaml,
+}

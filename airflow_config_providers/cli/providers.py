@@ -1,0 +1,42 @@
+"""The command that lists the providers of the deployment."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from airflow_config_providers import settings
+from airflow_config_providers.cli.failing import told
+from airflow_config_providers.cli.output import Row, show
+from airflow_config_providers.core.provider import ConfigProvider
+from airflow_config_providers.core.registry import ConfiguredProviders, ProviderRegistry
+from airflow_config_providers.core.text import printable
+from airflow_config_providers.exceptions import ProviderUnavailableError
+from airflow_config_providers.hooks.config_providers import definitions_of
+from airflow_config_providers.hooks.provider_checks import ask_each
+from airflow_config_providers.providers import airflow_secrets
+
+
+@told
+def list_(args: Any) -> None:
+    """Make the providers that a connection defines and, where that is asked for, ask each whether it can answer."""
+    with _opened(args.conn_id) as providers:
+        outcomes = ask_each(providers) if args.check else {}
+        rows = [_row(name, providers, outcomes.get(name)) for name in providers]
+    show(rows, args.output, nothing="No providers.")
+    if silent := [f"{printable(name)}: {text}" for name, (is_good, text) in outcomes.items() if not is_good]:
+        raise ProviderUnavailableError(*silent)
+
+
+def _opened(conn_id: str) -> ConfiguredProviders:
+    # Not by way of the hook: on the command line the Task SDK does not see the connections of the database.
+    definitions = definitions_of(conn_id, airflow_secrets.connection(conn_id))
+    return ProviderRegistry(allowed_classes=settings.allowed_provider_classes(), deployment=True).open(definitions)
+
+
+def _row(name: str, providers: ConfiguredProviders, outcome: tuple[bool, str] | None) -> Row:
+    row = {"name": name, "class": _path(providers[name]), "distribution": providers.origins.get(name) or None}
+    return row if outcome is None else {**row, "answers": outcome[0], "says": outcome[1]}
+
+
+def _path(provider: ConfigProvider) -> str:
+    return f"{type(provider).__module__}.{type(provider).__qualname__}"

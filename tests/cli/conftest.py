@@ -1,0 +1,191 @@
+"""A real deployment, migrated once: its database, its DAGs as Airflow stores them, and its command line."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("airflow")
+
+DAGS = """
+from airflow.providers.standard.operators.empty import EmptyOperator
+from airflow.sdk import DAG, TaskGroup
+from airflow_config_providers.operators.spark_submit import ConfiguredSparkSubmitOperator
+
+with DAG("flights", schedule=None):
+    ConfiguredSparkSubmitOperator(
+        task_id="report",
+        application="report.py",
+        conf={{
+            "spark.app.tags": "[bold]a[/bold]",
+            "spark.app.db.password": "${{vault:apps/db:password}}",
+            "spark.app.old.password": "literal-of-the-dag",
+        }},
+        config_files=["{home}/base.properties"],
+        executor_memory="3g",
+        num_executors=2,
+        total_executor_cores=8,
+        driver_memory="2g",
+        yarn_queue="night",
+        repositories="http://repo",
+        archives="a.zip",
+        principal="flights@REALM",
+        name="report",
+    )
+    with TaskGroup("nightly"):
+        ConfiguredSparkSubmitOperator(task_id="ingest", application="ingest.py", driver_memory="2g")
+    ConfiguredSparkSubmitOperator.partial(
+        task_id="each", application="each.py", conf={{"spark.app.a": "1"}}, executor_memory="5g"
+    ).expand(application_args=[["1"], ["2"]])
+    ConfiguredSparkSubmitOperator.partial(task_id="differing", application="each.py", executor_memory="5g").expand(
+        conf=[{{"spark.app.a": "1"}}, {{"spark.app.a": "2"}}]
+    )
+    ConfiguredSparkSubmitOperator.partial(task_id="kwargs", application="each.py", driver_memory="5g").expand_kwargs(
+        [{{"conf": {{"spark.app.a": "1"}}}}, {{"executor_memory": "2g"}}]
+    )
+    ConfiguredSparkSubmitOperator(
+        task_id="long", application="long.py", conf={{f"spark.app.key{{n}}": "x" * 200 for n in range(60)}}
+    )
+    ConfiguredSparkSubmitOperator(
+        task_id="files", application="x.py", config_files=["/data/{{{{ ds }}}}.properties", "/nowhere/x.properties"]
+    )
+    EmptyOperator(task_id="done")
+"""
+
+
+@dataclass(frozen=True)
+class Ended:
+    """A command that has ended."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def rows(self) -> Any:
+        return json.loads(self.out)
+
+    @property
+    def errors(self) -> list[str]:
+        lines = [line for line in self.err.splitlines() if not line.startswith("note: ")]
+        return [line.removeprefix("error: ") for line in lines]
+
+    @property
+    def notes(self) -> list[str]:
+        return [line.removeprefix("note: ") for line in self.err.splitlines() if line.startswith("note: ")]
+
+
+class Deployment:
+    """A folder with Airflow's database and DAGs."""
+
+    def __init__(self, home: Path) -> None:
+        self.home = home
+        (home / "dags").mkdir(parents=True)
+        (home / "dags" / "flights.py").write_text(DAGS.format(home=home))
+        (home / "base.properties").write_text("# what every job starts from\nspark.app.base=yes\n")
+        self.environ = {
+            **{name: value for name, value in os.environ.items() if not name.startswith("AIRFLOW_")},
+            "AIRFLOW_HOME": str(home),
+            "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
+            "AIRFLOW__CORE__DAGS_FOLDER": str(home / "dags"),
+            "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN": f"sqlite:///{home}/airflow.db",
+            "AIRFLOW__CORE__FERNET_KEY": "c2VjcmV0LW9mLXRoaXMtdGVzdC0wMTIzNDU2Nzg5MDE=",
+            "AIRFLOW__CONFIG_PROVIDERS__PASSWORD_ENCODER_SECRET": "first-secret",
+            "NO_COLOR": "1",
+        }
+
+    def airflow(self, *words: str, input: str = "", **environ: str) -> Ended:  # noqa: A002 - as subprocess has it
+        """Run a command in a process of its own."""
+        done = subprocess.run(
+            [sys.executable, "-m", "airflow", *words],
+            env={**self.environ, **environ},
+            cwd=self.home,
+            input=input,
+            capture_output=True,
+            text=True,
+            timeout=200,
+            check=False,
+        )
+        return Ended(done.returncode, done.stdout, done.stderr)
+
+    def query(self, sql: str) -> list[tuple[Any, ...]]:
+        with closing(sqlite3.connect(self.home / "airflow.db", timeout=20)) as database:
+            return database.execute(sql).fetchall()
+
+
+@pytest.fixture(scope="session")
+def deployment(tmp_path_factory: pytest.TempPathFactory) -> Deployment:
+    deployment = Deployment(tmp_path_factory.mktemp("deployment") / "home")
+    for words in (("db", "migrate"), ("dags", "reserialize")):
+        done = deployment.airflow(*words)
+        assert done.code == 0, done.err
+    return deployment
+
+
+class Driver:
+    """The process that runs commands in a row."""
+
+    def __init__(self, deployment: Deployment) -> None:
+        self._process = subprocess.Popen(
+            [sys.executable, str(Path(__file__).with_name("driver.py"))],
+            env={**deployment.environ, "PYTHONPATH": str(Path(__file__).parents[2])},
+            cwd=deployment.home,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+
+    def ask(self, job: dict[str, Any]) -> Any:
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.write(json.dumps(job) + "\n")
+        self._process.stdin.flush()
+        return json.loads(self._process.stdout.readline())
+
+    def end(self) -> None:
+        self._process.communicate(timeout=60)
+
+
+@pytest.fixture(scope="session")
+def driver(deployment: Deployment) -> Iterator[Driver]:
+    driver = Driver(deployment)
+    yield driver
+    driver.end()
+
+
+@dataclass(frozen=True)
+class Cli:
+    """``cli("describe --default")`` runs ``airflow config-providers describe --default``; nothing is stored before."""
+
+    driver: Driver
+    deployment: Deployment
+
+    def __call__(self, words: str, *more: str, input: str = "", **settings: str) -> Ended:  # noqa: A002
+        environ = {f"AIRFLOW__CONFIG_PROVIDERS__{name.upper()}": value for name, value in settings.items()}
+        return self.airflow("config-providers", *shlex.split(words), *more, input=input, environ=environ)
+
+    def airflow(self, *words: str, input: str = "", environ: dict[str, str] | None = None) -> Ended:  # noqa: A002
+        return Ended(**self.driver.ask({"words": words, "input": input, "environ": environ or {}}))
+
+    def json(self, words: str, *more: str, **settings: str) -> Any:
+        """Run what must succeed, and read its rows."""
+        done = self(words, *more, "--output", "json", **settings)
+        assert (done.code, done.errors) == (0, [])
+        return done.rows
+
+
+@pytest.fixture
+def cli(driver: Driver, deployment: Deployment) -> Cli:
+    driver.ask({"reset": True})
+    return Cli(driver, deployment)

@@ -1,0 +1,97 @@
+"""What people write behind ``--add-config`` and its like."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import pytest
+
+from airflow_config_providers.cli import arguments
+from airflow_config_providers.cli.failing import WrongArgumentsError
+from airflow_config_providers.core.alter import AlterConfigOp, ConfigResource, OpType, ResourceType
+
+PAIRS = [
+    pytest.param("a=b", {"a": "b"}, id="one"),
+    pytest.param("a=b,c=d", {"a": "b", "c": "d"}, id="two"),
+    pytest.param(" a = b , c=d", {"a": " b ", "c": "d"}, id="blanks belong to values"),
+    pytest.param("a=", {"a": ""}, id="empty"),
+    pytest.param("a=,b=c", {"a": "", "b": "c"}, id="empty, and another"),
+    pytest.param("a=[b,c]", {"a": "b,c"}, id="brackets"),
+    pytest.param("a=[b,c],d=e", {"a": "b,c", "d": "e"}, id="brackets, and another"),
+    pytest.param("a=[]", {"a": ""}, id="empty brackets"),
+    pytest.param("a=b=c", {"a": "b=c"}, id="an equals sign in a value"),
+    pytest.param("a=-Dx=y -Dz=w", {"a": "-Dx=y -Dz=w"}, id="java options"),
+    pytest.param("a=b,c", {"a": "b,c"}, id="a single pair may have a comma"),
+    pytest.param("a=${v:p,q:k},b=c", {"a": "${v:p,q:k}", "b": "c"}, id="a comma in a reference"),
+    pytest.param("a=[${v:p:k},x]", {"a": "${v:p:k},x"}, id="a reference in brackets"),
+    pytest.param("a=b,", {"a": "b"}, id="a comma at the end"),
+    pytest.param("a=x[1]", {"a": "x[1]"}, id="brackets within a value"),
+]
+
+
+@pytest.mark.parametrize(("text", "expected"), PAIRS)
+def test_pairs(text: str, expected: dict[str, str]):
+    assert dict(arguments.pairs(text)) == expected
+
+
+@pytest.mark.parametrize("text", ["", "a", "=b", "a=b,c,d=e", " =b"])
+def test_what_is_no_pair_is_refused(text: str):
+    with pytest.raises(WrongArgumentsError, match="is not KEY=VALUE"):
+        arguments.pairs(text)
+
+
+def test_a_message_holds_no_value():
+    with pytest.raises(WrongArgumentsError) as refused:
+        arguments.pairs("spark.app.password=hunter2,x,b=c")
+
+    assert "hunter2" not in str(refused.value)
+
+
+def args(**given: object) -> SimpleNamespace:
+    names = ("default", "dag", "task", "add_config", "add_config_file", "delete_config", "append", "subtract")
+    return SimpleNamespace(**{**dict.fromkeys(names), **given})
+
+
+RESOURCES = [
+    pytest.param({"default": True}, ConfigResource(ResourceType.DEFAULT), id="deployment"),
+    pytest.param({"dag": "a.b"}, ConfigResource(ResourceType.DAG, "a.b"), id="DAG"),
+    pytest.param({"dag": "a.b", "task": "g.t"}, ConfigResource.of_task("a.b", "g.t"), id="task"),
+]
+
+
+@pytest.mark.parametrize(("given", "expected"), RESOURCES)
+def test_resources(given: dict[str, object], expected: ConfigResource):
+    assert arguments.resource(args(**given)) == expected
+
+
+@pytest.mark.parametrize("given", [{}, {"task": "t"}, {"default": True, "dag": "d"}, {"default": True, "task": "t"}])
+def test_what_names_no_resource_is_refused(given: dict[str, object]):
+    with pytest.raises(WrongArgumentsError, match="Name one"):
+        arguments.resource(args(**given))
+
+
+def test_operations_of_every_kind(tmp_path):
+    file = tmp_path / "changes.properties"
+    file.write_text("f = 1\n")
+
+    found = arguments.operations(
+        args(
+            add_config=["a=1,b=2", "c=[3,4]"],
+            add_config_file=str(file),
+            delete_config=["d,e", "g"],
+            append=["h=5,6"],
+            subtract=["i=7"],
+        )
+    )
+
+    assert found == [
+        AlterConfigOp("a", "1"),
+        AlterConfigOp("b", "2"),
+        AlterConfigOp("c", "3,4"),
+        AlterConfigOp("f", "1"),
+        AlterConfigOp("d", None, OpType.DELETE),
+        AlterConfigOp("e", None, OpType.DELETE),
+        AlterConfigOp("g", None, OpType.DELETE),
+        AlterConfigOp("h", "5,6", OpType.APPEND),
+        AlterConfigOp("i", "7", OpType.SUBTRACT),
+    ]

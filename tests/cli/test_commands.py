@@ -1,0 +1,540 @@
+"""The commands, by Airflow's own parser, on a real database."""
+
+from __future__ import annotations
+
+import json
+import shlex
+
+import pytest
+import yaml
+
+from tests.cli.conftest import Cli
+
+REPORT = "--dag flights --task report"
+
+
+def values(rows: list[dict[str, object]]) -> dict[object, tuple[object, object]]:
+    return {row["key"]: (row["value"], row["source"]) for row in rows}
+
+
+# describe
+
+
+def test_a_task_is_described_with_all_that_its_author_wrote(cli: Cli):
+    rows = cli.json(f"describe {REPORT}")
+
+    assert {row["key"]: (row["value"], row["source"], row["origin"].rpartition("/")[2]) for row in rows} == {
+        "spark.app.base": ("yes", "STATIC_FILE_CONFIG", "base.properties:2"),
+        "spark.app.db.password": ("${vault:apps/db:password}", "DAG_CONFIG", "conf"),
+        "spark.app.name": ("report", "DAG_CONFIG", "argument name"),
+        "spark.app.old.password": (None, "DAG_CONFIG", "conf"),
+        "spark.app.tags": ("[bold]a[/bold]", "DAG_CONFIG", "conf"),
+        "spark.archives": ("a.zip", "DAG_CONFIG", "argument archives"),
+        "spark.cores.max": ("8", "DAG_CONFIG", "argument total_executor_cores"),
+        "spark.driver.memory": ("2g", "DAG_CONFIG", "argument driver_memory"),
+        "spark.executor.instances": ("2", "DAG_CONFIG", "argument num_executors"),
+        "spark.executor.memory": ("3g", "DAG_CONFIG", "argument executor_memory"),
+        "spark.jars.repositories": ("http://repo", "DAG_CONFIG", "argument repositories"),
+        "spark.kerberos.principal": ("flights@REALM", "DAG_CONFIG", "argument principal"),
+        "spark.yarn.queue": ("night", "DAG_CONFIG", "argument yarn_queue"),
+    }
+
+
+TASKS = [
+    pytest.param("nightly.ingest", {"spark.driver.memory": "2g"}, "", id="in a group"),
+    pytest.param("each", {"spark.app.a": "1", "spark.executor.memory": "5g"}, "", id="mapped"),
+    pytest.param("differing", {"spark.executor.memory": "5g"}, "conf of its instances differ", id="mapped conf"),
+    pytest.param(
+        "kwargs", {"spark.driver.memory": "5g"}, "conf, executor_memory of its instances differ", id="mapped arguments"
+    ),
+    pytest.param("long", {f"spark.app.key{n}": "x" * 200 for n in range(60)}, "", id="a long conf"),
+    pytest.param("files", {}, "'/nowhere/x.properties' cannot be read", id="a file that is not here"),
+    pytest.param("files", {}, "{{ ds }}.properties' is left out", id="a file whose path is a template"),
+    pytest.param("done", {}, "runs EmptyOperator", id="no job"),
+]
+
+
+@pytest.mark.parametrize(("task", "expected", "note"), TASKS)
+def test_tasks_of_every_kind_are_described(cli: Cli, task: str, expected: dict[str, str], note: str):
+    done = cli(f"describe --dag flights --task {task} --output json")
+
+    assert (done.code, done.errors) == (0, [])
+    assert {row["key"]: row["value"] for row in done.rows} == expected
+    assert note in "\n".join(done.notes)
+    assert bool(note) == bool(done.notes)
+
+
+def test_nulls_and_booleans_are_those_of_json_and_yaml(cli: Cli):
+    row = {"value": None, "sensitive": True, "read_only": False, "type": None}
+    words = f"describe {REPORT} --key spark.app.old.password --output"
+
+    for read, output in ((json.loads, "json"), (yaml.safe_load, "yaml")):
+        (found,) = read(cli(f"{words} {output}").out)
+        assert row.items() <= found.items()
+
+
+@pytest.mark.parametrize("output", ["table", "plain"])
+def test_people_see_references_and_what_is_hidden_and_nothing_is_cut(cli: Cli, output: str):
+    long = "x" * 3000
+    cli("alter --dag flights --add-config", f"spark.app.long={long}")
+
+    text = cli(f"describe {REPORT} --output {output}").out
+
+    for shown in ("${vault:apps/db:password}", "[hidden]", "[bold]a[/bold]", long):
+        assert any(shown in line for line in text.splitlines())
+    assert "literal-of-the-dag" not in text
+
+
+def test_synonyms_are_what_a_value_beat(cli: Cli):
+    cli("alter --default --add-config spark.executor.memory=4g")
+    cli("alter --dag flights --add-config spark.executor.memory=5g")
+    cli(f"alter {REPORT} --add-config spark.executor.memory=6g")
+
+    (row,) = cli.json(f"describe {REPORT} --key spark.executor.memory")
+    table = cli(f"describe {REPORT} --key spark.executor.memory --synonyms --output plain").out
+
+    found = [(synonym["value"], synonym["source"]) for synonym in row["synonyms"]]
+    assert found == [
+        ("6g", "DYNAMIC_TASK_CONFIG"),
+        ("5g", "DYNAMIC_DAG_CONFIG"),
+        ("4g", "DYNAMIC_DEFAULT_CONFIG"),
+        ("3g", "DAG_CONFIG"),
+        ("1g", "DEFAULT_CONFIG"),
+    ]
+    assert [line.split()[1:3] for line in table.splitlines()[1:]] == [list(pair) for pair in found]
+
+
+def test_only_what_is_set_is_shown_unless_all_is_asked_for(cli: Cli):
+    assert cli.json("describe --default") == []
+    assert "Nothing is configured for the deployment default." in cli("describe --default").out
+    assert values(cli.json("describe --default --all"))["spark.executor.memory"] == ("1g", "DEFAULT_CONFIG")
+
+
+def test_each_unknown_key_is_told_with_the_nearest(cli: Cli):
+    done = cli(f"describe {REPORT} --key spark.executor.memori --key odd")
+
+    assert (done.code, done.out) == (3, "")
+    assert done.errors == [
+        "There is no key 'spark.executor.memori', did you mean 'spark.executor.memory'? Correct the name.",
+        "There is no key 'odd'. Correct the name.",
+    ]
+
+
+# alter
+
+
+def test_altering_shows_what_counts_since(cli: Cli):
+    cli(f"alter {REPORT} --add-config spark.executor.memory=8g,spark.app.list=[a,b] --add-config spark.app.c=d")
+
+    rows = cli.json(f"alter {REPORT} --delete-config spark.executor.memory,spark.app.list --add-config spark.app.c=e")
+
+    assert values(rows) == {
+        "spark.app.c": ("e", "DYNAMIC_TASK_CONFIG"),
+        "spark.app.list": (None, None),
+        "spark.executor.memory": ("3g", "DAG_CONFIG"),
+    }
+
+
+def test_altering_tells_the_version_that_the_change_has_made(cli: Cli):
+    cli("alter --dag flights --add-config spark.app.a=1")
+
+    (row,) = cli.json(f"alter {REPORT} --add-config spark.app.a=2")
+
+    assert row["origin"] == "dynamic configuration of task 'report' of DAG 'flights', version 2"
+    assert cli.json(f"describe {REPORT} --key spark.app.a")[0]["origin"] == row["origin"]
+
+
+def test_elements_are_added_to_a_list_and_taken_from_it(cli: Cli):
+    cli("alter --default --add-config spark.jars.packages=[a:b:1,c:d:2]")
+
+    cli("alter --default --append spark.jars.packages=e:f:3")
+    (row,) = cli.json("alter --default --subtract spark.jars.packages=a:b:1")
+
+    assert row["value"] == "c:d:2,e:f:3"
+
+
+def test_validate_only_changes_nothing(cli: Cli):
+    (row,) = cli.json("alter --default --add-config spark.app.a=b --validate-only")
+
+    assert row["value"] == "b"
+    assert cli.json("history --default") == []
+
+
+def test_a_change_for_another_version_is_refused(cli: Cli):
+    cli("alter --default --add-config spark.app.a=b --if-version 0")
+
+    done = cli("alter --default --add-config spark.app.a=c --if-version 0")
+
+    assert done.code == 3
+    assert "has version 1, and the change is meant for version 0" in done.err
+
+
+@pytest.mark.parametrize("path", ["-", "changes.properties"])
+def test_a_file_or_standard_input_may_hold_the_changes(cli: Cli, path: str):
+    text = "spark.app.a=b\nspark.app.c = d, e\n"
+    (cli.deployment.home / "changes.properties").write_text(text)
+
+    done = cli(f"alter --default --add-config-file {path} --output json", input=text)
+
+    assert {row["key"]: row["value"] for row in done.rows} == {"spark.app.a": "b", "spark.app.c": "d, e"}
+
+
+def test_what_changes_nothing_says_so(cli: Cli):
+    cli("alter --default --add-config spark.app.a=b")
+
+    assert cli("alter --default --add-config spark.app.a=b").out == "Nothing changes.\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "is_told"),
+    [
+        ("--add-config spark.app.token=hunter2-token", True),
+        ("--add-config 'spark.app.token=${vault:a:b}'", False),
+        ("--add-config spark.app.plain=hunter2", False),
+        ("--add-config-file -", False),
+    ],
+)
+def test_a_secret_on_the_command_line_is_told(cli: Cli, words: str, is_told: bool):
+    done = cli(f"alter --default {words}", input="spark.app.token=hunter2-token")
+
+    assert (done.code, bool(done.notes)) == (0, is_told)
+    assert "hunter2-token" not in done.out + done.err
+
+
+WRONG = [
+    pytest.param("alter --add-config a=b", 2, "Name one", id="no resource"),
+    pytest.param("alter --default --dag flights --add-config a=b", 2, "Name one", id="two resources"),
+    pytest.param("alter --task report --add-config a=b", 2, "Name one", id="a task of no DAG"),
+    pytest.param("alter --default", 2, "Nothing is to change", id="no change"),
+    pytest.param("alter --default --add-config spark.app.a", 2, "is not KEY=VALUE", id="no pair"),
+    pytest.param("alter --default --append spark.jars", 2, "is not KEY=VALUE", id="nothing to append"),
+    pytest.param("alter --default --if-version x", 2, "invalid int value", id="argparse"),
+    pytest.param("alter --dag flight --add-config a=b", 3, "did you mean 'flights'?", id="unknown DAG"),
+    pytest.param("alter --dag flights --task repor --add-config a=b", 3, "did you mean 'report'?", id="unknown task"),
+    pytest.param("alter --dag flights --task ingest --add-config a=b", 3, "'nightly.ingest'?", id="without its group"),
+    pytest.param("alter --dag flights --task nightly --add-config a=b", 3, "that is a group", id="a group"),
+    pytest.param("alter --default --add-config a=b --delete-config a", 3, "changed 2 times", id="twice"),
+    pytest.param("alter --default --append spark.app.a=b", 3, "needs a list", id="append to what is no list"),
+    pytest.param("alter --default --add-config spark.executor.cores=many", 3, "Not a number", id="a wrong type"),
+    pytest.param("alter --default --add-config config.providers=x", 3, "belong to the deployment", id="reserved"),
+    pytest.param("alter --default --add-config-file nowhere.properties", 3, "cannot be read", id="no such file"),
+    pytest.param("rollback --default", 3, "never changed", id="nothing to go back to"),
+    pytest.param("history --dag flights --default", 2, "Name one", id="history of two"),
+    pytest.param("policies test --default", 3, "has no policies", id="no policies"),
+    pytest.param("policies test --policies-file p.yaml --add-config a=b", 2, "Whose change", id="whose change"),
+    pytest.param("policies test --policies-file nowhere.yaml", 3, "cannot be read", id="no file of policies"),
+    pytest.param("providers list", 3, "no connection 'config_providers_default'", id="no connection"),
+]
+
+
+@pytest.mark.parametrize(("words", "code", "told"), WRONG)
+def test_what_is_wrong_is_told_on_standard_error_and_nothing_changes(cli: Cli, words: str, code: int, told: str):
+    done = cli(words)
+
+    assert done.code == code
+    assert told in done.err
+    assert "Traceback" not in done.err
+    assert "error" not in done.out
+    assert cli.deployment.query("select count(*) from variable") == [(0,)]
+    assert cli.deployment.query("select count(*) from log") == [(0,)]
+
+
+ODD = "x\nerror: y\x1b[31m\x9b"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        pytest.param(("describe", "--dag", ODD), id="DAG"),
+        pytest.param(("describe", "--dag", "flights", "--task", ODD), id="task"),
+        pytest.param(("describe", "--default", "--key", ODD), id="key"),
+        pytest.param(("alter", "--default", "--add-config", f"{ODD}=1"), id="changed key"),
+        pytest.param(("alter", "--default", "--add-config-file", ODD), id="file"),
+        pytest.param(("providers", "list", "--conn-id", ODD), id="connection"),
+        pytest.param(("policies", "test", "--policies-file", ODD), id="policies"),
+    ],
+)
+def test_attack_22_what_is_told_is_one_line(cli: Cli, words: tuple[str, ...]):
+    done = cli("", *words)
+
+    assert done.code == 3
+    assert len(done.errors) == 1
+    assert done.err.replace("\n", "").isprintable()
+
+
+def test_a_value_that_is_too_long_is_refused(cli: Cli):
+    done = cli("alter --default --add-config", f"spark.app.a={'x' * 70_000}")
+
+    assert done.code == 3
+    assert "70000 characters" in done.err
+
+
+def test_all_that_is_wrong_is_told_a_line_each(cli: Cli):
+    done = cli("alter --default --add-config spark.executor.cores=x,config.providers=y,spark.executor.instances=z")
+
+    assert done.code == 3
+    assert len(done.errors) == 3
+    assert all(line.startswith("the deployment default: ") for line in done.errors)
+
+
+def test_a_document_that_cannot_be_read_is_named_and_left(cli: Cli):
+    cli.airflow("variables", "set", "config_providers.dynamic.default", "odd")
+
+    changed, described = cli("alter --default --add-config a=b"), cli("describe --dag flights")
+
+    for done in (changed, described):
+        assert done.code == 3
+        assert "'config_providers.dynamic.default' cannot be read" in done.err
+    assert cli.airflow("variables", "get", "config_providers.dynamic.default").out.strip() == "odd"
+
+
+def test_a_database_that_cannot_be_asked_is_unavailable(cli: Cli):
+    cli.deployment.query("alter table variable rename to elsewhere")
+    try:
+        done = cli("describe --default")
+    finally:
+        cli.deployment.query("alter table elsewhere rename to variable")
+
+    assert done.code == 5
+    assert "Airflow's database cannot be asked" in done.err
+
+
+# history and rollback
+
+
+def test_history_lists_changes_and_hides_secrets(cli: Cli):
+    cli("alter --default --add-config spark.app.a=1,spark.app.token=hunter2-token")
+    cli("alter --default --delete-config spark.app.a")
+
+    rows = cli.json("history --default")
+
+    assert [(row["version"], row["key"], row["was"], row["is"]) for row in rows] == [
+        (1, "spark.app.a", None, "1"),
+        (1, "spark.app.token", None, "[hidden]"),
+        (2, "spark.app.a", "1", None),
+    ]
+    assert all(row["by"] and row["at"] for row in rows)
+
+
+def test_a_rollback_undoes_the_last_change_or_goes_to_a_version(cli: Cli):
+    for value in "123":
+        cli(f"alter --default --add-config spark.app.a={value}")
+
+    assert [row["value"] for row in cli.json("rollback --default --to-version 1 --validate-only")] == ["1"]
+    assert [row["value"] for row in cli.json("rollback --default")] == ["2"]
+    assert [row["value"] for row in cli.json("rollback --default --to-version 0")] == [None]
+    assert len(cli.json("history --default")) == 5
+
+
+def test_who_made_a_change_is_in_airflow_s_log_without_values(cli: Cli):
+    cli("alter --dag flights --add-config spark.app.a=v4lue", "--add-config", "spark.app.b=${vault:a:b}")
+
+    ((event, dag_id, owner, extra),) = cli.deployment.query("select event, dag_id, owner, extra from log")
+
+    assert (event, dag_id) == ("config_providers.alter", "flights")
+    assert owner == cli.json("history --dag flights")[0]["by"]
+    assert json.loads(extra)["keys"] == {"spark.app.a": [], "spark.app.b": ["${vault:a:b}"]}
+
+
+# policies
+
+POLICIES = """
+policies:
+  - name: small
+    expression: "!('spark.executor.memory' in after) || after['spark.executor.memory'] != '64g'"
+    message: executors have less than 64g
+  - name: none of these
+    class: forbidden_keys
+    params:
+      keys: [spark.executor.*]
+"""
+
+
+@pytest.fixture
+def policies(cli: Cli) -> str:
+    pytest.importorskip("cel_expr_python")
+    path = cli.deployment.home / "policies.yaml"
+    path.write_text(POLICIES)
+    return str(path)
+
+
+def test_a_policy_denies_a_change(cli: Cli, policies: str):
+    done = cli("alter --dag flights --add-config spark.executor.memory=64g", policies_file=policies)
+
+    assert done.code == 4
+    assert done.errors[0] == "Policy 'small' denies the change of DAG 'flights': executors have less than 64g"
+    assert [line.partition(" denies")[0] for line in done.errors] == ["Policy 'small'", "Policy 'none of these'"]
+    assert cli.json("history --dag flights") == []
+
+
+def test_a_rollback_is_a_change_that_policies_see(cli: Cli, policies: str):
+    cli("alter --dag flights --add-config spark.executor.memory=64g")
+    cli("alter --dag flights --delete-config spark.executor.memory")
+
+    assert cli("rollback --dag flights", policies_file=policies).code == 4
+
+
+def test_policies_are_listed(cli: Cli, policies: str):
+    rows = cli.json("policies test", policies_file=policies)
+
+    assert [(row["policy"], row["verdict"]) for row in rows] == [("small", None), ("none of these", None)]
+
+
+def test_each_policy_gives_its_verdict(cli: Cli, policies: str):
+    done = cli(
+        f"policies test --policies-file {policies} --dag flights --add-config spark.executor.memory=8g --output json"
+    )
+
+    assert done.code == 4
+    assert [(row["policy"], row["verdict"], len(row["reasons"])) for row in done.rows] == [
+        ("small", "allows", 0),
+        ("none of these", "denies", 1),
+    ]
+    assert len(done.errors) == 1
+    assert cli.deployment.query("select count(*) from variable") == [(0,)]
+
+
+def test_policies_judge_what_there_is_where_no_change_is_given(cli: Cli, policies: str):
+    cli("alter --dag flights --add-config spark.app.owner=ann")
+
+    rows = cli.json(f"policies test --policies-file {policies} --dag flights")
+
+    assert {row["verdict"] for row in rows} == {"allows"}
+
+
+def test_policies_that_cannot_be_loaded_deny_changes_and_let_describe_work(cli: Cli):
+    path = cli.deployment.home / "broken.yaml"
+    path.write_text("policies:\n  - name: a\n    class: nosuch\n  - name: b\n")
+    settings = {"policies_file": str(path)}
+
+    altered, tested = cli("alter --default --add-config a=b", **settings), cli("policies test", **settings)
+
+    assert cli("describe --default", **settings).code == 0
+    assert altered.code == 4
+    assert "Policy 'policies' denies" in altered.err
+    assert tested.code == 3
+    assert "broken.yaml:4" in tested.err
+
+
+# providers
+
+
+def provided(**definition: str) -> dict[str, str]:
+    extra = {f"config.providers{'.' if name else ''}{name}": text for name, text in definition.items()}
+    return {"AIRFLOW_CONN_CONFIG_PROVIDERS_DEFAULT": json.dumps({"conn_type": "config_providers", "extra": extra})}
+
+
+def files(folder: object) -> dict[str, str]:
+    return provided(**{"": "dir", "dir.class": "directory", "dir.param.allowed.paths": str(folder)})
+
+
+def test_providers_are_listed(cli: Cli):
+    words = ("config-providers", "providers", "list", "--output", "json")
+
+    done = cli.airflow(*words, environ=files(cli.deployment.home))
+
+    assert done.rows == [
+        {
+            "name": "dir",
+            "class": "airflow_config_providers.providers.directory.DirectoryConfigProvider",
+            "distribution": "airflow-config-providers",
+        }
+    ]
+
+
+def test_providers_are_asked_whether_they_answer(cli: Cli):
+    environ = provided(
+        **{"": "dir,silent", "dir.class": "directory", "dir.param.allowed.paths": str(cli.deployment.home)},
+        **{"silent.class": "tests.cli.silent.Silent"},
+    )
+    environ["AIRFLOW__CONFIG_PROVIDERS__ALLOWED_PROVIDER_CLASSES"] = "tests.cli.silent.Silent"
+
+    done = cli.airflow("config-providers", "providers", "list", "--check", "--output", "json", environ=environ)
+
+    assert [(row["name"], row["distribution"], row["answers"]) for row in done.rows] == [
+        ("dir", "airflow-config-providers", True),
+        ("silent", None, False),
+    ]
+    assert (done.code, done.errors) == (5, ["silent: it is silent"])
+
+
+def test_providers_of_a_connection_in_the_database_are_listed(cli: Cli):
+    extra = json.loads(files(cli.deployment.home)["AIRFLOW_CONN_CONFIG_PROVIDERS_DEFAULT"])["extra"]
+    words = ("add", "mine", "--conn-type", "config_providers", "--conn-extra", json.dumps(extra))
+    assert cli.airflow("connections", *words).code == 0
+    try:
+        rows = cli.json("providers list --conn-id mine")
+    finally:
+        cli.airflow("connections", "delete", "mine")
+
+    assert [row["name"] for row in rows] == ["dir"]
+
+
+def test_all_that_is_wrong_with_definitions_is_told(cli: Cli):
+    environ = provided(**{"": "a,b", "a.class": "nosuch", "b.class": "directory"})
+
+    done = cli.airflow("config-providers", "providers", "list", environ=environ)
+
+    assert done.code == 3
+    assert len(done.errors) == 2
+
+
+# encoder
+
+
+def test_secrets_are_encrypted_anew_history_included(cli: Cli):
+    first, second = {"password_encoder_secret": "first-secret"}, {"password_encoder_secret": "second-secret"}
+    both = {**second, "password_encoder_old_secret": "first-secret"}
+    for value in ("hunter2-one", "hunter2-two"):
+        cli(f"alter {REPORT} --add-config spark.app.token={value}", **first)
+    cli("alter --default --add-config spark.app.token=hunter2-three", **first)
+
+    counts = [cli.json(f"encoder rotate {more}", **both) for more in ("--validate-only", "--validate-only", "", "")]
+
+    names = ["config_providers.dynamic.dag.flights", "config_providers.dynamic.default"]
+    assert [[(row["variable"], row["secrets"], row["reencoded"]) for row in rows] for rows in counts] == [
+        *[[(names[0], 4, 4), (names[1], 2, 2)]] * 3,
+        [(names[0], 4, 0), (names[1], 2, 0)],
+    ]
+    assert cli("encoder rotate", **second).code == 0
+    lost = cli("encoder rotate", password_encoder_secret="third-secret")
+    assert lost.code == 3
+    assert "'spark.app.token'" in lost.err
+    assert [row["value"] for row in cli.json("rollback --default", **second)] == [None]
+
+
+def test_without_a_secret_there_is_nothing_to_rotate_to(cli: Cli):
+    done = cli("encoder rotate", password_encoder_secret="")
+
+    assert done.code == 3
+    assert "Set password_encoder_secret" in done.err
+
+
+# help
+
+COMMANDS = ["describe", "alter", "history", "rollback", "policies test", "providers list", "encoder rotate"]
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_has_examples_on_lines_of_their_own_and_each_runs(cli: Cli, command: str):
+    (cli.deployment.home / "changes.properties").write_text("spark.app.a=b\n")
+    (cli.deployment.home / "policies.yaml").write_text("policies: []\n")
+    for value in "1234":
+        cli(f"alter --dag flights --add-config spark.app.a={value}")
+
+    text = cli(f"{command} --help").out
+
+    start = "  airflow config-providers "
+    examples = [line.removeprefix(start) for line in text.splitlines() if line.startswith(start)]
+    assert examples
+    assert "exit codes:\n  0 done" in text
+    environ = files(cli.deployment.home)
+    environ["AIRFLOW__CONFIG_PROVIDERS__POLICIES_FILE"] = str(cli.deployment.home / "policies.yaml")
+    for example in examples:
+        assert example.startswith(command)
+        done = cli.airflow("config-providers", *shlex.split(example), environ=environ)
+        assert (done.code, done.errors) == (0, []), example
+
+
+def test_help_keeps_what_stands_in_brackets(cli: Cli):
+    assert "k2=[a,b]" in cli("alter --help").out

@@ -1,0 +1,45 @@
+"""The page of the command line: every example runs. tests/docs reads those of other pages."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterator
+
+from airflow_config_providers.cli.definition import commands
+from tests.cli.conftest import Cli
+from tests.cli.test_commands import files
+from tests.docs.pages import ROOT, snippets
+
+PAGE = ROOT / "docs" / "reference" / "command-line.md"
+START = "airflow config-providers "
+
+
+def examples(text: str) -> Iterator[str]:
+    yield from (line.removeprefix(START) for line in text.splitlines() if line.startswith(START))
+
+
+def test_examples_of_the_page_run_in_order(cli: Cli):
+    environ = files(cli.deployment.home)
+    for snippet in snippets(PAGE):
+        if snippet.title:
+            (cli.deployment.home / snippet.title).write_text(snippet.text)
+        for example in examples(snippet.text) if snippet.language == "sh" else ():
+            command, _, file = example.partition(" < ")
+            text = (cli.deployment.home / file).read_text() if file else ""
+            done = cli.airflow("config-providers", *shlex.split(command, comments=True), input=text, environ=environ)
+            expected = re.search(r"# ends with (\d)", example)
+            assert done.code == int(expected[1] if expected else 0), f"{example}: {done.err}"
+
+
+def test_the_page_names_every_command_and_option():
+    text = PAGE.read_text()
+    (group,) = commands()
+    subcommands = [(f"{one.name} {inner.name}", inner) for one in group.subcommands if hasattr(one, "subcommands")
+                   for inner in one.subcommands]  # fmt: skip
+    subcommands += [(one.name, one) for one in group.subcommands if not hasattr(one, "subcommands")]
+
+    assert len(subcommands) == 7
+    for name, command in subcommands:
+        assert f"| `{name}` |" in text
+        assert [flag for arg in command.args for flag in arg.flags if flag.startswith("--") and flag not in text] == []

@@ -8,11 +8,16 @@ import os
 import shutil
 import tempfile
 
+import hypothesis
+
 from tests.servers.fixtures import pytest_runtest_setup, real_vault, vault  # noqa: F401 - for every test
 
 _HOME = tempfile.mkdtemp(prefix="airflow-home-")
 atexit.register(shutil.rmtree, _HOME, ignore_errors=True)
 os.environ["AIRFLOW_HOME"] = _HOME
 os.environ["AIRFLOW__CORE__LOAD_EXAMPLES"] = "False"
+
+hypothesis.settings.register_profile("project", deadline=None)  # a machine may be slow, and no test is timed
+hypothesis.settings.load_profile("project")
 
 logging.getLogger("py4j.clientserver").setLevel(logging.WARNING)  # it still logs when the streams are closed

@@ -91,6 +91,7 @@ def mapped_reports(workspace: Workspace, signing_key: str) -> tuple[int, str]:
     return run(workspace, ["dags", "test", "mapped_reports"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("month", "flights"), [(1, 27_004), (6, 28_243), (12, 28_135)])
 def test_a_mapped_task_signs_its_count_with_the_key(
     mapped_reports: tuple[int, str], workspace: Workspace, signing_key: str, month: int, flights: int
@@ -102,6 +103,7 @@ def test_a_mapped_task_signs_its_count_with_the_key(
     assert row == {"month": month, "flights": flights, "signature": expected}
 
 
+@pytest.mark.slow
 def test_every_mapped_task_shows_its_own_month_and_the_reference(
     mapped_reports: tuple[int, str], workspace: Workspace
 ) -> None:
@@ -113,6 +115,7 @@ def test_every_mapped_task_shows_its_own_month_and_the_reference(
     assert keys == [f"spark.count.signing.key = ${{mounted:{workspace.secrets}:report-signing-key}}"] * 3
 
 
+@pytest.mark.slow
 def test_the_mapped_tasks_leave_their_key_nowhere(
     mapped_reports: tuple[int, str], workspace: Workspace, signing_key: str
 ) -> None:
@@ -139,6 +142,7 @@ with DAG("leaky"):
 """
 
 
+@pytest.mark.slow
 def test_the_search_finds_what_the_stock_operator_leaves_behind(tmp_path: Path) -> None:
     workspace = Workspace(tmp_path / "work")
     workspace.create()

@@ -109,6 +109,7 @@ def joined(pipeline: Pipeline, spark: SparkSession) -> Pipeline:
     return pipeline
 
 
+@pytest.mark.slow
 def test_the_password_goes_from_vault_to_the_job_and_nowhere_else(joined: Pipeline) -> None:
     with Sampler(Search([Secret.of("password", joined.password)])) as sampler:
         code, output = joined.run_report()

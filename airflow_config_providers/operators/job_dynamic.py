@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 from airflow_config_providers import settings
 from airflow_config_providers.airflow_compat import in_task_process
 from airflow_config_providers.core.alter import ConfigResource
+from airflow_config_providers.core.cached import cached_property
 from airflow_config_providers.core.layers import ConfigLayer
 from airflow_config_providers.dynamic.document import Sealed
 from airflow_config_providers.dynamic.task import task_layers

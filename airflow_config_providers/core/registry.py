@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import importlib
-import logging
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
-from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from airflow_config_providers.core.cached import cached_property
+from airflow_config_providers.core.closing import Closing, close_all
 from airflow_config_providers.core.provider import ConfigProvider
 from airflow_config_providers.core.provider_definition import CONFIG_PROVIDERS, ProviderDefinition, read_definitions
 from airflow_config_providers.core.text import nearest, printable
@@ -16,12 +16,10 @@ from airflow_config_providers.exceptions import ConfigProvidersError, ProviderDe
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
-    from types import TracebackType
 
 ENTRY_POINT_GROUP: Final = "airflow_config_providers.providers"
 
 _T = TypeVar("_T")
-_log = logging.getLogger(__name__)
 
 
 def is_reserved(key: str) -> bool:
@@ -64,7 +62,7 @@ class ProviderRegistry:
         definitions, problems = read_definitions(props)
         providers: dict[str, ConfigProvider] = {}
         with ExitStack() as undo:
-            undo.callback(_close_all, providers)
+            undo.callback(lambda: close_all(_named(providers)))
             for definition in definitions:
                 with _collected(problems):
                     provider = providers[definition.name] = self._make(definition)
@@ -143,20 +141,17 @@ class ProviderRegistry:
         return ", ".join(sorted(self._names())) or "none"
 
 
-class ConfiguredProviders(Mapping[str, ConfigProvider]):
+class ConfiguredProviders(Closing, Mapping[str, ConfigProvider]):
     """
     Providers by name, in the order in which they are listed.
-
-    Leaving the context, or ``close``, closes each of them, once; one that fails to close is logged and keeps no
-    other open.
 
     :param origins: name -> the distribution that has the provider's short name; empty for a class named otherwise
     """
 
     def __init__(self, providers: Mapping[str, ConfigProvider], origins: Mapping[str, str] | None = None) -> None:
+        super().__init__(_named(providers))
         self.origins = dict(origins or {})
         self._providers = dict(providers)
-        self._is_closed = False
 
     def __getitem__(self, name: str) -> ConfigProvider:
         return self._providers[name]
@@ -167,31 +162,13 @@ class ConfiguredProviders(Mapping[str, ConfigProvider]):
     def __len__(self) -> int:
         return len(self._providers)
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """Close every provider; a second call does nothing."""
-        if not self._is_closed:
-            self._is_closed = True
-            _close_all(self._providers)
-
 
 def _configure(provider: ConfigProvider, definition: ProviderDefinition) -> None:
     _guarded(lambda: provider.configure(definition.params), "it cannot be configured")
 
 
-def _close_all(providers: Mapping[str, ConfigProvider]) -> None:
-    for name, provider in providers.items():
-        try:
-            provider.close()
-        except Exception as error:  # noqa: BLE001 - the others must be closed too, and its text may hold a value
-            _log.warning("Provider %s could not be closed: %s", printable(name), type(error).__name__)
+def _named(providers: Mapping[str, ConfigProvider]) -> list[tuple[str, ConfigProvider]]:
+    return [(f"Provider {name}", provider) for name, provider in providers.items()]
 
 
 @contextmanager

@@ -2,37 +2,27 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from typing import TYPE_CHECKING, Final, Self, TypeVar, overload
+from typing import Self, TypeVar, overload
 
+from airflow_config_providers.core.closing import Closing, close_all
 from airflow_config_providers.core.policy import AlterConfigPolicy, NamedPolicy, RequestMetadata
-from airflow_config_providers.core.text import printable
 from airflow_config_providers.dynamic.policies.cel import CelExpression
 from airflow_config_providers.dynamic.policies.classes import PolicyClasses
 from airflow_config_providers.dynamic.policies.match import Match, MatchedPolicy
 from airflow_config_providers.dynamic.policies.policy_file import PolicyEntry, read_policies
 from airflow_config_providers.exceptions import ConfigException, ConfigProvidersError, PolicyViolation
 
-if TYPE_CHECKING:
-    from types import TracebackType
-
 _T = TypeVar("_T")
-_log: Final = logging.getLogger(__name__)
 
 
-class PolicySet(Sequence[NamedPolicy]):
-    """
-    The policies of a deployment, in the order of the file.
-
-    Leaving the context, or ``close``, closes each of them, once; one that fails to close is logged and keeps no other
-    open.
-    """
+class PolicySet(Closing, Sequence[NamedPolicy]):
+    """The policies of a deployment, in the order of the file."""
 
     def __init__(self, policies: Sequence[NamedPolicy]) -> None:
+        super().__init__(_closable(policies))
         self._policies = tuple(policies)
-        self._is_closed = False
 
     @classmethod
     def open(cls, path: str, classes: PolicyClasses | None = None) -> Self:
@@ -47,7 +37,7 @@ class PolicySet(Sequence[NamedPolicy]):
         problems: list[str] = []
         policies: list[NamedPolicy] = []
         with ExitStack() as undo:
-            undo.callback(_close_all, policies)
+            undo.callback(lambda: close_all(_closable(policies)))
             for entry in read_policies(path):
                 _opened(entry, known, policies, problems)
             if problems:
@@ -71,20 +61,6 @@ class PolicySet(Sequence[NamedPolicy]):
 
     def __len__(self) -> int:
         return len(self._policies)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """Close every policy; a second call does nothing."""
-        if not self._is_closed:
-            self._is_closed = True
-            _close_all(self._policies)
 
 
 class _Denying(AlterConfigPolicy):
@@ -124,9 +100,5 @@ def _tried(entry: PolicyEntry, problems: list[str], field: str, call: Callable[[
     return None
 
 
-def _close_all(policies: Sequence[NamedPolicy]) -> None:
-    for named in policies:
-        try:
-            named.policy.close()
-        except Exception as error:  # noqa: BLE001 - the others must be closed too, and its text may hold a value
-            _log.warning("Policy %s could not be closed: %s", printable(named.name), type(error).__name__)
+def _closable(policies: Sequence[NamedPolicy]) -> list[tuple[str, AlterConfigPolicy]]:
+    return [(f"Policy {named.name}", named.policy) for named in policies]

@@ -9,11 +9,15 @@ The errors of this package.
     │   ├── UnresolvedReferenceError   references that no provider answered (missing)
     │   ├── ExposedValueError          a value would stand where other people can read it
     │   ├── UndeliverableValueError    a value that would not arrive in Spark as it is
-    │   └── LimitExceededError         more references, paths or bytes than allowed
+    │   ├── LimitExceededError         more references, paths or bytes than allowed
+    │   ├── UnknownResourceError       there is no such DAG or task
+    │   ├── StaleVersionError          a change for a version that is not the newest
+    │   └── MalformedRequestError      a request to the server that cannot be understood
     ├── ProviderDefinitionError        a provider cannot be made from its definition
     ├── ProviderLookupError            a provider was asked and gave no answer
     │   ├── AccessDeniedError          it refused; never fall through to another source
     │   └── ProviderUnavailableError   it could not; trying again may help
+    ├── ForbiddenError                 a server does not let its user do that
     ├── SubmitError                    spark-submit cannot be started
     └── PolicyViolation                a policy refused a change
 
@@ -65,6 +69,18 @@ class LimitExceededError(ConfigException):
     """More references, paths or bytes than the limits allow."""
 
 
+class UnknownResourceError(ConfigException):
+    """There is no such DAG or task."""
+
+
+class StaleVersionError(ConfigException):
+    """A change is meant for a version that is not the newest."""
+
+
+class MalformedRequestError(ConfigException):
+    """A request to the server cannot be understood."""
+
+
 class ProviderDefinitionError(ConfigProvidersError):
     """A provider cannot be made from its definition."""
 
@@ -79,6 +95,10 @@ class AccessDeniedError(ProviderLookupError):
 
 class ProviderUnavailableError(ProviderLookupError):
     """A provider could not answer now; trying again may help."""
+
+
+class ForbiddenError(ConfigProvidersError):
+    """A server does not know the user, or does not let them do what they asked for."""
 
 
 class SubmitError(ConfigProvidersError):

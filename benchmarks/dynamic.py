@@ -25,10 +25,9 @@ from airflow_config_providers.core.policy import Moment, RequestMetadata, valida
 from airflow_config_providers.dynamic import document
 from airflow_config_providers.dynamic.admin import ConfigAdmin
 from airflow_config_providers.dynamic.airflow_store import VariableStore
-from airflow_config_providers.dynamic.document import Document, StoredConfig, name_of
+from airflow_config_providers.dynamic.document import Document, StoredConfig, history_name, name_of
 from airflow_config_providers.dynamic.policies import PolicySet
 from airflow_config_providers.dynamic.store import Kept
-from airflow_config_providers.dynamic.writing import history_name
 from airflow_config_providers.spark.catalogue import spark_definition
 from benchmarks.measure import Aim, Effort, Report, Work, compared
 

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
-from typing import Final, TypeVar
+from typing import Final, Generic, TypeVar
 
 from airflow_config_providers.core.config_type import ConfigType
 from airflow_config_providers.core.data import HIDDEN
@@ -20,6 +20,7 @@ _DOT: Final = "%2E"
 
 
 _Kind = TypeVar("_Kind", bound=IntEnum)
+_Text = TypeVar("_Text")
 
 
 def _member(kind: type[_Kind], number: int) -> _Kind:
@@ -111,7 +112,22 @@ class AlterConfigOp:
         object.__setattr__(self, "op", _member(OpType, self.op))
 
 
-def altered(before: Mapping[str, str], operations: Sequence[AlterConfigOp], definition: ConfigDef) -> dict[str, str]:
+@dataclass(frozen=True, slots=True)
+class Altered(Generic[_Text]):
+    """
+    What a request makes of a configuration.
+
+    :param after: what there is then, by what is well-formed in the request
+    :param problems: what is wrong with the rest, one sentence each; none with a value
+    :param asked: key -> the text that the rest asks for; the first one, where it asks for several
+    """
+
+    after: Mapping[str, _Text] = field(repr=False)
+    problems: tuple[str, ...] = ()
+    asked: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+
+def altered(before: Mapping[str, str], operations: Sequence[AlterConfigOp], definition: ConfigDef) -> Altered[str]:
     """
     Give what ``before`` becomes by ``operations``.
 
@@ -119,56 +135,64 @@ def altered(before: Mapping[str, str], operations: Sequence[AlterConfigOp], defi
     nothing, from the key's default, and never from what another layer has.
 
     :param before: what the resource itself has
-    :raises ConfigException: names all that is wrong with the operations
     """
-    if problems := [*_repeated(operations), *_misformed(operations, definition), *_hidden(operations, before)]:
-        raise ConfigException(*problems)
+    found = [*_repeated(operations), *_misformed(operations, definition), *_hidden(operations, before)]
+    wrong = {name for name, _ in found}
     after = dict(before)
     for operation in operations:
-        name = operation.name
-        if operation.op is OpType.DELETE:
-            after.pop(name, None)
-        elif operation.op is OpType.SET:
-            after[name] = operation.value or ""
-        else:
-            change = _joined if operation.op is OpType.APPEND else _without
-            after[name] = ",".join(change(_elements(after.get(name, _default(definition, name))), _parts(operation)))
-    return after
+        if operation.name not in wrong:
+            _carry_out(operation, after, definition)
+    rest = [operation for operation in operations if operation.name in wrong and operation.op is not OpType.DELETE]
+    asked = {operation.name: operation.value or "" for operation in reversed(rest)}
+    return Altered(after, tuple(problem for _, problem in found), asked)
 
 
-def whole(configs: Mapping[str, str | None]) -> dict[str, str]:
-    """
-    Give ``configs`` as all that a resource is to have; what is not in it is deleted.
-
-    :raises ConfigException: a key has no value
-    """
-    if problems := [f"'{printable(name)}': {_NULL}" for name, value in configs.items() if value is None]:
-        raise ConfigException(*problems)
-    return {name: value for name, value in configs.items() if value is not None}
+def whole(configs: Mapping[str, str | None]) -> Altered[str]:
+    """Give ``configs`` as all that a resource is to have; what is not in it is deleted. Each key needs a value."""
+    empty = [name for name, value in configs.items() if value is None]
+    after = {name: value for name, value in configs.items() if value is not None}
+    return Altered(after, tuple(_null(name) for name in empty), dict.fromkeys(empty, ""))
 
 
-_NULL: Final = "there is no value. Give one, an empty text perhaps, or delete the key."
+def _carry_out(operation: AlterConfigOp, configs: dict[str, str], definition: ConfigDef) -> None:
+    name = operation.name
+    if operation.op is OpType.DELETE:
+        configs.pop(name, None)
+    elif operation.op is OpType.SET:
+        configs[name] = operation.value or ""
+    else:
+        change = _joined if operation.op is OpType.APPEND else _without
+        configs[name] = ",".join(change(_elements(configs.get(name, _default(definition, name))), _parts(operation)))
 
 
-def _repeated(operations: Sequence[AlterConfigOp]) -> Iterator[str]:
+def _null(name: str) -> str:
+    return f"'{printable(name)}': there is no value. Give one, an empty text perhaps, or delete the key."
+
+
+def _repeated(operations: Sequence[AlterConfigOp]) -> Iterator[tuple[str, str]]:
     for name, times in Counter(operation.name for operation in operations).items():
         if times > 1:
-            yield f"'{printable(name)}' is changed {times} times in one request. Keep one of them."
+            yield name, f"'{printable(name)}' is changed {times} times in one request. Keep one of them."
 
 
-def _misformed(operations: Sequence[AlterConfigOp], definition: ConfigDef) -> Iterator[str]:
+def _misformed(operations: Sequence[AlterConfigOp], definition: ConfigDef) -> Iterator[tuple[str, str]]:
     for operation in operations:
-        name = printable(operation.name)
+        name = operation.name
         if operation.op is not OpType.DELETE and operation.value is None:
-            yield f"'{name}': {_NULL}"
-        if operation.op in (OpType.APPEND, OpType.SUBTRACT) and not _is_list(definition, operation.name):
-            yield f"'{name}': {operation.op.name} needs a list, and this key is none. Set the whole value."
+            yield name, _null(name)
+        if operation.op in _OF_LISTS and not _is_list(definition, name):
+            what = f"{operation.op.name} needs a list, and this key is none. Set the whole value."
+            yield name, f"'{printable(name)}': {what}"
 
 
-def _hidden(operations: Sequence[AlterConfigOp], before: Mapping[str, str]) -> Iterator[str]:
+def _hidden(operations: Sequence[AlterConfigOp], before: Mapping[str, str]) -> Iterator[tuple[str, str]]:
     for operation in operations:
-        if operation.op in (OpType.APPEND, OpType.SUBTRACT) and before.get(operation.name) == HIDDEN:
-            yield f"'{printable(operation.name)}' holds a secret that is not shown. Set the whole value."
+        name = operation.name
+        if operation.op in _OF_LISTS and before.get(name) == HIDDEN:
+            yield name, f"'{printable(name)}' holds a secret that is not shown. Set the whole value."
+
+
+_OF_LISTS: Final = (OpType.APPEND, OpType.SUBTRACT)
 
 
 def _is_list(definition: ConfigDef, name: str) -> bool:

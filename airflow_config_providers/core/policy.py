@@ -13,7 +13,15 @@ from airflow_config_providers.core.alter import ConfigResource
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.exceptions import PolicyViolation
 
-__all__ = ["AlterConfigPolicy", "Moment", "NamedPolicy", "PolicyViolation", "RequestMetadata", "validate_all"]
+__all__ = [
+    "AlterConfigPolicy",
+    "Moment",
+    "NamedPolicy",
+    "PolicyViolation",
+    "RequestMetadata",
+    "denials",
+    "validate_all",
+]
 
 
 class Moment(Enum):
@@ -105,8 +113,13 @@ def validate_all(policies: Sequence[NamedPolicy], request: RequestMetadata) -> N
 
     :raises PolicyViolation: names each policy that denies, with its reasons
     """
-    if problems := [problem for named in policies for problem in _problems(named, request)]:
+    if problems := denials(policies, request):
         raise PolicyViolation(*problems)
+
+
+def denials(policies: Sequence[NamedPolicy], request: RequestMetadata) -> list[str]:
+    """Ask as ``validate_all`` does, and give the reasons, one sentence each; none where all allow it."""
+    return [problem for named in policies for problem in _problems(named, request)]
 
 
 def _problems(named: NamedPolicy, request: RequestMetadata) -> list[str]:

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import partial
 from types import MappingProxyType
 from typing import Any
 
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.exceptions import ConfigException
+
+GoBack = Callable[[], list[str]]
+"""Gives the old configuration back to those who were told; gives who could not take it, one sentence each."""
 
 
 class Reconfigurable(ABC):
@@ -51,7 +56,7 @@ class Reconfigurables:
         self._current: Mapping[str, Any] = MappingProxyType(dict(configs))
         self._members: tuple[Reconfigurable, ...] = ()
         self._lock = threading.RLock()
-        self._is_applying = False
+        self._has_turn = False
 
     @property
     def current(self) -> Mapping[str, Any]:
@@ -87,33 +92,54 @@ class Reconfigurables:
 
         :raises ConfigException: somebody refused, or failed; with who could not go back, where there is one
         """
+        with self.turn():
+            self.validate(configs)
+            self.tell(configs)
+
+    @contextmanager
+    def turn(self) -> Iterator[None]:
+        """
+        Keep others from applying, so that one configuration can be validated, stored, and told.
+
+        :raises ConfigException: it is asked for from within
+        """
         with self._lock:
-            if self._is_applying:
+            if self._has_turn:
                 raise ConfigException("A configuration is being applied. Apply the next one when that is done.")
-            self._is_applying = True
+            self._has_turn = True
             try:
-                self._apply(MappingProxyType(dict(configs)))
+                yield
             finally:
-                self._is_applying = False
+                self._has_turn = False
 
-    def _apply(self, proposed: Mapping[str, Any]) -> None:
-        concerned = self._concerned(proposed)
-        _ask(concerned, proposed)
-        told: list[Reconfigurable] = []
-        for member in concerned:
-            try:
-                problem = _failure(member, proposed)
-            except BaseException:
-                self._go_back(told)
-                raise
-            if problem:
-                kept = f"{_name(member)} could not be reconfigured ({problem}). The old configuration stays in effect."
-                raise ConfigException(kept, *self._go_back(told))
-            told.append(member)
-        self._current = proposed
+    def tell(self, configs: Mapping[str, Any]) -> GoBack:
+        """
+        Tell everybody whom a change to ``configs`` concerns, and ask nobody; otherwise as ``apply``.
 
-    def _go_back(self, told: Sequence[Reconfigurable]) -> list[str]:
-        failures = [(member, _failure(member, self._current)) for member in reversed(told)]
+        :returns: takes it back; for the same turn
+        :raises ConfigException: somebody failed; with who could not go back, where there is one
+        """
+        with self._lock:
+            proposed = MappingProxyType(dict(configs))
+            told: list[Reconfigurable] = []
+            go_back = partial(self._go_back, told, self._current)
+            for member in self._concerned(proposed):
+                try:
+                    problem = _failure(member, proposed)
+                except BaseException:
+                    go_back()
+                    raise
+                if problem:
+                    failed = f"{_name(member)} could not be reconfigured ({problem})."
+                    raise ConfigException(f"{failed} The old configuration stays in effect.", *go_back())
+                told.append(member)
+            self._current = proposed
+            return go_back
+
+    def _go_back(self, told: Sequence[Reconfigurable], old: Mapping[str, Any]) -> list[str]:
+        with self._lock:
+            failures = [(member, _failure(member, old)) for member in reversed(told)]
+            self._current = old
         return [
             f"{_name(member)} could not go back to the old configuration ({problem}). Restart it."
             for member, problem in failures

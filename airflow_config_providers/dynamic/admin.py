@@ -6,37 +6,40 @@ import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
-from typing import Final, TypeVar
+from types import MappingProxyType
 
-from airflow_config_providers.core.alter import AlterConfigOp, ConfigResource, altered, whole
+from airflow_config_providers.core.alter import AlterConfigOp, Altered, ConfigResource, altered, whole
 from airflow_config_providers.core.definition import ConfigDef
 from airflow_config_providers.core.layers import ConfigEntry, ConfigLayer, LayeredConfig
-from airflow_config_providers.core.policy import AlterConfigPolicy, NamedPolicy, RequestMetadata, validate_all
+from airflow_config_providers.core.policy import AlterConfigPolicy, NamedPolicy, PolicyViolation, denials
+from airflow_config_providers.core.reconfigurable import Reconfigurables
 from airflow_config_providers.dynamic import history
-from airflow_config_providers.dynamic.change import Edit, PlannedChange, Planner, Seal, on_texts
-from airflow_config_providers.dynamic.document import StoredConfig
+from airflow_config_providers.dynamic.attempts import until_nobody_interferes
+from airflow_config_providers.dynamic.change import CheckedChange, Edit, PlannedChange, Planner, Seal, on_texts
+from airflow_config_providers.dynamic.document import StoredConfig, Value
+from airflow_config_providers.dynamic.followers import Followers, Settle
 from airflow_config_providers.dynamic.history import Change
-from airflow_config_providers.dynamic.layers import dynamic_layer, inherited, shown
-from airflow_config_providers.dynamic.snapshot import Snapshot
+from airflow_config_providers.dynamic.layers import dynamic_layer, inherited, settled
+from airflow_config_providers.dynamic.reasons import Reasons
+from airflow_config_providers.dynamic.snapshot import DEPLOYMENT, Snapshot
 from airflow_config_providers.dynamic.store import ConfigStore
-from airflow_config_providers.dynamic.writing import Author, Writer, history_name
-from airflow_config_providers.exceptions import ConfigException, ConfigProvidersError, ProviderUnavailableError
-
-_T = TypeVar("_T")
+from airflow_config_providers.dynamic.taking_back import take_back
+from airflow_config_providers.dynamic.writing import Author, Writer
+from airflow_config_providers.exceptions import (
+    ConfigException,
+    ConfigProvidersError,
+    StaleVersionError,
+    UnknownResourceError,
+)
 
 Outcomes = Mapping[ConfigResource, PlannedChange | ConfigProvidersError]
 """What came of each resource of a request."""
-
-_ATTEMPTS: Final = 200
-_SHORTEST_WAIT: Final = 0.01
-_LONGEST_WAIT: Final = 0.25
-"""Seconds. An attempt takes about ten milliseconds: a dozen others are out of the way by then."""
 
 Layers = Callable[[ConfigResource], Sequence[ConfigLayer]]
 """
 Gives the layers of a resource that are not dynamic.
 
-:raises ConfigException: there is no such resource
+:raises UnknownResourceError: there is no such resource, or no more
 """
 
 
@@ -45,24 +48,37 @@ def no_layers(resource: ConfigResource) -> Sequence[ConfigLayer]:
     return ()
 
 
+def no_notes(text: str) -> None:
+    """Tell nobody."""
+
+
 @dataclass(frozen=True, slots=True)
 class AlterConfigResult:
     """
     What came of a change.
 
     :param entries: the keys that change, as they are then; None where nothing sets one any more
+    :param layers: all layers of the resource, as they are then
     """
 
     resource: ConfigResource
     entries: Mapping[str, ConfigEntry | None] = field(repr=False)
+    layers: Sequence[ConfigLayer] = field(default=(), repr=False)
 
 
 class ConfigAdmin:
     """
     Describes and alters what a deployment, its DAGs and its tasks are configured with. Thread-safe.
 
-    A change is checked for its form, its types, and by every policy, and then written as a whole, with its history and
-    an entry in the log of who did what. What others wrote meanwhile is kept: the change is then made anew on top of it.
+    A change is checked for its form, its types, and by every policy, and all that is wrong is told together. It is
+    written as a whole, with its history and an entry in the log of who did what. What others wrote meanwhile is kept:
+    the change is then made anew on top of it.
+
+    What is stored for a DAG or a task that is gone can be described and deleted, and nothing can be set there.
+
+    Those of this process who follow a resource are asked before a change of it, or of what it inherits from, is
+    written, and told after. If one of them fails, the others get the old configuration back, and the change is taken
+    back by another one, which no policy is asked about.
 
     :param store: where dynamic configuration is kept
     :param definition: types, and which keys are sensitive
@@ -70,6 +86,8 @@ class ConfigAdmin:
     :param layers: the layers that are not dynamic
     :param seal: encrypts secrets that are written out; without it they are refused
     :param author: who makes the changes
+    :param followers: resource -> those who follow it, each with what ``settled`` gives now; they are told in this order
+    :param warn: is told what a reader of a description should know
     :param sleep: waits before a change is made anew
     """
 
@@ -82,6 +100,8 @@ class ConfigAdmin:
         layers: Layers = no_layers,
         seal: Seal | None = None,
         author: Author = Author(),  # noqa: B008 - a value
+        followers: Mapping[ConfigResource, Reconfigurables] = MappingProxyType({}),
+        warn: Callable[[str], None] = no_notes,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
         self._store = store
@@ -90,6 +110,8 @@ class ConfigAdmin:
         self._layers = layers
         self._planner = Planner(self._definition, seal)
         self._writer = Writer(store, author)
+        self._followers = Followers(dict(followers))
+        self._warn = warn
         self._sleep = sleep
 
     def describe_configs(
@@ -101,12 +123,29 @@ class ConfigAdmin:
         Give every key of ``resources``, with all layers beneath.
 
         :param include_synonyms: give for each key also what it beat, in order of precedence
-        :raises ConfigException: there is no such resource, or what is stored cannot be read
+        :raises UnknownResourceError: there is no such resource, and nothing was ever stored for it
+        :raises ConfigException: what is stored cannot be read; names all that is wrong
         """
-        _refuse_odd(resources)
-        snapshot = Snapshot.read(self._store, resources)
-        found = {resource: self._layered(resource, snapshot).entries() for resource in resources}
+        reasons, snapshot = Reasons(), Snapshot.read(self._store, resources)
+        found: dict[ConfigResource, Mapping[str, ConfigEntry]] = {}
+        for resource in resources:
+            with reasons:
+                found[resource] = self._described(resource, snapshot).entries()
+        if reasons:
+            raise reasons.together()
         return found if include_synonyms else {resource: _Plain(entries) for resource, entries in found.items()}
+
+    def settled(self, resource: ConfigResource) -> dict[str, Value]:
+        """
+        Give what counts for ``resource``, as those who follow it get it; defaults are not in it.
+
+        :returns: key -> text with its references; a secret that is sealed stays ``Sealed``
+        :raises UnknownResourceError: there is no such resource
+        :raises ConfigException: what is stored cannot be read
+        """
+        _refuse_odd(resource)
+        layers, snapshot = self._layers(resource), Snapshot.read(self._store, [resource])
+        return settled([snapshot.config(one) for one in inherited(resource)], layers)
 
     def incremental_alter_configs(
         self,
@@ -120,8 +159,8 @@ class ConfigAdmin:
 
         :param validate_only: check everything, and write nothing
         :param if_version: the version that a resource must have; for a change that builds on what was seen
-        :raises PolicyViolation: a policy denies
-        :raises ConfigException: names all that is wrong
+        :raises ConfigException: names all that is wrong, policies that deny included
+        :raises PolicyViolation: policies deny, and nothing else is wrong
         :raises ProviderUnavailableError: the store cannot be asked now
         """
         edits = {
@@ -145,10 +184,11 @@ class ConfigAdmin:
         """
         Give the changes of ``resource``, the newest last.
 
+        :raises UnknownResourceError: there is no such resource, and it was never changed
         :raises ConfigException: the history cannot be read
         """
-        name = history_name(resource)
-        return _changes(resource, self._store.read([name])[name].text)
+        _refuse_odd(resource)
+        return self._changes(resource, Snapshot.read(self._store, [resource], histories=True))
 
     def rollback(
         self, resource: ConfigResource, to_version: int | None = None, *, validate_only: bool = False
@@ -158,16 +198,16 @@ class ConfigAdmin:
 
         :param to_version: of the resource's document; None for the one before the last change
         :raises PolicyViolation: a policy denies
-        :raises ConfigException: there was no such version, or it is not remembered
+        :raises ConfigException: there was no such version, or it is not remembered; names all that is wrong
         """
-        name = history_name(resource)
-        snapshot = Snapshot.read(self._store, [resource], more=[name])
-        changes = _changes(resource, snapshot.text(name))
+        _refuse_odd(resource)
+        snapshot = Snapshot.read(self._store, [resource], histories=True)
+        changes = self._changes(resource, snapshot)
         if not changes:
             raise ConfigException(f"{resource} was never changed, so there is nothing to go back to.")
         version = changes[-1].version - 1 if to_version is None else to_version
         seen = {resource: snapshot.config(resource).version}
-        edit = partial(history.as_of, version, changes=changes, name=str(resource))
+        edit = _returning(version, changes, name=str(resource))
         return self._alter("rollback", {resource: edit}, validate_only=validate_only, if_version=seen)[resource]
 
     def _alter(
@@ -178,54 +218,119 @@ class ConfigAdmin:
         validate_only: bool,
         if_version: Mapping[ConfigResource, int],
     ) -> dict[ConfigResource, AlterConfigResult]:
-        request = _Request(event, edits, validate_only, if_version, cache(self._layers))
-        outcomes, snapshot = _until_nobody_interferes(partial(self._attempt, request), self._sleep)
-        return self._results(outcomes, snapshot, request.layers)
+        request = _Request(event, edits, validate_only, if_version, cache(self._beneath))
+        with self._followers.turn([] if validate_only else edits):
+            outcomes, snapshot = until_nobody_interferes(partial(self._attempt, request), self._sleep)
+            if not validate_only:
+                outcomes = self._told(outcomes, request, snapshot)
+        _raise_refusals(outcomes, is_written=not validate_only)
+        return self._results(_plans(outcomes), snapshot, request.beneath)
+
+    def _changes(self, resource: ConfigResource, snapshot: Snapshot) -> list[Change]:
+        found = [change for change in snapshot.history(resource) if change.task_id == resource.task_id]
+        if not found:
+            self._layers(resource)
+        return found
 
     def _attempt(self, request: _Request) -> tuple[Outcomes, Snapshot] | None:
         """Plan and write; None where others wrote meanwhile."""
         edits = request.edits
-        snapshot = Snapshot.read(self._store, edits, more=[history_name(resource) for resource in edits])
+        snapshot = Snapshot.read(self._store, [*edits, *self._followers.concerned(edits)], histories=True)
         outcomes = {resource: self._planned(resource, request, snapshot) for resource in edits}
+        outcomes |= self._followers.refusals(_plans(outcomes), self._settle(request, snapshot))
         plans = [plan for plan in _plans(outcomes) if plan.keys]
         is_done = request.validate_only or not plans or self._writer.write(snapshot, plans, event=request.event)
         return (outcomes, snapshot) if is_done else None
 
+    def _told(self, outcomes: Outcomes, request: _Request, snapshot: Snapshot) -> Outcomes:
+        back = partial(take_back, snapshot, self._writer, self._sleep)
+        return {**outcomes, **self._followers.tell(_plans(outcomes), self._settle(request, snapshot), back)}
+
+    def _settle(self, request: _Request, snapshot: Snapshot) -> Settle:
+        def settle(resource: ConfigResource, plans: Sequence[PlannedChange]) -> Mapping[str, Value]:
+            return settled([*_configs_after(resource, plans, snapshot).values()], request.beneath(resource).layers)
+
+        return settle
+
     def _planned(
         self, resource: ConfigResource, request: _Request, snapshot: Snapshot
     ) -> PlannedChange | ConfigProvidersError:
-        try:
-            _refuse_odd([resource])
-            request.layers(resource)
-            before = snapshot.config(resource)
+        reasons = Reasons()
+        before, beneath = StoredConfig(), _Beneath()
+        with reasons:
+            _refuse_odd(resource)
+            beneath = request.beneath(resource)
+        with reasons:
+            before = _stored(resource, snapshot)
             _refuse_stale(resource, before.version, request.if_version.get(resource))
-            plan = self._planner.plan(resource, before, request.edits[resource])
-            seen = RequestMetadata(
-                resource, shown(before.values), shown(plan.after), hidden_changes=frozenset(plan.keys)
-            )
-            validate_all(self._policies, seen)
-        except ConfigProvidersError as error:
-            return error
-        return plan
+        is_judged = not reasons
+        checked = self._checked(resource, before, request.edits[resource], reasons)
+        if beneath.unknown and not (checked and checked.is_cleanup):
+            reasons.add(_unknown(beneath.unknown, before))
+        elif checked and is_judged:
+            self._judge(checked, reasons, self._settle(request, snapshot))
+        return checked.plan if checked and not reasons else reasons.together()
 
-    def _layered(self, resource: ConfigResource, snapshot: Snapshot) -> LayeredConfig:
+    def _checked(
+        self, resource: ConfigResource, before: StoredConfig, edit: Edit, reasons: Reasons
+    ) -> CheckedChange | None:
+        with reasons:
+            checked = self._planner.check(resource, before, edit)
+            if checked.problem:
+                reasons.add(checked.problem)
+            return checked
+        return None
+
+    def _judge(self, checked: CheckedChange, reasons: Reasons, settle: Settle) -> None:
+        told = [denials(self._policies, request) for request in checked.requests()]
+        for problem in told[0] if told else ():
+            if all(problem in others for others in told):
+                reasons.add(PolicyViolation(problem))
+        if reasons and not checked.problem:
+            reasons.extend(self._followers.refusals([checked.plan], settle).values())
+
+    def _beneath(self, resource: ConfigResource) -> _Beneath:
+        try:
+            return _Beneath(self._layers(resource))
+        except UnknownResourceError as error:
+            unknown = error
+        return _Beneath(self._layers(DEPLOYMENT), unknown)
+
+    def _described(self, resource: ConfigResource, snapshot: Snapshot) -> LayeredConfig:
+        _refuse_odd(resource)
+        beneath = self._beneath(resource)
+        if beneath.unknown:
+            if not snapshot.config(resource).version:
+                raise beneath.unknown
+            self._warn(
+                f"Airflow has no {resource}: what its code set is not shown, and what is stored can only be deleted."
+            )
         dynamic = [dynamic_layer(one, snapshot.config(one)) for one in inherited(resource)]
-        return LayeredConfig([*dynamic, *self._layers(resource)], self._definition)
+        return LayeredConfig([*dynamic, *beneath.layers], self._definition)
 
     def _results(
-        self, outcomes: Outcomes, snapshot: Snapshot, layers: Layers
+        self, plans: Sequence[PlannedChange], snapshot: Snapshot, beneath: Callable[[ConfigResource], _Beneath]
     ) -> dict[ConfigResource, AlterConfigResult]:
-        _raise_refusals(outcomes)
-        planned = {plan.resource: StoredConfig(plan.after, _version_after(plan, snapshot)) for plan in _plans(outcomes)}
-        return {plan.resource: self._result(plan, planned, snapshot, layers) for plan in _plans(outcomes)}
+        results = {}
+        for plan in plans:
+            layers = (*_dynamic_after(plan.resource, plans, snapshot), *beneath(plan.resource).layers)
+            entries = LayeredConfig(layers, self._definition).entries()
+            changed = {key: entries.get(key) for key in plan.keys}
+            results[plan.resource] = AlterConfigResult(plan.resource, changed, layers)
+        return results
 
-    def _result(
-        self, plan: PlannedChange, planned: Mapping[ConfigResource, StoredConfig], snapshot: Snapshot, layers: Layers
-    ) -> AlterConfigResult:
-        now = [dynamic_layer(one, planned.get(one) or snapshot.config(one)) for one in inherited(plan.resource)]
-        layered = LayeredConfig([*now, *layers(plan.resource)], self._definition)
-        entries = layered.entries()
-        return AlterConfigResult(plan.resource, {key: entries.get(key) for key in plan.keys})
+
+@dataclass(frozen=True, slots=True)
+class _Beneath:
+    """
+    What lies beneath the dynamic layers of a resource.
+
+    :param layers: those of the deployment where the resource is not known
+    :param unknown: says that there is no such resource, or no more
+    """
+
+    layers: Sequence[ConfigLayer] = ()
+    unknown: UnknownResourceError | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,14 +338,14 @@ class _Request:
     """
     What is to be changed, the same in each attempt.
 
-    :param layers: gives those that are not dynamic; asked once for each resource, whatever the number of attempts
+    :param beneath: gives what is not dynamic; asked once for each resource, whatever the number of attempts
     """
 
     event: str
     edits: Mapping[ConfigResource, Edit]
     validate_only: bool
     if_version: Mapping[ConfigResource, int]
-    layers: Layers
+    beneath: Callable[[ConfigResource], _Beneath]
 
 
 class _Plain(Mapping[str, ConfigEntry]):
@@ -263,13 +368,41 @@ def _named(policy: AlterConfigPolicy | NamedPolicy) -> NamedPolicy:
     return policy if isinstance(policy, NamedPolicy) else NamedPolicy(type(policy).__name__, policy)
 
 
-def _replacing(wanted: Mapping[str, str | None]) -> Callable[[Mapping[str, str]], Mapping[str, str]]:
+def _replacing(wanted: Mapping[str, str | None]) -> Callable[[Mapping[str, str]], Altered[str]]:
     return lambda before: whole(wanted)
 
 
-def _changes(resource: ConfigResource, text: str | None) -> list[Change]:
-    changes = history.read(text, name=history_name(resource))
-    return [change for change in changes if change.task_id == resource.task_id]
+def _returning(version: int, changes: Sequence[Change], *, name: str) -> Edit:
+    def edit(now: Mapping[str, Value]) -> Altered[Value]:
+        return Altered(history.as_of(version, now, changes, name=name))
+
+    return edit
+
+
+def _stored(resource: ConfigResource, snapshot: Snapshot) -> StoredConfig:
+    """Give what ``resource`` has, if all that the change needs can be read."""
+    for one in inherited(resource):
+        snapshot.document(one)
+    snapshot.history(resource)
+    return snapshot.config(resource)
+
+
+def _unknown(error: UnknownResourceError, before: StoredConfig) -> UnknownResourceError:
+    rest = ["What is stored for it can only be deleted."] if before.version else []
+    return UnknownResourceError(" ".join([*error.problems, *rest]))
+
+
+def _dynamic_after(resource: ConfigResource, plans: Sequence[PlannedChange], snapshot: Snapshot) -> list[ConfigLayer]:
+    """Give the dynamic layers of ``resource`` when ``plans`` are carried out."""
+    return [dynamic_layer(one, config) for one, config in _configs_after(resource, plans, snapshot).items()]
+
+
+def _configs_after(
+    resource: ConfigResource, plans: Sequence[PlannedChange], snapshot: Snapshot
+) -> dict[ConfigResource, StoredConfig]:
+    """Give what ``resource`` has and inherits when ``plans`` are carried out, the strongest first."""
+    planned = {plan.resource: StoredConfig(plan.after, _version_after(plan, snapshot)) for plan in plans}
+    return {one: planned.get(one) or snapshot.config(one) for one in inherited(resource)}
 
 
 def _version_after(plan: PlannedChange, snapshot: Snapshot) -> int:
@@ -280,44 +413,23 @@ def _plans(outcomes: Outcomes) -> list[PlannedChange]:
     return [outcome for outcome in outcomes.values() if isinstance(outcome, PlannedChange)]
 
 
-def _refuse_odd(resources: Collection[ConfigResource]) -> None:
-    if problems := [problem for resource in resources if (problem := resource.problem)]:
-        raise ConfigException(*problems)
+def _refuse_odd(resource: ConfigResource) -> None:
+    if resource.problem:
+        raise ConfigException(resource.problem)
 
 
 def _refuse_stale(resource: ConfigResource, version: int, wanted: int | None) -> None:
     if wanted is not None and wanted != version:
-        raise ConfigException(
+        raise StaleVersionError(
             f"{resource} has version {version}, and the change is meant for version {wanted}. Describe it, and decide "
             f"anew."
         )
 
 
-def _raise_refusals(outcomes: Outcomes) -> None:
-    refused = {resource: error for resource, error in outcomes.items() if isinstance(error, ConfigProvidersError)}
-    if not refused:
-        return
-    changed = [str(plan.resource) for plan in _plans(outcomes) if plan.keys]
-    rest = [f"The others were changed all the same: {', '.join(changed)}."] if changed else []
-    kind = type(next(iter(refused.values())))
-    raise kind(*(problem for error in refused.values() for problem in error.problems), *rest)
-
-
-def _until_nobody_interferes(attempt: Callable[[], _T | None], sleep: Callable[[float], None]) -> _T:
-    from tenacity import RetryError, Retrying, retry_if_result, stop_after_attempt, wait_random_exponential  # noqa: PLC0415 - slow
-
-    retrying = Retrying(
-        stop=stop_after_attempt(_ATTEMPTS),
-        wait=wait_random_exponential(_SHORTEST_WAIT, max=_LONGEST_WAIT),
-        retry=retry_if_result(lambda result: result is None),
-        sleep=sleep,
-    )
-    try:
-        done = retrying(attempt)
-    except RetryError:
-        done = None
-    if done is None:
-        raise ProviderUnavailableError(
-            "Others change the same configuration again and again. Nothing was changed: try again later."
-        )
-    return done
+def _raise_refusals(outcomes: Outcomes, *, is_written: bool) -> None:
+    reasons = Reasons()
+    reasons.extend(outcome for outcome in outcomes.values() if isinstance(outcome, ConfigProvidersError))
+    if reasons:
+        changed = [str(plan.resource) for plan in _plans(outcomes) if plan.keys and is_written]
+        rest = [f"The others were changed all the same: {', '.join(changed)}."] if changed else []
+        raise reasons.together(*rest)

@@ -6,10 +6,11 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from airflow_config_providers.core.alter import ConfigResource
+from airflow_config_providers.core.alter import Altered, ConfigResource
 from airflow_config_providers.core.data import HIDDEN, Password
 from airflow_config_providers.core.definition import ConfigDef
 from airflow_config_providers.core.keys import key_problem
+from airflow_config_providers.core.policy import RequestMetadata
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.core.variable import scan
 from airflow_config_providers.dynamic.document import Sealed, StoredConfig, Value
@@ -23,19 +24,21 @@ LONGEST_VALUE: Final = 64 * 1024
 MOST_CHARACTERS: Final = 1024 * 1024
 """Characters of all that one resource has."""
 
-Edit = Callable[[Mapping[str, Value]], Mapping[str, Value]]
+Edit = Callable[[Mapping[str, Value]], Altered[Value]]
 """Gives what a resource is to have, of what it has; a secret that is new is still a text."""
 
 Seal = Callable[[Password], str]
 """Gives the encrypted text of a secret."""
 
 
-def on_texts(change: Callable[[Mapping[str, str]], Mapping[str, str]]) -> Edit:
+def on_texts(change: Callable[[Mapping[str, str]], Altered[str]]) -> Edit:
     """Make an edit of one that sees texts, and for a sealed secret ``[hidden]``, which it may leave where it is."""
 
-    def edit(values: Mapping[str, Value]) -> Mapping[str, Value]:
+    def edit(values: Mapping[str, Value]) -> Altered[Value]:
         seen = shown(values)
-        return {key: values[key] if seen.get(key) == text else text for key, text in change(seen).items()}
+        done = change(seen)
+        after = {key: values[key] if seen.get(key) == text else text for key, text in done.after.items()}
+        return Altered(after, done.problems, done.asked)
 
     return edit
 
@@ -60,6 +63,44 @@ class PlannedChange:
 
 
 @dataclass(frozen=True, slots=True)
+class CheckedChange:
+    """
+    A change, taken apart into what is right and what is wrong.
+
+    :param plan: what is right
+    :param problem: names all that is wrong with the rest
+    :param asked: key -> text that the rest asks for, as people may see it
+    """
+
+    plan: PlannedChange
+    problem: ConfigException | None = None
+    asked: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+    @property
+    def is_cleanup(self) -> bool:
+        """Whether nothing is asked for but to delete what was once stored."""
+        plan = self.plan
+        return bool(plan.before.version) and not self.problem and plan.after.keys().isdisjoint(plan.keys)
+
+    def requests(self) -> list[RequestMetadata]:
+        """
+        Give what policies are asked: nothing where nothing is right.
+
+        Where something is wrong they are asked without it and with it: what they say to both is not because of it.
+        """
+        after, keys = shown(self.plan.after), frozenset(self.plan.keys)
+        if not self.problem:
+            return [self._request(after, keys)]
+        if not keys:
+            return []
+        return [self._request(after, keys), self._request({**after, **self.asked}, keys | self.asked.keys())]
+
+    def _request(self, after: Mapping[str, str], changed: frozenset[str]) -> RequestMetadata:
+        before = shown(self.plan.before.values)
+        return RequestMetadata(self.plan.resource, before, after, hidden_changes=changed)
+
+
+@dataclass(frozen=True, slots=True)
 class Planner:
     """
     Checks changes.
@@ -71,23 +112,26 @@ class Planner:
     definition: ConfigDef
     seal: Seal | None = None
 
-    def plan(self, resource: ConfigResource, before: StoredConfig, edit: Edit) -> PlannedChange:
+    def check(self, resource: ConfigResource, before: StoredConfig, edit: Edit) -> CheckedChange:
         """
-        Make the change that ``edit`` describes.
+        Make the change that ``edit`` describes, as far as it is right.
 
-        :raises ReservedKeyError: a key belongs to the deployment
-        :raises ConfigException: names all that is wrong
+        :raises ConfigException: it cannot be made at all, or would be too large; names all that is wrong
         """
-        after = edit(before.values)
-        fresh = {key: value for key, value in after.items() if value != before.values.get(key)}
-        texts = {key: value for key, value in fresh.items() if isinstance(value, str)}
-        if problems := [
-            *self._too_much(after),
-            *(problem for key in texts for problem in self._problems(key, texts[key])),
-        ]:
-            raise _together(resource, problems)
-        return PlannedChange(
-            resource, before, {**after, **{key: self._value(key, text) for key, text in texts.items()}}
+        done = edit(before.values)
+        texts = _fresh(done.after, before.values)
+        wrong = {key: found for key, text in texts.items() if (found := list(self._problems(key, text)))}
+        problems = [*map(ConfigException, done.problems), *(problem for found in wrong.values() for problem in found)]
+        asked = {**done.asked, **{key: texts[key] for key in wrong}}
+        if too_much := list(_too_much({**done.after, **asked})):
+            raise _together(resource, [*too_much, *problems])
+        kept = {key: value for key, value in before.values.items() if key in wrong}
+        right = {key: value for key, value in done.after.items() if key not in wrong}
+        sealed = {key: self._value(key, texts[key]) for key in texts.keys() & right.keys()}
+        return CheckedChange(
+            PlannedChange(resource, before, {**right, **kept, **sealed}),
+            _together(resource, problems) if problems else None,
+            {key: HIDDEN if self._is_secret(key, text) else text for key, text in asked.items()},
         )
 
     def _value(self, key: str, text: str) -> Value:
@@ -97,11 +141,6 @@ class Planner:
 
     def _is_secret(self, key: str, text: str) -> bool:
         return self.definition.is_secret(key, text) and not scan(text)
-
-    def _too_much(self, values: Mapping[str, Value]) -> Iterator[ConfigException]:
-        size = sum(len(key) + len(value.text if isinstance(value, Sealed) else value) for key, value in values.items())
-        if size > MOST_CHARACTERS:
-            yield ConfigException(f"It would have {size} characters, and {MOST_CHARACTERS} are allowed.")
 
     def _problems(self, key: str, text: str) -> Iterator[ConfigException]:
         where = f"'{printable(key)}'"
@@ -125,6 +164,17 @@ class Planner:
                 f"{where} is a secret that is written out, and this deployment cannot encrypt it. Write a reference, "
                 f"or set password_encoder_secret in [config_providers]."
             )
+
+
+def _fresh(after: Mapping[str, Value], before: Mapping[str, Value]) -> dict[str, str]:
+    """Give the texts that were not there before."""
+    return {key: value for key, value in after.items() if value != before.get(key) and isinstance(value, str)}
+
+
+def _too_much(values: Mapping[str, Value]) -> Iterator[ConfigException]:
+    size = sum(len(key) + len(value.text if isinstance(value, Sealed) else value) for key, value in values.items())
+    if size > MOST_CHARACTERS:
+        yield ConfigException(f"It would have {size} characters, and {MOST_CHARACTERS} are allowed.")
 
 
 def _together(resource: ConfigResource, problems: list[ConfigException]) -> ConfigException:

@@ -15,6 +15,9 @@ from airflow_config_providers.exceptions import ConfigException
 
 FORMAT: Final = 1
 
+HISTORY: Final = ".history"
+"""What the name of a document's history has more than that of the document."""
+
 _PREFIX: Final = "config_providers.dynamic"
 _LONGEST_NAME: Final = 250
 
@@ -84,6 +87,11 @@ def name_of(resource: ConfigResource, *, kind: str = "") -> str:
     if len(name) <= _LONGEST_NAME:
         return name
     return f"{prefix}.long.{hashlib.sha256(resource.dag_id.encode()).hexdigest()}"
+
+
+def history_name(resource: ConfigResource) -> str:
+    """Give the name under which the history of the document is stored that holds ``resource``."""
+    return name_of(resource, kind=HISTORY)
 
 
 def write(document: Document) -> str:

@@ -30,6 +30,7 @@ class Change:
     :param by: who
     :param was: key -> value before, None for none; the keys that changed
     :param became: key -> value since
+    :param event: what was done, as the audit log has it; empty where that was not remembered
     """
 
     version: int
@@ -38,6 +39,7 @@ class Change:
     by: str
     was: Mapping[str, Value | None] = field(repr=False)
     became: Mapping[str, Value | None] = field(repr=False)
+    event: str = ""
 
 
 def difference(before: Mapping[str, Value], after: Mapping[str, Value]) -> list[str]:
@@ -102,6 +104,7 @@ def _written(change: Change) -> dict[str, Any]:
         "task": change.task_id,
         "at": change.at,
         "by": change.by,
+        "event": change.event,
         "was": _values(change.was),
         "became": _values(change.became),
     }
@@ -116,4 +119,5 @@ def _read(found: Any) -> Change:
         {str(key): None if value is None else value_of(value) for key, value in found[part].items()}
         for part in ("was", "became")
     )
-    return Change(int(found["version"]), str(found["task"]), str(found["at"]), str(found["by"]), was, became)
+    at, by, event = str(found["at"]), str(found["by"]), str(found.get("event", ""))
+    return Change(int(found["version"]), str(found["task"]), at, by, was, became, event)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Final
 
 from airflow_config_providers.core.alter import ConfigResource, ResourceType
 from airflow_config_providers.core.data import HIDDEN
-from airflow_config_providers.core.layers import ConfigLayer, ConfigSource
+from airflow_config_providers.core.layers import ConfigLayer, ConfigSource, LayeredConfig
 from airflow_config_providers.dynamic.document import Sealed, StoredConfig, Value
 
 SOURCES: Final[Mapping[ResourceType, ConfigSource]] = {
@@ -45,3 +45,16 @@ def dynamic_layer(resource: ConfigResource, config: StoredConfig, open_: Open = 
     name = f"dynamic configuration of {resource}, version {config.version}"
     secrets = {key: partial(open_, value) for key, value in config.values.items() if isinstance(value, Sealed)}
     return ConfigLayer(SOURCES[resource.type], name, shown(config.values), secrets=secrets)
+
+
+def settled(configs: Sequence[StoredConfig], beneath: Sequence[ConfigLayer]) -> dict[str, Value]:
+    """
+    Give key -> the value that wins; a secret that is sealed stays so.
+
+    :param configs: what a resource has and inherits, the strongest first
+    :param beneath: weaker layers
+    """
+    winners: dict[str, Value] = dict(LayeredConfig(beneath).settled)
+    for config in reversed(configs):
+        winners.update(config.values)
+    return winners

@@ -9,11 +9,10 @@ from typing import Final
 
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.dynamic import document, history
-from airflow_config_providers.dynamic.document import Document, Sealed, StoredConfig, Value
+from airflow_config_providers.dynamic.document import HISTORY, Document, Sealed, StoredConfig, Value
 from airflow_config_providers.dynamic.history import Change
 from airflow_config_providers.dynamic.password_encoder import PasswordEncoder
 from airflow_config_providers.dynamic.store import AuditEntry, ConfigStore
-from airflow_config_providers.dynamic.writing import HISTORY
 from airflow_config_providers.exceptions import ConfigException, ProviderUnavailableError
 
 PREFIX: Final = "config_providers.dynamic"

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Self
 
 from airflow_config_providers.core.alter import ConfigResource, ResourceType
-from airflow_config_providers.dynamic import document
-from airflow_config_providers.dynamic.document import Document, StoredConfig, name_of
+from airflow_config_providers.dynamic import document, history
+from airflow_config_providers.dynamic.document import Document, StoredConfig, history_name, name_of
+from airflow_config_providers.dynamic.history import Change
 from airflow_config_providers.dynamic.store import ConfigStore, Kept
 
 DEPLOYMENT = ConfigResource(ResourceType.DEFAULT)
@@ -17,22 +18,26 @@ DEPLOYMENT = ConfigResource(ResourceType.DEFAULT)
 @dataclass(frozen=True, slots=True)
 class Snapshot:
     """
-    What a store has for some resources and for those that they inherit from.
+    What a store has for some resources and for those that they inherit from. Each text is parsed once. Not thread-safe.
 
     :param kept: name -> the text as it was read
     """
 
     kept: Mapping[str, Kept] = field(repr=False)
+    _documents: dict[str, Document] = field(default_factory=dict, init=False, repr=False, compare=False)
+    _histories: dict[str, Sequence[Change]] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @classmethod
-    def read(cls, store: ConfigStore, resources: Iterable[ConfigResource], *, more: Iterable[str] = ()) -> Self:
+    def read(cls, store: ConfigStore, resources: Iterable[ConfigResource], *, histories: bool = False) -> Self:
         """
         Read the documents of ``resources`` and of the deployment.
 
-        :param more: names of further texts to read in the same moment
+        :param histories: read those of ``resources`` in the same moment
         """
-        names = [name_of(resource) for resource in (DEPLOYMENT, *resources)]
-        return cls(store.read(list(dict.fromkeys([*names, *more]))))
+        wanted = list(resources)
+        names = [name_of(resource) for resource in (DEPLOYMENT, *wanted)]
+        names += [history_name(resource) for resource in wanted if histories]
+        return cls(store.read(list(dict.fromkeys(names))))
 
     def document(self, resource: ConfigResource) -> Document:
         """
@@ -41,12 +46,24 @@ class Snapshot:
         :raises ConfigException: it cannot be read
         """
         name = name_of(resource)
-        return document.read(self.text(name), name=name)
+        if name not in self._documents:
+            self._documents[name] = document.read(self._text(name), name=name)
+        return self._documents[name]
 
     def config(self, resource: ConfigResource) -> StoredConfig:
         """Give what ``resource`` itself has. Errors as with ``document``."""
         return self.document(resource).config(resource)
 
-    def text(self, name: str) -> str | None:
-        """Give what is stored under ``name``."""
+    def history(self, resource: ConfigResource) -> Sequence[Change]:
+        """
+        Give the changes of the document that holds ``resource``, the newest last.
+
+        :raises ConfigException: they cannot be read
+        """
+        name = history_name(resource)
+        if name not in self._histories:
+            self._histories[name] = history.read(self._text(name), name=name)
+        return self._histories[name]
+
+    def _text(self, name: str) -> str | None:
         return self.kept.get(name, Kept()).text

@@ -5,19 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import Final
 
-from airflow_config_providers.core.alter import ConfigResource
 from airflow_config_providers.core.variable import variables
 from airflow_config_providers.dynamic import document, history
 from airflow_config_providers.dynamic.change import PlannedChange
-from airflow_config_providers.dynamic.document import Value, name_of
+from airflow_config_providers.dynamic.document import Value, history_name, name_of
 from airflow_config_providers.dynamic.history import Change
 from airflow_config_providers.dynamic.snapshot import DEPLOYMENT, Snapshot
 from airflow_config_providers.dynamic.store import AuditEntry, ConfigStore
-
-HISTORY: Final = ".history"
-"""What the name of a document's history has more than that of the document."""
 
 
 def now() -> str:
@@ -38,11 +33,6 @@ class Author:
     clock: Callable[[], str] = now
 
 
-def history_name(resource: ConfigResource) -> str:
-    """Give the name under which the history of the document is stored that holds ``resource``."""
-    return name_of(resource, kind=HISTORY)
-
-
 @dataclass(frozen=True, slots=True)
 class Writer:
     """Writes to a store in the name of somebody."""
@@ -54,7 +44,7 @@ class Writer:
         """
         Write ``plans``, which were made of ``snapshot``; False, and nothing written, where others wrote meanwhile.
 
-        :param snapshot: with the histories
+        :param snapshot: with the histories; what it has parsed for the plans is not parsed again
         """
         texts: dict[str, str] = {}
         default = snapshot.document(DEPLOYMENT).version
@@ -65,16 +55,18 @@ class Writer:
             after = before.changed({plan.resource: plan.after for plan in group})
             after = replace(after, beside=after.beside if name == name_of(DEPLOYMENT) else beside or after.beside)
             texts[name] = document.write(after)
-            past = history_name(group[0].resource)
-            changes = history.read(snapshot.text(past), name=past)
-            texts[past] = history.write([*changes, *(self._change(plan, after.version) for plan in group)])
+            changes = [
+                *snapshot.history(group[0].resource),
+                *(self._change(plan, after.version, event) for plan in group),
+            ]
+            texts[history_name(group[0].resource)] = history.write(changes)
         expected = {name: snapshot.kept[name] for name in texts}
         return self.store.swap(expected, texts, [_audit(plan, event) for plan in plans])
 
-    def _change(self, plan: PlannedChange, version: int) -> Change:
+    def _change(self, plan: PlannedChange, version: int, event: str) -> Change:
         was = {key: plan.before.values.get(key) for key in plan.keys}
         became = {key: plan.after.get(key) for key in plan.keys}
-        return Change(version, plan.resource.task_id, self.author.clock(), self.author.name, was, became)
+        return Change(version, plan.resource.task_id, self.author.clock(), self.author.name, was, became, event)
 
 
 def _by_document(plans: Iterable[PlannedChange]) -> dict[str, list[PlannedChange]]:

@@ -97,15 +97,19 @@ def deployed_layers(
     :param warn: is told which files are left out: those whose paths are filled in only when the task runs, and those
         that cannot be read here
     """
-    paths = [*settings.config_files(), *(getattr(operator, "config_files", None) or ())]
-    own = getattr(operator, "properties_file", None)
-    layers = [layer for path in [*paths, *([own] if own else [])] if (layer := _file_as_deployed(path, warn))]
+    layers = [layer for path in deployed_paths(operator) if (layer := _file_as_deployed(path, warn))]
     if operator is not None:
         layers += _dag_layers(operator)
     if settings.environment_enabled():
         known = dict.fromkeys(key for layer in layers for key in layer.configs)
         layers.append(environment_layer(environ, {**known, **dict.fromkeys(spark_definition().config_keys)})[0])
     return layers
+
+
+def deployed_paths(operator: Any | None) -> list[str]:
+    """Give the paths of the properties files of ``operator`` as they were written; of None, the deployment's."""
+    own = getattr(operator, "properties_file", None)
+    return [*settings.config_files(), *(getattr(operator, "config_files", None) or ()), *([own] if own else [])]
 
 
 def _file_as_deployed(path: str, warn: Callable[[str], None]) -> ConfigLayer | None:

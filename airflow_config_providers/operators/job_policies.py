@@ -33,10 +33,9 @@ def require_allowed(
     resource: ConfigResource, layers: Sequence[ConfigLayer], texts: Mapping[str, str] | None = None
 ) -> None:
     """
-    Ask the deployment's policies about the configuration of a task.
+    Ask the deployment's policies about the configuration of a task, as ``rendered`` gives it.
 
-    Before is what the task has without dynamic layers and run configuration, and after is what would be submitted;
-    both hold references, and ``[hidden]`` for a secret that is written out. Policies that cannot be loaded deny.
+    Policies that cannot be loaded deny.
 
     :param layers: all layers of the task
     :param texts: what it refers to beside its configuration, by name
@@ -44,7 +43,7 @@ def require_allowed(
     """
     if not settings.policies_file():
         return
-    request = _request(resource, layers, texts or {})
+    request = rendered(resource, layers, texts or {})
     with deployment_policies() as policies:
         validate_all(policies, request)
 
@@ -72,7 +71,16 @@ def open_policies(path: str) -> PolicySet:
     return PolicySet.open(path, PolicyClasses(settings.allowed_policy_classes()))
 
 
-def _request(resource: ConfigResource, layers: Sequence[ConfigLayer], texts: Mapping[str, str]) -> RequestMetadata:
+def rendered(resource: ConfigResource, layers: Sequence[ConfigLayer], texts: Mapping[str, str]) -> RequestMetadata:
+    """
+    Give what policies see of a task that is about to run.
+
+    Before is what the task has without dynamic layers and run configuration, and after is what would be submitted;
+    both hold references, and ``[hidden]`` for a secret that is written out.
+
+    :param layers: all layers of the task
+    :param texts: what it refers to beside its configuration, by name
+    """
     definition = spark_definition()
     before = LayeredConfig(list(_deployed(layers, definition.names())), definition)
     after = LayeredConfig(layers, definition)

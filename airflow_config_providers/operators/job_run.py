@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from airflow_config_providers.airflow_compat import mask_secret
@@ -33,6 +33,11 @@ def field_texts(operator: Any) -> dict[str, str]:
         value = getattr(operator, name)
         found |= {_label(name, i): v for i, v in enumerate(value)} if isinstance(value, list) else {name: value}
     return {name: value for name, value in found.items() if isinstance(value, str) and scan(value)}
+
+
+def path_texts(paths: Iterable[str]) -> dict[str, str]:
+    """Give those of the paths of properties files that refer to something, as ``field_texts`` does."""
+    return {f"The path of file {path}": path for path in paths if scan(path)}
 
 
 class JobRun:

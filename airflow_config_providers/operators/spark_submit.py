@@ -27,7 +27,7 @@ from airflow_config_providers.operators import job_dynamic, job_policies
 from airflow_config_providers.operators.job_layers import JobLayers
 from airflow_config_providers.operators.job_providers import JobProviders
 from airflow_config_providers.operators.job_resolver import JobResolver
-from airflow_config_providers.operators.job_run import JobRun, field_texts
+from airflow_config_providers.operators.job_run import JobRun, field_texts, path_texts
 from airflow_config_providers.spark import arguments
 from airflow_config_providers.spark.catalogue import spark_definition
 from airflow_config_providers.spark.defaults import locate_spark_defaults
@@ -146,7 +146,7 @@ class ConfiguredSparkSubmitOperator(SparkSubmitOperator):
         return {**field_texts(self), **self._referring_files()}
 
     def _referring_files(self) -> dict[str, str]:
-        return {f"The path of file {file.name}": file.path for file in self._files() if scan(file.path)}
+        return path_texts(file.path for file in self._files())
 
     def _resolver(self, providers: JobProviders) -> JobResolver:
         return JobResolver(providers, self._unresolved(), self.allow_exposed_arguments)

@@ -198,6 +198,41 @@ def test_applying_from_within_is_refused():
     assert everybody.current == NEW
 
 
+def test_telling_asks_nobody_and_can_be_taken_back():
+    log = []
+    members = [Pool("x", log=log), Pool("y", log=log)]
+    everybody = following(*members)
+
+    go_back = everybody.tell(NEW)
+    assert everybody.current == NEW
+
+    assert go_back() == []
+    assert log == [("tell", "x", NEW), ("tell", "y", NEW), ("tell", "y", OLD), ("tell", "x", OLD)]
+    assert everybody.current == OLD
+
+
+def test_who_cannot_go_back_is_told():
+    first, stuck = Pool(), Pool(fails_with=OSError("hunter2"), fails_on=(OLD,))
+    everybody = following(first, stuck)
+
+    assert everybody.tell(NEW)() == ["Pool could not go back to the old configuration (OSError). Restart it."]
+    assert first.configs == everybody.current == OLD
+
+
+def test_a_turn_keeps_others_from_applying():
+    everybody = following(Pool())
+    other = threading.Thread(target=everybody.apply, args=({"a": 3},))
+
+    with everybody.turn():
+        other.start()
+        everybody.validate(NEW)
+        everybody.tell(NEW)
+        assert everybody.current == NEW
+    other.join()
+
+    assert everybody.current == {"a": 3}
+
+
 def test_one_who_may_not_tell_its_keys_changes_nothing():
     class Broken(Pool):
         def reconfigurable_configs(self):

@@ -20,6 +20,7 @@ from airflow_config_providers.exceptions import (
     PolicyViolation,
     ProviderUnavailableError,
     ReservedKeyError,
+    UnknownResourceError,
 )
 from airflow_config_providers.testing import FakeClock, InMemoryConfigStore
 
@@ -54,7 +55,7 @@ def delete(name: str) -> AlterConfigOp:
 
 def of_task(resource: ConfigResource) -> Sequence[ConfigLayer]:
     if resource.task_id == "repor":
-        raise ConfigException("DAG 'flights' has no task 'repor', did you mean 'report'?")
+        raise UnknownResourceError("DAG 'flights' has no task 'repor', did you mean 'report'?")
     return [ConfigLayer(ConfigSource.DAG_CONFIG, "conf", {"cores": "2"})]
 
 

@@ -71,8 +71,8 @@ INJECTIONS = [
 @pytest.mark.parametrize("text", INJECTIONS)
 @pytest.mark.parametrize("op", [OpType.SET, OpType.APPEND])
 def test_attack_38_a_value_makes_no_other_key(text, op):
-    assert altered({}, [AlterConfigOp("spark.app.tags", text, op)], DEFINITION).keys() == {"spark.app.tags"}
-    assert whole({"spark.app.tags": text}) == {"spark.app.tags": text}
+    assert altered({}, [AlterConfigOp("spark.app.tags", text, op)], DEFINITION).after.keys() == {"spark.app.tags"}
+    assert whole({"spark.app.tags": text}).after == {"spark.app.tags": text}
 
 
 @pytest.mark.parametrize("text", INJECTIONS)
@@ -118,8 +118,8 @@ def test_attack_38_dynamic_layers_bring_in_no_code(key, at):
 
 BEFORE = {"spark.jars": "good", "spark.executor.memory": "4g"}
 DELETIONS = [
-    pytest.param(altered(BEFORE, [AlterConfigOp("spark.jars", None, OpType.DELETE)], DEFINITION), id="deleted"),
-    pytest.param(whole({"spark.executor.memory": "4g"}), id="left out of the whole"),
+    pytest.param(altered(BEFORE, [AlterConfigOp("spark.jars", None, OpType.DELETE)], DEFINITION).after, id="deleted"),
+    pytest.param(whole({"spark.executor.memory": "4g"}).after, id="left out of the whole"),
     pytest.param({"spark.jars": None, "spark.executor.memory": "4g"}, id="None"),
 ]
 
@@ -134,7 +134,7 @@ def test_attack_40_each_way_to_delete_looks_the_same_and_can_be_denied(after):
 
 
 def test_attack_40_a_whole_list_is_shown_and_not_what_is_appended():
-    after = altered(BEFORE, [AlterConfigOp("spark.jars", "evil", OpType.APPEND)], DEFINITION)
+    after = altered(BEFORE, [AlterConfigOp("spark.jars", "evil", OpType.APPEND)], DEFINITION).after
 
     assert dict(RequestMetadata(DAG, BEFORE, after).configs_after)["spark.jars"] == "good,evil"
 

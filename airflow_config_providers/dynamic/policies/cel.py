@@ -38,9 +38,10 @@ class CelExpression:
     """
     A condition on a change, in CEL. Thread-safe.
 
-    Variables: ``before`` and ``after``, maps of key to text; ``changed``, the list of keys that change; ``at``, which
-    is ``alter`` or ``render``; ``resource.type`` (``default``, ``dag`` or ``task``), ``resource.name``,
-    ``resource.dag_id`` and ``resource.task_id``, all texts.
+    Variables: ``before`` and ``after``, maps of key to text; ``changed``, the list of keys that change; ``texts``, a
+    map of name to text, for what a task refers to beside its configuration; ``at``, which is ``alter`` or
+    ``render``; ``resource.type`` (``default``, ``dag`` or ``task``), ``resource.name``, ``resource.dag_id`` and
+    ``resource.task_id``, all texts.
 
     Functions besides those of CEL, of its strings and of its optional values: ``bytes_of(text)``,
     ``bytes_of(text, unit)``, ``milliseconds_of(text)``, ``milliseconds_of(text, unit)``, where ``unit`` is that of a
@@ -133,11 +134,12 @@ def _environment() -> Any:
         raise ConfigException(
             "CEL needs a library. Install the extra: pip install 'airflow-config-providers[policies]'"
         )
-    text, configs = cel.Type.STRING, cel.Type.Map(cel.Type.STRING, cel.Type.STRING)
+    text = cel.Type.STRING
+    maps = dict.fromkeys(("before", "after", "texts"), cel.Type.Map(text, text))
     resource = dict.fromkeys(("resource.type", "resource.name", "resource.dag_id", "resource.task_id"), text)
     return cel.NewEnv(
         config=cel.NewEnvConfigFromYaml("stdlib: {exclude_functions: [{name: bytes}]}"),
-        variables={"before": configs, "after": configs, "changed": cel.Type.List(text), "at": text, **resource},
+        variables={**maps, "changed": cel.Type.List(text), "at": text, **resource},
         extensions=[ext_strings.ExtStrings(), ext_optional.ExtOptional()],
         functions=[
             _function(cel, "bytes_of", lambda text, unit="": _quantity(text, SIZES, unit, _NO_SIZE)),
@@ -169,6 +171,7 @@ def _variables(request: RequestMetadata) -> dict[str, object]:
         "before": dict(request.configs_before),
         "after": dict(request.configs_after),
         "changed": request.changed,
+        "texts": dict(request.texts),
         "at": request.at.value,
         "resource.type": resource.type.name.lower(),
         "resource.name": resource.name,
@@ -178,7 +181,7 @@ def _variables(request: RequestMetadata) -> dict[str, object]:
 
 
 def _texts(request: RequestMetadata) -> Iterator[str]:
-    for configs in (request.configs_before, request.configs_after):
+    for configs in (request.configs_before, request.configs_after, request.texts):
         yield from configs
         yield from configs.values()
     yield request.resource.name

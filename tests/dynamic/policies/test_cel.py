@@ -27,8 +27,8 @@ AFTER = {
 }
 
 
-def request(after=AFTER, before=BEFORE, resource=TASK, at=Moment.ALTER):
-    return RequestMetadata(resource, before, after, at)
+def request(after=AFTER, before=BEFORE, resource=TASK, at=Moment.ALTER, **more):
+    return RequestMetadata(resource, before, after, at, **more)
 
 
 def holds(text, **given):
@@ -71,6 +71,15 @@ def test_what_does_not_hold():
 
 def test_the_moment_is_known():
     assert holds("at == 'render'", at=Moment.RENDER)
+
+
+def test_what_a_task_refers_to_beside_its_configuration_is_seen():
+    texts = {"env_vars['TOKEN']": "${vault:apps/db:token}", "application_args[1]": "${env:ARG}"}
+    seen = RequestMetadata(TASK, {}, {}, Moment.RENDER, texts=texts)
+
+    assert CelExpression("texts.exists(name, name.startsWith('application_args['))").holds(seen)
+    assert CelExpression("texts[\"env_vars['TOKEN']\"].startsWith('${vault:apps/')").holds(seen)
+    assert holds("size(texts) == 0")
 
 
 @pytest.mark.parametrize(
@@ -149,6 +158,7 @@ def test_a_hostile_value_denies_or_does_not_match(value):
         pytest.param({"after": {"k\0more": "4g"}}, id="key"),
         pytest.param({"before": {"k": "4g\0more"}}, id="before"),
         pytest.param({"resource": ConfigResource(ResourceType.DAG, "a\0b")}, id="resource"),
+        pytest.param({"texts": {"name": "a\0b"}}, id="text beside the configuration"),
     ],
 )
 def test_a_text_that_would_arrive_cut_off_denies(given):

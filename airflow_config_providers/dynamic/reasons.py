@@ -1,0 +1,65 @@
+"""Why a request is refused: all of it at once."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from airflow_config_providers.exceptions import (
+    ConfigException,
+    ConfigProvidersError,
+    PolicyViolation,
+    ProviderUnavailableError,
+    ReservedKeyError,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from types import TracebackType
+
+_KINDS: Final = (ReservedKeyError, ConfigException, PolicyViolation, ProviderUnavailableError)
+"""What people must correct stands before what others decide, and that before what passes."""
+
+
+class Reasons:
+    """
+    Collects errors; it is true where there are some.
+
+    ``with reasons:`` keeps an error that is raised there, and goes on behind.
+    """
+
+    def __init__(self) -> None:
+        self._errors: list[ConfigProvidersError] = []
+
+    def __bool__(self) -> bool:
+        return bool(self._errors)
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> bool:
+        if not isinstance(error, ConfigProvidersError):
+            return False
+        self.add(error)
+        return True
+
+    def add(self, error: ConfigProvidersError) -> None:
+        """Add an error, which may name several problems."""
+        self._errors.append(error)
+
+    def extend(self, errors: Iterable[ConfigProvidersError]) -> None:
+        """Add several."""
+        self._errors.extend(errors)
+
+    def together(self, *more: str) -> ConfigProvidersError:
+        """Make one error of all; ``more`` are further sentences for its end."""
+        problems = dict.fromkeys(problem for error in self._errors for problem in error.problems)
+        return self._kind()(*problems, *more)
+
+    def _kind(self) -> type[ConfigProvidersError]:
+        kinds = {type(error) for error in self._errors}
+        if len(kinds) == 1:
+            return kinds.pop()
+        found = (kind for kind in _KINDS if any(isinstance(error, kind) for error in self._errors))
+        return next(found, ConfigProvidersError)

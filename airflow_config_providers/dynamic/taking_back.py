@@ -1,0 +1,63 @@
+"""Takes back what is stored and could not be put into effect."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Final
+
+from airflow_config_providers.core.alter import ConfigResource
+from airflow_config_providers.dynamic.attempts import until_nobody_interferes
+from airflow_config_providers.dynamic.change import PlannedChange
+from airflow_config_providers.dynamic.snapshot import Snapshot
+from airflow_config_providers.dynamic.writing import Writer
+from airflow_config_providers.exceptions import ConfigProvidersError
+
+EVENT: Final = "take_back"
+
+
+def take_back(
+    snapshot: Snapshot, writer: Writer, sleep: Callable[[float], None], plans: Sequence[PlannedChange]
+) -> list[str]:
+    """
+    Give resources what they had before ``plans``, by a change of its own; what others changed since stays.
+
+    No policy is asked: it is what there was.
+
+    :param snapshot: what the plans were made of
+    :returns: what is the case now, one sentence for each
+    """
+    written = {plan.resource: snapshot.document(plan.resource).version + 1 for plan in plans}
+    try:
+        return until_nobody_interferes(partial(_attempt, plans, written, writer), sleep)
+    except Exception as error:  # noqa: BLE001 - whatever it is, what is the case must be told
+        reason = " ".join(error.problems) if isinstance(error, ConfigProvidersError) else type(error).__name__
+    return [
+        f"The change of {resource} could not be taken back ({reason}): version {version} may still be stored, and it "
+        f"is not in effect. Describe it, and roll it back."
+        for resource, version in written.items()
+    ]
+
+
+def _attempt(plans: Sequence[PlannedChange], written: Mapping[ConfigResource, int], writer: Writer) -> list[str] | None:
+    """Do it once; None where others wrote meanwhile."""
+    now = Snapshot.read(writer.store, written, histories=True)
+    ours = [plan for plan in plans if now.config(plan.resource).version == written[plan.resource]]
+    back = [PlannedChange(plan.resource, now.config(plan.resource), plan.before.values) for plan in ours]
+    if back and not writer.write(now, back, event=EVENT):
+        return None
+    done = [_taken_back(plan.resource, now) for plan in ours]
+    return [*done, *(_left(plan.resource, now) for plan in plans if plan not in ours)]
+
+
+def _taken_back(resource: ConfigResource, now: Snapshot) -> str:
+    version = now.document(resource).version + 1
+    return f"The change of {resource} was taken back: version {version} has what was there before."
+
+
+def _left(resource: ConfigResource, now: Snapshot) -> str:
+    version = now.config(resource).version
+    return (
+        f"Others changed {resource} meanwhile, so its change was not taken back: version {version} is stored, and what "
+        f"was in effect before stays in effect. Describe it, and decide anew."
+    )

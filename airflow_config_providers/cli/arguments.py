@@ -97,10 +97,16 @@ def _single(text: str) -> tuple[str, str]:
 def _of_file(path: str | None) -> Iterator[AlterConfigOp]:
     if path is None:
         return
-    name = "/dev/stdin" if path == "-" else path
-    yield from (
-        AlterConfigOp(entry.key, entry.value) for entry in properties.parse(read_text(name, name=path), name=path)
-    )
+    yield from (AlterConfigOp(entry.key, entry.value) for entry in properties.parse(text_of(path), name=path))
+
+
+def text_of(path: str) -> str:
+    """
+    Read a file; ``-`` is standard input.
+
+    :raises ConfigException: it cannot be read
+    """
+    return read_text("/dev/stdin" if path == "-" else path, name=path)
 
 
 def _keys(texts: Iterable[str] | None) -> Iterator[str]:

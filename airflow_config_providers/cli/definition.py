@@ -13,15 +13,17 @@ from airflow.cli.cli_config import ARG_OUTPUT, ActionCommand, Arg, GroupCommand,
 _CODES = """
 exit codes:
   0 done                      3 refused: what was asked for is wrong
-  2 wrong arguments           4 denied by a policy
+  2 wrong arguments           4 denied: a policy, or your rights, do not allow it
                               5 unavailable: try again later
-Nothing has changed unless it is 0.
+Nothing has changed unless it is 0, or a server gave no answer: the error says so.
 """
 
 _DESCRIBE = """examples:
   airflow config-providers describe --dag flights --task report
   airflow config-providers describe --default --all --output json
   airflow config-providers describe --dag flights --task report --key spark.executor.memory --synonyms
+
+Behind --server, the deployment is asked over its REST interface, with your own rights there.
 """
 
 _ALTER = """examples:
@@ -48,6 +50,7 @@ _POLICIES = """examples:
   airflow config-providers policies test
   airflow config-providers policies test --dag flights --add-config spark.executor.memory=64g
   airflow config-providers policies test --policies-file policies.yaml --dag flights --delete-config spark.app.owner
+  airflow config-providers policies test --dag flights --task report --at render
 """
 
 _PROVIDERS = """examples:
@@ -85,15 +88,25 @@ def _dynamic() -> tuple[Any, ...]:
         _command(
             "dynamic.describe",
             "Show what a task, a DAG or the deployment is configured with, and why",
-            (*_resource(), *_shown()),
+            (*_resource(), *_shown(), *_server()),
             _DESCRIBE,
         ),
-        _command("dynamic.alter", "Change dynamic configuration", (*_resource(), *_changes(), *_checks()), _ALTER),
-        _command("dynamic.history", "List the changes of a task, a DAG or the deployment", _resource(), _HISTORY),
+        _command(
+            "dynamic.alter",
+            "Change dynamic configuration",
+            (*_resource(), *_changes(), *_checks(), *_server()),
+            _ALTER,
+        ),
+        _command(
+            "dynamic.history",
+            "List the changes of a task, a DAG or the deployment",
+            (*_resource(), *_server()),
+            _HISTORY,
+        ),
         _command(
             "dynamic.rollback",
             "Go back to what was configured at a version",
-            (*_resource(), *_version(), _validate_only()),
+            (*_resource(), *_version(), _validate_only(), *_server()),
             _ROLLBACK,
         ),
     )
@@ -103,19 +116,28 @@ def _policies() -> Any:
     return _command(
         "policies.test",
         "Open the policies, and ask each about a change",
-        (*_resource(), *_changes(), *_policies_file()),
+        (*_resource(), *_changes(), *_moment(), *_policies_file(), _address()),
         _POLICIES,
     )
 
 
 def _providers() -> Any:
     return _command(
-        "providers.list_", "List the providers that a connection defines", _connection(), _PROVIDERS, name="list"
+        "providers.list_",
+        "List the providers that a connection defines",
+        (*_connection(), _address()),
+        _PROVIDERS,
+        name="list",
     )
 
 
 def _encoder() -> Any:
-    return _command("encoder.rotate", "Encrypt the stored secrets with the new secret", (_validate_only(),), _ENCODER)
+    return _command(
+        "encoder.rotate",
+        "Encrypt the stored secrets with the new secret",
+        (_validate_only(), _address()),
+        _ENCODER,
+    )
 
 
 def _group(name: str, help_: str, command: Any) -> Any:
@@ -186,6 +208,16 @@ def _version() -> tuple[Any, ...]:
     )
 
 
+def _moment() -> tuple[Any, ...]:
+    return (
+        _arg(
+            "--at",
+            help="Ask only as for a change (alter), or only as for a run of the task (render); both without it",
+            choices=("alter", "render"),
+        ),
+    )
+
+
 def _policies_file() -> tuple[Any, ...]:
     return (_arg("--policies-file", help="This file, and not that of the deployment", metavar="FILE"),)
 
@@ -194,4 +226,22 @@ def _connection() -> tuple[Any, ...]:
     return (
         _arg("--conn-id", help="The connection", default="config_providers_default", metavar="CONN_ID"),
         _arg("--check", help="Ask each whether it can answer; reads no secret", action="store_true"),
+    )
+
+
+def _server() -> tuple[Any, ...]:
+    return (
+        _address(),
+        _arg("--token-file", help="Your token for it, if not in AIRFLOW_CLI_TOKEN; - for input", metavar="FILE"),
+        _arg("--username", help="Your name there, to get a token with your password", metavar="NAME"),
+        _arg("--password-file", help="Its password, which is asked for otherwise; - for input", metavar="FILE"),
+        _arg("--allow-plain-http", help="Send the token unencrypted over a network", action="store_true"),
+    )
+
+
+def _address() -> Any:
+    return _arg(
+        "--server",
+        help="Airflow's address, to work over its REST interface; or AIRFLOW_CONFIG_PROVIDERS_SERVER",
+        metavar="URL",
     )

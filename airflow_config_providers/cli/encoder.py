@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from airflow_config_providers import settings
-from airflow_config_providers.cli.deployment import user
 from airflow_config_providers.cli.failing import told
 from airflow_config_providers.cli.output import show
+from airflow_config_providers.cli.where import require_here
+from airflow_config_providers.deployment.admin import user
 from airflow_config_providers.dynamic.airflow_store import VariableStore
 from airflow_config_providers.dynamic.password_encoder import PasswordEncoder
 from airflow_config_providers.dynamic.rotation import PREFIX, Rotation, documents
@@ -18,6 +19,7 @@ from airflow_config_providers.exceptions import ConfigException
 @told
 def rotate(args: Any) -> None:
     """Encrypt with the new secret what was encrypted with the old one, and show how much that is."""
+    require_here(args, "encoder rotate")
     rotation = Rotation(VariableStore(user()), _encoder(), validate_only=args.validate_only)
     done = list(rotation.rotate(documents(stored_names(PREFIX))))
     rows = [{"variable": one.name, "secrets": one.secrets, "reencoded": one.reencoded} for one in done if one.secrets]

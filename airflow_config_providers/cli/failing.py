@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import functools
+import logging
 import os
 import sys
+import warnings
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -12,6 +14,7 @@ from airflow_config_providers.core.text import one_line
 from airflow_config_providers.exceptions import (
     ConfigException,
     ConfigProvidersError,
+    ForbiddenError,
     PolicyViolation,
     ProviderUnavailableError,
 )
@@ -40,8 +43,10 @@ def told(command: Callable[[Any], None]) -> Callable[[Any], None]:
     def run(args: Any) -> None:
         from airflow.exceptions import AirflowConfigException  # noqa: PLC0415 - nothing of Airflow where this is loaded
 
+        _log_to_stderr()
         try:
-            command(args)
+            with warnings.catch_warnings(action="ignore"):  # those of libraries, which Airflow 3.2 prints as results
+                command(args)
             sys.stdout.flush()
         except ConfigProvidersError as error:
             problems, code = error.problems, _code(error)
@@ -57,6 +62,13 @@ def told(command: Callable[[Any], None]) -> Callable[[Any], None]:
         raise SystemExit(code)
 
     return run
+
+
+def _log_to_stderr() -> None:
+    """Have log lines stand beside the results and not among them. Airflow 3.3 does so itself."""
+    for handler in logging.getLogger().handlers:
+        if isinstance(handler, logging.StreamHandler) and handler.stream is sys.stdout:
+            handler.setStream(sys.stderr)
 
 
 class Notes:
@@ -77,5 +89,10 @@ def _tell(what: str, text: str) -> None:
 
 
 def _code(error: ConfigProvidersError) -> int:
-    codes = {WrongArgumentsError: WRONG_ARGUMENTS, PolicyViolation: DENIED, ProviderUnavailableError: UNAVAILABLE}
+    codes = {
+        WrongArgumentsError: WRONG_ARGUMENTS,
+        PolicyViolation: DENIED,
+        ForbiddenError: DENIED,
+        ProviderUnavailableError: UNAVAILABLE,
+    }
     return next((code for kind, code in codes.items() if isinstance(error, kind)), REFUSED)

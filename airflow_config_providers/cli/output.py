@@ -7,20 +7,8 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
-from airflow_config_providers.core.data import HIDDEN
 from airflow_config_providers.core.text import one_line
-
-Row = Mapping[str, Any]
-
-
-class Hidden:
-    """A value that is not shown: ``[hidden]`` for people, null for scripts."""
-
-    def __str__(self) -> str:
-        return HIDDEN
-
-
-SECRET: Final = Hidden()
+from airflow_config_providers.deployment.rows import Row, as_json
 
 _UNBOUNDED: Final = 1_000_000
 
@@ -45,19 +33,17 @@ def is_for_people(output: str) -> bool:
 
 
 def _json(rows: Sequence[Row]) -> None:
-    _write(json.dumps(list(rows), default=_null, ensure_ascii=False, indent=2))
+    _write(json.dumps(_plain_values(rows), ensure_ascii=False, indent=2))
 
 
 def _yaml(rows: Sequence[Row]) -> None:
     import yaml  # noqa: PLC0415 - few ask for it
 
-    plain = json.loads(json.dumps(list(rows), default=_null))
-    _write(yaml.safe_dump(plain, allow_unicode=True, sort_keys=False, width=sys.maxsize).rstrip("\n"))
+    _write(yaml.safe_dump(_plain_values(rows), allow_unicode=True, sort_keys=False, width=sys.maxsize).rstrip("\n"))
 
 
-def _null(value: object) -> None:
-    if not isinstance(value, Hidden):
-        raise TypeError
+def _plain_values(rows: Sequence[Row]) -> Any:
+    return json.loads(as_json(list(rows)))
 
 
 def _table(rows: Sequence[Row]) -> None:

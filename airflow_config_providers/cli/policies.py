@@ -6,43 +6,54 @@ from typing import Any
 
 from airflow_config_providers import settings
 from airflow_config_providers.cli import arguments
-from airflow_config_providers.cli.deployment import admin
 from airflow_config_providers.cli.failing import Notes, WrongArgumentsError, told
-from airflow_config_providers.cli.output import Row, show
+from airflow_config_providers.cli.output import show
+from airflow_config_providers.cli.where import require_here
 from airflow_config_providers.core.policy import (
     AlterConfigPolicy,
+    Moment,
     NamedPolicy,
     PolicyViolation,
     RequestMetadata,
     validate_all,
 )
+from airflow_config_providers.deployment.admin import DeployedLayers, admin
+from airflow_config_providers.deployment.rows import Row
 from airflow_config_providers.exceptions import ConfigException
-from airflow_config_providers.operators.job_policies import open_policies
+from airflow_config_providers.operators.job_policies import open_policies, rendered
 
 
 @told
 def test(args: Any) -> None:
     """Open the policies, and ask each about a change that is given."""
+    require_here(args, "policies test")
     path = args.policies_file or settings.policies_file()
     if not path:
         raise ConfigException("This deployment has no policies. Set policies_file in [config_providers], or name one.")
-    is_change = arguments.has_resource(args)
-    if not is_change and arguments.has_operations(args):
+    is_asked = arguments.has_resource(args)
+    if not is_asked and (args.at or arguments.has_operations(args)):
         raise WrongArgumentsError("Whose change is it? Add --default, --dag DAG_ID, or --dag DAG_ID --task TASK_ID.")
     with open_policies(path) as policies:
-        request = _request(args) if is_change else None
-        verdicts = [(policy, _denial(policy, request)) for policy in policies]
-    show([_row(policy, denial, asked=is_change) for policy, denial in verdicts], args.output, nothing="No policies.")
-    if problems := [problem for _, denial in verdicts if denial for problem in denial.problems]:
+        asked = _requests(args) if is_asked else [None]
+        verdicts = [(policy, request, _denial(policy, request)) for policy in policies for request in asked]
+    show([_row(*verdict) for verdict in verdicts], args.output, nothing="No policies.")
+    if problems := [problem for *_, denial in verdicts if denial for problem in denial.problems]:
         raise PolicyViolation(*problems)
 
 
-def _request(args: Any) -> RequestMetadata:
-    """Give the change as policies see it; where none is given, that of what there is to itself."""
-    resource, seen = arguments.resource(args), _Seeing()
+def _requests(args: Any) -> list[RequestMetadata]:
+    """Give the change as policies see it when it is made, and when the task runs; without one, what there is."""
+    resource, seen, notes = arguments.resource(args), _Seeing(), Notes()
+    moments = [Moment(args.at)] if args.at else [*Moment]
+    if args.at == Moment.RENDER.value and not resource.task_id:
+        raise WrongArgumentsError("A run is that of a task. Add --task TASK_ID, or leave --at out.")
     operations = arguments.operations(args) if arguments.has_operations(args) else []
-    admin(Notes(), [seen]).incremental_alter_configs({resource: operations}, validate_only=True)
-    return seen.request
+    done = admin(notes, [seen]).incremental_alter_configs({resource: operations}, validate_only=True)[resource]
+    requests = [seen.request] if Moment.ALTER in moments else []
+    if Moment.RENDER in moments and resource.task_id:
+        texts = DeployedLayers(notes).texts(resource)
+        requests += [] if texts is None else [rendered(resource, done.layers, texts)]
+    return requests
 
 
 class _Seeing(AlterConfigPolicy):
@@ -63,6 +74,10 @@ def _denial(policy: NamedPolicy, request: RequestMetadata | None) -> PolicyViola
     return None
 
 
-def _row(policy: NamedPolicy, denial: PolicyViolation | None, *, asked: bool) -> Row:
-    verdict = ("denies" if denial else "allows") if asked else None
-    return {"policy": policy.name, "verdict": verdict, "reasons": list(denial.problems) if denial else []}
+def _row(policy: NamedPolicy, request: RequestMetadata | None, denial: PolicyViolation | None) -> Row:
+    return {
+        "policy": policy.name,
+        "at": request.at.value if request else None,
+        "verdict": ("denies" if denial else "allows") if request else None,
+        "reasons": list(denial.problems) if denial else [],
+    }

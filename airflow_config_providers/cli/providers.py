@@ -6,10 +6,12 @@ from typing import Any
 
 from airflow_config_providers import settings
 from airflow_config_providers.cli.failing import told
-from airflow_config_providers.cli.output import Row, show
+from airflow_config_providers.cli.output import show
+from airflow_config_providers.cli.where import require_here
 from airflow_config_providers.core.provider import ConfigProvider
 from airflow_config_providers.core.registry import ConfiguredProviders, ProviderRegistry
 from airflow_config_providers.core.text import printable
+from airflow_config_providers.deployment.rows import Row
 from airflow_config_providers.exceptions import ProviderUnavailableError
 from airflow_config_providers.hooks.config_providers import definitions_of
 from airflow_config_providers.hooks.provider_checks import ask_each
@@ -19,6 +21,7 @@ from airflow_config_providers.providers import airflow_secrets
 @told
 def list_(args: Any) -> None:
     """Make the providers that a connection defines and, where that is asked for, ask each whether it can answer."""
+    require_here(args, "providers list")
     with _opened(args.conn_id) as providers:
         outcomes = ask_each(providers) if args.check else {}
         rows = [_row(name, providers, outcomes.get(name)) for name in providers]

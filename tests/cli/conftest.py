@@ -11,6 +11,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -60,7 +61,25 @@ with DAG("flights", schedule=None):
     ConfiguredSparkSubmitOperator(
         task_id="files", application="x.py", config_files=["/data/{{{{ ds }}}}.properties", "/nowhere/x.properties"]
     )
+    ConfiguredSparkSubmitOperator(
+        task_id="texts",
+        application="x.py",
+        conf={{"spark.app.frozen": "dag"}},
+        env_vars={{"TOKEN": "${{vault:apps/db:token}}", "PLAIN": "1"}},
+        application_args=["--plain", "${{env:ARG}}"],
+        properties_file="${{vault:apps/files:path}}",
+    )
+    ConfiguredSparkSubmitOperator(task_id="cut", application="x.py", application_args=["${{env:ARG}}" * 900])
     EmptyOperator(task_id="done")
+"""
+
+OTHERS = ("billing", "a.b")
+OTHER = """
+from airflow.sdk import DAG
+from airflow_config_providers.operators.spark_submit import ConfiguredSparkSubmitOperator
+
+with DAG("{name}", schedule=None):
+    ConfiguredSparkSubmitOperator(task_id="invoices", application="x.py", conf={{"spark.app.of": "{name}"}})
 """
 
 
@@ -93,6 +112,8 @@ class Deployment:
         self.home = home
         (home / "dags").mkdir(parents=True)
         (home / "dags" / "flights.py").write_text(DAGS.format(home=home))
+        for name in OTHERS:
+            (home / "dags" / f"{name}.py").write_text(OTHER.format(name=name))
         (home / "base.properties").write_text("# what every job starts from\nspark.app.base=yes\n")
         self.environ = {
             **{name: value for name, value in os.environ.items() if not name.startswith("AIRFLOW_")},
@@ -126,7 +147,13 @@ class Deployment:
 
 @pytest.fixture(scope="session")
 def deployment(tmp_path_factory: pytest.TempPathFactory) -> Deployment:
-    deployment = Deployment(tmp_path_factory.mktemp("deployment") / "home")
+    return made(tmp_path_factory.getbasetemp())
+
+
+@cache
+def made(folder: Path) -> Deployment:
+    """Make the deployment; once for a run of the tests, whichever folder of them asks for it."""
+    deployment = Deployment(folder / "deployment" / "home")
     for words in (("db", "migrate"), ("dags", "reserialize")):
         done = deployment.airflow(*words)
         assert done.code == 0, done.err

@@ -222,6 +222,8 @@ WRONG = [
     pytest.param("history --dag flights --default", 2, "Name one", id="history of two"),
     pytest.param("policies test --default", 3, "has no policies", id="no policies"),
     pytest.param("policies test --policies-file p.yaml --add-config a=b", 2, "Whose change", id="whose change"),
+    pytest.param("policies test --policies-file p.yaml --at render", 2, "Whose change", id="whose run"),
+    pytest.param("policies test --default --at later", 2, "invalid choice", id="no moment"),
     pytest.param("policies test --policies-file nowhere.yaml", 3, "cannot be read", id="no file of policies"),
     pytest.param("providers list", 3, "no connection 'config_providers_default'", id="no connection"),
 ]
@@ -234,7 +236,7 @@ def test_what_is_wrong_is_told_on_standard_error_and_nothing_changes(cli: Cli, w
     assert done.code == code
     assert told in done.err
     assert "Traceback" not in done.err
-    assert "error" not in done.out
+    assert "error:" not in done.out
     assert cli.deployment.query("select count(*) from variable") == [(0,)]
     assert cli.deployment.query("select count(*) from log") == [(0,)]
 
@@ -275,6 +277,26 @@ def test_all_that_is_wrong_is_told_a_line_each(cli: Cli):
     assert done.code == 3
     assert len(done.errors) == 3
     assert all(line.startswith("the deployment default: ") for line in done.errors)
+
+
+def test_reasons_of_every_kind_are_told_together(cli: Cli, policies: str):
+    done = cli(
+        "alter --dag flights --add-config spark.executor.cores=x,spark.executor.memory=64g,a=1 --delete-config a "
+        "--append spark.app.b=c",
+        policies_file=policies,
+    )
+
+    assert done.code == 3
+    words = [
+        "'a' is changed 2 times",
+        "APPEND needs a list",
+        "Not a number",
+        "Policy 'small'",
+        "Policy 'none of these'",
+    ]
+    assert len(done.errors) == len(words)
+    assert all(word in line for word, line in zip(words, done.errors, strict=True))
+    assert cli.json("history --dag flights") == []
 
 
 def test_a_document_that_cannot_be_read_is_named_and_left(cli: Cli):
@@ -374,6 +396,13 @@ def test_a_rollback_is_a_change_that_policies_see(cli: Cli, policies: str):
     assert cli("rollback --dag flights", policies_file=policies).code == 4
 
 
+def test_a_run_is_that_of_a_task(cli: Cli, policies: str):
+    done = cli(f"policies test --policies-file {policies} --dag flights --at render")
+
+    assert done.code == 2
+    assert "Add --task TASK_ID" in done.err
+
+
 def test_policies_are_listed(cli: Cli, policies: str):
     rows = cli.json("policies test", policies_file=policies)
 
@@ -414,6 +443,135 @@ def test_policies_that_cannot_be_loaded_deny_changes_and_let_describe_work(cli: 
     assert "Policy 'policies' denies" in altered.err
     assert tested.code == 3
     assert "broken.yaml:4" in tested.err
+
+
+TEXTS = "--dag flights --task texts"
+
+MOMENTS = """
+policies:
+  - name: references beside the configuration
+    match: {at: render}
+    expression: texts.all(name, name.startsWith('env_vars[') && texts[name].startsWith('${vault:apps/'))
+    message: Only env_vars may refer to something, and only to vault's apps.
+  - name: frozen
+    class: immutable_keys
+    params: {keys: [spark.app.frozen]}
+  - name: sums up
+    match: {at: render}
+    expression: after[?'spark.app.own'].orValue('') == '' || !('spark.app.dag' in after) || 'spark.app.dag' in before
+"""
+
+
+@pytest.fixture
+def moments(cli: Cli) -> str:
+    pytest.importorskip("cel_expr_python")
+    path = cli.deployment.home / "moments.yaml"
+    path.write_text(MOMENTS)
+    return f"policies test --policies-file {path} --output json"
+
+
+def verdicts(rows: list[dict[str, object]]) -> dict[tuple[object, object], object]:
+    return {(row["policy"], row["at"]): row["verdict"] for row in rows}
+
+
+def test_policies_are_asked_about_a_change_of_a_task_and_about_its_run(cli: Cli, moments: str):
+    cli("alter --dag flights --add-config spark.app.dag=1")
+
+    done = cli(f"{moments} {TEXTS} --add-config spark.app.own=1")
+
+    assert done.code == 4
+    assert verdicts(done.rows) == {
+        ("references beside the configuration", "alter"): "allows",
+        ("references beside the configuration", "render"): "denies",
+        ("frozen", "alter"): "allows",
+        ("frozen", "render"): "allows",
+        ("sums up", "alter"): "allows",
+        ("sums up", "render"): "denies",
+    }
+    assert done.errors[0] == (
+        "Policy 'references beside the configuration' denies the configuration of task 'texts' of DAG 'flights': Only "
+        "env_vars may refer to something, and only to vault's apps."
+    )
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        pytest.param(f"{TEXTS} --add-config spark.app.frozen=dag --at alter", ["denies"], id="set to what the DAG has"),
+        pytest.param(f"{TEXTS} --add-config spark.app.frozen=dag --at render", ["allows"], id="which changes no run"),
+        pytest.param(f"{TEXTS} --add-config spark.app.frozen=x", ["denies", "denies"], id="changed"),
+        pytest.param("--dag flights --task done --add-config a=b", ["allows"], id="no job, so no run"),
+        pytest.param("--dag flights --add-config a=b", ["allows"], id="no task, so no run"),
+    ],
+)
+def test_the_moment_is_that_which_is_asked_for_and_can_be(cli: Cli, moments: str, words: str, expected: list[str]):
+    rows = cli(f"{moments} {words}").rows
+
+    assert [row["verdict"] for row in rows if row["policy"] == "frozen"] == expected
+    assert cli.deployment.query("select count(*) from variable") == [(0,)]
+
+
+def test_what_airflow_has_not_stored_whole_is_told(cli: Cli, moments: str):
+    done = cli(f"{moments} --dag flights --task cut --at render")
+
+    assert done.code == 0
+    assert done.notes == [
+        "task 'cut' of DAG 'flights': application_args is longer than Airflow stores, so the references in it are not "
+        "known."
+    ]
+
+
+def test_a_task_with_nothing_stored_but_references_in_its_paths_and_arguments(cli: Cli, moments: str):
+    path = cli.deployment.home / "seen.yaml"
+    path.write_text("policies: [{name: none, class: allowed_references, params: {allow: [{providers: none}]}}]")
+
+    done = cli(f"policies test --policies-file {path} {TEXTS} --at render")
+
+    assert [line.split("': ")[1].partition(" may not")[0] for line in done.errors] == [
+        "'The path of file ${vault:apps/files:path}'",
+        "'application_args[1]'",
+        "'env_vars['TOKEN']'",
+    ]
+
+
+# what is gone
+
+
+def forget(cli: Cli) -> None:
+    """Store something for a DAG that Airflow has no more, and for a task that its DAG has no more."""
+    own = {"version": 1, "values": {"spark.app.a": "1", "spark.app.b": "2"}}
+    for dag_id, parts in (("gone", {"own": own, "tasks": {}}), ("flights", {"own": own, "tasks": {"retired": own}})):
+        text = json.dumps({"format": 1, "version": 1, "beside": 0, **parts})
+        cli.airflow("variables", "set", f"config_providers.dynamic.dag.{dag_id}", text)
+
+
+GONE = ["--dag gone", "--dag flights --task retired"]
+
+
+@pytest.mark.parametrize("words", GONE)
+def test_what_is_stored_for_what_is_gone_is_described_and_deleted(cli: Cli, words: str):
+    forget(cli)
+
+    described = cli(f"describe {words} --output json")
+    refused = cli(f"alter {words} --add-config spark.app.a=2")
+    deleted = cli(f"alter {words} --delete-config spark.app.a,spark.app.b --output json")
+
+    assert {row["key"]: row["value"] for row in described.rows}.items() >= {"spark.app.a": "1"}.items()
+    assert [note.startswith("Airflow has no ") for note in described.notes] == [True]
+    assert refused.code == 3
+    assert "What is stored for it can only be deleted." in refused.err
+    assert [row["key"] for row in deleted.rows] == ["spark.app.a", "spark.app.b"]
+    assert {row["version"] for row in cli.json(f"history {words}")} == {2}
+    assert "can only be deleted" in cli(f"rollback {words}").err
+
+
+@pytest.mark.parametrize("command", ["describe", "history", "rollback", "alter --delete-config spark.app.a"])
+def test_what_never_was_is_refused_by_every_command(cli: Cli, command: str):
+    forget(cli)
+
+    done = cli(f"{command} --dag flight")
+
+    assert (done.code, done.errors) == (3, ["There is no DAG 'flight', did you mean 'flights'? Correct the name."])
 
 
 # providers

@@ -9,7 +9,8 @@ import yaml
 
 pytest.importorskip("airflow")
 
-from airflow_config_providers.cli.output import SECRET, show
+from airflow_config_providers.cli.output import show
+from airflow_config_providers.deployment.rows import SECRET
 
 ROWS = [
     {"key": "a", "value": "${v:p:k}", "flag": True, "number": 3, "none": None, "list": ["x", "y"]},

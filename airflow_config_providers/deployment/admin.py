@@ -1,27 +1,45 @@
-"""The deployment that a command runs in."""
+"""What describes and alters the deployment that this process belongs to."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from typing import Any
 
 from airflow_config_providers import settings
-from airflow_config_providers.cli.deployed_task import deployed_task
 from airflow_config_providers.core.alter import ConfigResource
 from airflow_config_providers.core.layers import ConfigLayer
 from airflow_config_providers.core.policy import AlterConfigPolicy, NamedPolicy
 from airflow_config_providers.core.text import nearest, printable
+from airflow_config_providers.deployment.deployed_task import deployed_task, deployed_texts
 from airflow_config_providers.dynamic.admin import ConfigAdmin
 from airflow_config_providers.dynamic.airflow_store import VariableStore
 from airflow_config_providers.dynamic.writing import Author
-from airflow_config_providers.exceptions import ConfigException, ProviderUnavailableError
+from airflow_config_providers.exceptions import ProviderUnavailableError, UnknownResourceError
 from airflow_config_providers.operators.job_layers import deployed_layers
 from airflow_config_providers.operators.job_policies import deployment_policies
 from airflow_config_providers.spark.catalogue import spark_definition
 
 Warn = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """
+    Who asks, and what is looked at for them.
+
+    :param name: for the history and the audit log
+    :param environ: the environment that jobs have
+    :param of_task: gives what a task's author wrote, as ``deployed_task``
+    :param may_see: gives those of some DAGs that the caller may know of
+    """
+
+    name: str = ""
+    environ: Mapping[str, str] = field(default_factory=lambda: os.environ, repr=False)
+    of_task: Callable[[Any, str, Warn], Any | None] = deployed_task
+    may_see: Callable[[Collection[str]], Collection[str]] = tuple
 
 
 def user() -> str:
@@ -31,28 +49,32 @@ def user() -> str:
     return str(getuser())
 
 
-def admin(warn: Warn, policies: Sequence[AlterConfigPolicy | NamedPolicy] = ()) -> ConfigAdmin:
+def admin(
+    warn: Warn, policies: Sequence[AlterConfigPolicy | NamedPolicy] = (), *, caller: Caller | None = None
+) -> ConfigAdmin:
     """
     Give what describes and alters, with this deployment's database and secret.
 
     :param policies: are asked about every change
+    :param caller: who asks; None for the user who runs this command
     """
-    who = user()
+    caller = caller or Caller(user())
     return ConfigAdmin(
-        VariableStore(who),
+        VariableStore(caller.name),
         spark_definition(),
         policies,
-        layers=DeployedLayers(warn),
+        layers=DeployedLayers(warn, caller),
         seal=settings.seal(),
-        author=Author(who),
+        author=Author(caller.name),
+        warn=warn,
     )
 
 
 @contextmanager
-def altering(warn: Warn) -> Iterator[ConfigAdmin]:
+def altering(warn: Warn, *, caller: Caller | None = None) -> Iterator[ConfigAdmin]:
     """Give ``admin`` with the policies of the deployment; where these cannot be loaded it denies every change."""
     with deployment_policies() as policies:
-        yield admin(warn, policies)
+        yield admin(warn, policies, caller=caller)
 
 
 class DeployedLayers:
@@ -62,32 +84,42 @@ class DeployedLayers:
     Each DAG is read once, and each warning told once. Not thread-safe.
 
     :param warn: is told what a reader should know
+    :param caller: who asks
     """
 
-    def __init__(self, warn: Warn) -> None:
+    def __init__(self, warn: Warn, caller: Caller = Caller()) -> None:
         self._warn = warn
+        self._caller = caller
         self._known: dict[ConfigResource, Sequence[ConfigLayer]] = {}
 
     def __call__(self, resource: ConfigResource) -> Sequence[ConfigLayer]:
         """
         Give the layers.
 
-        :raises ConfigException: there is no such DAG or task
+        :raises UnknownResourceError: there is no such DAG or task
         :raises ProviderUnavailableError: the database cannot be asked
         """
         if resource not in self._known:
-            operator = _operator(resource, self._warn) if resource.dag_id else None
-            self._known[resource] = deployed_layers(operator, os.environ, warn=self._warn)
+            operator = self._operator(resource) if resource.dag_id else None
+            self._known[resource] = deployed_layers(operator, self._caller.environ, warn=self._warn)
         return self._known[resource]
 
+    def texts(self, task: ConfigResource) -> Mapping[str, str] | None:
+        """
+        Give what a task refers to beside its configuration, by name; None where it is no job that is configured.
 
-def _operator(resource: ConfigResource, warn: Warn) -> Any | None:
-    dag = _dag(resource.dag_id)
-    if not resource.task_id:
-        return None
-    if resource.task_id not in dag.task_ids:
-        raise ConfigException(_no_task(resource, dag.task_ids))
-    return deployed_task(dag.get_task(resource.task_id), str(resource), warn)
+        Errors as with the layers.
+        """
+        job = self._operator(task)
+        return None if job is None else deployed_texts(job, str(task), self._warn)
+
+    def _operator(self, resource: ConfigResource) -> Any | None:
+        dag = _dag(resource.dag_id, self._caller)
+        if not resource.task_id:
+            return None
+        if resource.task_id not in dag.task_ids:
+            raise UnknownResourceError(_no_task(resource, dag.task_ids))
+        return self._caller.of_task(dag.get_task(resource.task_id), str(resource), self._warn)
 
 
 def _no_task(resource: ConfigResource, known: Sequence[str]) -> str:
@@ -97,7 +129,7 @@ def _no_task(resource: ConfigResource, known: Sequence[str]) -> str:
     return f"{what}{nearest(resource.task_id, known) or '.'} Correct the name."
 
 
-def _dag(dag_id: str) -> Any:
+def _dag(dag_id: str, caller: Caller) -> Any:
     from sqlalchemy.exc import SQLAlchemyError  # noqa: PLC0415 - slow to import
 
     try:
@@ -114,7 +146,8 @@ def _dag(dag_id: str) -> Any:
     else:
         if dag is not None:
             return dag
-        raise ConfigException(f"There is no DAG '{printable(dag_id)}'{nearest(dag_id, known) or '.'} Correct the name.")
+        hint = nearest(dag_id, caller.may_see(known)) or "."
+        raise UnknownResourceError(f"There is no DAG '{printable(dag_id)}'{hint} Correct the name.")
     raise unavailable
 
 

@@ -7,10 +7,18 @@ from collections.abc import Callable, Mapping
 from types import SimpleNamespace
 from typing import Any, Final
 
-from airflow_config_providers.spark import arguments
+from airflow_config_providers.operators.job_layers import deployed_paths
+from airflow_config_providers.operators.job_run import field_texts, path_texts
+from airflow_config_providers.spark import arguments, exposure
 
 FIELDS: Final = ("conf", "config_files", "properties_file", *arguments.KEYS)
 """The arguments that make layers."""
+
+TEXTS: Final = ("env_vars", *exposure.FIELDS)
+"""The arguments that are no configuration and may hold references too."""
+
+_CUT: Final = "Truncated. "
+"""Begins what Airflow stores of an argument that is too long for it."""
 
 _MARK: Final = "effective_config"
 """The template field that only operators of this package have."""
@@ -18,7 +26,7 @@ _MARK: Final = "effective_config"
 
 def deployed_task(task: Any, name: str, warn: Callable[[str], None]) -> Any | None:
     """
-    Give what ``task`` has of ``FIELDS``; None where it is no job that takes a configuration of this package.
+    Give what ``task`` has of ``FIELDS`` and ``TEXTS``; None where it is no job that is configured by this package.
 
     :param task: an operator of a serialized DAG, mapped or not
     :param name: what people call it
@@ -28,7 +36,20 @@ def deployed_task(task: Any, name: str, warn: Callable[[str], None]) -> Any | No
         warn(f"{name} runs {task.task_type}, and only ConfiguredSparkSubmitOperator reads dynamic configuration.")
         return None
     fields = _of_mapped(task, name, warn) if task.is_mapped else _of_plain(task)
-    return SimpleNamespace(**{"conf": None, **fields})
+    return SimpleNamespace(**{"conf": None, **dict.fromkeys(TEXTS), **fields})
+
+
+def deployed_texts(job: Any, name: str, warn: Callable[[str], None]) -> dict[str, str]:
+    """
+    Give what a job refers to beside its configuration, by names that people understand.
+
+    :param job: as ``deployed_task`` gives it
+    """
+    cut = [field for field in TEXTS if str(getattr(job, field)).startswith(_CUT)]
+    for field in cut:
+        warn(f"{name}: {field} is longer than Airflow stores, so the references in it are not known.")
+    whole = SimpleNamespace(**{**vars(job), **dict.fromkeys(cut)})
+    return {**field_texts(whole), **path_texts(deployed_paths(job))}
 
 
 def _of_plain(task: Any) -> Mapping[str, Any]:
@@ -43,7 +64,7 @@ def _of_mapped(task: Any, name: str, warn: Callable[[str], None]) -> Mapping[str
         warn(f"{name} is mapped over what another task gives: arguments that come from there are not shown.")
     elif differing := [field for field in FIELDS if field in mapped]:
         warn(f"{name} is mapped: {', '.join(differing)} of its instances differ, and are not shown.")
-    return {field: value for field, value in task.partial_kwargs.items() if field in FIELDS}
+    return {field: value for field, value in task.partial_kwargs.items() if field in (*FIELDS, *TEXTS)}
 
 
 def _mapped(value: Any) -> set[str] | None:

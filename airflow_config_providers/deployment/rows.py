@@ -1,0 +1,153 @@
+"""What is told of configuration: rows of plain values, the same from a command and from a server."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from airflow_config_providers.core.alter import ConfigResource
+from airflow_config_providers.core.data import HIDDEN
+from airflow_config_providers.core.layers import ConfigEntry, ConfigSource, ConfigSynonym, LayeredConfig
+from airflow_config_providers.core.text import nearest, printable
+from airflow_config_providers.dynamic.admin import AlterConfigResult
+from airflow_config_providers.dynamic.document import Value
+from airflow_config_providers.dynamic.history import Change
+from airflow_config_providers.exceptions import ConfigException
+from airflow_config_providers.spark.catalogue import spark_definition
+
+Row = Mapping[str, Any]
+
+DETAILS: Final = ("documentation", "synonyms")
+"""Columns of a description that are for programs."""
+
+
+class Hidden:
+    """A value that is not shown: ``[hidden]`` for people, null for programs."""
+
+    def __str__(self) -> str:
+        return HIDDEN
+
+
+SECRET: Final = Hidden()
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """
+    Which keys of a resource are asked for.
+
+    :param keys: these, also where they have only their default; none for all
+    :param defaults: also the others that have only their default
+    """
+
+    keys: Sequence[str] = ()
+    defaults: bool = False
+
+    def of(self, entries: Mapping[str, ConfigEntry]) -> list[ConfigEntry]:
+        """
+        Give what is asked for, in the order of the keys.
+
+        :raises ConfigException: there is no such key
+        """
+        if unknown := [key for key in self.keys if key not in entries]:
+            raise ConfigException(
+                *(
+                    f"There is no key '{printable(key)}'{nearest(key, entries) or '.'} Correct the name."
+                    for key in unknown
+                )
+            )
+        found = [entries[key] for key in sorted(self.keys or entries)]
+        return found if self.keys or self.defaults else [entry for entry in found if _is_set(entry)]
+
+
+def described(entries: Sequence[ConfigEntry]) -> list[Row]:
+    """Give a row for each entry, with what it beat."""
+    return [
+        {
+            "key": entry.name,
+            "value": _shown(entry),
+            "source": entry.source.name,
+            "origin": entry.origin,
+            "type": entry.type,
+            "sensitive": entry.is_sensitive,
+            "read_only": entry.is_read_only,
+            "documentation": entry.documentation,
+            "synonyms": [_synonym(entry.name, synonym) for synonym in entry.synonyms],
+        }
+        for entry in entries
+    ]
+
+
+def changed(done: Mapping[ConfigResource, AlterConfigResult]) -> list[Row]:
+    """Give a row for each key that was changed: what counts since."""
+    return [
+        {
+            "resource": str(resource),
+            "key": key,
+            "value": None if entry is None else _shown(entry),
+            "source": None if entry is None else entry.source.name,
+            "origin": "nothing sets it" if entry is None else entry.origin,
+        }
+        for resource, result in done.items()
+        for key, entry in result.entries.items()
+    ]
+
+
+def past(changes: Sequence[Change]) -> list[Row]:
+    """Give a row for each key of each change."""
+    return [row for change in changes for row in _keys(change)]
+
+
+def is_secret(key: str, text: str) -> bool:
+    """Tell whether ``text`` is not to be shown under ``key``."""
+    return LayeredConfig([], spark_definition()).is_secret(key, text)
+
+
+def as_json(rows: object) -> str:
+    """Write rows, or what holds them; a value that is not shown becomes null."""
+    return json.dumps(rows, default=_null)
+
+
+def of_json(row: Row) -> Row:
+    """Give a row as it was before it was written: null is a value that is not shown if a source has it."""
+    found = {name: [of_json(one) for one in value] if name == "synonyms" else value for name, value in row.items()}
+    is_hidden = "value" in found and found["value"] is None and found.get("source") is not None
+    return {**found, "value": SECRET} if is_hidden else found
+
+
+def _null(value: object) -> None:
+    if not isinstance(value, Hidden):
+        raise TypeError
+
+
+def _is_set(entry: ConfigEntry) -> bool:
+    return entry.source is not ConfigSource.DEFAULT_CONFIG
+
+
+def _synonym(key: str, synonym: ConfigSynonym) -> Row:
+    return {"key": key, "value": _shown(synonym), "source": synonym.source.name, "origin": synonym.origin}
+
+
+def _shown(of: ConfigEntry | ConfigSynonym) -> Any:
+    return SECRET if of.value is None else of.value
+
+
+def _keys(change: Change) -> Iterator[Row]:
+    for key, before in change.was.items():
+        yield {
+            "version": change.version,
+            "at": change.at,
+            "by": change.by,
+            "key": key,
+            "was": _past(key, before),
+            "is": _past(key, change.became.get(key)),
+        }
+
+
+def _past(key: str, value: Value | None) -> str | None:
+    """Show a value; None where there was none, so that a secret is not null here."""
+    if value is None:
+        return None
+    return HIDDEN if not isinstance(value, str) or is_secret(key, value) else value

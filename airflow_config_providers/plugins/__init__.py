@@ -1,0 +1,1 @@
+"""What Airflow's API server has of this package."""

@@ -1,0 +1,71 @@
+"""The routes of the REST interface."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, Any, Final
+
+from fastapi import APIRouter, Query
+from starlette.responses import Response
+
+from airflow_config_providers.deployment.rows import Selection
+from airflow_config_providers.plugins.asked import AskedDep
+from airflow_config_providers.plugins.bodies import Alteration, BodyDep, Return
+from airflow_config_providers.plugins.problems import ToldRoute
+from airflow_config_providers.plugins.rights import CHANGE_DAG, CHANGE_DEFAULT, READ_DAG, READ_DEFAULT
+
+VERSION: Final = "/v1"
+
+_RESOURCES: Final[Sequence[tuple[str, Sequence[Any], Sequence[Any]]]] = (
+    ("/default", READ_DEFAULT, CHANGE_DEFAULT),
+    ("/dags/{dag_id}", READ_DAG, CHANGE_DAG),
+    ("/dags/{dag_id}/tasks/{task_id}", READ_DAG, CHANGE_DAG),
+)
+"""Where each kind of resource is, what it takes to read it, and what to change it."""
+
+
+def make_router() -> APIRouter:
+    """Make the routes, the same for each kind of resource."""
+    router = APIRouter(prefix=VERSION, route_class=ToldRoute)
+    for path, reading, changing in _RESOURCES:
+        router.add_api_route(path, describe, methods=["GET"], dependencies=reading)
+        router.add_api_route(path, alter, methods=["PATCH"], dependencies=changing)
+        router.add_api_route(f"{path}/history", history, methods=["GET"], dependencies=reading)
+        router.add_api_route(f"{path}/rollback", rollback, methods=["POST"], dependencies=changing)
+    return router
+
+
+def describe(
+    asked: AskedDep,
+    keys: Annotated[list[str], Query(alias="key")] = [],  # noqa: B006 - FastAPI copies it
+    defaults: Annotated[bool, Query(alias="all")] = False,
+    synonyms: bool = False,
+) -> Response:
+    """Give what a resource is configured with."""
+    rows = asked.configurations.describe(asked.resource, Selection(keys, defaults))
+    if not synonyms:
+        rows = [{name: value for name, value in row.items() if name != "synonyms"} for row in rows]
+    return asked.answer(rows)
+
+
+def alter(asked: AskedDep, body: BodyDep) -> Response:
+    """Change keys, and give what counts since."""
+    wanted = Alteration.of(body)
+    done = asked.configurations.alter(
+        asked.resource, wanted.operations, validate_only=wanted.validate_only, if_version=wanted.if_version
+    )
+    return asked.answer(done)
+
+
+def history(asked: AskedDep) -> Response:
+    """Give the changes, the newest last."""
+    return asked.answer(asked.configurations.history(asked.resource))
+
+
+def rollback(asked: AskedDep, body: BodyDep) -> Response:
+    """Go back to a version, and give what counts since."""
+    wanted = Return.of(body)
+    done = asked.configurations.rollback(
+        asked.resource, to_version=wanted.to_version, validate_only=wanted.validate_only
+    )
+    return asked.answer(done)

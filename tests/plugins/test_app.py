@@ -1,0 +1,100 @@
+"""The app as it is made, without a server."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+pytest.importorskip("airflow")
+
+from airflow import plugins_manager
+from airflow.api_fastapi.core_api.security import get_user
+from fastapi.routing import APIRoute
+
+from airflow_config_providers.cli.server import ROOT
+from airflow_config_providers.plugins import rights
+from airflow_config_providers.plugins.app import make_app
+from airflow_config_providers.plugins.config_providers import PREFIX, ConfigProvidersPlugin
+from airflow_config_providers.plugins.routes import VERSION
+
+ROUTES = make_app().routes
+
+
+def calls(dependant: Any) -> Iterator[Any]:
+    for one in dependant.dependencies:
+        yield one.call
+        yield from calls(one)
+
+
+def name(route: Any) -> str:
+    return f"{min(getattr(route, 'methods', ['?']))} {route.path}"
+
+
+def test_attack_41_there_are_routes_and_nothing_else():
+    assert len(ROUTES) == 12
+    assert all(isinstance(route, APIRoute) for route in ROUTES)
+
+
+@pytest.mark.parametrize("route", ROUTES, ids=name)
+def test_attack_41_a_route_asks_airflow_who_the_user_is_and_what_they_may(route: APIRoute):
+    """A mounted app has no protection by itself: one route without is open to everybody."""
+    reading = rights.READ_DEFAULT if "/default" in route.path else rights.READ_DAG
+    changing = rights.CHANGE_DEFAULT if "/default" in route.path else rights.CHANGE_DAG
+
+    assert get_user in list(calls(route.dependant))
+    assert list(route.dependencies) == list(reading if route.methods == {"GET"} else changing)
+
+
+@pytest.mark.parametrize("route", ROUTES, ids=name)
+def test_attack_41_rights_are_asked_before_anything_else(route: APIRoute):
+    first = [one.call for one in route.dependant.dependencies[: len(route.dependencies)]]
+
+    assert first == [one.dependency for one in route.dependencies]
+
+
+def test_commands_ask_where_the_routes_are():
+    assert f"{PREFIX}{VERSION}" == ROOT
+
+
+def test_airflow_finds_the_plugin():
+    found = [plugin for plugin in plugins_manager._get_plugins()[0] if plugin.name == "config_providers"]
+
+    assert [type(plugin) for plugin in found] == [ConfigProvidersPlugin]
+    assert [app["url_prefix"] for plugin in found for app in plugin.fastapi_apps] == [PREFIX]
+
+
+def run(script: str) -> str:
+    return subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout.strip()
+
+
+def test_an_app_that_cannot_be_made_leaves_the_server_without_it():
+    assert (
+        run(
+            "import sys\n"
+            "sys.modules['airflow_config_providers.plugins.app'] = None\n"
+            "from airflow_config_providers.plugins.config_providers import ConfigProvidersPlugin\n"
+            "print(ConfigProvidersPlugin().fastapi_apps)"
+        ).splitlines()[-1]
+        == "[]"
+    )
+
+
+def test_other_processes_pay_for_one_small_module():
+    loaded = run(
+        "import sys\n"
+        "import airflow.plugins_manager\n"
+        "before = set(sys.modules)\n"
+        "from airflow_config_providers.plugins.config_providers import ConfigProvidersPlugin\n"
+        "ConfigProvidersPlugin()\n"
+        "print(*(name for name in set(sys.modules) - before))"
+    )
+
+    names = {
+        "airflow_config_providers",
+        *(f"airflow_config_providers.{name}" for name in ("lazy", "plugins", "plugins.config_providers")),
+    }
+    assert set(loaded.splitlines()[-1].split()) <= names

@@ -1,0 +1,179 @@
+"""Attack 41: a route that everybody can ask, that tells too much, or that does what a page of others says."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from secrets import token_hex
+
+import pytest
+
+from tests.plugins.serving import Server, set_
+
+CANARY = f"c4nary-{token_hex(8)}"
+
+
+def test_attack_41_what_a_user_may_not_see_answers_like_what_there_is_not(server: Server):
+    """Neither the status nor the text tells which DAGs there are."""
+    asked = [
+        server.ask("ann", "GET", f"/dags/{name}{more}") for name in ("billing", "nosuch") for more in ("", "/tasks/x")
+    ]
+
+    assert {(one.status_code, one.text) for one in asked} == {(403, asked[0].text)}
+
+
+def test_attack_41_the_nearest_name_is_one_that_the_user_may_know(server: Server):
+    """``eve`` may ask for a DAG ``flight``, of which there is none, and not for ``flights``."""
+    told, hidden = server.ask("viewer", "GET", "/dags/flight"), server.ask("eve", "GET", "/dags/flight")
+
+    assert "did you mean 'flights'?" in told.text
+    assert (hidden.status_code, "flights" in hidden.text) == (404, False)
+
+
+@pytest.mark.parametrize("path", ["/dags/a%252Eb", "/dags/a%252Eb/tasks/invoices"])
+@pytest.mark.parametrize("method", ["GET", "PATCH"])
+def test_attack_41_the_dag_that_is_asked_for_is_the_one_that_the_right_is_for(server: Server, path: str, method: str):
+    """``eve`` has rights to a DAG ``a%2Eb``; inside, that is how the dot of ``a.b`` is written."""
+    body = {"json": {"operations": [set_("spark.app.a", "b")]}} if method == "PATCH" else {}
+
+    answer = server.ask("eve", method, path, **body)
+
+    assert (answer.status_code, answer.json()["kind"]) == (404, "unknown")
+    assert server.ask("admin", "GET", "/dags/a.b/history").json()["rows"] == []
+
+
+@pytest.mark.parametrize("query", ["section=other", "dag_id=flights"])
+def test_attack_41_no_right_is_chosen_by_the_query(server: Server, query: str):
+    """``ann`` may read the section ``other``, and the DAG ``flights``."""
+    asked = [server.ask("ann", "GET", f"/{path}?{query}") for path in ("default", "dags/billing")]
+
+    assert [answer.status_code for answer in asked] == [403, 403]
+
+
+def test_attack_41_no_right_to_change_is_chosen_by_the_query(server: Server):
+    """``fay`` may edit the variable of the DAG ``flights``, and no other."""
+    answer = server.ask("fay", "PATCH", "/default?dag_id=flights", json={"operations": [set_("spark.app.a", "b")]})
+
+    assert (answer.status_code, answer.json()["kind"]) == (403, "forbidden")
+
+
+def test_attack_41_files_of_dag_authors_are_not_opened_on_the_server(server: Server):
+    """It has files that they may not read: ``config_files=["/etc/airflow/airflow.cfg"]`` would tell."""
+    answer = server.ask("viewer", "GET", "/dags/flights/tasks/report").json()
+
+    assert "spark.app.base" not in {row["key"] for row in answer["rows"]}
+    assert any("the server does not open files of DAG authors" in note for note in answer["notes"])
+
+
+WRONG = {
+    "no JSON": f'{{"operations": [{{"name": "spark.app.token", "value": "{CANARY}"',
+    "a name twice": f'{{"operations": [], "operations": "{CANARY}"}}',
+    "a list": json.dumps([CANARY]),
+    "a number": json.dumps({"operations": [{"name": "a", "value": {"x": CANARY}}]}),
+    "an operation": json.dumps({"operations": [{"op": CANARY, "name": "a"}]}),
+    "no name": json.dumps({"operations": [{"value": CANARY}]}),
+    "no object": json.dumps({"operations": [CANARY]}),
+    "a flag": json.dumps({"operations": [set_("a", "b")], "validate_only": CANARY}),
+    "a version": json.dumps({"operations": [set_("a", "b")], "if_version": CANARY}),
+    "a true version": json.dumps({"operations": [set_("a", "b")], "if_version": True}),
+    "nothing": json.dumps({"operations": []}),
+    "an odd field": json.dumps({"operations": [{"name": "a", "value": CANARY, "secret": CANARY}], "opertions": CANARY}),
+    "deep": '{"operations": ' + "[" * 100_000 + f'"{CANARY}"',
+    "no text": b'{"operations": "\xff\xfe"}',
+}
+
+
+@pytest.mark.parametrize("content", WRONG.values(), ids=WRONG)
+def test_attack_41_what_cannot_be_understood_is_not_told_back(server: Server, content: str | bytes):
+    answer = server.ask("admin", "PATCH", "/default", content=content, headers={"Content-Type": "application/json"})
+
+    assert (answer.status_code, answer.json()["kind"]) == (400, "malformed")
+    assert CANARY not in answer.text
+    assert server.ask("admin", "GET", "/default/history").json()["rows"] == []
+
+
+def test_attack_41_a_secret_is_in_no_answer_no_log_and_no_file(server: Server):
+    """Altered, described, gone back to, refused with, and denied: only whether there is one is told."""
+    server.policies.write_text(
+        "policies: [{name: none, class: forbidden_keys, params: {keys: [spark.app.forbidden]}}]\n"
+    )
+    token = set_("spark.app.token", CANARY)
+    path = "/dags/flights/tasks/report"
+    asked = [
+        server.alter("ann", path, token, set_("spark.app.plain", "seen")),
+        server.ask("ann", "GET", f"{path}?synonyms=true"),
+        server.alter("ann", path, {"op": "DELETE", "name": "spark.app.token"}),
+        server.ask("ann", "POST", f"{path}/rollback", json={}),
+        server.ask("ann", "GET", f"{path}/history"),
+        server.alter("ann", path, token, set_("spark.executor.cores", CANARY)),
+        server.alter("ann", path, token, token),
+        server.alter("ann", path, token, set_("spark.app.forbidden", "x")),
+        server.alter("ann", path, token, if_version=77),
+        server.alter("ann", "/dags/billing", token),
+        server.alter(None, "/dags/billing", token),
+        server.ask("ann", "GET", f"{path}?all={CANARY}"),
+    ]
+
+    assert [one.status_code for one in asked] == [200, 200, 200, 200, 200, 422, 422, 403, 409, 403, 401, 400]
+    assert asked[7].json()["kind"] == "denied"
+    (row,) = [row for row in asked[1].json()["rows"] if row["key"] == "spark.app.token"]
+    assert (row["value"], row["source"]) == (None, "DYNAMIC_TASK_CONFIG")
+    assert not any(CANARY in one.text for one in asked)
+    command = ["grep", "-r", "--binary-files=text", "-n", "-I", CANARY, str(server.deployment.home)]
+    found = subprocess.run(command, capture_output=True, text=True, check=False).stdout
+    assert [line for line in found.splitlines() if f"all={CANARY}" not in line] == []
+
+
+def cookie(server: Server, user: str) -> dict[str, str]:
+    """Give what a browser sends of itself."""
+    return {"Cookie": f"_token={server.token(user)}"}
+
+
+FORMS = ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x", "text/json", ""]
+
+
+@pytest.mark.parametrize("kind", FORMS)
+@pytest.mark.parametrize(("method", "path"), [("PATCH", "/default"), ("POST", "/default/rollback")])
+def test_attack_41_a_form_of_another_site_changes_nothing(server: Server, kind: str, method: str, path: str):
+    """A browser sends such a form, with the cookie, without asking the server before."""
+    server.alter("admin", "/default", set_("spark.app.a", "b"))
+    body = json.dumps({"operations": [set_("spark.app.a", "c")]} if method == "PATCH" else {})
+
+    answer = server.ask(None, method, path, content=body, headers={**cookie(server, "admin"), "Content-Type": kind})
+
+    assert answer.status_code == 415
+    assert len(server.ask("admin", "GET", "/default/history").json()["rows"]) == 1
+
+
+@pytest.mark.parametrize(
+    ("site", "status"), [("same-origin", 200), ("none", 200), ("same-site", 400), ("cross-site", 400)]
+)
+def test_attack_41_a_page_of_another_site_changes_nothing(server: Server, site: str, status: int):
+    headers = {**cookie(server, "admin"), "Sec-Fetch-Site": site}
+
+    answer = server.ask(None, "PATCH", "/default", json={"operations": [set_("a", "b")]}, headers=headers)
+
+    assert answer.status_code == status
+
+
+def test_attack_41_a_body_that_never_ends_is_not_read(server: Server):
+    """Who has no right gets not even that far."""
+    huge = json.dumps({"operations": [set_("spark.app.a", "x" * 5 * 1024 * 1024)]})
+    headers = {"Content-Type": "application/json"}
+
+    asked = [server.ask(user, "PATCH", "/default", content=huge, headers=headers) for user in ("admin", "viewer", None)]
+
+    assert [answer.status_code for answer in asked] == [413, 403, 401]
+
+
+@pytest.mark.parametrize("path", ["/", "/v1", "/v2/default", "/docs", "/redoc", "/openapi.json", "/v1/default/"])
+def test_attack_41_there_is_nothing_beside_the_routes(server: Server, path: str):
+    answer = server.client.get(f"{server.address}/config-providers{path}")
+
+    assert (answer.status_code, answer.json()["kind"]) == (404, "malformed")
+
+
+def test_attack_41_no_answer_is_kept(server: Server):
+    for user in ("admin", None):
+        answer = server.ask(user, "GET", "/default")
+        assert (answer.headers["cache-control"], answer.headers["x-content-type-options"]) == ("no-store", "nosniff")

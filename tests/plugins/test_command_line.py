@@ -1,0 +1,218 @@
+"""The commands behind ``--server``: what they print and end with is what they do in the database."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+
+import pytest
+
+from tests.cli.conftest import Cli, Ended
+from tests.plugins.serving import Server, password
+
+INGEST = "--dag flights --task nightly.ingest"
+ODD = "x\nerror: y\x1b[31m?#%2E;é"
+
+SESSIONS = [
+    pytest.param(
+        [
+            f"alter {INGEST} --add-config spark.executor.memory=8g",
+            "alter --dag flights --add-config spark.app.a=b,spark.app.list=[a,b] --output json",
+            f"describe {INGEST}",
+            f"describe {INGEST} --all --output json",
+            f"describe {INGEST} --key spark.executor.memory --synonyms --output plain",
+            f"alter {INGEST} --delete-config spark.executor.memory",
+            f"history {INGEST} --output yaml",
+            "rollback --dag flights --to-version 0 --validate-only",
+            f"rollback {INGEST}",
+            "history --dag flights --output json",
+        ],
+        id="a task and its DAG",
+    ),
+    pytest.param(
+        [
+            "alter --default --add-config-file -",
+            "alter --default --append spark.jars.packages=e:f:3",
+            "describe --default",
+            "describe --default --output json",
+            "describe --default --synonyms",
+            "history --default --output json",
+            "rollback --default --to-version 0",
+            "describe --default",
+        ],
+        id="a secret",
+    ),
+    pytest.param(
+        [
+            "describe --default",
+            "history --default",
+            "rollback --default",
+            "describe --dag flights --task done",
+            "describe --dag flights --task differing",
+            "describe --dag flight",
+            "describe --dag flights --task repor",
+            "describe --dag flights --task nightly",
+            "describe --default --key spark.executor.memori --key odd",
+            "alter --default --add-config spark.executor.cores=x,config.providers=y",
+            "alter --default --add-config a=b --delete-config a",
+            "alter --default --append spark.app.a=b",
+            "alter --default --add-config a=b --if-version 7",
+            "alter --default --add-config spark.app.a=b --validate-only",
+            f"alter --default --add-config spark.app.a={'x' * 70_000}",
+            "alter --dag flights",
+            "describe",
+        ],
+        id="what is wrong",
+    ),
+    pytest.param(
+        [
+            f"describe --dag {shlex.quote(ODD)}",
+            f"describe --dag flights --task {shlex.quote(ODD)}",
+            f"describe --default --key {shlex.quote(ODD)}",
+            f"alter --default --add-config {shlex.quote(ODD)}=1",
+            "describe --dag a.b --task invoices",
+            "describe --dag a --task b.invoices",
+            "describe --dag ..",
+            "history --dag a%2Eb",
+        ],
+        id="odd names",
+    ),
+]
+
+
+def as_both(words: str, done: Ended, user: str) -> tuple[str, int, str, str]:
+    """Give what is the same whoever asks, and when."""
+    out = re.sub(r"20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d\+00:00", "NOW", done.out)
+    if words.startswith("history"):
+        out = re.sub(rf"\b{user}\b", "WHO", out)
+    return words, done.code, out, done.err
+
+
+def names(cli: Cli) -> str:
+    """Give whom the history names where the command works in the database."""
+    cli("alter --default --add-config spark.app.who=me")
+    return str(cli.json("history --default")[0]["by"])
+
+
+@pytest.mark.parametrize("session", SESSIONS)
+def test_a_server_gives_what_the_database_gives(cli: Cli, server: Server, session: list[str]):
+    text = "spark.app.token=hunter2-token\nspark.app.a=b\n"
+    me = names(cli)
+    server.forget()
+    here = [as_both(words, cli(words, input=text), me) for words in session]
+    server.forget()
+
+    there = []
+    for words in session:
+        done = cli.airflow("config-providers", *shlex.split(words), input=text, environ=server.environ("admin"))
+        there.append(as_both(words, done, "admin"))
+
+    assert there == here
+    assert "hunter2-token" not in str(there)
+
+
+def asked(cli: Cli, words: str, *, input: str = "", **environ: str) -> Ended:  # noqa: A002
+    return cli.airflow("config-providers", *shlex.split(words), input=input, environ=environ)
+
+
+def test_the_user_of_the_token_makes_the_change(cli: Cli, server: Server):
+    done = asked(cli, "alter --dag flights --add-config spark.app.a=b", **server.environ("ann"))
+
+    assert (done.code, done.err) == (0, "")
+    assert cli.json("history --dag flights")[0]["by"] == "ann"
+    assert server.deployment.query("select owner, dag_id from log where event = 'config_providers.alter'") == [
+        ("ann", "flights")
+    ]
+
+
+@pytest.mark.parametrize(
+    "words", ["describe --dag billing", "alter --dag billing --add-config a=b", "describe --default"]
+)
+def test_what_the_user_may_not_do_is_denied(cli: Cli, server: Server, words: str):
+    done = asked(cli, words, **server.environ("ann"))
+
+    assert (done.code, done.out) == (4, "")
+    assert "You have no right to" in done.err
+
+
+def test_a_version_that_is_not_the_newest_is_refused(cli: Cli, server: Server):
+    done = asked(cli, "alter --dag flights --add-config spark.app.a=b --if-version 9", **server.environ("ann"))
+
+    assert done.code == 3
+    assert "version 9" in done.err
+
+
+GIVEN = [
+    pytest.param("--token-file token", "", id="a file"),
+    pytest.param("--token-file -", "token", id="standard input"),
+    pytest.param("--username ann --password-file password", "", id="a password in a file"),
+    pytest.param("--username ann --password-file -", "password", id="a password on standard input"),
+]
+
+
+@pytest.mark.parametrize(("words", "given"), GIVEN)
+def test_the_token_comes_from_where_it_is_said_to(cli: Cli, server: Server, words: str, given: str):
+    texts = {"token": f"{server.token('ann')}\n", "password": f"{password('ann')}\n", "": ""}
+    for name in ("token", "password"):
+        (server.deployment.home / name).write_text(texts[name])
+
+    done = asked(
+        cli, f"describe --dag flights --server {server.address}/ {words}", input=texts[given], AIRFLOW_CLI_TOKEN="odd"
+    )
+
+    assert (done.code, done.err) == (0, "")
+
+
+WRONG = [
+    pytest.param("", {}, 2, "Who asks the server?", id="nobody"),
+    pytest.param("", {"AIRFLOW_CLI_TOKEN": "odd"}, 4, "Invalid JWT token", id="no token"),
+    pytest.param("", {"AIRFLOW_CLI_TOKEN": "o d\nd"}, 3, "something else than a token", id="something else"),
+    pytest.param("--token-file nowhere", {}, 3, "cannot be read", id="no file"),
+    pytest.param("--username ann", {}, 2, "Nobody is there to ask", id="nobody to ask for a password"),
+    pytest.param("--username ann --token-file x", {}, 2, "Keep one of them", id="two ways"),
+    pytest.param("--password-file x", {}, 2, "Whose password", id="a password of nobody"),
+    pytest.param("--username ann --password-file passwords.json", {}, 4, "does not accept", id="a wrong password"),
+]
+
+
+@pytest.mark.parametrize(("words", "environ", "code", "told"), WRONG)
+def test_who_is_not_known_is_told_what_to_do(
+    cli: Cli, server: Server, words: str, environ: dict[str, str], code: int, told: str
+):
+    done = asked(cli, f"describe --dag flights --server {server.address} {words}", **environ)
+
+    assert (done.code, done.out) == (code, "")
+    assert told in done.err
+    assert all(text not in done.err for text in environ.values())
+
+
+@pytest.mark.parametrize("command", ["policies test", "providers list", "encoder rotate"])
+@pytest.mark.parametrize("is_option", [True, False], ids=["option", "environment"])
+def test_what_needs_the_deployment_s_machine_says_so(cli: Cli, server: Server, command: str, is_option: bool):
+    words = f"{command} --server {server.address}" if is_option else command
+
+    done = asked(cli, words, **({} if is_option else server.environ("admin")))
+
+    assert (done.code, done.out) == (2, "")
+    assert f"'{command}' works on a machine of the deployment alone" in done.err
+
+
+def test_a_server_without_the_interface_is_told_from_one_with_it(cli: Cli, server: Server):
+    done = asked(
+        cli,
+        f"describe --default --server {server.address}/api/v2",
+        AIRFLOW_CLI_TOKEN=server.token("admin"),
+    )
+
+    assert done.code == 3
+    assert "has no configuration to give (404)" in done.err
+
+
+def test_a_command_needs_no_database_of_its_own(cli: Cli, server: Server):
+    elsewhere = {"AIRFLOW__DATABASE__SQL_ALCHEMY_CONN": "sqlite:////nowhere/airflow.db"}
+
+    done = asked(cli, f"describe {INGEST} --output json", **server.environ("ann"), **elsewhere)
+
+    assert (done.code, done.err) == (0, "")
+    assert {row["key"] for row in json.loads(done.out)} == {"spark.driver.memory"}

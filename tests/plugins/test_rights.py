@@ -1,0 +1,61 @@
+"""Who may do what: every route, asked by nobody and by users of every kind."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+import pytest
+
+from tests.plugins.serving import Server, set_
+
+RESOURCES = {
+    "default": "/default",
+    "flights": "/dags/flights",
+    "report": "/dags/flights/tasks/report",
+    "billing": "/dags/billing",
+    "unknown": "/dags/nosuch",
+}
+ASKING: Mapping[str, tuple[str, str, object]] = {
+    "describe": ("GET", "", None),
+    "history": ("GET", "/history", None),
+    "alter": ("PATCH", "", {"operations": [set_("spark.app.a", "b")], "validate_only": True}),
+    "rollback": ("POST", "/rollback", {"to_version": 0, "validate_only": True}),
+}
+READING, CHANGING = {"describe", "history"}, {"alter", "rollback"}
+DAGS = {"flights", "report", "billing"}
+
+ALLOWED = {
+    None: {},
+    "viewer": dict.fromkeys(RESOURCES, READING),
+    "user": dict.fromkeys(RESOURCES, READING),
+    "op": dict.fromkeys(RESOURCES, READING | CHANGING),
+    "admin": dict.fromkeys(RESOURCES, READING | CHANGING),
+    "ann": dict.fromkeys(("flights", "report"), READING | CHANGING),
+    "ben": dict.fromkeys(DAGS, READING),
+    "dan": dict.fromkeys(("flights", "report"), READING),
+    "fay": {"default": READING},
+    "eve": {},
+}
+"""Who may do what to which resource."""
+
+
+def cases() -> Iterator[object]:
+    for user in ALLOWED:
+        for resource in RESOURCES:
+            for what in ASKING:
+                yield pytest.param(user, resource, what, id=f"{user or 'nobody'}-{resource}-{what}")
+
+
+@pytest.mark.parametrize(("user", "resource", "what"), list(cases()))
+def test_attack_41_a_route_asks_for_the_right(running: Server, user: str | None, resource: str, what: str):
+    method, suffix, body = ASKING[what]
+
+    answer = running.ask(user, method, f"{RESOURCES[resource]}{suffix}", **({"json": body} if body else {}))
+
+    if user is None:
+        assert (answer.status_code, answer.json()["kind"]) == (401, "unauthenticated")
+    elif what in ALLOWED[user].get(resource, ()):
+        assert answer.status_code in ({200, 404, 422} if resource == "unknown" or what == "rollback" else {200})
+        assert answer.json().get("kind") in {None, "unknown", "refused"}
+    else:
+        assert (answer.status_code, answer.json()["kind"]) == (403, "forbidden")

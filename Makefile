@@ -2,7 +2,8 @@
 PYTHON ?= python3
 VENV ?= .venv
 ARGS ?=
-EXTRAS := demo test kubernetes aws lint docs bench
+SIDE_BY_SIDE := --numprocesses auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
+EXTRAS := demo test leaks kubernetes aws livy databricks lint docs bench
 
 BIN := $(abspath $(VENV))/bin
 JAVA := $(if $(JAVA_HOME),$(JAVA_HOME)/bin/java,java)
@@ -11,7 +12,7 @@ export PATH := $(BIN):$(PATH)
 
 .NOTPARALLEL:
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test vault-server lint format docs bench wheel clean python java
+.PHONY: help venv demo test leaks vault-server lint format docs bench wheel clean python java
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 21
@@ -20,7 +21,10 @@ demo: java $(VENV)/.demo ## run the example pipeline on real flights, and search
 	$(BIN)/python -m dags_examples.demo $(ARGS)
 
 test: java $(VENV)/.test ## run the tests, without the slow ones; ARGS="-k name" and so on
-	$(BIN)/python -m pytest -m "not slow" $(ARGS)
+	$(BIN)/python -m pytest -m "not slow" $(SIDE_BY_SIDE) $(ARGS)
+
+leaks: java $(VENV)/.leaks ## print where each secret of a real run can be seen, beside the stock operator; ARGS="--output json"
+	$(BIN)/python -m tests.leaks $(ARGS)
 
 vault-server: $(VENV)/.test ## build the real Vault that the tests use; needs Go
 	$(BIN)/python -m tests.servers.build

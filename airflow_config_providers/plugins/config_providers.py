@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import logging
+from functools import cached_property
 from typing import Any, Final
 
 from airflow.plugins_manager import AirflowPlugin
-
-from airflow_config_providers.core.cached import cached_property
 
 PREFIX: Final = "/config-providers"
 """Where the API server has the REST interface."""
@@ -21,8 +20,8 @@ class ConfigProvidersPlugin(AirflowPlugin):
     name = "config_providers"
 
     @cached_property
-    def fastapi_apps(self) -> list[Any]:
-        """Give the app; none, and a line in the log, where it cannot be made: the API server starts all the same."""
+    def fastapi_apps(self) -> list[Any]:  # type: ignore[override]  # Airflow reads it, and never writes it
+        """The app; none, and a line in the log, where it cannot be made: the API server starts all the same."""
         try:
             from airflow_config_providers.plugins.app import make_app  # noqa: PLC0415 - heavy, see above
 

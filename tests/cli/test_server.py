@@ -223,7 +223,7 @@ ADDRESSES = [
 ]
 
 
-@pytest.mark.parametrize("address", ADDRESSES)
+@pytest.mark.parametrize("address", ADDRESSES, ids=lambda address: address.replace(CANARY, "canary"))
 def test_an_odd_address_is_refused_and_not_told(address: str):
     with pytest.raises(WrongArgumentsError) as caught:
         ServerClient.of(address)

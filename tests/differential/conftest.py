@@ -31,6 +31,21 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.differential)
 
 
+@pytest.fixture(scope="module", autouse=True)
+def errors_of_py4j_itself() -> Iterator[None]:
+    """
+    Have py4j raise its own errors.
+
+    A session of Spark in this process has changed that for all gateways, and asks its own JVM about each error.
+    """
+    from py4j import java_gateway, protocol
+
+    before = java_gateway.get_return_value
+    java_gateway.get_return_value = protocol.get_return_value
+    yield
+    java_gateway.get_return_value = before
+
+
 @pytest.fixture(scope="session")
 def kafka(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kafka]:
     java, jars = shutil.which("java"), _pyspark_jars()

@@ -20,6 +20,7 @@ def deployment(tmp_path_factory: pytest.TempPathFactory) -> Deployment:
 @pytest.fixture(scope="session")
 def running(deployment: Deployment) -> Iterator[Server]:
     with serving(deployment, "server") as server:
+        server.forget()  # which gives it the policies that it is to read
         yield server
 
 

@@ -161,7 +161,11 @@ def test_denied_stops_the_chain(in_task, configure_backend):
     assert supervisor.asked == []
 
 
-@pytest.mark.parametrize("error", [ValueError(CANARY), PermissionError(13, CANARY), TimeoutError(CANARY)], ids=repr)
+@pytest.mark.parametrize(
+    "error",
+    [ValueError(CANARY), PermissionError(13, CANARY), TimeoutError(CANARY)],
+    ids=lambda error: type(error).__name__,
+)
 def test_a_backend_that_fails_is_not_passed_over(in_task, configure_backend, error):
     supervisor = in_task({"x": variable_result("x", "text")})
     configure_backend({"x": error, "db": error})

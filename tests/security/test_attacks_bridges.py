@@ -101,7 +101,9 @@ def test_attack_16_what_nobody_has_fails_and_does_not_go_out_as_the_password(in_
 
 @pytest.mark.parametrize("reference", REFERENCES.values(), ids=REFERENCES)
 @pytest.mark.parametrize(
-    "error", [AirflowSecretsBackendAccessDenied(CANARY), PermissionError(CANARY), RuntimeError(CANARY)], ids=repr
+    "error",
+    [AirflowSecretsBackendAccessDenied(CANARY), PermissionError(CANARY), RuntimeError(CANARY)],
+    ids=lambda error: type(error).__name__,
 )
 def test_attack_16_what_the_backend_does_not_tell_is_taken_from_no_other(
     in_task, configure_backend, monkeypatch, reference, error
@@ -192,7 +194,11 @@ def test_attack_19_an_error_of_ours_that_a_backend_raised_from_a_secret_is_cut_o
     assert isinstance(failure(lambda: provider.get("", {"x"})), AccessDeniedError)
 
 
-@pytest.mark.parametrize("text", [f'{{"password": "{CANARY}"', f"[{CANARY!r}]", f'"{CANARY}"', CANARY])
+@pytest.mark.parametrize(
+    "text",
+    [f'{{"password": "{CANARY}"', f"[{CANARY!r}]", f'"{CANARY}"', CANARY],
+    ids=["cut off", "Python", "a JSON text", "a text"],
+)
 @pytest.mark.parametrize("reference", ["${variable:app_x:key}", "${connection:app_x:extra.key}"])
 def test_attack_19_a_text_that_is_no_json_is_not_shown(in_task, text, reference):
     in_task(

@@ -11,10 +11,17 @@ from contextlib import contextmanager
 from typing import Any
 
 from moto.moto_server.werkzeug_app import DomainDispatcherApplication, create_backend_app
-from werkzeug.serving import make_server
+from werkzeug.serving import WSGIRequestHandler, make_server
 
 READS = {"GetSecretValue", "BatchGetSecretValue", "GetParameter", "GetParameters"}
 Start = Callable[..., Any]
+
+
+class _Silent(WSGIRequestHandler):
+    """Logs nothing: a child that is forked while a thread writes a line waits for ever when it writes one."""
+
+    def log(self, *args: object) -> None:
+        pass
 
 
 class AwsServer:
@@ -32,7 +39,7 @@ class AwsServer:
         self._refused: dict[str, str] = {}
         self._failures: dict[str, tuple[str, int, int]] = {}
         self._lock = threading.Lock()
-        self._server = make_server("127.0.0.1", 0, self._answer, threaded=True)
+        self._server = make_server("127.0.0.1", 0, self._answer, threaded=True, request_handler=_Silent)
 
     @property
     def address(self) -> str:

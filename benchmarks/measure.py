@@ -43,17 +43,22 @@ QUICK = Effort(seconds=0.0, fewest=1)
 
 @dataclass(frozen=True)
 class Aim:
-    """A number that is promised, and what was measured."""
+    """
+    A number that is promised, and what was measured.
+
+    :param is_least: whether more is better
+    """
 
     what: str
     limit: float
     measured: float
     unit: str = "ms"
+    is_least: bool = False
 
     @property
     def is_met(self) -> bool:
         """Whether the promise is kept."""
-        return self.measured <= self.limit
+        return self.measured >= self.limit if self.is_least else self.measured <= self.limit
 
 
 @dataclass(frozen=True)

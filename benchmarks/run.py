@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import datetime
 import importlib
 import os
@@ -15,7 +16,7 @@ from pathlib import Path
 from benchmarks.measure import QUICK, Aim, Effort, Report, number
 
 PAGE = Path(__file__).parents[1] / "docs" / "benchmarks.md"
-BENCHMARKS = ["resolve", "settle", "hostile", "imports", "parsing", "submit", "vault", "aws", "dynamic"]
+BENCHMARKS = ["resolve", "settle", "hostile", "imports", "parsing", "submit", "vault", "aws", "dynamic", "reverse"]
 LIBRARIES = [
     "apache-airflow",
     "apache-airflow-providers-amazon",
@@ -23,6 +24,7 @@ LIBRARIES = [
     "apache-airflow-providers-hashicorp",
     "cel-expr-python",
     "dynaconf",
+    "google-re2",
     "hvac",
     "moto",
     "omegaconf",
@@ -45,7 +47,8 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 def aim_row(aim: Aim) -> list[str]:
     verdict = "met" if aim.is_met else "**missed**"
-    return [aim.what, f"at most {number(aim.limit)} {aim.unit}", f"{number(aim.measured)} {aim.unit}", verdict]
+    bound = "at least" if aim.is_least else "at most"
+    return [aim.what, f"{bound} {number(aim.limit)} {aim.unit}", f"{number(aim.measured)} {aim.unit}", verdict]
 
 
 def installed(library: str) -> str:
@@ -80,12 +83,17 @@ def page(reports: Sequence[Report]) -> str:
 
 
 def main() -> None:
-    quick = "--quick" in sys.argv[1:]
-    chosen = [name for name in sys.argv[1:] if not name.startswith("-")] or BENCHMARKS
-    found = [measured(name, QUICK if quick else Effort()) for name in chosen]
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.run", description=__doc__)
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"some of {', '.join(BENCHMARKS)}; all without")
+    parser.add_argument("--quick", action="store_true", help="measure less, and leave the page as it is")
+    args = parser.parse_args()
+    chosen = args.names or BENCHMARKS
+    if unknown := [name for name in chosen if name not in BENCHMARKS]:
+        parser.error(f"there is no benchmark {', '.join(unknown)}: choose from {', '.join(BENCHMARKS)}")
+    found = [measured(name, QUICK if args.quick else Effort()) for name in chosen]
     text = page([report for reports in found for report in reports])
     print(text)
-    if not quick and chosen == BENCHMARKS and all(found):
+    if not args.quick and chosen == BENCHMARKS and all(found):
         PAGE.write_text(text)
 
 

@@ -11,7 +11,7 @@ import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Final
-from urllib.parse import quote, quote_plus
+from urllib.parse import quote
 
 from airflow_config_providers.core.text import octets
 
@@ -26,7 +26,7 @@ def forms(text: str, encodings: Iterable[str] | None = None) -> list[bytes]:
     common tools make is a form. Text that was encoded twice over has no form here.
     """
     names = ENCODINGS if encodings is None else encodings
-    return list(dict.fromkeys(octets(form) for name in names for form in ENCODINGS[name](text)))
+    return [octets(form) for form in dict.fromkeys(form for name in names for form in ENCODINGS[name](text))]
 
 
 def _plain(text: str) -> Iterator[str]:
@@ -48,16 +48,20 @@ def _python(text: str) -> Iterator[str]:
 
 
 def _url(text: str) -> Iterator[str]:
-    data = octets(text)
-    for form in (
-        quote(data),
-        quote(data, safe=""),
-        quote_plus(data),
-        quote(data, safe="!*'()"),  # JavaScript's encodeURIComponent
-        quote_plus(data, safe="*").replace("~", "%7E"),  # Java's URLEncoder
-    ):
+    strict = quote(octets(text), safe="")
+    for form, case in ((strict, str.upper), (re.sub("%..", lambda escape: escape[0].lower(), strict), str.lower)):
+        plus = form.replace("%20", "+")
         yield form
-        yield re.sub("%..", lambda escape: escape[0].lower(), form)
+        yield form.replace(case("%2F"), "/")  # in a path
+        yield plus
+        yield plus.replace(case("%2A"), "*").replace("~", case("%7E"))  # Java's URLEncoder
+        yield _unescaped(form, case)  # JavaScript's encodeURIComponent
+
+
+def _unescaped(form: str, case: Callable[[str], str]) -> str:
+    for mark in "!*'()":
+        form = form.replace(case(f"%{ord(mark):02X}"), mark)
+    return form
 
 
 def _base64(text: str) -> Iterator[str]:
@@ -84,7 +88,8 @@ def _markup(text: str) -> Iterator[str]:
     yield body
     for double, single in (("&quot;", "'"), ("&quot;", "&#x27;"), ("&quot;", "&apos;"), ("&#34;", "&#39;")):
         yield (attribute := body.replace('"', double).replace("'", single))
-        yield attribute.translate(_LINE_ENDS)
+        if not attribute.isprintable():
+            yield attribute.translate(_LINE_ENDS)
 
 
 def _shell(text: str) -> Iterator[str]:

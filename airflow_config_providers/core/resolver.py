@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import NoReturn
 
@@ -99,6 +99,12 @@ class ResolvedConfig:
     def text(self, name: str) -> str:
         """Give the value of one of the further texts."""
         return self._value(_TEXT + name)
+
+    def with_texts(self, other: ResolvedConfig) -> ResolvedConfig:
+        """Give this configuration, as it is, with the further texts of ``other`` and the values in them."""
+        texts = {name: text for name, text in other._content.data.items() if name.startswith(_TEXT)}
+        result = replace(other._content, data={**self._content.data, **texts})
+        return ResolvedConfig(self.layered, result, self._opened)
 
     def values(self) -> frozenset[str]:
         """Give what the references resolved to, and the secrets that were opened."""

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, NoReturn
 
 from airflow_config_providers.core.encodings import forms
 from airflow_config_providers.core.nested import map_leaves
 from airflow_config_providers.core.search import Finder, Match, replace
-from airflow_config_providers.core.text import octets
+from airflow_config_providers.core.text import octets, one_line
 from airflow_config_providers.core.variable import ConfigVariable, scan
 
 UNCHECKED: Final = "[hidden: could not be checked]"
@@ -25,17 +24,18 @@ username value
 COMMON_WORDS: Final = frozenset(_COMMON.split())
 """Words that say nothing as values and stand in many texts, so they are not searched for inside texts."""
 
-_ENCODINGS_OF_LINES: Final = ("plain", "JSON")
-"""A long text that is cut off, or printed line by line, is rarely encoded in another way."""
+_ENCODINGS_OF_LINES: Final = ("plain", "JSON", "XML and HTML", "shell")
+"""The others write the line ends of a long text as something else, so it does not come line by line."""
 
 
 class ReverseTransformer:
     """
     Replaces values by the references they came from.
 
-    Where two references have one value, the first in their order stands for it. A value of fewer than
-    ``SHORTEST`` characters, or one of ``COMMON_WORDS``, is reversed where it is all there is, but not inside a
-    text. What cannot be checked is not given back: ``UNCHECKED`` stands in its place.
+    Where two references have one value, the one stands for it that the configuration key has, or whose own key the
+    configuration key ends in, else the first in their order. A value of fewer than ``SHORTEST`` characters, or one
+    of ``COMMON_WORDS``, is reversed where it is all there is, but not inside a text. What cannot be checked is not
+    given back: ``UNCHECKED`` stands in its place.
 
     Has no text form that shows a value, and is not copied or pickled. False when there is nothing to hide. Safe to
     use from several threads.
@@ -44,12 +44,14 @@ class ReverseTransformer:
     :param values: reference -> value
     """
 
-    __slots__ = ("_index", "_originals", "_values")
+    __slots__ = ("_finder", "_named", "_originals", "_references", "_values")
 
     def __init__(self, originals: Mapping[str, str], values: Mapping[ConfigVariable, str]) -> None:
         self._originals = dict(originals)
         self._values = dict(values)
-        self._index: _Index | None = None
+        self._references: Mapping[str, str] = {}
+        self._named: Mapping[tuple[str, str], str] = {}
+        self._finder: Finder | None = None
 
     def reverse(self, configs: Mapping[str, Any]) -> dict[str, Any]:
         """
@@ -68,35 +70,60 @@ class ReverseTransformer:
         Finds values in every encoding of ``core.encodings``, and each line of a value on its own. Values that
         overlap are replaced as one, by the reference of the longest. A reference in the text stays, whatever it holds.
         """
-        return reverse_text(text, (self,))
+        try:
+            data = text.encode("utf-8", "surrogatepass")
+            matches = self.find(data)
+            return replace(data, matches).decode("utf-8", "surrogatepass") if matches else text
+        except Exception:  # noqa: BLE001 - fail closed
+            return UNCHECKED
 
     def forget(self) -> None:
         """Drop the values; from then on only ``originals`` count."""
         self._values = {}
-        self._index = None
+        self._references = {}
+        self._named = {}
+        self._finder = None
 
     def find(self, data: bytes) -> list[Match]:
         """Give the places of values in ``data``, with what stands for each."""
-        return (self._index or self._build()).finder.find(data)
+        return (self._finder or self._build()).find(data)
+
+    def is_clear(self, data: bytes) -> bool:
+        """Whether no value begins in ``data``, but for one of which too little is at its end to tell."""
+        return (self._finder or self._build()).is_clear(data)
+
+    @property
+    def finder(self) -> Finder:
+        """What finds values in octets; made when it is first needed."""
+        return self._finder or self._build()
 
     def _reversed(self, key: str, value: object) -> object:
         original = self._originals.get(key)
         if original is not None and scan(original):
             return original
         try:
-            return map_leaves(value, self._leaf)
+            return map_leaves(value, lambda leaf: self._leaf(leaf, key.rpartition(".")[2]))
         except Exception:  # noqa: BLE001 - whatever a foreign mapping raises, the value must not be shown
             return UNCHECKED
 
-    def _leaf(self, value: object) -> object:
+    def _leaf(self, value: object, name: str) -> object:
         if isinstance(value, str):
-            return (self._index or self._build()).references.get(value) or self.reverse_text(value)
+            if self._finder is None:
+                self._build()
+            return self._named.get((value, name)) or self._references.get(value) or self.reverse_text(value)
         return reverse_bytes(value, (self,)) if isinstance(value, bytes) else value
 
-    def _build(self) -> _Index:
-        """Build the index when it is first needed; two threads may both build it, which does no harm."""
-        index = self._index = _Index.of(self._values)
-        return index
+    def _build(self) -> Finder:
+        """Build what finds, when it is first needed; two threads may both build it, which does no harm."""
+        references: dict[str, str] = {}
+        named: dict[tuple[str, str], str] = {}
+        for variable in sorted(self._values):
+            if value := self._values[variable]:
+                references.setdefault(value, str(variable))
+                named.setdefault((value, variable.key), str(variable))
+        self._references, self._named = references, named
+        finder = self._finder = Finder(_labels(references, map(str, self._values)))
+        return finder
 
     def __bool__(self) -> bool:
         return any(self._values.values())
@@ -112,8 +139,8 @@ def reverse_text(text: str, reversers: Sequence[ReverseTransformer]) -> str:
     """Reverse ``text`` for all ``reversers`` at once, so that a value of one is not cut up by another."""
     try:
         data = text.encode("utf-8", "surrogatepass")
-        hidden = _replaced(data, reversers)
-        return text if hidden == data else hidden.decode("utf-8", "surrogatepass")
+        matches = find(data, reversers)
+        return replace(data, matches).decode("utf-8", "surrogatepass") if matches else text
     except Exception:  # noqa: BLE001 - fail closed
         return UNCHECKED
 
@@ -121,8 +148,8 @@ def reverse_text(text: str, reversers: Sequence[ReverseTransformer]) -> str:
 def reverse_bytes(data: bytes, reversers: Sequence[ReverseTransformer]) -> bytes:
     """Do as ``reverse_text`` with octets."""
     try:
-        hidden = _replaced(data, reversers)
-        return data if hidden == data else hidden
+        matches = find(data, reversers)
+        return replace(data, matches) if matches else data
     except Exception:  # noqa: BLE001 - fail closed
         return UNCHECKED.encode()
 
@@ -154,36 +181,23 @@ def _shown(value: object, reversers: Sequence[ReverseTransformer]) -> object:
     return value
 
 
-def _replaced(data: bytes, reversers: Sequence[ReverseTransformer]) -> bytes:
-    matches: list[Match] = []
-    for reverser in reversers:
-        matches += reverser.find(data)
-    return replace(data, matches) if matches else data
+def find(data: bytes, reversers: Sequence[ReverseTransformer]) -> list[Match]:
+    """Give the places of the values of all ``reversers`` in ``data``; they may overlap."""
+    if len(reversers) == 1:
+        return reversers[0].find(data)
+    return [match for reverser in reversers for match in reverser.find(data)]
 
 
-@dataclass(frozen=True, slots=True, repr=False)
-class _Index:
+def _labels(references: Mapping[str, str], shown: Iterable[str]) -> dict[bytes, bytes]:
     """
-    What is looked up for each text.
+    Give what is searched for, and what stands for it, which has no control characters.
 
-    :param references: value -> its reference
-    :param finder: finds the forms of the values, and the references, which stand for themselves: what is found
-        inside a reference is part of its name
+    References are, too, and stand for themselves: what is found inside a reference is part of its name.
     """
-
-    references: Mapping[str, str]
-    finder: Finder
-
-    @classmethod
-    def of(cls, values: Mapping[ConfigVariable, str]) -> _Index:
-        references: dict[str, str] = {}
-        for variable in sorted(values):
-            references.setdefault(values[variable], str(variable))
-        references.pop("", None)
-        labels = {octets(reference): octets(reference) for reference in map(str, values)}
-        for form, reference in _searched(references):
-            labels.setdefault(form, octets(reference))
-        return cls(references, Finder(labels))
+    labels = {octets(reference): octets(one_line(reference)) for reference in shown}
+    for form, reference in _searched(references):
+        labels.setdefault(form, labels[octets(reference)])
+    return labels
 
 
 def _searched(references: Mapping[str, str]) -> Iterator[tuple[bytes, str]]:

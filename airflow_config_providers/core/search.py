@@ -2,38 +2,203 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+import re
+from bisect import bisect_left, bisect_right
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
 from typing import Final
 
-from ahocorasick_rs import BytesAhoCorasick, Implementation
+from airflow_config_providers.core.automaton import BytesAhoCorasick, Implementation
 
-_LARGEST_TABLE: Final = 256 * 1024
-"""Octets of patterns up to which the table twice as fast, and thirty times as large, is built."""
+HEAD: Final = 5
+"""Octets at the beginning of a pattern, which are looked for first."""
 
+_LARGEST_TABLE: Final = 40_000
+"""Windows up to which the table twice as fast, and ten times as large, is built: some 2 kB for each."""
+
+_CHUNK: Final = 64 * 1024
+"""Octets that are searched at a time, which bounds the memory for matches."""
+
+_DENSE: Final = 32
+"""Where a window begins in every so many octets, the whole of a text is searched and not the places alone."""
+
+_DEEPEST: Final = 4
+"""Patterns that end in each other and are told apart. It bounds the matches that end at one octet."""
+
+_LONGEST_OPEN: Final = 4096
+"""Octets at the end of a text in which the beginning of a pattern is looked for."""
+
+_INDENT: Final = 128
+"""Octets that a line may be indented by and still go on with what the line before it began."""
+
+_BLANKS: Final = b" \t\r"
+_END_OF_LINE: Final = b" \t\r'\"\\"
+_QUOTES: Final = (b"'", b'"', b"\\")
+_BEGIN_OF_LINE: Final = re.compile(rb"[ \t]*(?:b?['\"])?")
+_BREAKS: Final = ((b"", False), (b" ", False), (b"", True))
+"""What may be lost where a line is broken: nothing, a blank, and what programs put there, such as quotes."""
+
+_HEXADECIMAL: Final = re.compile(rb"(?:[0-9a-f]{2})+|(?:[0-9A-F]{2})+")
+_LETTER: Final = re.compile(rb"[A-Fa-f]")
 
 Match = tuple[int, int, bytes]
 """Start and end of a pattern in a text, and what stands for it."""
 
+Range = tuple[int, int]
+_Reaches = dict[bytes, tuple[int, int]]
+"""Window -> how many octets a pattern may have before it, and how long such a pattern may be."""
+
+Hits = Sequence[tuple[int, int, int]]
+
 
 class Finder:
     """
-    Finds every occurrence of every pattern, also where they overlap, in one pass over the text.
+    Finds every occurrence of every pattern, also where they overlap, in time linear in the text.
+
+    A table finds windows: the first octets of patterns, and those that follow. Only around a window an automaton looks
+    for whole patterns. Most lines of a log have none. A pattern of twice ``HEAD`` octets or more is also found where
+    it is broken over lines, with what programs put there: indentation, quotes, or a backslash. One break in every so
+    many octets leaves one of its two windows whole.
 
     :param labels: pattern -> what stands for it; no pattern is empty
     """
 
-    __slots__ = ("_automaton", "_labels")
+    __slots__ = ("_automaton", "_heads", "_labels", "_longest", "_nexts", "_sorted", "_windows")
 
     def __init__(self, labels: Mapping[bytes, bytes]) -> None:
-        is_small = sum(map(len, labels)) <= _LARGEST_TABLE
-        kind = Implementation.DFA if is_small else Implementation.ContiguousNFA
-        self._automaton = BytesAhoCorasick(labels, implementation=kind)
-        self._labels = list(labels.values())
+        self._labels = dict(labels)
+        self._automaton: _Automaton | None = None
+        self._sorted = sorted(labels)
+        self._longest = max(map(len, labels), default=0)
+        heads, nexts = _windows(labels)
+        windows = sorted(heads.keys() | nexts.keys())  # the table is faster when neighbours are alike
+        self._heads = [heads.get(window) for window in windows]
+        self._nexts = [nexts.get(window) for window in windows]
+        kind = Implementation.DFA if len(windows) <= _LARGEST_TABLE else Implementation.ContiguousNFA
+        self._windows = BytesAhoCorasick(windows, implementation=kind).find_matches_as_indexes
 
     def find(self, data: bytes) -> list[Match]:
-        """Give the matches in ``data``, in no promised order."""
-        found = self._automaton.find_matches_as_indexes(data, overlapping=True)
-        return [(start, end, self._labels[index]) for index, start, end in found] if found else []
+        """Give the places of patterns in ``data``, in order; what overlaps is one place."""
+        if len(data) > _CHUNK:
+            return self._find_long(data)
+        hits = self._windows(data, True)
+        return self._confirmed(data, hits) if hits else []
+
+    def open_end(self, data: bytes) -> int:
+        """Give the place from which on ``data`` may be a pattern that the next line goes on with; else its end."""
+        first = max(0, len(data) - min(self.margin, _LONGEST_OPEN))
+        tail = data[first:]
+        hits = ((start, head[0]) for index, start, _ in self._hits(tail) if (head := self._heads[index]))
+        starts = sorted({place for start, before in hits for place in range(max(0, start - before), start + 1)})
+        return first + next((start for start in starts if self._goes_on(tail[start:])), len(tail))
+
+    def is_clear(self, data: bytes) -> bool:
+        """Whether no pattern begins in ``data``, but for one of which its last octets have too few to tell."""
+        return not self._windows(data)
+
+    @property
+    def margin(self) -> int:
+        """Octets that a place may be long, with the breaks in it."""
+        return 2 * (self._longest + _INDENT)
+
+    def _hits(self, data: bytes) -> Hits:
+        return self._windows(data, overlapping=True)
+
+    def _find_long(self, data: bytes) -> list[Match]:
+        """Search chunk by chunk, each with so much of the next that what begins in it is found whole."""
+        matches: list[Match] = []
+        size = max(_CHUNK, self.margin)
+        for place in range(0, len(data), size):
+            part = data[place : place + size + self.margin]
+            found = self._confirmed(part, hits) if (hits := self._hits(part)) else []
+            matches += [(place + start, place + end, label) for start, end, label in found if start < size]
+        return merged(matches)
+
+    def _confirmed(self, data: bytes, hits: Hits) -> list[Match]:
+        matches: list[Match] = []
+        has_breaks = b"\n" in data
+        is_dense = len(hits) * _DENSE > len(data)
+        for start, end in [(0, len(data))] if is_dense else _joined(self._places(hits)):
+            matches += self._search(data[start:end], start)
+        if has_breaks:
+            for start, end in [(0, len(data))] if is_dense else _joined(self._broken(data, hits)):
+                matches += self._search_broken(data[start:end], start)
+        return merged(matches)
+
+    def _places(self, hits: Hits) -> Iterator[Range]:
+        """Give the places where a pattern may stand."""
+        for index, start, _ in hits:
+            if head := self._heads[index]:
+                yield max(0, start - head[0]), start + head[1]
+
+    def _broken(self, data: bytes, hits: Hits) -> Iterator[Range]:
+        """Give the places where a pattern may stand that is broken over lines."""
+        for index, start, _ in hits:
+            if head := self._heads[index]:
+                end = data.find(b"\n", start, start + head[1])
+                if end >= 0 and any(self._begins(data[start - n : end]) for n in range(min(start, head[0]) + 1)):
+                    yield max(0, start - head[0]), start + 2 * (head[1] + _INDENT)
+            if (tail := self._nexts[index]) and (begin := _broken_head(data, start, tail[0])) is not None:
+                yield begin, start + 2 * (tail[1] + _INDENT)
+
+    def _search(self, part: bytes, place: int) -> list[Match]:
+        automaton = self._automaton or self._build()
+        kept = automaton.kept
+        found = automaton.find(part, True)
+        return [(place + max(0, start - kept[i][0]), place + end, kept[i][1]) for i, start, end in found]
+
+    def _build(self) -> _Automaton:
+        """Build the automaton for whole patterns, at the first window; most logs of most jobs have none."""
+        automaton = self._automaton = _Automaton.of(self._labels)
+        return automaton
+
+    def _search_broken(self, part: bytes, place: int) -> Iterator[Match]:
+        for joint, is_quoted in _BREAKS:
+            pieces = _pieces(part, is_quoted=is_quoted)
+            places = [0, *accumulate(len(piece) + len(joint) for _, piece in pieces)]
+            for start, end, label in self._search(joint.join(piece for _, piece in pieces), 0):
+                first, last = bisect_right(places, start) - 1, bisect_left(places, end) - 1
+                if first != last and end - start >= 2 * HEAD:
+                    begin = place + pieces[first][0] + start - places[first]
+                    yield begin, place + pieces[last][0] + end - places[last], label
+
+    def _begins(self, text: bytes) -> bool:
+        """Whether ``text`` is the beginning of a pattern; what ends a line does not count."""
+        return self._has_more(text.rstrip(_END_OF_LINE))
+
+    def _goes_on(self, text: bytes) -> bool:
+        """Whether a pattern begins with all the lines of ``text``."""
+        lines = text.rstrip(b"\n")
+        joined = (joint.join(piece for _, piece in _pieces(lines, is_quoted=quoted)) for joint, quoted in _BREAKS)
+        return self._has_more(text) or any(map(self._begins, joined))
+
+    def _has_more(self, beginning: bytes) -> bool:
+        place = bisect_left(self._sorted, beginning)
+        nearest = self._sorted[place : place + 2]
+        return any(found.startswith(beginning) and len(found.rstrip()) > len(beginning) for found in nearest)
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class _Automaton:
+    """
+    Finds whole patterns.
+
+    :param find: text, and True for those that overlap -> index of the pattern, start, end
+    :param kept: for each pattern, how many octets before it are hidden with it, and what stands for it
+    """
+
+    find: Callable[[bytes, bool], Hits]
+    kept: Sequence[tuple[int, bytes]]
+
+    @classmethod
+    def of(cls, labels: Mapping[bytes, bytes]) -> _Automaton:
+        bounded = _bounded(labels)
+        automaton = BytesAhoCorasick(bounded, implementation=Implementation.ContiguousNFA)
+        return cls(
+            automaton.find_matches_as_indexes, [(before, labels[pattern]) for pattern, before in bounded.items()]
+        )
 
 
 def replace(data: bytes, matches: Iterable[Match]) -> bytes:
@@ -45,17 +210,21 @@ def replace(data: bytes, matches: Iterable[Match]) -> bytes:
     """
     pieces: list[bytes] = []
     position = 0
-    for start, end, label in _unions(sorted(matches)):
+    for start, end, label in merged(matches):
         pieces += data[position:start], label
         position = end
     pieces.append(data[position:])
     return b"".join(pieces)
 
 
+def merged(matches: Iterable[Match]) -> list[Match]:
+    """Give ``matches`` in order; those that overlap as one, with the label of the longest."""
+    ordered = sorted(matches)
+    return list(_unions(ordered)) if len(ordered) > 1 else ordered
+
+
 def _unions(matches: list[Match]) -> Iterator[Match]:
-    """Join what overlaps in ``matches``, which are sorted."""
-    if not matches:
-        return
+    """Join what overlaps in ``matches``, which are sorted and at least one."""
     first, last, label = matches[0]
     longest = last - first
     for start, end, other in matches:
@@ -67,3 +236,117 @@ def _unions(matches: list[Match]) -> Iterator[Match]:
             label, longest = other, end - start
         last = max(last, end)
     yield first, last, label
+
+
+def _joined(ranges: Iterable[Range]) -> Iterator[Range]:
+    """Give ``ranges`` in order, those that touch as one."""
+    ordered = sorted(ranges)
+    if not ordered:
+        return
+    first, last = ordered[0]
+    for start, end in ordered:
+        if start > last:
+            yield first, last
+            first, last = start, end
+        last = max(last, end)
+    yield first, last
+
+
+def _windows(patterns: Collection[bytes]) -> tuple[_Reaches, _Reaches]:
+    """
+    Give the windows with which patterns begin, and those with which they go on.
+
+    Logs are full of digits. The hexadecimal forms of other patterns would make most of these a beginning, so their
+    windows begin with a letter, and what follows has none.
+    """
+    heads: _Reaches = {}
+    nexts: _Reaches = {}
+    for pattern in patterns:
+        if _HEXADECIMAL.fullmatch(pattern) and bytes.fromhex(pattern.decode()) in patterns:
+            place = _letter(pattern)
+            _add(heads, pattern, place)
+            _add(nexts, pattern, place)
+            continue
+        _add(heads, pattern, 0)
+        if len(pattern) >= 2 * HEAD:
+            _add(nexts, pattern, HEAD)
+    return heads, nexts
+
+
+def _letter(pattern: bytes) -> int:
+    """Give the place of the first letter in ``pattern``, if it is near and a window has room there."""
+    found = _LETTER.search(pattern, 0, max(0, min(4 * HEAD, len(pattern) - HEAD + 1)))
+    return found.start() if found else 0
+
+
+def _add(reaches: _Reaches, pattern: bytes, place: int) -> None:
+    window = pattern[place : place + HEAD]
+    before, length = reaches.get(window, (0, 0))
+    if place > before or len(pattern) > length:
+        reaches[window] = max(before, place), max(length, len(pattern))
+
+
+def _bounded(patterns: Iterable[bytes]) -> dict[bytes, int]:
+    """
+    Give the patterns to search for, and for each how many octets before it are hidden with it.
+
+    Where more than ``_DEEPEST`` patterns end in each other, the longer ones are left out: what stands before the
+    shorter one is hidden in any case. Without that, matches would be as many as octets times patterns.
+    """
+    before = dict.fromkeys(patterns, 0)
+    groups: defaultdict[bytes, list[bytes]] = defaultdict(list)
+    for pattern in before:
+        groups[pattern[-HEAD:]].append(pattern)
+    for group in groups.values():
+        if len(group) > _DEEPEST:
+            _bound(group, before)
+    return before
+
+
+def _bound(group: Iterable[bytes], before: dict[bytes, int]) -> None:
+    nested: list[bytes] = []  # each begins with the one before it
+    for turned in sorted(pattern[::-1] for pattern in group):
+        while nested and not turned.startswith(nested[-1]):
+            nested.pop()
+        nested.append(turned)
+        if len(nested) > _DEEPEST:
+            kept = nested[_DEEPEST - 1][::-1]
+            before[kept] = max(before[kept], len(turned) - len(kept))
+            del before[turned[::-1]]
+
+
+def _broken_head(data: bytes, place: int, length: int) -> int | None:
+    """Give where a pattern begins that has ``length`` octets before ``place``, if a line ends among these."""
+    end = data.rfind(b"\n", max(0, place - _INDENT), place)
+    if end < 0 or place - _begin(data, end + 1) >= length:
+        return None
+    first = max(0, end - _INDENT)
+    return max(0, first + len(data[first:end].rstrip(_END_OF_LINE)) - length)
+
+
+def _begin(data: bytes, place: int) -> int:
+    found = _BEGIN_OF_LINE.match(data, place)
+    return found.end() if found else place
+
+
+def _pieces(data: bytes, *, is_quoted: bool) -> list[tuple[int, bytes]]:
+    """Give the lines of ``data`` without what is added to them where a text is broken, and the place of each."""
+    lines = data.split(b"\n")
+    places = [0, *accumulate(len(line) + 1 for line in lines)]
+    bounds = [_bounds(line, is_quoted=is_quoted) for line in lines]
+    bounds[0] = (0, bounds[0][1])
+    bounds[-1] = (bounds[-1][0], len(lines[-1]))
+    return [
+        (place + begin, line[begin:end])
+        for place, line, (begin, end) in zip(places, lines, bounds, strict=False)
+        if begin < end
+    ]
+
+
+def _bounds(line: bytes, *, is_quoted: bool) -> Range:
+    begin, end = len(line) - len(line.lstrip(_BLANKS)), len(line.rstrip(_BLANKS))
+    if not is_quoted:
+        return begin, end
+    last = end - (line[end - 1 : end] in _QUOTES)
+    first = _begin(line, 0)
+    return first if first <= last else begin, last  # the letter of a line that is ``b'`` is the text's

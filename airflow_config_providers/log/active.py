@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from airflow_config_providers.core.reverse import ReverseTransformer, reverse_bytes, reverse_object, reverse_text
+from airflow_config_providers.core.reverse import ReverseTransformer, reverse_object, reverse_text
 
 
 class ActiveReversers:
@@ -27,13 +27,14 @@ class ActiveReversers:
         position = self._reversers.index(reverser)
         self._reversers = self._reversers[:position] + self._reversers[position + 1 :]
 
+    @property
+    def reversers(self) -> tuple[ReverseTransformer, ...]:
+        """Those at work now."""
+        return self._reversers
+
     def text(self, text: str) -> str:
         """Reverse ``text``."""
         return reverse_text(text, self._reversers)
-
-    def octets(self, data: bytes) -> bytes:
-        """Reverse ``data``."""
-        return reverse_bytes(data, self._reversers)
 
     def value(self, value: object) -> object:
         """Reverse anything, as it would be shown."""

@@ -104,7 +104,7 @@ def _guard_item(processors: MutableSequence[Processor], index: int, guard: Messa
 def _guard_stream(name: str, active: ActiveReversers) -> Iterator[Undo]:
     stream = getattr(sys, name)
     if stream is not None and not isinstance(stream, GuardedStream):
-        setattr(sys, name, GuardedStream(stream, active, reverse=active.text, line_end="\n"))
+        setattr(sys, name, GuardedStream(stream, active, line_end="\n"))
         yield lambda: _restore(sys, name, GuardedStream)
 
 

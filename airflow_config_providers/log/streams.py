@@ -3,35 +3,32 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable
-from typing import Any, AnyStr, Final, Generic
+from collections.abc import Iterable
+from typing import Any, AnyStr, Generic
 
+from airflow_config_providers.core.stream import LONGEST_LINE, StreamReverser
+from airflow_config_providers.core.text import octets
 from airflow_config_providers.log.active import ActiveReversers
-
-_LONGEST: Final = 64 * 1024
-"""Characters of a line after which its beginning is written without waiting for its end."""
 
 
 class GuardedStream(Generic[AnyStr]):
     """
     Stands for a stream and writes to it with references in place of values.
 
-    What is printed arrives in pieces, so the last line is held back until it is complete or ``flush`` asks for it.
+    What is printed arrives in pieces, so the last line is held back until it is complete or ``flush`` asks for it. So
+    is a line that ends in the beginning of a value, until the next one is there.
     Without active reversers everything is passed on as it comes. Safe to use from several threads. What goes to the
     file descriptor past Python is not seen.
 
     :param inner: the stream
-    :param reverse: what to do with a text, or with octets for a binary stream
     :param line_end: the end of a line, in the kind that the stream takes
     """
 
-    def __init__(
-        self, inner: Any, active: ActiveReversers, *, reverse: Callable[[AnyStr], AnyStr], line_end: AnyStr
-    ) -> None:
+    def __init__(self, inner: Any, active: ActiveReversers, *, line_end: AnyStr) -> None:
         self.inner = inner
         self._active = active
-        self._reverse: Callable[[AnyStr], AnyStr] = reverse
         self._line_end: AnyStr = line_end
+        self._lines = StreamReverser()
         self._pending: list[AnyStr] = []
         self._characters = 0
         self._lock = threading.RLock()  # a signal handler may print too
@@ -40,8 +37,7 @@ class GuardedStream(Generic[AnyStr]):
     def write(self, text: AnyStr) -> int:
         """Write whole lines, and keep the rest."""
         with self._lock:
-            ready = self._take(text)
-        self._emit(ready)
+            self._emit(self._take(text))
         return len(text)
 
     def writelines(self, lines: Iterable[AnyStr]) -> None:
@@ -59,7 +55,8 @@ class GuardedStream(Generic[AnyStr]):
         with self._lock:
             ready, self._pending = self._line_end[:0].join(self._pending), []
             self._characters = 0
-        self._emit(ready)
+            self._emit(ready)
+            self._write(self._lines.flush(self._active.reversers))
         if self._buffer is not None:
             self._buffer.release()
 
@@ -68,7 +65,7 @@ class GuardedStream(Generic[AnyStr]):
         """The binary stream below, guarded too."""
         if self._buffer is None:
             binary = self.inner.buffer
-            self._buffer = GuardedStream(binary, self._active, reverse=self._active.octets, line_end=b"\n")
+            self._buffer = GuardedStream(binary, self._active, line_end=b"\n")
         return self._buffer
 
     def __getattr__(self, name: str) -> Any:
@@ -80,15 +77,24 @@ class GuardedStream(Generic[AnyStr]):
         is_line = self._line_end in text
         self._pending.append(text)
         self._characters += len(text)
-        if self._active and not is_line and self._characters < _LONGEST:
+        if self._active and not is_line and self._characters < LONGEST_LINE:
             return nothing
         kept = nothing.join(self._pending)
         end = kept.rfind(self._line_end) + 1
-        if not self._active or len(kept) - end >= _LONGEST:
+        if not self._active or len(kept) - end >= LONGEST_LINE:
             end = len(kept)
         self._pending, self._characters = [kept[end:]], len(kept) - end
         return kept[:end]
 
     def _emit(self, text: AnyStr) -> None:
-        if text:
-            self.inner.write(self._reverse(text) if self._active else text)
+        reversers = self._active.reversers
+        if not reversers:
+            self._write(self._lines.flush(()))
+        if text and not reversers:
+            self.inner.write(text)
+        elif text:
+            self._write(self._lines.feed(octets(text) if isinstance(text, str) else bytes(text), reversers))
+
+    def _write(self, shown: bytes) -> None:
+        if shown:
+            self.inner.write(shown.decode("utf-8", "surrogatepass") if isinstance(self._line_end, str) else shown)

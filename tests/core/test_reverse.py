@@ -104,6 +104,21 @@ def test_the_first_of_two_references_with_one_value_stands_for_it_whatever_their
     assert one.reverse_text(VALUE) == other.reverse_text(VALUE) == "${vault:apps/db:password}"
 
 
+@pytest.mark.parametrize(
+    ("key", "expected"),
+    [
+        pytest.param("spark.app.token", "${vault:apps/db:token}", id="the-key-of-the-reference"),
+        pytest.param("token", "${vault:apps/db:token}", id="the-bare-key"),
+        pytest.param("spark.written", "${vault:apps/db:token}", id="the-key-it-was-written-under"),
+        pytest.param("spark.other", "${vault:apps/db:password}", id="another-key"),
+    ],
+)
+def test_of_two_references_with_one_value_the_one_whose_key_is_at_hand_stands_for_it(key, expected):
+    reverser = ReverseTransformer({"spark.written": str(TOKEN)}, {PASSWORD: VALUE, TOKEN: VALUE})
+
+    assert reverser.reverse({key: VALUE}) == {key: expected}
+
+
 def test_a_reference_is_shown_as_it_was_written():
     variable = ConfigVariable("env", "", "PASSWORD", "${env::PASSWORD}")
 

@@ -44,3 +44,76 @@ def test_many_patterns_are_found_as_few_are():
     text = b"x" + list(patterns)[1_234] + b"y"
 
     assert replace(text, Finder(patterns).find(text)) == b"x1234y"
+
+
+@pytest.mark.parametrize("size", [1, 2, 3])
+def test_a_long_text_is_searched_as_a_short_one_is(size):
+    pattern = b"pattern-of-some-octets" * size
+    finder = Finder({pattern: b"<1>"})
+    text = (b"x" * 65_530 + pattern + b"y" * 7) * 3 + b"pattern-of-some-octe\n ts"
+
+    shown = replace(text, finder.find(text))
+
+    assert shown.count(b"<1>") == (4 if size == 1 else 3)
+    assert pattern not in shown
+
+
+def test_where_windows_are_dense_everything_is_found():
+    patterns = {b"%05d" % i: b"" for i in range(10_000, 100_000, 7)}
+    text = b"".join(patterns)
+
+    assert replace(text, Finder(patterns).find(text)) == b""
+
+
+@pytest.mark.parametrize("count", [3, 30, 300])
+def test_patterns_that_end_in_each_other_are_hidden_and_their_matches_stay_few(count):
+    patterns = {b"a" * length: b"<%d>" % length for length in range(5, 5 + count)}
+    finder = Finder(patterns)
+
+    assert replace(b"a" * (4 + count) + b"y", finder.find(b"a" * (4 + count) + b"y")).endswith(b">y")
+    assert b"aa" not in replace(b"a" * 5_000, finder.find(b"a" * 5_000))
+    assert len(finder._search(b"a" * 5_000, 0)) <= 4 * 5_000
+
+
+@pytest.mark.parametrize("length", [5, 9, 12, 40])
+@pytest.mark.parametrize("digits", [b"0123456789", b"0123456789abcdef", b"0123456789ABCDEF"], ids=len)
+def test_hexadecimal_patterns_are_found(length, digits):
+    pattern = (digits * 5)[:length]
+
+    assert replace(b"0" + pattern + b"0", Finder({pattern: b"<1>"}).find(b"0" + pattern + b"0")) == b"0<1>0"
+
+
+@given(st.lists(st.text("ab", min_size=1, max_size=8), min_size=1, max_size=5), st.text("abc\n ", max_size=60))
+def test_it_finds_what_looking_everywhere_finds(patterns, text):
+    data = text.encode()
+    labels = {pattern.encode(): b"" for pattern in patterns}
+
+    left = replace(data, Finder(labels).find(data))
+
+    covered = {
+        place
+        for pattern in labels
+        for start in range(len(data))
+        if data.startswith(pattern, start)
+        for place in range(start, start + len(pattern))
+    }
+    assert left == bytes(octet for place, octet in enumerate(data) if place not in covered)
+
+
+@pytest.mark.parametrize("line_break", [b"\n", b"\r\n", b" \n\t  ", b"'\n  '", b'"\n"', b"'\n b'", b"\\\n"], ids=repr)
+@pytest.mark.parametrize("place", range(1, 20))
+def test_a_pattern_is_found_where_it_is_broken(line_break, place):
+    pattern = b"pattern-of-20-octets"
+    text = b"x\nis " + pattern[:place] + line_break + pattern[place:] + b" so\ny"
+
+    assert replace(text, Finder({pattern: b"<1>"}).find(text)) == b"x\nis <1> so\ny"
+
+
+def test_a_pattern_is_found_where_a_blank_became_a_line_break():
+    text = b"k: correct\n  horse\n  battery staple."
+
+    assert replace(text, Finder({b"correct horse battery staple": b"<1>"}).find(text)) == b"k: <1>."
+
+
+def test_short_patterns_are_not_found_where_they_are_broken():
+    assert Finder({b"ninechars": b"<1>"}).find(b"nine\nchars") == []

@@ -44,7 +44,7 @@ def screen():
 
 @pytest.fixture
 def stream(screen, active):
-    return GuardedStream(screen, active, reverse=active.text, line_end="\n")
+    return GuardedStream(screen, active, line_end="\n")
 
 
 def test_a_value_in_a_line_is_reversed(stream, screen):
@@ -86,7 +86,7 @@ def test_an_endless_line_is_not_held_back_for_ever(stream, screen):
 
 def test_several_lines_in_one_write_are_searched_together(screen, active):
     active.add(ReverseTransformer({}, {ConfigVariable("v", "", "pem"): "first line\nsecond line\n"}))
-    stream = GuardedStream(screen, active, reverse=active.text, line_end="\n")
+    stream = GuardedStream(screen, active, line_end="\n")
 
     stream.write("first line\nsecond line\n")
 
@@ -114,7 +114,7 @@ def test_without_reversers_everything_passes_at_once(stream, screen, active):
 
 def test_the_binary_stream_below_is_guarded_too(active):
     octets = io.BytesIO()
-    stream = GuardedStream(io.TextIOWrapper(octets), active, reverse=active.text, line_end="\n")
+    stream = GuardedStream(io.TextIOWrapper(octets), active, line_end="\n")
 
     stream.buffer.write(bytearray(VALUE.encode()))
     stream.flush()
@@ -146,3 +146,19 @@ def test_lines_of_threads_stay_whole(stream, screen):
         thread.join()
 
     assert sorted(screen.getvalue().splitlines()) == sorted(f"{name}-{n}" for name in "abcd" for n in range(200))
+
+
+def test_a_value_that_is_broken_over_two_lines_is_reversed(stream, screen):
+    stream.write(f"is {VALUE[:8]}\n")
+    assert screen.getvalue() == ""
+
+    stream.write(f"{VALUE[8:]} so\n")
+    assert screen.getvalue() == "is ${v:a} so\n"
+
+
+def test_a_line_that_a_value_could_go_on_from_is_written_at_the_latest_at_the_end(stream, screen):
+    stream.write(f"is {VALUE[:8]}\n")
+
+    stream.release()
+
+    assert screen.getvalue() == f"is {VALUE[:8]}\n"

@@ -1,0 +1,132 @@
+"""The way back for texts that come in pieces, in constant memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
+
+from airflow_config_providers.core.reverse import UNCHECKED, ReverseTransformer, find
+from airflow_config_providers.core.search import Match, replace
+from airflow_config_providers.core.text import octets
+
+LONGEST_LINE: Final = 64 * 1024
+"""Octets of a line after which its beginning is given without waiting for its end, and of lines that are held back."""
+
+_LONG: Final = 4096
+"""Octets of many lines; among them one is seldom without anything that looks like the beginning of a value."""
+
+
+class StreamReverser:
+    """
+    Reverses a text that comes in pieces of whole lines.
+
+    A line that ends in the beginning of a value is held back until the next one tells what it was, so that a value
+    broken over lines does not show. Of a value whose first line has fewer than 5 characters of it, these are shown.
+    Holds ``LONGEST_LINE`` octets at most, beside the longest value. Not safe to use from several threads at once.
+    """
+
+    __slots__ = ("_before", "_kept")
+
+    def __init__(self) -> None:
+        self._before = b""
+        self._kept = b""
+
+    def feed(self, data: bytes, reversers: Sequence[ReverseTransformer]) -> bytes:
+        """Take whole lines, or a part of one that is very long; give what can be shown now."""
+        try:
+            if self._kept or len(data) > _LONG or not data.endswith(b"\n"):
+                return self._advance(data, reversers, is_last=False)
+            for each in reversers:
+                if not each.is_clear(data):
+                    return self._advance(data, reversers, is_last=False)
+            self._before = data
+            return data
+        except Exception:  # noqa: BLE001 - fail closed
+            return self._unchecked(data)
+
+    def flush(self, reversers: Sequence[ReverseTransformer]) -> bytes:
+        """Give what was held back."""
+        if not self._kept:
+            return b""
+        try:
+            return self._advance(b"", reversers, is_last=True)
+        except Exception:  # noqa: BLE001 - fail closed
+            return self._unchecked(b"")
+
+    def _advance(self, data: bytes, reversers: Sequence[ReverseTransformer], *, is_last: bool) -> bytes:
+        margin = max((each.finder.margin for each in reversers), default=0)
+        before = self._before[-margin:] if margin else b""
+        block = before + self._kept + data
+        begin = len(before)
+        matches = find(block, reversers)
+        cut = len(block) if is_last else max(begin, _cut(block, matches, reversers, margin))
+        inside = [(max(begin, first), min(cut, last), label) for first, last, label in matches if last > begin]
+        shown = replace(block[:cut], [(0, begin, b""), *(match for match in inside if match[0] < cut)])
+        self._before, self._kept = block[:cut], block[cut:]
+        return shown
+
+    def _unchecked(self, data: bytes) -> bytes:
+        self._before = self._kept = b""
+        return UNCHECKED.encode() + (b"\n" if data.endswith(b"\n") else b"")
+
+
+def _cut(block: bytes, matches: Sequence[Match], reversers: Sequence[ReverseTransformer], margin: int) -> int:
+    """Give the end of what can be shown: of the last line before what a value may begin with."""
+    if not block.endswith(b"\n"):
+        return len(block) - margin
+    end = min((each.finder.open_end(block) for each in reversers), default=len(block))
+    if end == len(block):
+        return end
+    cut = block.rfind(b"\n", 0, end) + 1
+    for first, last, _ in sorted(matches, reverse=True):
+        if first < cut < last:
+            cut = block.rfind(b"\n", 0, first) + 1
+    return cut if len(block) - cut <= LONGEST_LINE else len(block)
+
+
+def reverse_lines(lines: Iterable[str], reversers: Sequence[ReverseTransformer]) -> Iterator[str]:
+    """
+    Reverse ``lines`` as they come, with or without their line ends.
+
+    Lines that a value is broken over become one.
+    """
+    stream = StreamReverser()
+    before = ""
+    for line in lines:
+        try:
+            data = octets(line if line.endswith("\n") else f"{line}\n")
+        except Exception:  # noqa: BLE001 - fail closed
+            yield UNCHECKED
+            continue
+        shown = stream.feed(data, reversers)
+        if shown is data:
+            yield line
+        else:
+            yield from _lines(shown, before or line)
+        before = line
+    yield from _lines(stream.flush(reversers), before)
+
+
+def _lines(shown: bytes, like: str) -> Iterator[str]:
+    """Give ``shown`` line by line, with line ends if ``like`` has one."""
+    end = "\n" if like.endswith("\n") else ""
+    for line in shown.split(b"\n")[:-1] if shown.endswith(b"\n") else filter(None, [shown]):
+        yield line.decode("utf-8", "surrogatepass") + end
+
+
+def reverse_chunks(chunks: Iterable[bytes], reversers: Sequence[ReverseTransformer]) -> Iterator[bytes]:
+    """Reverse a stream of octets, cut anywhere, such as the blocks of a file, in constant memory."""
+    stream = StreamReverser()
+    rest: list[bytes] = []
+    size = 0
+    for chunk in chunks:
+        end = chunk.rfind(b"\n") + 1
+        size += len(chunk)
+        rest.append(chunk)
+        if end or size > LONGEST_LINE:
+            data = b"".join(rest)
+            end = len(data) - (len(chunk) - end if end else 0)
+            yield stream.feed(data[:end], reversers)
+            rest, size = [data[end:]], len(data) - end
+    yield stream.feed(b"".join(rest), reversers)
+    yield stream.flush(reversers)

@@ -1,0 +1,144 @@
+from __future__ import annotations
+
+import random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from airflow_config_providers.core.reverse import UNCHECKED, ReverseTransformer
+from airflow_config_providers.core.stream import LONGEST_LINE, StreamReverser, reverse_chunks, reverse_lines
+from airflow_config_providers.core.variable import ConfigVariable
+
+VALUE = "Zq8-s3cr3t/val+1"
+PEM = "-----BEGIN PRIVATE KEY-----\nMIIEvQIBADANBgkqhkiG9w0\nAQEFAASCBKcwggSjAgEAAo\n-----END PRIVATE KEY-----\n"
+BREAKS = ["\n", "\r\n", "\n    ", "'\n '", "\\\n"]
+
+
+def _reverser(*values):
+    return ReverseTransformer({}, {ConfigVariable("v", "", chr(97 + i)): value for i, value in enumerate(values)})
+
+
+REVERSERS = (_reverser(VALUE),)
+
+
+def test_lines_without_values_are_given_as_they_come():
+    given = []
+
+    def lines():
+        for line in ("one\n", "two\n"):
+            yield line
+            given.append(line)
+
+    shown = reverse_lines(lines(), REVERSERS)
+
+    assert (next(shown), given) == ("one\n", [])
+    assert (next(shown), given) == ("two\n", ["one\n"])
+
+
+def test_lines_may_have_no_line_ends():
+    assert list(reverse_lines(["a", f"is {VALUE}", "b"], REVERSERS)) == ["a", "is ${v:a}", "b"]
+
+
+@pytest.mark.parametrize("line_break", BREAKS, ids=repr)
+@pytest.mark.parametrize("place", range(5, len(VALUE)))
+def test_a_value_that_is_broken_over_lines_is_hidden(line_break, place):
+    text = f"is {VALUE[:place]}{line_break}{VALUE[place:]} so\nmore\n"
+
+    assert "".join(reverse_lines(text.splitlines(keepends=True), REVERSERS)) == "is ${v:a} so\nmore\n"
+
+
+@pytest.mark.parametrize("place", range(1, 5))
+def test_of_a_value_broken_early_the_rest_is_hidden(place):
+    lines = [f"is {VALUE[:place]}\n", f"{VALUE[place:]} so\n"]
+
+    assert "".join(reverse_lines(lines, REVERSERS)) == f"is {VALUE[:place]}\n${{v:a}} so\n"
+
+
+def test_a_line_that_ends_as_a_value_begins_waits_for_the_next_one_only():
+    lines = iter([f"is {VALUE[:7]}\n", "other\n", "third\n"])
+    shown = reverse_lines(lines, REVERSERS)
+
+    assert next(shown) == f"is {VALUE[:7]}\n"
+    assert next(lines) == "third\n"
+
+
+def test_a_line_held_back_is_given_at_the_end():
+    assert list(reverse_lines([f"is {VALUE[:7]}\n"], REVERSERS)) == [f"is {VALUE[:7]}\n"]
+
+
+def test_a_value_that_ends_in_a_line_end_holds_nothing_back():
+    reverser = _reverser(f"{VALUE}\n")
+    stream = StreamReverser()
+
+    assert stream.feed(f"is {VALUE}\n".encode(), (reverser,)) == b"is ${v:a}"
+
+
+def test_a_value_of_several_lines_becomes_one_line():
+    lines = [*PEM.splitlines(keepends=True), "more\n"]
+
+    assert "".join(reverse_lines(lines, (_reverser(PEM),))) == "${v:a}more\n"
+
+
+def test_a_line_that_is_no_text_is_hidden_and_the_others_are_not():
+    assert list(reverse_lines(["a\n", None, f"{VALUE}\n"], REVERSERS)) == ["a\n", UNCHECKED, "${v:a}\n"]
+
+
+def test_what_cannot_be_searched_is_hidden():
+    class Failing(ReverseTransformer):
+        def is_clear(self, data):
+            raise RuntimeError("broken")
+
+    failing = Failing({}, {ConfigVariable("v", "", "k"): VALUE})
+
+    assert list(reverse_lines([f"{VALUE}\n"], (failing,))) == [f"{UNCHECKED}\n"]
+
+
+def test_values_of_two_reversers_are_hidden():
+    reversers = (_reverser("abcdef-1"), _reverser("cdef-1-ghijkl"))
+
+    assert list(reverse_lines(["abcdef-1-ghijkl\n"], reversers)) == ["${v:a}\n"]
+
+
+@given(st.lists(st.text(), max_size=5))
+def test_what_holds_no_value_does_not_change(lines):
+    assert list(reverse_lines(lines, (_reverser("\0\1" + VALUE),))) == lines
+
+
+# --- octets -----------------------------------------------------------------------------------------
+
+
+def _chunks(data, size):
+    return [data[place : place + size] for place in range(0, len(data), size)]
+
+
+@pytest.mark.parametrize("size", [1, 7, 1000, 100_000])
+@pytest.mark.parametrize("line_end", [b"\n", b" "], ids=["lines", "one-line"])
+def test_octets_may_be_cut_anywhere(size, line_end):
+    words = random.Random(7).choices([VALUE.encode(), b"x" * 30, b"Zq8-s", b"word"], k=5_000)
+    data = line_end.join(words)
+    if size == 1:
+        data = data[:9_000]
+
+    shown = b"".join(reverse_chunks(_chunks(data, size), REVERSERS))
+
+    assert shown == data.replace(VALUE.encode(), b"${v:a}")
+
+
+def test_a_value_across_the_place_where_a_long_line_is_cut_is_hidden():
+    data = b"x" * (LONGEST_LINE - 3) + VALUE.encode() + b"y" * LONGEST_LINE
+
+    for size in (100, LONGEST_LINE, LONGEST_LINE + 2):
+        shown = b"".join(reverse_chunks(_chunks(data, size), REVERSERS))
+
+        assert shown == data.replace(VALUE.encode(), b"${v:a}")
+
+
+def test_what_is_kept_stays_small_however_much_comes():
+    stream, reversers = StreamReverser(), (_reverser("a" * 50, VALUE),)
+
+    for piece in (b"a" * 5_000, VALUE.encode() * 100, b"a" * 45 + b"\n", b"Zq8-s\n"):
+        for _ in range(100):
+            stream.feed(piece, reversers)
+
+        assert len(stream._before) + len(stream._kept) < 3 * LONGEST_LINE

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 from airflow_config_providers import settings
 from airflow_config_providers.airflow_compat import AirflowNotFoundException, BaseHook, Connection, mask_secret
@@ -14,6 +14,9 @@ from airflow_config_providers.core.text import printable
 from airflow_config_providers.exceptions import ConfigProvidersError, ProviderDefinitionError
 from airflow_config_providers.hooks.provider_checks import ask_each, told
 from airflow_config_providers.spark.layers import read_text
+
+_OF_DRIVER: Final = "driver."
+"""Before keys that are not for this machine but for a driver."""
 
 
 class ConfigProvidersHook(BaseHook):
@@ -49,6 +52,19 @@ class ConfigProvidersHook(BaseHook):
         """Give ``config.providers`` and what is below it, as the connection has it."""
         return definitions_of(self.conn_id, self._find())
 
+    def driver_definitions(self) -> dict[str, str]:
+        """
+        Give ``config.providers`` and what is below it for a driver that resolves itself: the keys below ``driver.``.
+
+        :raises ProviderDefinitionError: what the connection has cannot be read
+        """
+        connection = self._find()
+        if connection is None:
+            return {}
+        found = _all_of(self.conn_id, connection)
+        below = {key.removeprefix(_OF_DRIVER): text for key, text in found.items() if key.startswith(_OF_DRIVER)}
+        return {key: text for key, text in below.items() if is_reserved(key)}
+
     def test_connection(self) -> tuple[bool, str]:
         """
         Make every provider, ask each whether it can answer, and close it again; for the button in the UI.
@@ -83,16 +99,21 @@ def definitions_of(conn_id: str, connection: Connection | None) -> dict[str, str
             f"The configuration holds references, but there is no connection '{printable(conn_id)}' that "
             f"defines their providers. Add one of type config_providers; its extra has config.providers=..."
         )
-    extra = _json_object(conn_id, connection.extra)
-    found = {
-        **_from_file(extra.get("properties_file")),
-        **_from_text(f"connection {conn_id}", extra.get("properties")),
-        **_texts(conn_id, {key: value for key, value in extra.items() if is_reserved(key)}),
-    }
+    found = {key: text for key, text in _all_of(conn_id, connection).items() if not key.startswith(_OF_DRIVER)}
     for key, value in found.items():
         if parameter := key.partition(".param.")[2]:
             mask_secret(value, parameter)
     return found
+
+
+def _all_of(conn_id: str, connection: Connection) -> dict[str, str]:
+    extra = _json_object(conn_id, connection.extra)
+    keys = {key: value for key, value in extra.items() if is_reserved(key.removeprefix(_OF_DRIVER))}
+    return {
+        **_from_file(extra.get("properties_file")),
+        **_from_text(f"connection {conn_id}", extra.get("properties")),
+        **_texts(conn_id, keys),
+    }
 
 
 def _json_object(conn_id: str, text: str | None) -> Mapping[str, Any]:

@@ -14,11 +14,13 @@ from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook
 
 from airflow_config_providers.core.properties import dump
 from airflow_config_providers.core.reverse import ReverseTransformer
+from airflow_config_providers.core.stream import reverse_lines
 from airflow_config_providers.core.variable import scan
 from airflow_config_providers.spark.arguments import FROM_CONNECTION, KEYS
 from airflow_config_providers.spark.defaults import conf_directory, require_spark_submit
 from airflow_config_providers.spark.delivery import Delivery
 from airflow_config_providers.spark.private_file import private_file
+from airflow_config_providers.spark.specification import is_specification
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +63,14 @@ class ConfiguredSparkSubmitHook(SparkSubmitHook):
         submission: Callable[[Mapping[str, Any], str | None], Submission],
         reverser: Callable[[], ReverseTransformer],
     ) -> Self:
-        """Take over a stock hook with all that it was made with; its named arguments have become configuration."""
-        self = cls.__new__(cls)
+        """
+        Take over a hook with all that it was made with; its named arguments have become configuration.
+
+        A hook of a class of its own keeps what that class adds.
+        """
+        own = type(hook)
+        kind: type[Self] = cls if issubclass(cls, own) else type(cls.__name__, (cls, own), {"__doc__": cls.__doc__})
+        self = kind.__new__(kind)
         vars(self).update(vars(hook), _submission=submission, _reverser=reverser, _private_environment={})
         self._conf = dict(hook._conf)
         self._use_settled_arguments()
@@ -94,10 +102,11 @@ class ConfiguredSparkSubmitHook(SparkSubmitHook):
             return result
 
     def _warn_of_cluster_mode(self, delivery: Delivery) -> None:
-        if self._connection["deploy_mode"] == "cluster" and delivery.private:
+        secrets = [key for key in delivery.private if not is_specification(key)]
+        if self._connection["deploy_mode"] == "cluster" and secrets:
             self.log.warning(
                 "In cluster mode Spark copies its configuration to the cluster, where others may read it. "
-                "See 'What cannot be hidden' in the documentation."
+                "See 'Resolve in the driver' in the documentation."
             )
 
     def _warn_of_unread_defaults(self, submission: Submission, binary: Path) -> None:
@@ -175,5 +184,4 @@ class ConfiguredSparkSubmitHook(SparkSubmitHook):
         return " ".join(" ".join(ws) if has_reference else mask(list(ws)) for has_reference, ws in stretches)
 
     def _process_spark_submit_log(self, itr: Iterable[Any]) -> None:
-        reverser = self._reverser()
-        super()._process_spark_submit_log(reverser.reverse_text(line) for line in itr)
+        super()._process_spark_submit_log(reverse_lines(itr, (self._reverser(),)))

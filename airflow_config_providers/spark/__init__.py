@@ -1,1 +1,12 @@
-"""How a resolved configuration reaches Spark."""
+"""How a resolved configuration reaches Spark, and how a driver resolves one itself."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from airflow_config_providers import lazy
+
+if TYPE_CHECKING:
+    from airflow_config_providers.spark.driver import session as session
+
+__getattr__, __dir__, __all__ = lazy.names(__name__, {"driver": ["session"]})

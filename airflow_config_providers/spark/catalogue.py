@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence, Set
 from functools import cache
-from pathlib import Path
+from importlib.resources import files
 from types import MappingProxyType
 from typing import Final
 
@@ -15,8 +15,6 @@ from airflow_config_providers.spark.expansion import is_substituted_by_spark
 from airflow_config_providers.spark.read_only import READ_ONLY
 from airflow_config_providers.spark.redaction import reveals, sounds_sensitive
 from airflow_config_providers.spark.units import SIZE, TIME
-
-_CATALOGUE: Final = Path(__file__).with_name("catalogue.json")
 
 _QUANTITIES: Final[dict[str, Validator]] = {"SIZE": SIZE, "TIME": TIME}
 
@@ -103,7 +101,7 @@ class SparkDefinition(ConfigDef):
 @cache
 def spark_definition() -> SparkDefinition:
     """Give the catalogue. It is read once, from a file that ``tools/generate_spark_catalogue.py`` writes."""
-    catalogue = json.loads(_CATALOGUE.read_bytes())
+    catalogue = json.loads(files(__package__).joinpath("catalogue.json").read_bytes())  # also in a zip
     return SparkDefinition(catalogue["spark"], _Catalogue(catalogue["public"], catalogue["internal"]))
 
 

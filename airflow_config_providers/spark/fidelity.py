@@ -50,6 +50,12 @@ def problems(key: str, value: str, *, written: str) -> Iterator[str]:
             f"{name}: its value begins or ends with a blank, a tab or another control character, which Spark cuts off. "
             f"Store the value without, or encoded, and let the job decode it."
         )
+    yield from problems_in_process(key, value, written=written)
+
+
+def problems_in_process(key: str, value: str, *, written: str) -> Iterator[str]:
+    """Say what would become of ``value`` in a SparkConf that Python sets, one sentence for each change."""
+    name = printable(key)
     if not _is_text(value):
         yield f"{name}: its value holds half of a surrogate pair, which is no character. Correct the stored value."
     if key.startswith(_HADOOP_PREFIXES) and hadoop_expands_value(value, written=written):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -35,7 +36,7 @@ def test_the_examples_parse_and_nothing_else_is_taken_for_a_dag(workspace: Works
     parsed = subprocess.run(command, env=environment, capture_output=True, text=True, check=True, cwd=workspace.root)
 
     [line] = [line for line in parsed.stdout.splitlines() if line.startswith("DAGS ")]
-    dags = ["flights_delay_report", "flights_vault", "mapped_reports", "quickstart"]
+    dags = ["flights_delay_report", "flights_vault", "mapped_reports", "quickstart", "resolve_in_driver"]
     assert json.loads(line.removeprefix("DAGS ")) == [dags, {}]
 
 
@@ -78,6 +79,36 @@ def test_the_quickstart_shows_references(quickstart: tuple[int, str], workspace:
 
 def test_the_quickstart_leaves_its_token_nowhere(quickstart: tuple[int, str], workspace: Workspace) -> None:
     assert places_of("twenty-one-characters", workspace) == []
+
+
+@pytest.fixture(scope="module")
+def resolve_in_driver(workspace: Workspace, tmp_path_factory: pytest.TempPathFactory) -> tuple[int, str]:
+    file = tmp_path_factory.mktemp("hello") / "hello.properties"
+    file.write_text("token=only-the-driver-reads-it\n")
+    definition: Mapping[str, str] = {
+        "driver.config.providers": "mounted",
+        "driver.config.providers.mounted.class": "file",
+        "driver.config.providers.mounted.param.allowed.paths": str(file),
+    }
+    return run(
+        workspace,
+        ["dags", "test", "resolve_in_driver"],
+        AIRFLOW_VAR_HELLO_FILE=str(file),
+        AIRFLOW_CONN_CONFIG_PROVIDERS_DEFAULT=providers(**definition),
+    )
+
+
+@pytest.mark.slow
+def test_the_driver_gets_the_value_and_shows_the_reference(
+    resolve_in_driver: tuple[int, str], workspace: Workspace
+) -> None:
+    code, output = resolve_in_driver
+    [fields] = rendered_fields(workspace, "resolve_in_driver")
+
+    assert code == 0
+    assert re.search(r"hello driver, your token \$\{mounted:\S+:token\} has 24 characters", output)
+    assert any(line.startswith("spark.hello.token = ${mounted:") for line in fields["effective_config"])
+    assert places_of("only-the-driver-reads-it", workspace) == []
 
 
 @pytest.fixture(scope="module")

@@ -306,6 +306,63 @@ def test_attack_27_the_jobs_own_process_does_not_inherit_the_file(observed: Obse
     assert [name for name in observed.open_files if "spark.properties" in name] == []
 
 
+WORKER = """
+import json, subprocess, sys
+from airflow_config_providers.core.properties import dump
+from airflow_config_providers.spark.private_file import private_file
+
+command, private = json.loads(sys.stdin.read())
+with private_file(dump(private).encode("ascii")) as file:
+    command[1:1] = ["--properties-file", file.path]
+    subprocess.run(command, pass_fds=file.pass_fds, check=True)
+"""
+
+
+@pytest.mark.slow
+def test_attack_28_nothing_is_left_when_the_worker_is_killed_with_all_that_it_started(tmp_path: Path) -> None:
+    (tmp_path / "temp").mkdir()
+    (tmp_path / "job.py").write_text(JOB)
+    environ = environment(tmp_path, "")
+    conf = {**PLAIN, "spark.eventLog.enabled": "false", "spark.local.dir": str(tmp_path / "temp")}
+    delivery = plan({**conf, **SECRETS}, sensitive=SECRETS)
+    confs = [word for key, value in delivery.plain.items() for word in ("--conf", f"{key}={value}")]
+    command = [str(require_spark_submit("spark-submit", environ)), *confs, "job.py", "found.json"]
+    worker = subprocess.Popen(
+        [sys.executable, "-c", WORKER], env=environ, cwd=tmp_path, stdin=subprocess.PIPE, stderr=subprocess.DEVNULL
+    )
+    assert worker.stdin is not None
+    worker.stdin.write(json.dumps([command, dict(delivery.private)]).encode())
+    worker.stdin.close()
+
+    tree = kill_when_there(tmp_path / "found.json", worker)
+
+    names = {process.name() for process in tree if process.is_running()}
+    assert names == set()
+    assert HIDDEN in (tmp_path / "found.json").read_text()
+    (tmp_path / "found.json").unlink()
+    assert [text for text in read_all(tmp_path) if HIDDEN in text] == []
+    left = [path for process in tree for path in Path("/tmp").glob(f"hsperfdata_*/{process.pid}")]
+    assert [path for path in left if HIDDEN in path.read_text(errors="replace")] == []
+
+
+def kill_when_there(file: Path, worker: subprocess.Popen[bytes]) -> list[psutil.Process]:
+    """Wait for ``file``, and kill the worker and everything below it at once."""
+    try:
+        deadline = time.monotonic() + 120
+        while not file.exists():
+            assert worker.poll() is None
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+    finally:
+        tree = [psutil.Process(worker.pid), *psutil.Process(worker.pid).children(recursive=True)]
+        for process in tree:
+            process.kill()
+        worker.wait()
+        psutil.wait_procs(tree, timeout=30)
+    assert len(tree) >= 3
+    return tree
+
+
 def test_the_search_would_have_found_them(observed: Observed) -> None:
     # The page of Spark 4 fetches what it shows from the REST API.
     assert observed.holding(OPEN) >= {"arguments", "JVM's performance data", "REST API", "SET", "event log"}

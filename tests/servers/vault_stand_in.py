@@ -30,6 +30,7 @@ from tests.servers.stand_in.logins import Login
 from tests.servers.stand_in.state import MovableClock, State
 from tests.servers.stand_in.system import System
 from tests.servers.stand_in.tokens import Token
+from tests.servers.stand_in.wrapping import Wrappings
 from tests.servers.web import Request, Response
 
 VERSION = "1.14.1"
@@ -53,6 +54,7 @@ class VaultStandIn:
         self._state = State()
         self._state.tokens.root(root_token)
         self._system = System(self._state)
+        self._wrappings = Wrappings(self._state.clock)
 
     @property
     def clock(self) -> MovableClock:
@@ -103,6 +105,10 @@ class VaultStandIn:
         call = Call(METHODS.get(method, method), "", path, query, _body(request), None)
         if call.method in {"POST", "PATCH"} and path.endswith("/"):
             raise Refusal(400, "cannot write to a path ending in '/'")
+        if path == "sys/wrapping/lookup" and call.method == "POST":
+            return response(self._wrappings.lookup(str(call.body.get("token") or "")))
+        if path == "sys/wrapping/unwrap" and call.method == "POST":
+            return self._wrappings.unwrap(_token(request))
         login = self._login(call)
         if login is not None:
             return response(login)
@@ -114,7 +120,8 @@ class VaultStandIn:
                 raise denied_by_policy()
             if method in WITHOUT_USE:
                 raise unsupported()
-            return self._served(call.of(token))
+            served, ttl = self._served(call.of(token)), request.headers.get("x-vault-wrap-ttl")
+            return self._wrappings.wrap(served, ttl=ttl, path=path) if ttl and served.status == 200 else served
         finally:
             self._state.tokens.done(token)
 

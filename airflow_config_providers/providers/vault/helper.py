@@ -11,6 +11,7 @@ import sys
 import threading
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from importlib.resources import files
 from pathlib import Path
 from typing import IO, Any, Final
 
@@ -110,13 +111,12 @@ def _told(server: Server) -> Mapping[str, Any]:
 
 
 def _start() -> subprocess.Popen[bytes] | None:
-    program = Path(give_back.__file__)
     interpreter = sys.executable or ""
-    if "python" not in Path(interpreter).name or not program.is_file():
+    if "python" not in Path(interpreter).name:
         return None
     try:
         return subprocess.Popen(  # noqa: S603 - our interpreter and our file
-            [interpreter, "-I", "-S", str(program)],
+            [interpreter, "-I", "-S", *_program()],
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
@@ -128,6 +128,14 @@ def _start() -> subprocess.Popen[bytes] | None:
     except OSError as error:
         _log.warning("A login of Vault would outlive a kill: the helper cannot start (%s)", type(error).__name__)
         return None
+
+
+def _program() -> list[str]:
+    """Give how Python runs ``give_back``: its file, or what stands in it, where the package is in a zip."""
+    path = Path(give_back.__file__)
+    if path.is_file():
+        return [str(path)]
+    return ["-c", files(give_back.__package__).joinpath(path.name).read_text("utf-8")]
 
 
 def _written(process: subprocess.Popen[bytes], messages: Iterable[Mapping[str, Any]]) -> bool:

@@ -13,6 +13,7 @@ from airflow_config_providers.providers.vault.login_aws import AwsIamLogin
 from airflow_config_providers.providers.vault.login_azure import AzureLogin, AzureMachine
 from airflow_config_providers.providers.vault.login_gcp import CLOUD_PLATFORM, GcpLogin
 from airflow_config_providers.providers.vault.options import Options
+from airflow_config_providers.providers.vault.wrapping import WrappedSecretIdLogin
 
 KUBERNETES_JWT_PATH: Final = "/var/run/secrets/kubernetes.io/serviceaccount/token"
 
@@ -38,6 +39,9 @@ def _token(options: Options, environ: Mapping[str, str]) -> Login:
 
 def _approle(options: Options) -> Login:
     role_id = options.needed("role_id", by="auth_type approle")
+    if options.has("wrapped_secret_id"):
+        wrapping = Credential(options.secret("wrapped_secret_id"))
+        return WrappedSecretIdLogin(role_id, wrapping, options.segments("auth_mount_point"))
     has_secret = options.has("secret_id") or options.has("secret_id_path")
     proof = _credential(options, "secret_id") if has_secret else None
     return CredentialLogin("approle", role_id, proof, options.segments("auth_mount_point"))

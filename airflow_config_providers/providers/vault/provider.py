@@ -12,6 +12,7 @@ from airflow_config_providers.core.data import ConfigData
 from airflow_config_providers.core.provider import ConfigProvider, configured
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.providers import airflow_secrets
+from airflow_config_providers.providers.vault import wrapping
 from airflow_config_providers.providers.vault.path import VaultPath
 from airflow_config_providers.providers.vault.reads import Reads
 from airflow_config_providers.providers.vault.sessions import SESSIONS, Sessions
@@ -83,6 +84,20 @@ class VaultConfigProvider(ConfigProvider):
         :raises ProviderUnavailableError: Vault cannot answer now
         """
         configured(self._reads).session.check()
+
+    def wrapped_secret_id(self, role: str, *, mount_point: str = "", seconds: int = 300) -> str:
+        """
+        Have Vault make a secret ID of an AppRole that somebody else can take out of its wrapping, once.
+
+        :param role: its name
+        :param mount_point: where the method is mounted; empty for ``approle``
+        :param seconds: for which it can be taken out
+        :raises AccessDeniedError: our login may not do this
+        :raises ProviderLookupError: there is no such role, or Vault cannot be asked
+        """
+        return wrapping.wrapped_secret_id(
+            configured(self._reads).session, role, mount_point=mount_point, seconds=seconds
+        )
 
     def close(self) -> None:
         """Give back leases and, where no other provider uses it, the login; raises nothing."""

@@ -104,9 +104,9 @@ class Session:
         """Read what Vault has at ``path``, which is quoted."""
         return self.transport.get(path, token=token.text, query=query)
 
-    def post(self, path: str, body: Mapping[str, object], *, token: str) -> Answer:
-        """Have Vault do something."""
-        return self.transport.post(path, body, token=token)
+    def post(self, path: str, body: Mapping[str, object], *, token: str, wrap_seconds: int = 0) -> Answer:
+        """Have Vault do something, and answer wrapped where ``wrap_seconds`` says for how long."""
+        return self.transport.post(path, body, token=token, wrap_seconds=wrap_seconds)
 
     def replaces(self, refused: HeldToken) -> bool:
         """

@@ -62,6 +62,7 @@ PARAMS: Final = (
     "verify",
     "vm_name",
     "vmss_name",
+    "wrapped_secret_id",
 )
 """Every parameter there is."""
 
@@ -69,6 +70,8 @@ _EITHER_OR: Final = (
     ("address", "url"),
     ("token", "token_path"),
     ("secret_id", "secret_id_path"),
+    ("secret_id", "wrapped_secret_id"),
+    ("secret_id_path", "wrapped_secret_id"),
     ("password", "password_path"),
     ("jwt_token", "jwt_token_path"),
 )

@@ -42,20 +42,26 @@ class Transport:
         """
         return self._ask("get", path, token, params=query)
 
-    def post(self, path: str, body: Mapping[str, Any], *, token: str, timeout: float | None = None) -> Answer:
+    def post(
+        self, path: str, body: Mapping[str, Any], *, token: str, timeout: float | None = None, wrap_seconds: int = 0
+    ) -> Answer:
         """
         Have Vault do something; errors as for ``get``.
 
         :param timeout: seconds; None for as long as a read may take
+        :param wrap_seconds: for which the answer can be taken out of its wrapping; 0 for an answer as it is
         """
-        return self._ask("post", path, token, json=body, **({} if timeout is None else {"timeout": timeout}))
+        more: dict[str, Any] = {} if timeout is None else {"timeout": timeout}
+        if wrap_seconds:
+            more["headers"] = {"X-Vault-Wrap-TTL": f"{wrap_seconds}s"}
+        return self._ask("post", path, token, json=body, **more)
 
     def close(self) -> None:
         """Close what connections there are."""
         self._adapter.close()
 
     def _ask(self, method: str, path: str, token: str, **kwargs: Any) -> Answer:
-        headers = {"X-Vault-Token": token} if token else {}
+        headers = {**kwargs.pop("headers", {}), **({"X-Vault-Token": token} if token else {})}
         response: requests.Response = faults.translated(
             lambda: self._adapter.request(method, f"/v1/{path}", headers=headers, raise_exception=False, **kwargs),
             where=self._where,

@@ -172,6 +172,7 @@ READ_THEMSELVES = {"fork before a login", "fork from threads", "say what it impo
 
 def main(how: str) -> None:
     signal.signal(signal.SIGHUP, signal.SIG_DFL)  # under nohup it would be ignored here too
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # and in the background of a script this
     given = json.loads(sys.stdin.readline())
     params = {f"config.providers.vault.param.{name}": value for name, value in given["params"].items()}
     providers = ProviderRegistry().open(

@@ -1,0 +1,179 @@
+"""Where the references of a job are resolved: on Airflow's worker, or in the driver on the cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Final
+
+from airflow_config_providers import settings
+from airflow_config_providers.airflow_compat import mask_secret
+from airflow_config_providers.core.layers import ConfigLayer, LayeredConfig
+from airflow_config_providers.core.provider_definition import ProviderDefinition, read_definitions
+from airflow_config_providers.core.resolver import ConfigResolver, ResolvedConfig, Unresolved
+from airflow_config_providers.core.text import nearest, printable
+from airflow_config_providers.core.variable import variables
+from airflow_config_providers.exceptions import ConfigException, ExposedValueError, ProviderDefinitionError
+from airflow_config_providers.operators.job_resolver import JobResolver, refuse_exposed
+from airflow_config_providers.providers.vault.provider import VaultConfigProvider
+from airflow_config_providers.spark import specification
+from airflow_config_providers.spark.catalogue import spark_definition
+from airflow_config_providers.spark.early import is_early
+from airflow_config_providers.spark.layers import SUBSTITUTED_BY_SPARK
+
+_ROLE: Final = "wrapping.role"
+_TTL: Final = "wrapping.ttl"
+_SECONDS: Final = 300
+_LONGEST: Final = 24 * 60 * 60
+
+
+class Place(Enum):
+    """Who resolves."""
+
+    AUTO = "auto"
+    """The driver where the job leaves the machine and the deployment says how it is to resolve; else the worker."""
+    WORKER = "worker"
+    DRIVER = "driver"
+
+
+def parse_place(text: str, *, where: str) -> Place:
+    """
+    Read ``auto``, ``worker`` or ``driver``.
+
+    :raises ConfigException: it is none of them
+    """
+    choices = [place.value for place in Place]
+    if text not in choices:
+        raise ConfigException(
+            f"{where}: '{printable(str(text))}' is none of {', '.join(choices)}{nearest(str(text), choices)}"
+        )
+    return Place(text)
+
+
+def placed(resolver: JobResolver, resolve_in: str | None, *, is_remote: Callable[[], bool]) -> JobResolver:
+    """
+    Give what resolves a job's references.
+
+    :param resolver: the worker's
+    :param resolve_in: what the author of the DAG says; None for what the deployment says
+    :param is_remote: tells whether the driver runs on another machine
+    :raises ProviderDefinitionError: the driver is to resolve, and the deployment does not say how
+    """
+    where = "[config_providers] resolve_in" if resolve_in is None else "argument resolve_in"
+    place = parse_place(settings.resolve_in() if resolve_in is None else resolve_in, where=where)
+    if place is Place.WORKER or (place is Place.AUTO and not is_remote()):
+        return resolver
+    definitions = resolver.providers.of_driver()
+    if definitions:
+        specification.require_open(definitions)
+        return DriverResolver(resolver.providers, resolver.unresolved, resolver.allow_exposed, definitions)
+    if place is Place.AUTO:
+        return resolver
+    raise ProviderDefinitionError(
+        "The driver is to resolve the references, but nothing says with which providers. Add driver.config.providers "
+        "and what is below it to the config_providers connection."
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class DriverResolver(JobResolver):
+    """
+    Leaves references to the driver, and tells it of its providers.
+
+    :param definitions: ``config.providers`` of the driver, and what is below it
+    """
+
+    definitions: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+    def resolve(self, layers: Sequence[ConfigLayer], texts: Mapping[str, str]) -> ResolvedConfig:
+        """
+        Choose the winners and fetch nothing for them; ``texts`` are the worker's, and are resolved.
+
+        :raises ExposedValueError: the driver could not resolve something in time, or where others cannot read it
+        """
+        problems = list(self._problems(self.settle(layers), texts))
+        if problems:
+            raise ExposedValueError(*problems)
+        left = ConfigResolver({}, spark_definition(), unresolved=Unresolved.KEEP).resolve(layers)
+        return left.with_texts(self._of_worker(texts)) if texts else left
+
+    def _of_worker(self, texts: Mapping[str, str]) -> ResolvedConfig:
+        providers = self.providers.needed_by(texts.values())
+        if not self.allow_exposed:
+            refuse_exposed(texts, providers)
+        return self._resolver(providers).resolve([], texts)
+
+    def carried(self) -> dict[str, str]:
+        """
+        Give the keys that tell the driver of its providers; a wrapped secret ID is made anew each time.
+
+        :raises ProviderLookupError: Vault made none
+        """
+        found = dict(self.definitions)
+        for definition in read_definitions(self.definitions)[0]:
+            found = {key: text for key, text in found.items() if key not in _asked(definition)}
+            if _ROLE in definition.params:
+                key = f"config.providers.{definition.name}.param.{specification.WRAPPED}"
+                found[key] = self._wrapped(definition)
+        return specification.carried(found)
+
+    def _wrapped(self, definition: ProviderDefinition) -> str:
+        provider = self.providers.named(definition.name)
+        if not isinstance(provider, VaultConfigProvider):
+            raise ProviderDefinitionError(
+                f"driver.{definition.key('param.' + _ROLE)}: the worker has no provider of class vault named "
+                f"'{printable(definition.name)}' that could make a secret ID. Add one."
+            )
+        made = provider.wrapped_secret_id(
+            str(definition.params[_ROLE]),
+            mount_point=str(definition.params.get("auth_mount_point", "")).strip("/"),
+            seconds=_seconds(definition),
+        )
+        mask_secret(made)
+        return made
+
+    def _problems(self, layered: LayeredConfig, texts: Mapping[str, str]) -> Iterator[str]:
+        names = specification.names(self.definitions)
+        for key in layered.secrets:
+            yield (
+                f"{printable(key)}: its secret is encrypted for the worker, and the driver cannot open it. Refer to it "
+                f"by a provider of the driver, or say resolve_in='worker'."
+            )
+        for key, text in layered.settled.items():
+            if specification.is_specification(key):
+                yield f"{printable(key)}: the providers of a driver belong to the deployment. Remove the key."
+            for variable in variables(text):
+                if problem := _why_not(key, variable.provider, names):
+                    yield f"{printable(key)}: {problem}"
+        for name, text in texts.items():
+            if name.startswith("env_vars[") and variables(text):
+                yield (
+                    f"{printable(name)}: the environment of the driver is not resolved there, and its values would "
+                    f"leave the machine. Give it a key in conf and read that in the job, or say resolve_in='worker'."
+                )
+
+
+def _why_not(key: str, provider: str, names: set[str]) -> str:
+    if provider not in names:
+        is_foreign = provider in SUBSTITUTED_BY_SPARK
+        known = ", ".join(sorted(names))
+        return "" if is_foreign else f"the driver has no provider '{printable(provider)}'. It has: {printable(known)}."
+    if not key.startswith("spark."):
+        return "spark-submit ignores keys that do not begin with 'spark.'. Give it a name that does."
+    if is_early(key):
+        return "Spark reads it before the driver can resolve it, or shows it. Write it out, or resolve on the worker."
+    return ""
+
+
+def _asked(definition: ProviderDefinition) -> set[str]:
+    return {f"config.providers.{definition.name}.param.{name}" for name in (_ROLE, _TTL)}
+
+
+def _seconds(definition: ProviderDefinition) -> int:
+    text = str(definition.params.get(_TTL, _SECONDS)).strip()
+    if text.isascii() and text.isdecimal() and len(text) < 6 and 1 <= int(text) <= _LONGEST:
+        return int(text)
+    raise ProviderDefinitionError(
+        f"driver.{definition.key('param.' + _TTL)} is no whole number of seconds from 1 to {_LONGEST}. Correct it."
+    )

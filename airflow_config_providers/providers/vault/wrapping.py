@@ -1,0 +1,100 @@
+"""
+A secret ID on a way where others may read it: wrapped, so that it can be taken out once, and for a short time.
+
+Whoever takes it out first leaves the other with a refusal, so a theft is noticed; nothing prevents it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from airflow_config_providers.core.text import printable
+from airflow_config_providers.exceptions import AccessDeniedError, ProviderLookupError
+from airflow_config_providers.providers.vault.credential import Credential
+from airflow_config_providers.providers.vault.login import CredentialLogin, Login, VaultToken
+from airflow_config_providers.providers.vault.path import quoted
+
+if TYPE_CHECKING:
+    import hvac
+
+    from airflow_config_providers.providers.vault.session import Session
+
+APPROLE: Final = "approle"
+
+_LOOKUP: Final = "/v1/sys/wrapping/lookup"
+_UNWRAP: Final = "/v1/sys/wrapping/unwrap"
+
+
+@dataclass(frozen=True, slots=True)
+class WrappedSecretIdLogin(Login):
+    """
+    A login at an AppRole by a secret ID that is taken out of its wrapping first, which works once.
+
+    :param wrapping: the wrapping token
+    :param mount_point: where the method is mounted; empty for ``approle``
+    """
+
+    role_id: str
+    wrapping: Credential
+    mount_point: str = ""
+
+    def __call__(self, client: hvac.Client) -> VaultToken:
+        """Make sure that the secret ID came from where it should, take it out, and sign in."""
+        token = self.wrapping.read().strip()
+        made = _post(client, _LOOKUP, {"token": token}).get("creation_path")
+        mount = self.mount_point or APPROLE
+        if not re.fullmatch(rf"auth/{re.escape(mount)}/role/[^/]+/secret-id", str(made)):
+            raise AccessDeniedError(
+                "What is wrapped is no secret ID of this AppRole: somebody put another token in its place. Find out "
+                "who can write the configuration of the job on its way."
+            )
+        secret_id = str(_post(client, _UNWRAP, {}, token=token).get("secret_id"))
+        return CredentialLogin(APPROLE, self.role_id, Credential(secret_id), self.mount_point)(client)
+
+
+def wrapped_secret_id(session: Session, role: str, *, mount_point: str, seconds: int) -> str:
+    """
+    Have Vault make a secret ID of ``role`` and give it wrapped.
+
+    :param seconds: for which it can be taken out
+    :raises AccessDeniedError: our token may not do this
+    :raises ProviderLookupError: there is no such role, or Vault cannot be asked
+    """
+    mount = mount_point or APPROLE
+    path = f"auth/{quoted(tuple(mount.split('/')))}/role/{quoted((role,))}/secret-id"
+    answer = session.post(path, {}, token=session.token().text, wrap_seconds=seconds)
+    found = answer.body.get("wrap_info")
+    if isinstance(found, Mapping) and isinstance(found.get("token"), str):
+        return str(found["token"])
+    if answer.is_denied:
+        raise AccessDeniedError(
+            f"{session.where} does not let us make a secret ID of the role '{printable(role)}' ({answer.shown}). Give "
+            f"our policy the capability update on auth/{printable(mount)}/role/{printable(role)}/secret-id."
+        )
+    raise ProviderLookupError(
+        f"{session.where} gave no secret ID of the role '{printable(role)}' ({answer.shown}). Check its name."
+    )
+
+
+def _post(client: hvac.Client, path: str, body: Mapping[str, str], *, token: str = "") -> Mapping[str, Any]:
+    """
+    Post, and give the data of the answer.
+
+    :raises AccessDeniedError: the wrapping token is not good, or no more
+    """
+    import hvac.exceptions  # noqa: PLC0415 - optional, and slow to import
+
+    try:
+        answer = client.adapter.post(path, json=dict(body), headers={"X-Vault-Token": token} if token else {})
+    except (hvac.exceptions.InvalidRequest, hvac.exceptions.Forbidden):
+        answer = None
+    data = answer.get("data") if isinstance(answer, dict) else None
+    if isinstance(data, Mapping):
+        return data
+    raise AccessDeniedError(
+        "The wrapped secret ID was used already, or its time is over. If no other attempt of this job used it, "
+        "somebody read it on its way and has it: have Vault destroy the role's secret IDs, and look into its audit log."
+    )

@@ -1,0 +1,104 @@
+"""
+A zip of what a driver needs of this package, for ``spark-submit --py-files``.
+
+``python -m airflow_config_providers.spark.bundle DRIVER.zip`` writes one that needs no Airflow on the cluster, and no
+installation. It holds libraries of Python alone; what is compiled is left out.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+import zipfile
+from collections.abc import Iterator, Sequence
+from importlib.metadata import Distribution, PackageNotFoundError, distribution
+from importlib.resources import files
+from importlib.resources.abc import Traversable
+from pathlib import Path
+from typing import Final
+
+from airflow_config_providers.exceptions import ConfigException
+
+_PACKAGE: Final = "airflow_config_providers"
+_DISTRIBUTION: Final = "airflow-config-providers"
+_PARTS: Final = ("core", "log", "providers", "spark")
+_MODULES: Final = ("__init__.py", "exceptions.py", "lazy.py", "py.typed")
+_LIBRARIES: Final = ("javaproperties", "tenacity")
+_VAULT: Final = ("hvac", "requests", "urllib3", "idna", "certifi", "charset-normalizer")
+_COMPILED: Final = re.compile(r"\.(?:so|pyd|pyc)$")
+
+_USAGE: Final = "usage: python -m airflow_config_providers.spark.bundle DRIVER.zip"
+
+
+def write_bundle(path: Path) -> Sequence[str]:
+    """
+    Write the zip.
+
+    :return: the names of the libraries of Vault that are missing here, and so in it
+    :raises ConfigException: a library that every provider needs is missing
+    :raises OSError: the file cannot be written
+    """
+    found = {name: _found(name) for name in (_DISTRIBUTION, *_LIBRARIES, *_VAULT)}
+    missing = [name for name, distribution in found.items() if distribution is None]
+    needed = [name for name in missing if name not in _VAULT]
+    if needed:
+        raise ConfigException(f"{' and '.join(needed)} cannot be found. Install this package with its dependencies.")
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as bundle:
+        for name, content in _own():
+            bundle.writestr(name, content)
+        for library in found.values():
+            if library is not None:
+                for name, content in _of(library):
+                    bundle.writestr(name, content)
+    return missing
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Write the bundle that a command asks for."""
+    if len(arguments) != 1 or arguments[0].startswith("-"):
+        print(_USAGE, file=sys.stderr)  # noqa: T201 - a command
+        return 2
+    missing = write_bundle(Path(arguments[0]))
+    if missing:
+        print(f"Without {', '.join(missing)}: a driver cannot ask Vault.", file=sys.stderr)  # noqa: T201 - a command
+    return 0
+
+
+def _found(name: str) -> Distribution | None:
+    try:
+        return distribution(name)
+    except PackageNotFoundError:
+        return None
+
+
+def _own() -> Iterator[tuple[str, bytes]]:
+    package = files(_PACKAGE)
+    for module in _MODULES:
+        yield f"{_PACKAGE}/{module}", package.joinpath(module).read_bytes()
+    for part in _PARTS:
+        yield from _below(package.joinpath(part), f"{_PACKAGE}/{part}")
+
+
+def _below(folder: Traversable, name: str) -> Iterator[tuple[str, bytes]]:
+    for item in sorted(folder.iterdir(), key=lambda item: item.name):
+        if item.is_dir() and item.name != "__pycache__":
+            yield from _below(item, f"{name}/{item.name}")
+        elif item.is_file() and not _COMPILED.search(item.name):
+            yield f"{name}/{item.name}", item.read_bytes()
+
+
+def _of(library: Distribution) -> Iterator[tuple[str, bytes]]:
+    """Give the modules of a library and what says what it is; of this package, whose modules are there, the latter."""
+    metadata = f"{library.name.replace('-', '_')}-{library.version}.dist-info"
+    for name in ("METADATA", "entry_points.txt"):
+        text = library.read_text(name)
+        if text is not None:
+            yield f"{metadata}/{name}", text.encode()
+    for file in library.files or ():
+        is_module = ".dist-info" not in file.parts[0] and ".." not in file.parts and "__pycache__" not in file.parts
+        if library.name != _DISTRIBUTION and is_module and not _COMPILED.search(file.name):
+            yield file.as_posix(), Path(str(file.locate())).read_bytes()
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

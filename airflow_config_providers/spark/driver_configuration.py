@@ -1,0 +1,75 @@
+"""From the configuration that a driver was given to the one that its SparkContext gets."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from airflow_config_providers.core.layers import ConfigLayer, ConfigSource
+from airflow_config_providers.core.provider import ConfigProvider
+from airflow_config_providers.core.resolver import ConfigResolver, ResolvedConfig, Unresolved
+from airflow_config_providers.core.text import printable
+from airflow_config_providers.core.variable import variables
+from airflow_config_providers.exceptions import ExposedValueError, UndeliverableValueError
+from airflow_config_providers.spark import fidelity
+from airflow_config_providers.spark.catalogue import spark_definition
+from airflow_config_providers.spark.early import is_early
+from airflow_config_providers.spark.layers import SUBSTITUTED_BY_SPARK
+from airflow_config_providers.spark.redaction import REDACTION_KEY, widened
+from airflow_config_providers.spark.specification import is_specification
+
+
+def resolved(
+    configs: Mapping[str, str],
+    providers: Mapping[str, ConfigProvider],
+    *,
+    unresolved: Unresolved = Unresolved.FAIL,
+    has_begun: bool,
+) -> ResolvedConfig:
+    """
+    Resolve all of ``configs`` but what tells the driver of its providers.
+
+    :param has_begun: whether the driver's JVM runs already
+    :raises ExposedValueError: a reference stands where Spark reads it before Python, or shows it
+    :raises UndeliverableValueError: Spark would change a value
+    :raises ConfigProvidersError: as ``ConfigResolver.resolve`` does
+    """
+    texts = {key: text for key, text in configs.items() if not is_specification(key)}
+    if has_begun:
+        _refuse_early(texts, providers)
+    resolver = ConfigResolver(providers, spark_definition(), unresolved=unresolved, foreign=SUBSTITUTED_BY_SPARK)
+    found = resolver.resolve([ConfigLayer(ConfigSource.DAG_CONFIG, "Spark's configuration", texts)])
+    _refuse_changes(found)
+    return found
+
+
+def with_redaction(found: ResolvedConfig) -> dict[str, str]:
+    """Give the values, with Spark told to hide those that came from references; a new mapping."""
+    values, written = found.configs(), found.layered.settled
+    changed = [key for key, value in values.items() if value != written[key]]
+    redaction = widened(values.get(REDACTION_KEY), changed)
+    return values if redaction is None else {**values, REDACTION_KEY: redaction}
+
+
+def _refuse_early(texts: Mapping[str, str], providers: Mapping[str, ConfigProvider]) -> None:
+    problems = [
+        f"{printable(key)}: Spark reads it before Python runs, or shows it, so {printable(str(variable))} cannot be "
+        f"resolved in the driver. Write it out, or resolve it on the worker."
+        for key, text in texts.items()
+        if is_early(key)
+        for variable in variables(text)
+        if variable.provider in providers
+    ]
+    if problems:
+        raise ExposedValueError(*problems)
+
+
+def _refuse_changes(found: ResolvedConfig) -> None:
+    written, values = found.layered.settled, found.configs()
+    problems = [
+        problem
+        for key, value in values.items()
+        if value != written[key]
+        for problem in fidelity.problems_in_process(key, value, written=written[key])
+    ]
+    if problems:
+        raise UndeliverableValueError(*problems)

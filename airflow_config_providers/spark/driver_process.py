@@ -1,0 +1,130 @@
+"""The JVM of a driver: one that runs already, or one that Python is to start."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, MutableMapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Protocol
+
+from airflow_config_providers.core.properties import dump
+from airflow_config_providers.exceptions import ConfigException, UndeliverableValueError
+from airflow_config_providers.spark import fidelity
+from airflow_config_providers.spark.layers import ConfigFile, file_layer
+from airflow_config_providers.spark.private_file import private_file
+
+_ARGUMENTS = "PYSPARK_SUBMIT_ARGS"
+
+
+class DriverProcess(Protocol):
+    """Where the configuration comes from, and where it goes."""
+
+    has_begun: bool
+    """Whether the JVM runs, so that what it is started with is settled."""
+
+    def configs(self) -> dict[str, str]:
+        """Give the configuration as it was written, with references."""
+
+    def start(self, configs: Mapping[str, str]) -> None:
+        """Make the SparkContext with ``configs``."""
+
+
+class Submitted:
+    """A JVM that spark-submit started, in client mode or in cluster mode."""
+
+    has_begun = True
+
+    def configs(self) -> dict[str, str]:
+        """Give what was submitted."""
+        from pyspark import SparkConf, SparkContext  # noqa: PLC0415 - slow, and not there where DAGs are read
+
+        SparkContext._ensure_initialized()
+        return dict(SparkConf().getAll())
+
+    def start(self, configs: Mapping[str, str]) -> None:
+        """Make the SparkContext."""
+        from pyspark import SparkConf, SparkContext  # noqa: PLC0415 - as above
+
+        SparkContext(conf=SparkConf().setAll(list(configs.items())))
+
+
+class Unsubmitted:
+    """
+    A Python process without a JVM, as in a notebook or a container that runs ``python job.py``.
+
+    :param environ: of the process; its ``PYSPARK_SUBMIT_ARGS`` is set while the JVM starts
+    """
+
+    has_begun = False
+
+    def __init__(self, environ: MutableMapping[str, str]) -> None:
+        self._environ = environ
+
+    def configs(self) -> dict[str, str]:
+        """Give what stands in ``spark-defaults.conf``."""
+        directory = self._environ.get("SPARK_CONF_DIR") or Path(_home(), "conf")
+        path = Path(directory, "spark-defaults.conf")
+        file = ConfigFile(str(path), str(path), is_lenient=True)
+        return dict(file_layer(file).configs) if path.is_file() else {}
+
+    def start(self, configs: Mapping[str, str]) -> None:
+        """
+        Start the JVM and make the SparkContext.
+
+        :raises UndeliverableValueError: a value would not pass through a properties file
+        """
+        from pyspark import SparkContext  # noqa: PLC0415 - as above
+
+        lost = [key for key, value in configs.items() if not fidelity.survives_file(key, value)]
+        if lost:
+            raise UndeliverableValueError(*(problem for key in lost for problem in _why(key, configs[key])))
+        with _properties(configs) as path, self._arguments(f"--properties-file {path}"):
+            SparkContext._ensure_initialized()
+        SparkContext()
+
+    @contextmanager
+    def _arguments(self, more: str) -> Iterator[None]:
+        before = self._environ.get(_ARGUMENTS)
+        self._environ[_ARGUMENTS] = f"{more} {before or 'pyspark-shell'}"
+        try:
+            yield
+        finally:
+            if before is None:
+                del self._environ[_ARGUMENTS]
+            else:
+                self._environ[_ARGUMENTS] = before
+
+
+def driver_process(environ: MutableMapping[str, str]) -> DriverProcess:
+    """
+    Find out what kind of driver this process is.
+
+    :raises ConfigException: it has a SparkContext already
+    """
+    from pyspark import SparkContext  # noqa: PLC0415 - slow, and not there where DAGs are read
+
+    if SparkContext._active_spark_context is not None:
+        raise ConfigException(
+            "There is a SparkContext already, and its configuration is fixed. Call session() before anything "
+            "else makes one."
+        )
+    runs = "PYSPARK_GATEWAY_PORT" in environ or SparkContext._gateway is not None
+    return Submitted() if runs else Unsubmitted(environ)
+
+
+@contextmanager
+def _properties(configs: Mapping[str, str]) -> Iterator[str]:
+    with private_file(dump(configs).encode("ascii")) as file:
+        # The JVM inherits nothing of ours, but may open what a process of the same user holds.
+        yield f"/proc/{os.getpid()}/fd/{file.pass_fds[0]}" if file.pass_fds else file.path
+
+
+def _why(key: str, value: str) -> list[str]:
+    return list(fidelity.problems(key, value, written="")) or [f"{key} would not arrive as it is. Remove it."]
+
+
+def _home() -> str:
+    from pyspark.find_spark_home import _find_spark_home  # noqa: PLC0415 - as above
+
+    return str(_find_spark_home())

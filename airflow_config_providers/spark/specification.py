@@ -1,0 +1,82 @@
+"""What a driver is told of its providers: where to ask and how to sign in, and no secret."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Final
+
+from airflow_config_providers.core.provider_definition import CONFIG_PROVIDERS, ProviderDefinition, read_definitions
+from airflow_config_providers.core.text import printable
+from airflow_config_providers.exceptions import ProviderDefinitionError
+from airflow_config_providers.spark.redaction import reveals
+
+PREFIX: Final = "spark."
+"""Before each key of KIP-297: Spark carries no others."""
+
+FILE_KEY: Final = "spark.config.providers_file"
+"""The path of a properties file on the cluster that holds the specification, in place of the keys."""
+
+WRAPPED: Final = "wrapped_secret_id"
+"""The one secret that a specification may hold: it is good once, and for a short time."""
+
+_OF_AIRFLOW: Final = frozenset({"airflow_connection", "airflow_variable", "secrets_backend"})
+_HOLDERS: Final = re.compile(r"(?:_dict|_kwargs)$")
+_PLACES: Final = re.compile(r"(?:_path|\.paths?|\.pattern)$")
+
+
+def is_specification(key: str) -> bool:
+    """Tell whether ``key`` of Spark's configuration tells a driver of its providers."""
+    own = key.removeprefix(PREFIX)
+    return key == FILE_KEY or (own != key and (own == CONFIG_PROVIDERS or own.startswith(f"{CONFIG_PROVIDERS}.")))
+
+
+def carried(definitions: Mapping[str, str]) -> dict[str, str]:
+    """Give ``config.providers`` and what is below it as Spark carries it."""
+    return {PREFIX + key: value for key, value in definitions.items()}
+
+
+def taken(configs: Mapping[str, str]) -> dict[str, str]:
+    """Give ``config.providers`` and what is below it out of a configuration that carried it."""
+    return {
+        key.removeprefix(PREFIX): value for key, value in configs.items() if is_specification(key) and key != FILE_KEY
+    }
+
+
+def names(definitions: Mapping[str, str]) -> set[str]:
+    """Give the names of the providers that are defined."""
+    return {definition.name for definition in read_definitions(definitions)[0]}
+
+
+def require_open(definitions: Mapping[str, str]) -> None:
+    """
+    Make sure that everybody may read ``definitions``, and that a driver can use them.
+
+    :raises ProviderDefinitionError: one holds a secret, or needs Airflow
+    """
+    found, problems = read_definitions(definitions)
+    problems += [problem for definition in found for problem in _problems(definition)]
+    if problems:
+        raise ProviderDefinitionError(*problems)
+
+
+def _problems(definition: ProviderDefinition) -> Iterator[str]:
+    if definition.class_name in _OF_AIRFLOW or definition.params.get("conn_id"):
+        yield (
+            f"{definition.key('class')}: a driver has no Airflow to ask for connections and variables. "
+            f"Say where it is to ask itself, or resolve on the worker."
+        )
+    for name in _secrets(definition.params.items()):
+        yield (
+            f"{definition.key('param.' + name)} would be a secret that everybody on the cluster can read. Have the "
+            f"driver sign in by what it is (auth_type kubernetes or jwt), by a mounted file (as with token_path), or "
+            f"by a wrapped secret ID."
+        )
+
+
+def _secrets(params: Iterable[tuple[str, Any]]) -> Iterator[str]:
+    for name, value in params:
+        is_place = name == WRAPPED or _PLACES.search(name)
+        is_secret = not is_place and (_HOLDERS.search(name) or reveals(name, ""))
+        if is_secret or reveals("", str(value)):
+            yield printable(name)

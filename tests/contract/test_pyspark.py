@@ -1,0 +1,33 @@
+"""The private names of PySpark that a driver leans on."""
+
+from __future__ import annotations
+
+import inspect
+
+import pytest
+
+pytest.importorskip("pyspark")
+
+from pyspark import SparkContext, java_gateway
+from pyspark.find_spark_home import _find_spark_home
+from pyspark.sql import SparkSession
+
+
+def test_a_builder_keeps_its_options_in_a_dict() -> None:
+    assert SparkSession.builder.config("spark.a", "b")._options == {"spark.a": "b"}
+    assert "spark.a" not in SparkSession.builder._options
+
+
+def test_a_context_says_whether_there_is_one_and_a_jvm() -> None:
+    assert {"_active_spark_context", "_gateway", "_ensure_initialized"} <= vars(SparkContext).keys()
+
+
+def test_the_jvm_gets_its_arguments_by_the_environment() -> None:
+    source = inspect.getsource(java_gateway.launch_gateway)
+
+    assert 'os.environ.get("PYSPARK_SUBMIT_ARGS", "pyspark-shell")' in source
+    assert '"PYSPARK_GATEWAY_PORT" in os.environ' in source
+
+
+def test_spark_is_found() -> None:
+    assert _find_spark_home()

@@ -1,0 +1,117 @@
+"""A Python process that starts its own JVM: what must be known before that is resolved before that."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+
+from airflow_config_providers.core.properties import dump
+from tests.servers.spark_cluster import SparkEnvironment
+
+pytestmark = [pytest.mark.integration, pytest.mark.slow]
+
+CANARY = "canary-process-7f3a"
+
+JOB = """
+import json, os, pathlib, sys
+
+import psutil
+from pyspark.sql import SparkSession
+
+from airflow_config_providers.exceptions import ConfigProvidersError
+from airflow_config_providers.spark import session
+
+sealed = sys.argv[1]
+problems = []
+
+def refused(builder):
+    try:
+        session(builder)
+    except ConfigProvidersError as error:
+        problems.append(str(error))
+
+def shown(process):
+    # A shell that has ended and nobody waited for has neither.
+    files = [pathlib.Path(f"/proc/{process.pid}/{name}") for name in ("cmdline", "environ")]
+    return "" if process.status() == psutil.STATUS_ZOMBIE else "".join(map(str, map(pathlib.Path.read_bytes, files)))
+
+builder = SparkSession.builder
+refused(builder.config("spark.t.blank", "${dir:%s:blank}" % sealed))
+spark = session(SparkSession.builder.config("spark.t.own", "${dir:%s:own}" % sealed).appName("own"))
+refused(SparkSession.builder)
+context = spark.sparkContext
+below = psutil.Process().children(recursive=True)
+print("FOUND", json.dumps({
+    "conf": dict(context.getConf().getAll()),
+    "own": spark.conf.get("spark.t.own"),
+    "hadoop": context._jsc.hadoopConfiguration().get("t.password"),
+    "memory": context._jvm.Runtime.getRuntime().maxMemory(),
+    "processes": "".join(map(shown, below)) + str(dict(os.environ)),
+    "submit": os.environ.get("PYSPARK_SUBMIT_ARGS"),
+    "problems": problems,
+    "airflow": "airflow" in sys.modules,
+}), file=sys.__stdout__, flush=True)
+print("PRINTED", spark.conf.get("spark.t.own"))
+"""
+
+
+@pytest.fixture(scope="module")
+def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    folder = tmp_path_factory.mktemp("process")
+    sealed = folder / "sealed"
+    sealed.mkdir()
+    for name, value in {"password": CANARY, "own": f"{CANARY}\nown", "memory": "611m", "blank": " x"}.items():
+        (sealed / name).write_text(value)
+    defaults = {
+        "spark.master": "local[1]",
+        "spark.ui.enabled": "false",
+        "spark.driver.memory": f"${{dir:{sealed}:memory}}",
+        "spark.hadoop.t.password": f"${{dir:{sealed}:password}}",
+        "spark.config.providers": "dir",
+        "spark.config.providers.dir.class": "directory",
+        "spark.config.providers.dir.param.allowed.paths": str(sealed),
+    }
+    (folder / "spark-defaults.conf").write_text(dump(defaults))
+    (folder / "job.py").write_text(JOB)
+    path = ":".join(path for path in sys.path if path)
+    environ = SparkEnvironment.of(SPARK_CONF_DIR=str(folder), PYTHONPATH=path).variables
+    command = [sys.executable, "job.py", str(sealed)]
+    run = subprocess.run(command, env=environ, cwd=folder, capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stderr[-3000:]
+    [line] = [line for line in run.stdout.splitlines() if line.startswith("FOUND ")]
+    shown = run.stdout.replace(line, "") + run.stderr
+    return {**json.loads(line.removeprefix("FOUND ")), "shown": shown, "sealed": str(sealed)}
+
+
+def test_the_jvm_starts_with_what_was_resolved(found: dict[str, Any]) -> None:
+    assert found["conf"]["spark.driver.memory"] == "611m"
+    assert 500 * 2**20 < found["memory"] <= 612 * 2**20
+
+
+def test_files_and_the_builder_are_resolved(found: dict[str, Any]) -> None:
+    assert found["hadoop"] == CANARY
+    assert found["own"] == found["conf"]["spark.t.own"] == f"{CANARY}\nown"
+    assert found["conf"]["spark.app.name"] == "own"
+    assert not found["airflow"]
+
+
+def test_attack_27_no_value_is_in_arguments_or_environments(found: dict[str, Any]) -> None:
+    assert "--properties-file" in found["processes"]
+    assert CANARY not in found["processes"]
+    assert found["submit"] is None
+
+
+def test_attack_19_what_is_printed_shows_references(found: dict[str, Any]) -> None:
+    assert f"PRINTED ${{dir:{found['sealed']}:own}}" in found["shown"]
+    assert CANARY not in found["shown"]
+
+
+def test_what_would_change_and_what_comes_too_late_is_refused(found: dict[str, Any]) -> None:
+    blank, late = found["problems"]
+
+    assert blank.startswith("spark.t.blank: its value begins or ends with a blank")
+    assert late.startswith("There is a SparkContext already")

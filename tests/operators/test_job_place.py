@@ -1,0 +1,272 @@
+"""Who resolves a job's references: what leaves the worker, and what is refused before anything does."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from airflow_config_providers.exceptions import ConfigException
+from airflow_config_providers.operators.spark_submit import ConfiguredSparkSubmitOperator
+from tests.servers.recorder import Recorder
+from tests.servers.web import WebServer
+
+pytestmark = pytest.mark.usefixtures("spark_submit")
+
+CANARY = "canary-place-7f3a"
+REFERENCE = "${vault:apps/db:password}"
+CONF = {"spark.app.db.password": REFERENCE, "spark.hadoop.fs.s3a.secret.key": "${mounted:/run/s:key}"}
+DRIVER = {
+    "driver.config.providers": "vault,mounted",
+    "driver.config.providers.vault.class": "vault",
+    "driver.config.providers.vault.param.url": "https://vault.example.com:8200",
+    "driver.config.providers.vault.param.auth_type": "kubernetes",
+    "driver.config.providers.vault.param.kubernetes_role": "spark-driver",
+    "driver.config.providers.mounted.class": "directory",
+    "driver.config.providers.mounted.param.allowed.paths": "/run/s",
+}
+CLUSTER = {"conn_type": "spark", "host": "yarn", "extra": {"deploy-mode": "cluster"}}
+CLIENT = {"conn_type": "spark", "host": "local[1]"}
+
+
+@pytest.fixture
+def define(monkeypatch, connections):
+    """Say what the deployment's connections hold; the worker's own providers stay."""
+
+    def define(extra, spark=CLUSTER):
+        connection = {"conn_type": "config_providers", "extra": {**connections, **extra}}
+        monkeypatch.setenv("AIRFLOW_CONN_CONFIG_PROVIDERS_DEFAULT", json.dumps(connection))
+        monkeypatch.setenv("AIRFLOW_CONN_SPARK_DEFAULT", json.dumps(spark))
+
+    define(DRIVER)
+    return define
+
+
+def job(dag, conf=CONF, **kwargs):
+    return ConfiguredSparkSubmitOperator(
+        task_id="job", application="job.py", conf=conf, durable=False, dag=dag, **kwargs
+    )
+
+
+def test_attack_32_in_cluster_mode_references_leave_and_how_to_resolve_them(dag, run_task, define, spark_submit):
+    run = run_task(job(dag))
+
+    assert run.state == "success", run.error
+    sent = spark_submit.spark_conf
+    assert {key: sent[key] for key in CONF} == CONF
+    told = {key: text for key, text in sent.items() if key.startswith("spark.config.providers")}
+    assert told == {f"spark.{key.removeprefix('driver.')}": text for key, text in DRIVER.items()}
+    assert run.rendered["conf"]["spark.app.db.password"] == "***"
+    assert any(line.startswith(f"spark.app.db.password = {REFERENCE} ") for line in run.rendered["effective_config"])
+
+
+def test_no_provider_of_the_worker_is_asked(dag, run_task, define, secrets_dir, spark_submit):
+    (secrets_dir / "key").write_text(CANARY)
+    define({**DRIVER, "driver.config.providers": "dir", "driver.config.providers.dir.class": "directory"})
+    reference = f"${{dir:{secrets_dir}:key}}"
+
+    run = run_task(job(dag, {"spark.app.key": reference}))
+
+    assert run.state == "success", run.error
+    assert spark_submit.spark_conf["spark.app.key"] == reference
+    assert CANARY not in json.dumps(vars(spark_submit.only))
+
+
+@pytest.mark.parametrize(
+    ("resolve_in", "spark"),
+    [
+        pytest.param(None, CLIENT, id="client mode"),
+        pytest.param("worker", CLUSTER, id="cluster mode, and the author says so"),
+    ],
+)
+def test_the_worker_resolves(dag, run_task, define, secrets_dir, spark_submit, resolve_in, spark):
+    (secrets_dir / "key").write_text(CANARY)
+    define(DRIVER, spark)
+
+    run = run_task(job(dag, {"spark.app.key": f"${{dir:{secrets_dir}:key}}"}, resolve_in=resolve_in))
+
+    assert run.state == "success", run.error
+    assert spark_submit.spark_conf["spark.app.key"] == CANARY
+    assert not [key for key in spark_submit.spark_conf if key.startswith("spark.config.providers")]
+
+
+def test_without_a_word_on_the_driver_the_worker_resolves_and_warns(
+    dag, run_task, define, secrets_dir, spark_submit, caplog
+):
+    (secrets_dir / "key").write_text(CANARY)
+    define({})
+
+    run = run_task(job(dag, {"spark.app.key": f"${{dir:{secrets_dir}:key}}"}))
+
+    assert run.state == "success", run.error
+    assert spark_submit.spark_conf["spark.app.key"] == CANARY
+
+
+def test_the_deployment_may_say_who_resolves(dag, run_task, define, spark_submit, monkeypatch):
+    monkeypatch.setenv("AIRFLOW__CONFIG_PROVIDERS__RESOLVE_IN", "driver")
+    define(DRIVER, CLIENT)
+
+    assert run_task(job(dag)).state == "success"
+    assert spark_submit.spark_conf["spark.app.db.password"] == REFERENCE
+
+
+@pytest.mark.parametrize(
+    ("conf", "more", "problem"),
+    [
+        pytest.param({"spark.x": "${env2:a}"}, {}, "spark.x: the driver has no provider 'env2'", id="unknown provider"),
+        pytest.param({"spark.x": "${dir:/x:a}"}, {}, "the driver has no provider 'dir'", id="provider of the worker"),
+        pytest.param({"spark.driver.extraJavaOptions": f"-Dp={REFERENCE}"}, {}, "reads it before", id="needed early"),
+        pytest.param({"spark.jars": f"s3://{REFERENCE}@x/y.jar"}, {}, "reads it before", id="needed by spark-submit"),
+        pytest.param({"app.password": REFERENCE}, {}, "spark-submit ignores keys", id="no key of Spark"),
+        pytest.param({}, {"application_args": ["${dir:/x:y}"]}, "would stand where every user", id="argument"),
+        pytest.param(
+            {}, {"env_vars": {"A": REFERENCE}}, "env_vars['A']: the environment of the driver", id="environment"
+        ),
+        pytest.param(
+            {"spark.config.providers.vault.param.url": "http://evil"}, {}, "belong to the deployment", id="re-pointed"
+        ),
+        pytest.param({"spark.config.providers_file": "/tmp/mine"}, {}, "belong to the deployment", id="another file"),
+    ],
+)
+def test_what_the_driver_could_not_do_is_refused_before_anything_leaves(
+    dag, run_task, define, spark_submit, conf, more, problem
+):
+    run = run_task(job(dag, conf, **more))
+
+    assert run.state == "failed"
+    assert problem in str(run.error)
+    assert spark_submit() == []
+
+
+def test_all_that_is_wrong_is_said_at_once(dag, run_task, define):
+    run = run_task(job(dag, {"spark.a": "${x:y:z}", "spark.jars": REFERENCE}, env_vars={"A": REFERENCE}))
+
+    assert len(run.error.problems) == 3
+
+
+def test_attack_32_a_secret_in_what_the_driver_is_told_is_refused(dag, run_task, define, spark_submit):
+    define({**DRIVER, "driver.config.providers.vault.param.token": CANARY})
+
+    run = run_task(job(dag))
+
+    assert run.state == "failed"
+    assert "would be a secret" in str(run.error)
+    assert CANARY not in str(run.error)
+    assert spark_submit() == []
+
+
+def test_a_driver_that_is_told_nothing_cannot_resolve(dag, run_task, define, spark_submit):
+    define({})
+
+    run = run_task(job(dag, resolve_in="driver"))
+
+    assert "nothing says with which providers" in str(run.error)
+    assert spark_submit() == []
+
+
+def test_a_wrong_word_is_found_when_the_dag_is_read(dag):
+    with pytest.raises(ConfigException, match="argument resolve_in: 'drive' is none of auto, worker, driver"):
+        job(dag, resolve_in="drive")
+
+
+def test_what_stands_in_other_fields_is_the_workers(dag, run_task, define, secrets_dir, spark_submit):
+    (secrets_dir / "date").write_text("2026-01-01")
+    arguments = ["--date", f"${{dir:{secrets_dir}:date}}"]
+
+    run = run_task(job(dag, application_args=arguments, allow_exposed_arguments=True))
+
+    assert run.state == "success", run.error
+    assert spark_submit.only.arguments[-2:] == ["--date", "2026-01-01"]
+    assert spark_submit.spark_conf["spark.app.db.password"] == REFERENCE
+
+
+def test_attack_32_livy_gets_references_and_how_to_resolve_them(
+    dag, run_task, define, secrets_dir, monkeypatch, livy_server
+):
+    from airflow.providers.apache.livy.operators.livy import LivyOperator
+
+    from airflow_config_providers.operators.configure import configured
+
+    (secrets_dir / "name").write_text("from the worker")
+    recorder, port = livy_server
+    livy = {"conn_type": "livy", "host": "127.0.0.1", "port": port, "schema": "http"}
+    monkeypatch.setenv("AIRFLOW_CONN_LIVY_DEFAULT", json.dumps(livy))
+    name = f"${{dir:{secrets_dir}:name}}"
+
+    run = run_task(configured(LivyOperator)(task_id="job", dag=dag, file="job.py", conf=CONF, args=[name]))
+
+    assert run.state == "success", run.error
+    (body,) = [request.body for request in recorder.requests() if request.body]
+    told = {f"spark.{key.removeprefix('driver.')}": text for key, text in DRIVER.items()}
+    assert body["conf"] == {**CONF, **told}
+    assert body["args"] == ["from the worker"]
+
+
+@pytest.fixture
+def livy_server():
+    """A Livy whose every batch ends well."""
+    pytest.importorskip("airflow.providers.apache.livy")
+    recorder = Recorder({"id": 7, "state": "success", "appId": "app-7", "log": []})
+    server = WebServer(recorder)
+    yield recorder, int(server.address.rpartition(":")[2])
+    server.close()
+
+
+@pytest.fixture
+def wrapped(vault, define):
+    """A Vault whose worker may make secret IDs of the driver's role, and nothing else."""
+    role = vault.approle(f"{vault.kv2}/data/apps/*")
+    worker = vault.token({f"auth/approle/role/{role.name}/secret-id": ["update"]})
+    define(
+        {
+            "config.providers": "vault",
+            "config.providers.vault.class": "vault",
+            "config.providers.vault.param.url": vault.address,
+            "config.providers.vault.param.token": worker,
+            "driver.config.providers": "vault",
+            "driver.config.providers.vault.class": "vault",
+            "driver.config.providers.vault.param.url": vault.address,
+            "driver.config.providers.vault.param.auth_type": "approle",
+            "driver.config.providers.vault.param.role_id": role.role_id,
+            "driver.config.providers.vault.param.wrapping.role": role.name,
+            "driver.config.providers.vault.param.wrapping.ttl": "60",
+        }
+    )
+    return vault, role
+
+
+def test_attack_32_the_driver_gets_a_secret_id_that_works_once(dag, run_task, wrapped, spark_submit):
+    from airflow_config_providers.exceptions import AccessDeniedError
+    from airflow_config_providers.providers.vault.provider import VaultConfigProvider
+    from airflow_config_providers.spark import specification
+
+    vault, _ = wrapped
+    vault.put("apps/db", {"password": CANARY})
+
+    run = run_task(job(dag, {"spark.app.password": f"${{vault:{vault.kv2}/apps/db:password}}"}))
+
+    assert run.state == "success", run.error
+    told = specification.taken(spark_submit.spark_conf)
+    specification.require_open(told)
+    params = {key.rpartition("param.")[2]: text for key, text in told.items() if ".param." in key}
+    assert params.keys() == {"url", "auth_type", "role_id", "wrapped_secret_id"}
+    assert params["wrapped_secret_id"] not in json.dumps(spark_submit.only.arguments)
+    driver = VaultConfigProvider(lambda conn_id: None, {})
+    driver.configure(params)
+    assert driver.get(f"{vault.kv2}/apps/db", {"password"}).data == {"password": CANARY}
+    driver.close()
+    driver.configure(params)
+    with pytest.raises(AccessDeniedError, match="was used already"):
+        driver.get(f"{vault.kv2}/apps/db", {"password"})
+    driver.close()
+
+
+def test_each_try_gets_a_secret_id_of_its_own(dag, run_task, wrapped, spark_submit):
+    vault, _ = wrapped
+    conf = {"spark.app.password": f"${{vault:{vault.kv2}/apps/db:password}}"}
+    for n in range(2):
+        with dag:
+            run_task(ConfiguredSparkSubmitOperator(task_id=f"try{n}", application="job.py", conf=conf, durable=False))
+
+    first, second = (submission.properties for submission in spark_submit())
+    assert first != second

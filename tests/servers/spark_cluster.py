@@ -1,0 +1,257 @@
+"""
+A real standalone cluster of Spark: a Master and a Worker on 127.0.0.1, from the jars of PySpark.
+
+    with spark_cluster(tmp_path / "cluster") as cluster:
+        cluster.master_url                       # spark://127.0.0.1:PORT, for spark-submit --master
+        cluster.pages()                          # page -> its text: the Master's, the Worker's, both as JSON, each log
+        cluster.files()                          # path -> text of all that the cluster keeps: work directories, logs
+        cluster.processes()                      # what runs of it now: daemons, drivers, executors, their children
+        cluster.seen()                           # arguments and environments of all that ever ran of it
+        cluster.worker.kill()                    # SIGKILL; the process tree below it is .descendants() before
+
+``SparkEnvironment.of(home)`` gives what spark-submit needs; ``home`` is empty for the PySpark of the environment.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import html
+import os
+import re
+import subprocess
+import sys
+import threading
+import time
+import urllib.error
+import urllib.parse
+import urllib.request
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import psutil
+
+SECONDS_TO_START = 120
+SECONDS_TO_END = 15
+
+_NOT_OURS = ("SPARK", "PYSPARK", "PYTHONPATH", "_JAVA", "JAVA_TOOL")
+
+
+@dataclass(frozen=True, slots=True)
+class SparkEnvironment:
+    """
+    How to run the scripts of one Spark.
+
+    :param home: of Spark
+    :param variables: for the process, without anything that a Spark of the developer's reads
+    """
+
+    home: Path
+    variables: Mapping[str, str] = field(repr=False)
+
+    @classmethod
+    def of(cls, home: str | Path = "", **variables: str) -> SparkEnvironment:
+        """Take the Spark at ``home``, or the one that is installed here."""
+        found = Path(home) if home else _installed()
+        inherited = {name: value for name, value in os.environ.items() if not name.startswith(_NOT_OURS)}
+        own = {
+            "SPARK_HOME": str(found),
+            "SPARK_LOCAL_IP": "127.0.0.1",
+            "PATH": f"{found}/bin:{inherited['PATH']}",
+            "PYSPARK_PYTHON": sys.executable,
+            "LC_ALL": "C",
+        }
+        return cls(found, {**inherited, **own, **variables})
+
+    def script(self, name: str) -> str:
+        """Give the path of one of Spark's scripts, such as ``spark-submit``."""
+        return str(self.home / "bin" / name)
+
+
+def _installed() -> Path:
+    import pyspark
+
+    return Path(pyspark.__file__).parent
+
+
+class Daemon:
+    """A Master or a Worker. Its address and that of its page are known when it is made."""
+
+    def __init__(self, name: str, command: list[str], environ: Mapping[str, str], folder: Path) -> None:
+        self.name = name
+        self.log = folder / f"{name}.log"
+        with self.log.open("wb") as log:
+            self._process = subprocess.Popen(command, env=environ, cwd=folder, stdout=log, stderr=subprocess.STDOUT)
+        try:
+            self.page = self.wait_for(r"Bound \w+(?:WebUI|Server) to .*started at (http://\S+)")
+        except BaseException:
+            self.kill()
+            raise
+
+    @property
+    def pid(self) -> int:
+        """The id of the process."""
+        return self._process.pid
+
+    def descendants(self) -> list[psutil.Process]:
+        """Give the processes below this one that run now."""
+        with contextlib.suppress(psutil.NoSuchProcess):
+            return psutil.Process(self.pid).children(recursive=True)
+        return []
+
+    def wait_for(self, pattern: str) -> str:
+        """Wait until the log says ``pattern``; give its group."""
+        deadline = time.monotonic() + SECONDS_TO_START
+        while time.monotonic() < deadline:
+            if found := re.search(pattern, text := self.log.read_text(errors="replace")):
+                return found[1]
+            if self._process.poll() is not None:
+                raise RuntimeError(f"The {self.name} ended before it was ready:\n{text[-3000:]}")
+            time.sleep(0.05)
+        raise TimeoutError(f"The {self.name} did not say {pattern!r}:\n{text[-3000:]}")
+
+    def kill(self) -> None:
+        """End the process by SIGKILL, and leave what it started."""
+        self._process.kill()
+        self._process.wait()
+
+    def close(self) -> None:
+        """End the process and all below it."""
+        below = self.descendants()
+        self._process.terminate()
+        try:
+            self._process.wait(SECONDS_TO_END)
+        except subprocess.TimeoutExpired:
+            self.kill()
+        for process in below:
+            with contextlib.suppress(psutil.NoSuchProcess):
+                process.kill()
+        psutil.wait_procs(below, timeout=SECONDS_TO_END)
+
+
+class SparkCluster:
+    """A Master and a Worker that run until ``spark_cluster`` ends them."""
+
+    def __init__(self, folder: Path, master: Daemon, worker: Daemon, work: Path) -> None:
+        self.folder = folder
+        self.master = master
+        self.worker = worker
+        self.work = work
+        self.master_url = master.wait_for(r"Starting Spark master at (spark://\S+)")
+        self._watcher = Watcher([master.pid, worker.pid])
+
+    def processes(self) -> list[psutil.Process]:
+        """Give what runs of the cluster now."""
+        daemons = [psutil.Process(pid) for pid in (self.master.pid, self.worker.pid) if psutil.pid_exists(pid)]
+        return [*daemons, *self.master.descendants(), *self.worker.descendants()]
+
+    def pages(self) -> dict[str, str]:
+        """Give the text of the daemons' pages, of what they link to, and of the same as JSON, by address."""
+        found: dict[str, str] = {}
+        for daemon in (self.master, self.worker):
+            for path in ("", "/json/"):
+                found[daemon.page + path] = read_url(daemon.page + path)
+            links = re.findall(r'href="([^"#]+)"', found[daemon.page])
+            for link in links:
+                url = urllib.parse.urljoin(daemon.page, html.unescape(link))
+                if url.startswith((self.master.page, self.worker.page)) and "/static/" not in url:
+                    found.setdefault(url, read_url(url))
+        return found
+
+    def files(self) -> dict[Path, str]:
+        """Give what stands in every file that the cluster keeps."""
+        return {path: path.read_text(errors="replace") for path in self.folder.rglob("*") if path.is_file()}
+
+    def seen(self) -> str:
+        """Give the arguments and the environments of everything that ever ran of the cluster."""
+        return self._watcher.text()
+
+    def close(self) -> None:
+        """End it."""
+        self._watcher.close()
+        for daemon in (self.worker, self.master):
+            daemon.close()
+
+
+@contextlib.contextmanager
+def spark_cluster(
+    folder: Path, *, home: str | Path = "", variables: Mapping[str, str] | None = None
+) -> Iterator[SparkCluster]:
+    """
+    Run a Master and a Worker, and end them.
+
+    :param folder: for their logs, work directories and temporary files; made where it is not there
+    :param home: of Spark; empty for the one that is installed
+    :param variables: for the environment of both, and so of what they start
+    """
+    work = folder / "work"
+    temp = folder / "temp"
+    for directory in (work, temp):
+        directory.mkdir(parents=True, exist_ok=True)
+    quick = "-Dspark.worker.timeout=20 -Dspark.worker.cleanup.enabled=false"
+    own = {
+        "TMPDIR": str(temp),
+        "SPARK_LOCAL_DIRS": str(temp),
+        "SPARK_NO_DAEMONIZE": "1",
+        "SPARK_DAEMON_JAVA_OPTS": quick,
+    }
+    spark = SparkEnvironment.of(home, **own, **(variables or {}))
+    run = [spark.script("spark-class"), "org.apache.spark.deploy"]
+    at = ["--host", "127.0.0.1", "--port", "0", "--webui-port", "0"]
+    with contextlib.ExitStack() as stack:
+        master = Daemon("master", [run[0], f"{run[1]}.master.Master", *at], spark.variables, folder)
+        stack.callback(master.close)
+        url = master.wait_for(r"Starting Spark master at (spark://\S+)")
+        has = ["--cores", "4", "--memory", "4g", "--work-dir", str(work)]
+        worker = Daemon("worker", [run[0], f"{run[1]}.worker.Worker", *at, *has, url], spark.variables, folder)
+        stack.callback(worker.close)
+        worker.wait_for("(Successfully registered with master)")
+        cluster = SparkCluster(folder, master, worker, work)
+        stack.callback(cluster.close)
+        yield cluster
+
+
+class Watcher:
+    """
+    Keeps the arguments and the environments of processes and of all that they start.
+
+    :param pids: of the processes, which are looked at themselves as well
+    """
+
+    def __init__(self, pids: list[int]) -> None:
+        self._pids = pids
+        self._seen: set[str] = set()
+        self._done = threading.Event()
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self._thread.start()
+
+    def text(self) -> str:
+        """Give all that was seen."""
+        return "\n".join(tuple(self._seen))
+
+    def close(self) -> None:
+        """Stop looking."""
+        self._done.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        while not self._done.wait(0.05):
+            for pid in self._pids:
+                with contextlib.suppress(psutil.Error):
+                    process = psutil.Process(pid)
+                    for found in (process, *process.children(recursive=True)):
+                        self._look(found.pid)
+
+    def _look(self, pid: int) -> None:
+        for name in ("cmdline", "environ"):
+            with contextlib.suppress(OSError):
+                self._seen.add(Path(f"/proc/{pid}/{name}").read_bytes().decode(errors="replace"))
+
+
+def read_url(url: str) -> str:
+    """Give what a page of 127.0.0.1 says, also where it says that something is wrong."""
+    try:
+        with urllib.request.urlopen(url, timeout=30) as answer:
+            return str(answer.read().decode(errors="replace"))
+    except urllib.error.HTTPError as error:
+        return error.read().decode(errors="replace")

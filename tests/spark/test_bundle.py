@@ -1,0 +1,72 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from airflow_config_providers.spark import bundle
+
+WITHOUT_SITE = """
+import importlib.metadata, importlib.util, sys
+from airflow_config_providers import spark
+from airflow_config_providers.core.registry import ProviderRegistry
+from airflow_config_providers.core.reverse import ReverseTransformer
+from airflow_config_providers.core.variable import ConfigVariable
+from airflow_config_providers.spark.catalogue import spark_definition
+import airflow_config_providers.spark.driver
+
+sealed = sys.argv[1]
+definitions = {
+    "config.providers": "dir,vault",
+    "config.providers.dir.class": "directory",
+    "config.providers.dir.param.allowed.paths": sealed,
+    "config.providers.vault.class": "vault",
+    "config.providers.vault.param.url": "http://127.0.0.1:1",
+    "config.providers.vault.param.token_path": "/nowhere",
+}
+with ProviderRegistry(deployment=True).open(definitions) as providers:
+    value = providers["dir"].get(sealed, {"password"}).data["password"]
+import hvac, javaproperties, tenacity
+assert importlib.util.find_spec("airflow") is None
+assert importlib.util.find_spec("ahocorasick_rs") is None
+assert len(spark_definition().config_keys) > 1000
+reverser = ReverseTransformer({}, {ConfigVariable("dir", sealed, "password"): value})
+print(reverser.reverse_text(f"the password is {value}"), len(value))
+"""
+
+
+@pytest.fixture(scope="module")
+def zipped(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    pytest.importorskip("hvac")
+    path = tmp_path_factory.mktemp("bundle") / "driver.zip"
+    assert bundle.main([str(path)]) == 0
+    return path
+
+
+def test_the_zip_alone_resolves_and_reverses_without_airflow(zipped: Path, tmp_path: Path) -> None:
+    (tmp_path / "password").write_text("canary-7f3a")
+    command = [sys._base_executable, "-s", "-S", "-c", WITHOUT_SITE, str(tmp_path)]  # type: ignore[attr-defined]
+
+    run = subprocess.run(
+        command, env={"PYTHONPATH": str(zipped)}, cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+
+    assert run.stdout == f"the password is ${{dir:{tmp_path}:password}} 11\n", run.stderr
+
+
+def test_the_zip_holds_nothing_of_airflow_and_nothing_compiled(zipped: Path) -> None:
+    names = zipfile.ZipFile(zipped).namelist()
+
+    assert len(names) == len(set(names))
+    assert not [name for name in names if name.endswith((".so", ".pyd", ".pyc"))]
+    parts = {name.split("/")[1] for name in names if name.startswith("airflow_config_providers/")}
+    assert parts == {"__init__.py", "exceptions.py", "lazy.py", "py.typed", "core", "log", "providers", "spark"}
+
+
+@pytest.mark.parametrize("arguments", [[], ["a", "b"], ["--help"]])
+def test_another_command_says_how_it_is_used(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert bundle.main(arguments) == 2
+    assert capsys.readouterr().err.startswith("usage: ")

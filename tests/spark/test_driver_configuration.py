@@ -1,0 +1,86 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from airflow_config_providers.core.resolver import ResolvedConfig, Unresolved
+from airflow_config_providers.exceptions import ExposedValueError, UndeliverableValueError, UnresolvedReferenceError
+from airflow_config_providers.spark import driver_configuration
+from airflow_config_providers.spark.redaction import REDACTION_KEY
+from airflow_config_providers.testing import InMemoryConfigProvider
+
+CANARY = "canary-driver-7f3a"
+
+
+def resolved(configs: dict[str, str], value: str = CANARY, **kwargs: Any) -> ResolvedConfig:
+    provider = InMemoryConfigProvider({"a": {"b": value}})
+    return driver_configuration.resolved(configs, {"vault": provider}, **{"has_begun": True, **kwargs})
+
+
+def test_references_are_resolved_and_hidden() -> None:
+    found = resolved({"spark.app.uri": "x://${vault:a:b}", "spark.app.open": "text"})
+
+    values = driver_configuration.with_redaction(found)
+
+    assert values.pop(REDACTION_KEY).startswith(r"^spark[.]app[.]uri$|")
+    assert values == {"spark.app.uri": f"x://{CANARY}", "spark.app.open": "text"}
+    assert found.reverser.reverse_text(values["spark.app.uri"]) == "x://${vault:a:b}"
+
+
+def test_without_references_spark_hides_what_it_hides() -> None:
+    configs = {"spark.app.open": "text", "spark.master": "local"}
+
+    assert driver_configuration.with_redaction(resolved(configs)) == configs
+
+
+def test_the_specification_itself_is_left_out() -> None:
+    found = resolved({"spark.config.providers": "vault", "spark.config.providers_file": "${vault:a:b}", "spark.a": "b"})
+
+    assert found.configs() == {"spark.a": "b"}
+
+
+@pytest.mark.parametrize("key", ["spark.driver.extraJavaOptions", "spark.jars", "spark.driver.memory"])
+def test_what_spark_has_read_already_is_refused(key: str) -> None:
+    with pytest.raises(ExposedValueError, match=f"^{key}: Spark reads it before Python runs"):
+        resolved({key: "${vault:a:b}"})
+
+
+def test_in_a_process_that_is_to_start_the_jvm_it_is_not() -> None:
+    assert resolved({"spark.driver.memory": "${vault:a:b}"}, "611m", has_begun=False).configs() == {
+        "spark.driver.memory": "611m"
+    }
+
+
+@pytest.mark.parametrize("value", [" blanks ", "\ttab\r\n", "a\nb", "\U0001f600", "\0", ""])
+def test_attack_12_a_driver_takes_what_a_properties_file_would_change(value: str) -> None:
+    assert resolved({"spark.hadoop.a": "${vault:a:b}"}, value).configs() == {"spark.hadoop.a": value}
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("spark.hadoop.a", f"{CANARY}${{user.name}}"),
+        ("spark.authenticate.secret", f"{CANARY}${{env:HOME}}"),
+        ("spark.a", f"{CANARY}\ud800"),
+    ],
+)
+def test_attack_12_what_would_be_changed_in_a_driver_is_refused(key: str, value: str) -> None:
+    with pytest.raises(UndeliverableValueError) as error:
+        resolved({key: "${vault:a:b}"}, value)
+
+    assert CANARY not in str(error.value)
+
+
+def test_a_reference_that_nobody_answers_fails_unless_it_may_stay() -> None:
+    configs = {"spark.a": "${vault:a:none}"}
+
+    with pytest.raises(UnresolvedReferenceError):
+        resolved(configs)
+    assert resolved(configs, unresolved=Unresolved.KEEP).configs() == configs
+
+
+def test_what_spark_replaces_itself_is_left_to_it() -> None:
+    configs = {"spark.a": "${env:HOME} ${spark.master}"}
+
+    assert resolved(configs).configs() == configs

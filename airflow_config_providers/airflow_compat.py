@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
-from airflow.providers.common.compat.sdk import AirflowNotFoundException, BaseHook, Connection, conf
+from airflow.providers.common.compat.sdk import (
+    AirflowNotFoundException,
+    BaseHook,
+    BaseOperator,
+    Connection,
+    TaskDeferred,
+    conf,
+    task_decorator_factory,
+)
 from airflow.sdk.log import mask_secret
 
 try:
@@ -17,10 +25,13 @@ __all__ = [
     "AirflowNotFoundException",
     "AirflowSecretsBackendAccessDenied",
     "BaseHook",
+    "BaseOperator",
     "Connection",
+    "TaskDeferred",
     "conf",
     "in_task_process",
     "mask_secret",
+    "task_decorator_factory",
 ]
 
 

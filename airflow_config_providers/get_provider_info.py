@@ -16,6 +16,12 @@ def get_provider_info() -> dict[str, Any]:
         "versions": [__version__],
         "connection-types": [_CONNECTION_TYPE],
         "secrets-backends": ["airflow_config_providers.secrets.config_providers.ConfigProvidersBackend"],
+        "task-decorators": [
+            {
+                "class-name": "airflow_config_providers.decorators.pyspark.configured_pyspark_task",
+                "name": "configured_pyspark",
+            }
+        ],
         "cli": ["airflow_config_providers.cli.definition.commands"],
         "config": {"config_providers": {"description": "Configuration of Spark jobs.", "options": _options()}},
     }
@@ -50,6 +56,29 @@ _CONNECTION_TYPE: dict[str, Any] = {
 
 def _options() -> dict[str, Any]:
     return {
+        "apply_to": _option(
+            "string",
+            "",
+            "Stock operators that get references, layers and reversal in every DAG: spark for all, or a comma list of "
+            "families.",
+        ),
+        "opt_out_enabled": _option(
+            "boolean", "True", "Whether a DAG with the tag config_providers:off keeps its stock operators as they are."
+        ),
+        "config_conn_id": _option(
+            "string", "config_providers_default", "The connection that defines the providers of operators naming none."
+        ),
+        "allow_exposed_arguments": _option(
+            "boolean",
+            "False",
+            "Whether operators that do not say so may put values where others than the job can read them.",
+        ),
+        "resolve_in": _option(
+            "string",
+            "auto",
+            "Who resolves the references of operators that do not say so: worker, driver, or auto for the driver of "
+            "jobs that leave the machine where the connection says how.",
+        ),
         "run_config_enabled": _option(
             "boolean", "False", "Whether dag_run.conf may set Spark configuration, above every other layer."
         ),

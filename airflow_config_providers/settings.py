@@ -18,6 +18,31 @@ from airflow_config_providers.exceptions import ConfigException
 SECTION: Final = "config_providers"
 
 
+def apply_to() -> list[str]:
+    """Give the families of stock operators that get what this package adds, without a change of their DAGs."""
+    return _list("apply_to")
+
+
+def opt_out_enabled() -> bool:
+    """Tell whether a DAG may keep its stock operators as they are."""
+    return _boolean("opt_out_enabled", fallback=True)
+
+
+def config_conn_id() -> str:
+    """Give the connection that defines the providers of operators which name none."""
+    return _text("config_conn_id", "config_providers_default")
+
+
+def allow_exposed_arguments() -> bool:
+    """Tell whether operators that do not say so may put values where others than the job can read them."""
+    return _boolean("allow_exposed_arguments")
+
+
+def resolve_in() -> str:
+    """Give who resolves the references of operators that do not say so: auto, worker or driver."""
+    return _text("resolve_in", "auto")
+
+
 def run_config_enabled() -> bool:
     """Tell whether ``dag_run.conf`` may set Spark configuration."""
     return _boolean("run_config_enabled")

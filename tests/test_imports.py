@@ -59,6 +59,8 @@ def run(script: str, module: str) -> list[str]:
         "airflow_config_providers.dynamic.policies",
         "airflow_config_providers.dynamic.policies.policy_set",
         "airflow_config_providers.providers",
+        "airflow_config_providers.spark",
+        "airflow_config_providers.spark.driver",
     ],
 )
 def test_importing_loads_neither_airflow_nor_spark(module: str) -> None:

@@ -36,9 +36,13 @@ class JobLayers:
     warn: Callable[[str], None]
     dynamic: Sequence[ConfigLayer] = ()
 
-    def collect(self, operator: Any, run_conf: Mapping[str, Any] | None) -> list[ConfigLayer]:
-        """Give the layers of ``operator``, run with ``dag_run.conf`` = ``run_conf``."""
-        layers = [*self._files(), *_dag_layers(operator), *self.dynamic, *self._run(run_conf or {})]
+    def collect(self, own: Iterable[ConfigLayer], run_conf: Mapping[str, Any] | None) -> list[ConfigLayer]:
+        """
+        Give the layers of a job that is run with ``dag_run.conf`` = ``run_conf``.
+
+        :param own: what the author of the DAG wrote
+        """
+        layers = [*self._files(), *own, *self.dynamic, *self._run(run_conf or {})]
         return [*layers, *self._environment(layers)]
 
     def _files(self) -> Iterable[ConfigLayer]:
@@ -71,7 +75,8 @@ class JobLayers:
         yield layer
 
 
-def _dag_layers(operator: Any) -> Iterable[ConfigLayer]:
+def dag_layers(operator: Any) -> Iterable[ConfigLayer]:
+    """Give the layers of what the author of a DAG wrote into a ``SparkSubmitOperator``."""
     yield mapping_layer(ConfigSource.DAG_CONFIG, "conf", operator.conf or {})
     named = mapping_layer(ConfigSource.DAG_CONFIG, "arguments", arguments.configs(operator))
     yield replace(named, origins={key: f"argument {name}" for name, key in arguments.KEYS.items()})
@@ -99,7 +104,7 @@ def deployed_layers(
     """
     layers = [layer for path in deployed_paths(operator) if (layer := _file_as_deployed(path, warn))]
     if operator is not None:
-        layers += _dag_layers(operator)
+        layers += dag_layers(operator)
     if settings.environment_enabled():
         known = dict.fromkeys(key for layer in layers for key in layer.configs)
         layers.append(environment_layer(environ, {**known, **dict.fromkeys(spark_definition().config_keys)})[0])

@@ -45,6 +45,20 @@ class JobProviders:
             self._open = self._hook.get_conn()
         return self._open if self._open is not None and names else {}
 
+    def named(self, name: str) -> ConfigProvider | None:
+        """
+        Give the provider of that name; None where there is none.
+
+        :raises ProviderDefinitionError: as for ``needed_by``
+        """
+        if self._open is None:
+            self._open = self._hook.get_conn()
+        return self._open.get(name)
+
+    def of_driver(self) -> Mapping[str, str]:
+        """Give what the connection says of the providers of a driver; nothing where there is no connection."""
+        return self._hook.driver_definitions()
+
     def close(self) -> None:
         """Close them, once; what they lent is given back."""
         if self._open is not None:

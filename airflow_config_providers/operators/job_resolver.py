@@ -45,8 +45,12 @@ class JobResolver:
         named = {**layered.settled, **texts}
         providers = self.providers.needed_by(named.values())
         if not self.allow_exposed:
-            _refuse_exposed(named, providers, layered.secrets)
+            refuse_exposed(named, providers, layered.secrets)
         return self._resolver(providers).resolve(layers, texts)
+
+    def carried(self) -> Mapping[str, str]:
+        """Give further keys for the job: none, because it gets values."""
+        return {}
 
     def locate(self, files: Sequence[ConfigFile]) -> list[ConfigFile]:
         """Replace references in the paths of ``files``; their names go on showing the references."""
@@ -64,9 +68,14 @@ class JobResolver:
         )
 
 
-def _refuse_exposed(
-    texts: Mapping[str, str], providers: Mapping[str, ConfigProvider], secrets: Collection[str]
+def refuse_exposed(
+    texts: Mapping[str, str], providers: Mapping[str, ConfigProvider], secrets: Collection[str] = ()
 ) -> None:
+    """
+    Make sure that no value would stand where other people can read it.
+
+    :raises ExposedValueError: one would
+    """
     problems = [
         f"{printable(key)}: its secret would stand where every user of the machine or of Spark's UI can read it. "
         f"Pass it under another key, or say allow_exposed_arguments=True."

@@ -16,7 +16,7 @@ from airflow_config_providers.exceptions import ConfigException
 from airflow_config_providers.hooks.spark_submit import Submission
 from airflow_config_providers.log import reversal
 from airflow_config_providers.spark import exposure
-from airflow_config_providers.spark.delivery import plan
+from airflow_config_providers.spark.delivery import Delivery, plan
 from airflow_config_providers.spark.redaction import sounds_sensitive
 
 _JAVA_COMMAND = "sun.java.command"
@@ -49,11 +49,18 @@ class JobRun:
 
     :param resolved: the configuration, with the further texts of ``field_texts``
     :param end: called when the job has ended; closes the providers
+    :param carried: gives further keys for the job, when it is submitted
     """
 
-    def __init__(self, resolved: ResolvedConfig | None = None, end: Callable[[], None] | None = None) -> None:
+    def __init__(
+        self,
+        resolved: ResolvedConfig | None = None,
+        end: Callable[[], None] | None = None,
+        carried: Callable[[], Mapping[str, str]] = dict,
+    ) -> None:
         self._resolved = resolved
         self._end = end
+        self._carried = carried
         if resolved is None:
             return
         for value in sorted(value for value in resolved.values() if len(value) >= SHORTEST)[:_MASKED_AT_MOST]:
@@ -85,6 +92,7 @@ class JobRun:
         """
         resolved = self._needed
         shown, values = explain.texts(resolved.layered), resolved.configs()
+        conf = {**conf, **self._carried()}
         added = {key for key, text in conf.items() if shown.get(key) != text}
         configs = {key: str(text) if key in added else values[key] for key, text in conf.items()}
         environment = self._environment(operator)
@@ -98,6 +106,28 @@ class JobRun:
             filed=_filed(resolved) - added,
         )
         return Submission(delivery, arguments, environment, properties_file=bool(operator.properties_file))
+
+    def texts(self) -> dict[str, str]:
+        """Give the values of the further texts, by name; a new mapping at each call."""
+        return {name: self._needed.text(name) for name in self._needed.texts}
+
+    def configs(self) -> dict[str, str]:
+        """Give the values of the configuration, or what a driver needs to resolve it; a new mapping at each call."""
+        return {**self._needed.configs(), **self._carried()}
+
+    def delivery(self) -> Delivery:
+        """
+        Split the configuration between what may stand in a command and what may not.
+
+        :raises UndeliverableValueError: a value would not arrive as it is
+        """
+        resolved = self._needed
+        return plan(
+            resolved.configs(),
+            sensitive=resolved.sensitive,
+            written=resolved.layered.settled,
+            filed=_filed(resolved),
+        )
 
     def clear(self) -> None:
         """Forget the values meant for spark-submit and end the run; what is logged goes on showing references."""

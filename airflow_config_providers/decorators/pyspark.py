@@ -1,0 +1,28 @@
+"""``@task.pyspark`` with layers and references."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from airflow.providers.apache.spark.decorators.pyspark import _PySparkDecoratedOperator
+
+from airflow_config_providers.airflow_compat import task_decorator_factory
+from airflow_config_providers.operators.configure import configured
+
+
+def configured_pyspark_task(
+    python_callable: Callable[..., Any] | None = None, multiple_outputs: bool | None = None, **kwargs: Any
+) -> Any:
+    """
+    Make a task of a function that uses Spark: ``@task.configured_pyspark``.
+
+    Takes what ``@task.pyspark`` takes and what ``ConfiguredOperator`` takes. ``config_kwargs`` comes in layers, and
+    it and the function's arguments may hold references. What the function returns is stored with references.
+    """
+    return task_decorator_factory(
+        python_callable=python_callable,
+        multiple_outputs=multiple_outputs,
+        decorated_operator_class=configured(_PySparkDecoratedOperator),
+        **kwargs,
+    )

@@ -1,0 +1,81 @@
+"""The Spark Connect hook whose connection may hold references."""
+
+from __future__ import annotations
+
+import json
+from contextlib import ExitStack
+from types import TracebackType
+from typing import Any, Final, Self
+
+from airflow.providers.apache.spark.hooks.spark_connect import SparkConnectHook
+
+from airflow_config_providers import settings
+from airflow_config_providers.airflow_compat import BaseHook, Connection, mask_secret
+from airflow_config_providers.core.resolver import ConfigResolver
+from airflow_config_providers.core.variable import scan
+from airflow_config_providers.hooks.config_providers import ConfigProvidersHook
+from airflow_config_providers.log import reversal
+
+_FIELDS: Final = ("host", "login", "password")
+
+
+class ConfiguredSparkConnectHook(SparkConnectHook):
+    """
+    A ``SparkConnectHook`` that resolves references in host, user, token and extra of its connection.
+
+    As a context manager it keeps, for as long as it is entered, what is logged from showing values. What a provider
+    lends is good until then. One that is not entered gives it back when it has read.
+
+    :param conn_id: a connection of type ``spark_connect``
+    :param config_conn_id: the connection that defines the providers; None for the deployment's
+    """
+
+    def __init__(self, conn_id: str = SparkConnectHook.default_conn_name, config_conn_id: str | None = None) -> None:
+        super().__init__(conn_id)
+        self._config_conn_id = config_conn_id
+        self._stack: ExitStack | None = None
+
+    def __enter__(self) -> Self:
+        self._stack = ExitStack()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Give back what was lent, and stop reversing."""
+        if self._stack is not None:
+            self._stack.close()
+            self._stack = None
+
+    def get_connection(self, conn_id: str) -> Connection:  # type: ignore[override]  # of this object's providers
+        """
+        Give the connection with values in place of references.
+
+        :raises ConfigProvidersError: a reference has no value
+        """
+        connection = BaseHook.get_connection(conn_id)
+        extra = connection.extra_dejson
+        texts = {name: getattr(connection, name) for name in _FIELDS} | {f"extra[{k!r}]": v for k, v in extra.items()}
+        texts = {name: text for name, text in texts.items() if isinstance(text, str) and scan(text)}
+        if not texts:
+            return connection
+        values = self._values(texts)
+        resolved = {name: values.get(name, getattr(connection, name)) for name in _FIELDS}
+        extra = {key: values.get(f"extra[{key!r}]", value) for key, value in extra.items()}
+        kept: dict[str, Any] = {"conn_type": connection.conn_type, "schema": connection.schema, "port": connection.port}
+        return Connection(conn_id=conn_id, extra=json.dumps(extra), **resolved, **kept)
+
+    def _values(self, texts: dict[str, str]) -> dict[str, str]:
+        with ExitStack() as own:
+            stack = own if self._stack is None else self._stack
+            conn_id = settings.config_conn_id() if self._config_conn_id is None else self._config_conn_id
+            providers = stack.enter_context(ConfigProvidersHook(conn_id).get_conn())
+            resolved = ConfigResolver(providers, max_workers=settings.max_workers()).resolve([], texts)
+            stack.callback(resolved.clear)
+            stack.enter_context(reversal.reversing(resolved.reverser))
+            for value in resolved.values():
+                mask_secret(value)
+            return {name: resolved.text(name) for name in texts}

@@ -1,0 +1,235 @@
+"""Any operator with references in its template fields: values stand there only while it runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from functools import partial
+from typing import Any, ClassVar, Final
+
+from airflow_config_providers.airflow_compat import TaskDeferred
+from airflow_config_providers.core import explain
+from airflow_config_providers.core.layers import ConfigLayer, ConfigSource, LayeredConfig
+from airflow_config_providers.core.reverse import ReverseTransformer, reverse_object
+from airflow_config_providers.core.text import printable
+from airflow_config_providers.core.variable import scan
+from airflow_config_providers.exceptions import ExposedValueError
+from airflow_config_providers.log.exceptions import reverse_exception
+from airflow_config_providers.operators import nested_texts
+from airflow_config_providers.operators.configured import FIELDS, ConfiguredOperator
+from airflow_config_providers.operators.deferral import reverse_deferral
+from airflow_config_providers.operators.nested_texts import Path
+from airflow_config_providers.operators.supported import OperatorSpec, spec_of
+from airflow_config_providers.spark.layers import mapping_layer
+
+_SAFE: Final = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_@%+=:,./~-")
+"""Characters that stay as they are in a text that is split into words, or that is a program."""
+
+
+class ConfigProvidersMixin(ConfiguredOperator):
+    """
+    Stands in front of an operator's class, and lets its template fields hold references, however nested.
+
+    They are resolved when the task is rendered, and stand in the fields only while ``execute``, or a method that goes
+    on after a deferral, runs. Only what stands in the DAG is resolved: a reference that comes with data of another
+    task or of a run stays a text. What is logged, raised, returned or pushed to XCom shows references.
+    """
+
+    spec: ClassVar[OperatorSpec | None] = None
+    """What is known of the operator; None to look it up by its class."""
+
+    _holds_values: bool = False
+
+    def execute(self, context: Any, *args: Any, **kwargs: Any) -> Any:
+        """Run the operator with values in its fields."""
+        return self._with_values(context, partial(super().execute, context, *args, **kwargs))
+
+    def resume_execution(self, next_method: str, next_kwargs: Any, context: Any) -> Any:
+        """Go on after a deferral, with values in the fields."""
+        return self._with_values(context, partial(super().resume_execution, next_method, next_kwargs, context))
+
+    def _with_values(self, context: Any, run: Callable[[], Any]) -> Any:
+        if self._holds_values:
+            return run()
+        if not self._run:
+            self._resolve(context, None)
+        reverser = self._run.reverser
+        try:
+            with _kept(context), self._values_in_place(reverser), _reversed_xcoms(context.get("ti"), reverser):
+                result = run()
+        except TaskDeferred as deferred:
+            reverse_deferral(deferred, reverser, carried=self._spec().carried, stop=self.on_kill)
+            raise
+        except BaseException as error:
+            reverse_exception(error, reverser)
+            raise
+        finally:
+            self._run.clear()
+        return reverse_object(result, (reverser,))
+
+    @contextmanager
+    def _values_in_place(self, reverser: ReverseTransformer) -> Iterator[None]:
+        shown = {name: getattr(self, name) for name in self._fields()}
+        before = dict(vars(self))
+        try:
+            self._holds_values = True
+            for name, value in self._with_conf(self._resolved_fields()).items():
+                setattr(self, name, value)
+            yield
+        finally:
+            self._holds_values = False
+            for name, value in shown.items():
+                setattr(self, name, value)
+            self._forget(before, reverser)
+
+    def _forget(self, before: Mapping[str, Any], reverser: ReverseTransformer) -> None:
+        """Reverse what ``execute`` left on the operator, where listeners and links can reach it."""
+        for name, value in list(vars(self).items()):
+            if before.get(name) is not value and (hidden := reverse_object(value, (reverser,))) is not value:
+                vars(self)[name] = hidden
+
+    def _do_render_template_fields(
+        self, parent: Any, template_fields: Any, context: Any, jinja_env: Any, seen_oids: set[int]
+    ) -> None:
+        if parent is self:
+            self._note_what_is_written(frozenset(seen_oids))
+        super()._do_render_template_fields(parent, template_fields, context, jinja_env, seen_oids)
+
+    def _note_what_is_written(self, data: frozenset[int]) -> None:
+        """Keep, before anything is rendered, how many references stand in each text."""
+        self._written = {
+            text.label: text.text.count("${")
+            for name in self._fields()
+            for text in nested_texts.texts(getattr(self, name), name, skip=data)
+        }
+
+    def _is_written(self, text: nested_texts.Text) -> bool:
+        """Tell whether the references in ``text`` stood in the DAG and did not come with data."""
+        written: dict[str, int] | None = vars(self).get("_written")
+        return written is None or len(scan(text.text)) <= written.get(text.label, 0)
+
+    def _texts(self) -> Mapping[str, str]:
+        return {
+            text.label: text.text
+            for name, value in self._without_conf().items()
+            for text in nested_texts.texts(value, name)
+            if scan(text.text) and self._is_written(text)
+        }
+
+    def _resolved_fields(self) -> dict[str, Any]:
+        resolved = self._run.texts()
+        for label in resolved:
+            self._refuse_broken_words(label, resolved[label])
+        return {
+            name: nested_texts.replace(value, name, lambda text: resolved.get(text.label, text.text))
+            for name, value in self._without_conf().items()
+            if any(label.startswith(name) for label in resolved)
+        }
+
+    def _refuse_broken_words(self, label: str, value: str) -> None:
+        written = self._texts().get(label, "")
+        if label not in self._spec().words or value == written:
+            return
+        if not self.allow_exposed_arguments:
+            raise ExposedValueError(
+                f"{printable(label)}: its references would stand where others can read them. Pass them through the "
+                f"Spark configuration, or say allow_exposed_arguments=True."
+            )
+        if any(character not in _SAFE for character in _inserted(written, value)):
+            raise ExposedValueError(
+                f"{printable(label)}: a value has characters that would be read as a part of the text around it. "
+                f"Pass it through the Spark configuration."
+            )
+
+    def _own_layers(self) -> Iterable[ConfigLayer]:
+        if (place := self._place()) is not None:
+            field, way = place
+            yield mapping_layer(ConfigSource.DAG_CONFIG, _label(field, way), self._conf_at(field, way))
+
+    def _conf_at(self, field: str, way: Path) -> Mapping[str, Any]:
+        return nested_texts.get(getattr(self, field), way) or {}
+
+    def _show_conf(self, layered: LayeredConfig) -> None:
+        if (place := self._place()) is not None and layered.settled:
+            field, way = place
+            setattr(self, field, nested_texts.put(getattr(self, field), way, explain.texts(layered)))
+
+    def _with_conf(self, fields: dict[str, Any]) -> dict[str, Any]:
+        """Put the values of the Spark configuration where they belong in ``fields``."""
+        configs = self._run.configs()
+        if (place := self._place()) is not None and configs:
+            field, way = place
+            fields[field] = nested_texts.put(fields.get(field, getattr(self, field)), way, configs)
+        return fields
+
+    def _without_conf(self) -> dict[str, Any]:
+        """Give the fields, without the Spark configuration, which the layers have."""
+        fields = {name: getattr(self, name) for name in self._fields()}
+        if (place := self._place()) is not None:
+            field, way = place
+            fields[field] = nested_texts.put(fields[field], way, None)
+        return fields
+
+    def _place(self) -> tuple[str, Path] | None:
+        """Give where the Spark configuration is; None where there is none, or more than one."""
+        found = [
+            (place.field, way)
+            for place in self._spec().conf
+            for way in nested_texts.find(getattr(self, place.field), place)
+        ]
+        return found[0] if len(found) == 1 else None
+
+    def _is_remote(self) -> bool:
+        return self._spec().is_remote and self._place() is not None
+
+    def _notes(self) -> Iterable[str]:
+        if self._spec().conf and self._place() is None:
+            yield "No layers: this task has no Spark configuration, or several. Its references are resolved."
+
+    def _fields(self) -> list[str]:
+        spec = self._spec()
+        names = (*self.template_fields, *spec.fields, *(place.field for place in spec.conf))
+        return [name for name in dict.fromkeys(names) if name not in FIELDS]
+
+    def _spec(self) -> OperatorSpec:
+        return self.spec or spec_of(type(self)) or OperatorSpec()
+
+
+def _label(field: str, way: Path) -> str:
+    return field.removeprefix("_") + "".join(f"[{step!r}]" for step in way)
+
+
+def _inserted(written: str, value: str) -> str:
+    """Give what the references in ``written`` became in ``value``, with the texts between them."""
+    spans = scan(written)
+    head, tail = written[: spans[0][0]], written[spans[-1][1] :]
+    return value[len(head) : len(value) - len(tail)]
+
+
+@contextmanager
+def _kept(context: Any) -> Iterator[None]:
+    """Take out of ``context`` again what an operator puts in, such as a function's arguments; callbacks get it."""
+    before = dict(context)
+    try:
+        yield
+    finally:
+        context.clear()
+        context.update(before)
+
+
+@contextmanager
+def _reversed_xcoms(ti: Any, reverser: ReverseTransformer) -> Iterator[None]:
+    """Have what ``ti.xcom_push`` is given show references."""
+    if ti is None or not reverser or "xcom_push" in vars(ti):
+        yield
+        return
+    push = ti.xcom_push
+
+    def xcom_push(key: str, value: Any) -> None:
+        push(key=key, value=reverse_object(value, (reverser,)))
+
+    vars(ti)["xcom_push"] = xcom_push
+    try:
+        yield
+    finally:
+        vars(ti).pop("xcom_push", None)

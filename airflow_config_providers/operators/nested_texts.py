@@ -1,0 +1,117 @@
+"""Texts inside the fields of an operator: mappings, lists and tuples, however they are nested."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from airflow_config_providers.core.text import printable
+from airflow_config_providers.core.variable import scan
+from airflow_config_providers.exceptions import ConfigException
+from airflow_config_providers.operators.supported import PART, ConfPlace
+
+Path = tuple[str | int, ...]
+
+_DEEPEST: Final = 50
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """
+    A text in a field.
+
+    :param label: where it stands, as a programmer would write it: ``spark_params['args'][0]``
+    """
+
+    label: str
+    text: str = field(repr=False)
+
+
+def texts(value: Any, label: str, *, skip: Collection[int] = ()) -> Iterator[Text]:
+    """
+    Give every text in ``value``.
+
+    :param skip: the ids of what is passed over, with all that is in it
+    :raises ConfigException: a key holds a reference
+    """
+    found: list[Text] = []
+    replace(value, label, lambda text: found.append(text) or text.text, skip=skip)  # type: ignore[func-returns-value]  # for what it does
+    return iter(found)
+
+
+def replace(value: Any, label: str, change: Callable[[Text], str], *, skip: Collection[int] = ()) -> Any:
+    """
+    Give ``value`` with every text changed; nothing is changed in place.
+
+    :raises ConfigException: a key holds a reference, or collections stand in each other too deep
+    """
+    return _replace(value, label, change, frozenset(skip), _DEEPEST)
+
+
+def _replace(value: Any, label: str, change: Callable[[Text], str], skip: frozenset[int], depth: int) -> Any:
+    if id(value) in skip:
+        return value
+    if isinstance(value, str):
+        return change(Text(label, value))
+    if not isinstance(value, Mapping | list | tuple):
+        return value
+    if depth == 0:
+        raise ConfigException(f"{printable(label)}: collections are nested too deep here.")
+    if isinstance(value, Mapping):
+        _refuse_references_in(value, label)
+        return {k: _replace(v, f"{label}[{k!r}]", change, skip, depth - 1) for k, v in value.items()}
+    items = [_replace(item, f"{label}[{i}]", change, skip, depth - 1) for i, item in enumerate(value)]
+    return items if isinstance(value, list) else type(value)(*items) if hasattr(value, "_fields") else tuple(items)
+
+
+def _refuse_references_in(value: Mapping[Any, Any], label: str) -> None:
+    problems = [
+        f"{printable(label)}: the key '{printable(key)}' holds a reference. Keys are shown everywhere: write it out."
+        for key in value
+        if isinstance(key, str) and scan(key)
+    ]
+    if problems:
+        raise ConfigException(*problems)
+
+
+def find(value: Any, place: ConfPlace) -> list[Path]:
+    """
+    Give the ways from a field down to the mappings of Spark configuration that it has.
+
+    A mapping that is missing counts where what would hold it is there.
+    """
+    return list(_find(value, place.path, place, ()))
+
+
+def _find(value: Any, path: tuple[str, ...], place: ConfPlace, way: Path) -> Iterator[Path]:
+    if not path:
+        if value is None or isinstance(value, Mapping | str):
+            yield way
+    elif path[0] == PART and isinstance(value, list | tuple):
+        for index, item in enumerate(value):
+            if _is_meant(item, place):
+                yield from _find(item, path[1:], place, (*way, index))
+    elif isinstance(value, Mapping) and (path[0] in value or len(path) == 1):
+        yield from _find(value.get(path[0]), path[1:], place, (*way, path[0]))
+
+
+def _is_meant(item: Any, place: ConfPlace) -> bool:
+    return place.item is None or (isinstance(item, Mapping) and item.get(place.item[0]) == place.item[1])
+
+
+def get(value: Any, way: Path) -> Any:
+    """Give what stands at the end of ``way``; None where nothing does."""
+    for step in way:
+        value = value.get(step) if isinstance(value, Mapping) else value[step]
+    return value
+
+
+def put(value: Any, way: Path, new: Any) -> Any:
+    """Give ``value`` with ``new`` at the end of ``way``; nothing is changed in place."""
+    if not way:
+        return new
+    step, rest = way[0], way[1:]
+    if isinstance(value, Mapping):
+        return {**value, step: put(value.get(step), rest, new)}
+    return type(value)(put(item, rest, new) if index == step else item for index, item in enumerate(value))

@@ -1,0 +1,52 @@
+"""``SparkSqlOperator`` with layers and references."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final
+
+from airflow_config_providers.hooks.spark_sql import ConfiguredSparkSqlHook
+from airflow_config_providers.operators.in_place import ConfigProvidersMixin
+from airflow_config_providers.operators.nested_texts import Path
+from airflow_config_providers.spark.defaults import locate_spark_defaults
+from airflow_config_providers.spark.layers import ConfigFile
+
+_SUBSTITUTE: Final = "spark.sql.variable.substitute"
+_READS_THE_WORKER: Final = re.compile(r"\$\{(?:env|system):")
+
+
+class SparkSqlMixin(ConfigProvidersMixin):
+    """
+    Stands in front of ``SparkSqlOperator``: the values of its configuration go to spark-sql by a private file.
+
+    A reference in ``sql`` needs ``allow_exposed_arguments``: a query stands in the command and in Spark's UI.
+    """
+
+    sql: str
+
+    def _conf_at(self, field: str, way: Path) -> Mapping[str, Any]:
+        conf: Any = super()._conf_at(field, way)
+        if isinstance(conf, Mapping):
+            return conf
+        return {key.strip(): value for key, _, value in (part.partition("=") for part in conf.split(","))}
+
+    def _default_files(self) -> Sequence[ConfigFile]:
+        defaults = locate_spark_defaults("spark-sql", os.environ)
+        return [ConfigFile(str(defaults), str(defaults), is_lenient=True)] if defaults else ()
+
+    def _notes(self) -> Iterable[str]:
+        yield from super()._notes()
+        substitutes = str(self._conf_at("_conf", ()).get(_SUBSTITUTE, "true")).lower() != "false"
+        if substitutes and _READS_THE_WORKER.search(str(self.sql)):
+            yield (
+                "The query holds ${env:...} or ${system:...}, which Spark replaces by environment variables and "
+                f"properties of this worker, its secrets too. Set {_SUBSTITUTE}=false."
+            )
+
+    def _with_conf(self, fields: dict[str, Any]) -> dict[str, Any]:
+        return fields  # the hook asks for the values when it runs the query
+
+    def _get_hook(self) -> ConfiguredSparkSqlHook:
+        return ConfiguredSparkSqlHook.of(super()._get_hook(), delivery=self._run.delivery)  # type: ignore[misc]  # of the operator behind this

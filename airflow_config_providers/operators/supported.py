@@ -1,0 +1,122 @@
+"""The stock operators that this package knows, and where each keeps what it sends; imports none of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+_REMOTE: Final = frozenset({"databricks", "dataproc", "emr", "kubernetes", "livy"})
+
+PART: Final = "*"
+"""In a path: every item of a list."""
+
+
+@dataclass(frozen=True, slots=True)
+class ConfPlace:
+    """
+    Where an operator keeps Spark configuration.
+
+    :param field: the attribute
+    :param path: the keys from there down to the mapping; ``PART`` for each item of a list
+    :param item: what an item of that list must have, as key and value; None for any
+    """
+
+    field: str
+    path: tuple[str, ...] = ()
+    item: tuple[str, str] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorSpec:
+    """
+    What is known of an operator.
+
+    :param family: the word for it in ``[config_providers] apply_to``; empty for an operator that nobody listed
+    :param mixin: ``module:Class`` of what is put in front of it
+    :param conf: where it may have its Spark configuration; the first that is there counts
+    :param fields: attributes beside its template fields that may hold references
+    :param words: labels of texts that are split into words, or read as a program, on their way
+    :param carried: arguments of its trigger that the trigger only carries along, so that references do there
+    """
+
+    family: str = ""
+    mixin: str = "airflow_config_providers.operators.in_place:ConfigProvidersMixin"
+    conf: tuple[ConfPlace, ...] = ()
+    fields: tuple[str, ...] = ()
+    words: tuple[str, ...] = ()
+    carried: tuple[str, ...] = ()
+
+    @property
+    def is_remote(self) -> bool:
+        """Whether the driver runs elsewhere, and has the configuration sent there."""
+        return self.family in _REMOTE
+
+
+_SUBMIT: Final = "airflow_config_providers.operators.spark_submit:ConfiguredSparkSubmitOperator"
+_JDBC: Final = "airflow_config_providers.operators.spark_jdbc:ConfiguredSparkJDBCOperator"
+_SQL: Final = "airflow_config_providers.operators.spark_sql:SparkSqlMixin"
+_PYSPARK: Final = "airflow_config_providers.operators.pyspark:PySparkMixin"
+_KUBERNETES: Final = "airflow_config_providers.operators.spark_kubernetes:SparkKubernetesMixin"
+
+_DATAPROC_JOBS: Final = ("spark_job", "pyspark_job", "spark_sql_job", "spark_r_job")
+
+SUPPORTED: Final[Mapping[str, OperatorSpec]] = {
+    "airflow.providers.apache.spark.operators.spark_submit.SparkSubmitOperator": OperatorSpec("spark_submit", _SUBMIT),
+    "airflow.providers.apache.spark.operators.spark_jdbc.SparkJDBCOperator": OperatorSpec("spark_jdbc", _JDBC),
+    "airflow.providers.apache.spark.operators.spark_sql.SparkSqlOperator": OperatorSpec(
+        "spark_sql", _SQL, conf=(ConfPlace("_conf"),), words=("sql",)
+    ),
+    "airflow.providers.apache.spark.operators.spark_pyspark.PySparkOperator": OperatorSpec(
+        "pyspark", _PYSPARK, conf=(ConfPlace("config_kwargs"),)
+    ),
+    "airflow.providers.apache.livy.operators.livy.LivyOperator": OperatorSpec(
+        "livy", conf=(ConfPlace("spark_params", ("conf",)),), carried=("spark_params",)
+    ),
+    "airflow.providers.cncf.kubernetes.operators.spark_kubernetes.SparkKubernetesOperator": OperatorSpec(
+        "kubernetes",
+        _KUBERNETES,
+        conf=(
+            ConfPlace("template_spec", ("spark", "spec", "sparkConf")),
+            ConfPlace("template_spec", ("spec", "sparkConf")),
+        ),
+    ),
+    "airflow.providers.amazon.aws.operators.emr.EmrAddStepsOperator": OperatorSpec("emr", words=("steps",)),
+    "airflow.providers.amazon.aws.operators.emr.EmrServerlessStartJobOperator": OperatorSpec(
+        "emr",
+        conf=(
+            ConfPlace(
+                "configuration_overrides",
+                ("applicationConfiguration", PART, "properties"),
+                item=("classification", "spark-defaults"),
+            ),
+        ),
+        words=("job_driver['sparkSubmit']['sparkSubmitParameters']",),
+    ),
+    "airflow.providers.google.cloud.operators.dataproc.DataprocSubmitJobOperator": OperatorSpec(
+        "dataproc", conf=tuple(ConfPlace("job", (kind, "properties")) for kind in _DATAPROC_JOBS)
+    ),
+    "airflow.providers.google.cloud.operators.dataproc.DataprocCreateBatchOperator": OperatorSpec(
+        "dataproc", conf=(ConfPlace("batch", ("runtime_config", "properties")),)
+    ),
+    "airflow.providers.databricks.operators.databricks.DatabricksSubmitRunOperator": OperatorSpec(
+        "databricks",
+        conf=(
+            ConfPlace("json", ("new_cluster", "spark_conf")),
+            ConfPlace("json", ("tasks", PART, "new_cluster", "spark_conf")),
+            ConfPlace("new_cluster", ("spark_conf",)),
+            ConfPlace("tasks", (PART, "new_cluster", "spark_conf")),
+        ),
+    ),
+}
+"""Class -> what is known of it. Subclasses are like their nearest base in this table."""
+
+FAMILIES: Final = tuple(dict.fromkeys(spec.family for spec in SUPPORTED.values()))
+
+
+def spec_of(kind: type) -> OperatorSpec | None:
+    """Give what is known of an operator's class; None where neither it nor a base of it is in the table."""
+    for base in kind.__mro__:
+        if spec := SUPPORTED.get(f"{base.__module__}.{base.__qualname__}"):
+            return spec
+    return None

@@ -1,0 +1,127 @@
+"""What we lean on in the operators of other packages, and in the way Airflow treats a task's class."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import typing
+
+import pytest
+from airflow import policies
+from airflow.sdk import DAG, BaseOperator
+from airflow.sdk.execution_time.task_runner import RuntimeTaskInstance
+
+from airflow_config_providers import cluster_policy
+from airflow_config_providers.operators.configure import configured
+from airflow_config_providers.operators.spark_jdbc import DEFAULT_NAME, KEYS
+from airflow_config_providers.operators.supported import SUPPORTED
+
+GIVEN = {
+    "LivyOperator": {"file": "job.py"},
+    "SparkSqlOperator": {"sql": "select 1"},
+    "PySparkOperator": {"python_callable": lambda spark: None},
+    "EmrAddStepsOperator": {"job_flow_id": "j-1", "steps": []},
+    "EmrServerlessStartJobOperator": {"application_id": "a", "execution_role_arn": "r", "job_driver": {}},
+    "DataprocSubmitJobOperator": {"job": {"spark_job": {}}, "region": "r", "project_id": "p"},
+    "DataprocCreateBatchOperator": {"batch": {"runtime_config": {}}, "region": "r", "project_id": "p"},
+}
+
+
+@pytest.fixture(params=SUPPORTED, ids=lambda path: path.rpartition(".")[2])
+def kind(request):
+    """Each class that we list, where its package is installed."""
+    module, _, name = request.param.rpartition(".")
+    return getattr(pytest.importorskip(module), name)
+
+
+def spec(kind):
+    return SUPPORTED[f"{kind.__module__}.{kind.__qualname__}"]
+
+
+def test_an_operator_keeps_its_fields_where_we_look(kind):
+    with DAG("d", schedule=None):
+        task = kind(task_id="t", **GIVEN.get(kind.__name__, {}))
+
+    missing = [place.field for place in spec(kind).conf if not hasattr(task, place.field)]
+    missing += [label for label in spec(kind).words if not hasattr(task, label.partition("[")[0])]
+    assert missing == []
+
+
+def test_every_operator_takes_references(kind):
+    with DAG("d", schedule=None):
+        task = configured(kind)(task_id="t", config_files=["a"], **GIVEN.get(kind.__name__, {}))
+
+    assert (task.config_files, type(task).__name__) == (["a"], kind.__name__)
+
+
+def test_a_task_can_change_its_class(kind):
+    """``object layout differs`` would be raised where the operator's first base is another one than of the class."""
+    with DAG("d", schedule=None):
+        task = kind(task_id="t", **GIVEN.get(kind.__name__, {}))
+    task.__class__ = configured(kind)
+
+    assert isinstance(task, kind)
+
+
+def test_the_mark_of_a_policy_is_airflows():
+    assert cluster_policy.hookimpl.project_name == policies.hookimpl.project_name
+    assert list(inspect.signature(policies.task_policy).parameters) == ["task"]
+
+
+def test_the_trigger_of_livy_keeps_what_it_is_made_with():
+    livy = pytest.importorskip("airflow.providers.apache.livy.triggers.livy")
+    _, arguments = livy.LivyTrigger(batch_id=1, spark_params={"a": 1}).serialize()
+
+    assert livy.LivyTrigger(**arguments).serialize()[1] == arguments
+
+
+def test_the_hook_of_spark_sql_takes_words_and_runs_them_with_arguments_of_popen():
+    from airflow.providers.apache.spark.hooks.spark_sql import SparkSqlHook
+
+    hook = SparkSqlHook(sql="select 1", conf={"spark.x": "1"}, master="local", yarn_queue="q")
+    hints = inspect.signature(hook.run_query).parameters
+
+    assert hook._prepare_command(["--properties-file", "f"])[-2:] == ["--properties-file", "f"]
+    assert hook._conf == {"spark.x": "1"}
+    assert hints["kwargs"].kind is inspect.Parameter.VAR_KEYWORD
+
+
+def test_the_jdbc_operator_keeps_its_arguments_where_we_look():
+    from airflow.providers.apache.spark.operators.spark_jdbc import SparkJDBCOperator
+
+    with DAG("d", schedule=None):
+        task = SparkJDBCOperator(task_id="t")
+    hook = inspect.getsource(type(task)._get_hook)
+
+    assert [name for name in KEYS if not hasattr(task, name) or f"self.{name}" not in hook] == []
+    assert task._spark_app_name == DEFAULT_NAME
+
+
+def test_the_function_of_pyspark_is_called_where_we_call_it():
+    from airflow.providers.apache.spark.decorators.pyspark import _PySparkDecoratedOperator
+    from airflow.providers.apache.spark.operators.spark_pyspark import PySparkOperator
+
+    assert "self.config_kwargs" in inspect.getsource(PySparkOperator.execute_callable)
+    assert _PySparkDecoratedOperator.execute_callable is PySparkOperator.execute_callable
+
+
+def test_what_an_operator_pushes_goes_through_an_attribute_that_can_be_replaced():
+    ti = RuntimeTaskInstance.model_construct(task_id="t")
+    vars(ti)["xcom_push"] = "ours"
+
+    assert ti.xcom_push == "ours"
+
+
+def test_a_task_goes_on_by_this_method():
+    assert list(inspect.signature(BaseOperator.resume_execution).parameters) == [
+        "self",
+        "next_method",
+        "next_kwargs",
+        "context",
+    ]
+
+
+def test_the_mixins_are_where_the_table_says():
+    for listed in SUPPORTED.values():
+        module, _, name = listed.mixin.partition(":")
+        assert typing.cast("type", getattr(importlib.import_module(module), name)).__mro__

@@ -1,0 +1,99 @@
+"""Functions that get a Spark session: ours, and the stock ones of a deployment that says so."""
+
+from __future__ import annotations
+
+import importlib
+import os
+from pathlib import Path
+
+import pytest
+from airflow.providers.apache.spark.decorators.pyspark import pyspark_task
+from airflow.sdk import task
+
+from airflow_config_providers import cluster_policy
+from airflow_config_providers.decorators.pyspark import configured_pyspark_task
+from airflow_config_providers.get_provider_info import get_provider_info
+
+CANARY = "c4nary/s3cret+value"
+
+pytestmark = pytest.mark.usefixtures("connections")
+
+
+@pytest.fixture
+def password(secrets_dir):
+    """A reference to the canary."""
+    (secrets_dir / "db-password").write_text(CANARY)
+    return f"${{dir:{secrets_dir}:db-password}}"
+
+
+@pytest.fixture
+def own_jvm():
+    """Let PySpark start a JVM of this test, and end it afterwards."""
+    from pyspark import SparkContext
+
+    assert SparkContext._gateway is None
+    yield
+    gateway, SparkContext._gateway, SparkContext._jvm = SparkContext._gateway, None, None
+    gateway.shutdown()
+    gateway.proc.stdin.close()
+    gateway.proc.wait(60)
+
+
+def stock(function, **kwargs):
+    """Make a stock task, and let the deployment's policy see it."""
+    made = pyspark_task(function, **kwargs)()
+    cluster_policy.task_policy(made.operator)
+    return made
+
+
+def test_the_decorator_is_where_airflow_looks_for_it():
+    (entry,) = get_provider_info()["task-decorators"]
+    module, _, name = entry["class-name"].rpartition(".")
+
+    assert getattr(importlib.import_module(module), name) is configured_pyspark_task
+    assert entry["name"] == "configured_pyspark"
+    assert task.configured_pyspark is configured_pyspark_task
+
+
+def test_a_stock_task_becomes_ours(dag, monkeypatch):
+    monkeypatch.setenv("AIRFLOW__CONFIG_PROVIDERS__APPLY_TO", "pyspark")
+    with dag:
+        made = stock(lambda spark: None, task_id="job")
+
+    assert "effective_config" in made.operator.template_fields
+    assert made.operator.operator_name == "@task.pyspark"
+
+
+@pytest.mark.slow
+def test_attack_27_30_the_function_and_spark_get_values_and_nobody_else(
+    dag, run_task, password, own_jvm, capfd, monkeypatch
+):
+    seen = {}
+
+    def job(url, spark):
+        seen["url"] = url
+        seen["conf"] = spark.conf.get("spark.app.dsn")
+        commands = [path.read_bytes() for path in Path("/proc").glob("[0-9]*/cmdline") if os.access(path, os.R_OK)]
+        seen["commands"] = b"\n".join(commands)
+        seen["ui"] = dict(spark.sparkContext.getConf().getAll()).get("spark.redaction.regex", "")
+        print("printed", url)
+        return {"url": url, "rows": spark.range(3).count()}
+
+    conf = {"spark.app.dsn": password, "spark.ui.enabled": "false", "spark.master": "local[1]"}
+    monkeypatch.setenv("AIRFLOW__CONFIG_PROVIDERS__APPLY_TO", "spark")
+    with dag:
+        made = pyspark_task(job, config_kwargs=conf)(f"jdbc:x?password={password}")
+    cluster_policy.task_policy(made.operator)
+    run = run_task(made.operator)
+
+    assert run.state == "success", run.error
+    assert seen["url"] == f"jdbc:x?password={CANARY}"
+    assert seen["conf"] == CANARY
+    assert b"java" in seen["commands"]
+    assert CANARY.encode() not in seen["commands"]
+    assert "dsn" in seen["ui"]
+    (pushed,) = run.supervisor.sent("SetXCom")
+    assert pushed.value == {"url": f"jdbc:x?password={password}", "rows": 3}
+    told = "".join(repr(m) for m in run.supervisor.messages if type(m).__name__ != "MaskSecret")
+    assert CANARY not in told + "".join(capfd.readouterr()) + repr(vars(run.task))
+    assert CANARY not in repr(dict(os.environ))

@@ -1,0 +1,79 @@
+"""A connection to Spark Connect that holds references."""
+
+from __future__ import annotations
+
+import json
+from urllib.parse import unquote
+
+import pytest
+
+from airflow_config_providers.exceptions import UnresolvedReferenceError
+from airflow_config_providers.hooks.spark_connect import ConfiguredSparkConnectHook
+
+CANARY = "c4nary/s3cret+value"
+
+
+@pytest.fixture
+def token(tmp_path, monkeypatch):
+    """A reference to the canary, in the connection's token."""
+    (tmp_path / "token").write_text(CANARY)
+    extra = {
+        "config.providers": "dir",
+        "config.providers.dir.class": "directory",
+        "config.providers.dir.param.allowed.paths": str(tmp_path),
+    }
+    monkeypatch.setenv(
+        "AIRFLOW_CONN_CONFIG_PROVIDERS_DEFAULT", json.dumps({"conn_type": "config_providers", "extra": extra})
+    )
+    reference = f"${{dir:{tmp_path}:token}}"
+    connect(monkeypatch, password=reference)
+    return reference
+
+
+def connect(monkeypatch, **fields):
+    fields = {"conn_type": "spark_connect", "host": "spark", "port": 15002, "extra": {"use_ssl": "true"}, **fields}
+    monkeypatch.setenv("AIRFLOW_CONN_SPARK_CONNECT_DEFAULT", json.dumps(fields))
+
+
+def test_the_url_has_the_value(token):
+    with ConfiguredSparkConnectHook() as hook:
+        url = hook.get_connection_url()
+
+    assert unquote(url) == f"sc://spark:15002/;token={CANARY};use_ssl=true"
+
+
+def test_it_works_without_being_entered(token):
+    assert CANARY in unquote(ConfiguredSparkConnectHook().get_connection_url())
+
+
+def test_what_is_printed_meanwhile_shows_the_reference(token, capsys):
+    with ConfiguredSparkConnectHook() as hook:
+        print("connecting to", hook.get_connection_url())
+        print("token", CANARY)
+    shown = capsys.readouterr().out
+
+    assert f"token {token}" in shown
+    assert CANARY not in unquote(shown)
+
+
+def test_a_connection_without_references_needs_no_providers(monkeypatch):
+    monkeypatch.delenv("AIRFLOW_CONN_CONFIG_PROVIDERS_DEFAULT", raising=False)
+    connect(monkeypatch, password="plain")
+
+    assert ConfiguredSparkConnectHook().get_connection_url() == "sc://spark:15002/;token=plain;use_ssl=true"
+
+
+def test_attack_12_a_value_is_not_read_as_json(token, monkeypatch, tmp_path):
+    (tmp_path / "token").write_text('x", "use_ssl": "false')
+    connect(monkeypatch, extra={"use_ssl": "true", "note": token})
+
+    with ConfiguredSparkConnectHook() as hook:
+        connection = hook.get_connection("spark_connect_default")
+    assert connection.extra_dejson == {"use_ssl": "true", "note": 'x", "use_ssl": "false'}
+
+
+def test_a_reference_that_nobody_answers_is_an_error(token, monkeypatch):
+    connect(monkeypatch, password=token.replace(":token", ":nothing"))
+
+    with pytest.raises(UnresolvedReferenceError, match="password"):
+        ConfiguredSparkConnectHook().get_connection_url()

@@ -1,0 +1,318 @@
+"""Any operator with references in its template fields, run by Airflow's real task runner."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from airflow.sdk import BaseOperator
+
+from airflow_config_providers.exceptions import ConfigException, ExposedValueError, UnresolvedReferenceError
+from airflow_config_providers.operators.configure import configured
+from airflow_config_providers.operators.configured import ConfiguredOperator
+from airflow_config_providers.operators.in_place import ConfigProvidersMixin
+from airflow_config_providers.operators.supported import ConfPlace, OperatorSpec
+
+CANARY = "c4nary/s3cret+value"
+
+pytestmark = pytest.mark.usefixtures("connections")
+
+
+class StockOperator(BaseOperator):
+    """As people write them: fields of any shape, and a function for what ``execute`` does."""
+
+    template_fields = ("payload", "command")
+
+    def __init__(self, *, payload=None, command="", do=None, **kwargs):
+        super().__init__(**kwargs)
+        self.payload = payload
+        self.command = command
+        self.do = do
+
+    def execute(self, context):
+        return self.do(self, context)
+
+    def go_on(self, context, event):
+        return self.do(self, context)
+
+    def on_kill(self):
+        STOPPED.append(self.task_id)
+
+
+@configured
+class OurOperator(StockOperator):
+    """The same with references."""
+
+
+class ConfOperator(ConfigProvidersMixin, StockOperator):
+    """The same with Spark configuration in its payload."""
+
+    template_fields = (*StockOperator.template_fields, "config_files", "effective_config")
+    spec = OperatorSpec(conf=(ConfPlace("payload", ("spark", "conf")),), words=("command",))
+
+
+STOPPED: list[str] = []
+
+
+@pytest.fixture
+def password(secrets_dir):
+    """A reference to the canary."""
+    (secrets_dir / "db-password").write_text(CANARY)
+    return f"${{dir:{secrets_dir}:db-password}}"
+
+
+def everything_shown(run, capfd):
+    """All that the task told its supervisor or printed, but for what only teaches the masker."""
+    told = "".join(repr(m) for m in run.supervisor.messages if type(m).__name__ != "MaskSecret")
+    return told + "".join(capfd.readouterr()) + repr(vars(run.task)) + repr(run.error)
+
+
+def seen_by(kind, dag, run_task, **kwargs):
+    """Run a task, and give what ``execute`` saw in its payload, and the run."""
+    seen = []
+    run = run_task(kind(task_id="job", dag=dag, do=lambda self, _: seen.append(self.payload), **kwargs))
+    return (seen[0] if seen else None), run
+
+
+def test_references_anywhere_in_a_field_become_values_while_it_runs(dag, run_task, password, capfd):
+    payload = {"a": [f"x{password}", ("y", {"z": password})], "n": 1, "t": None}
+    seen, run = seen_by(OurOperator, dag, run_task, payload=payload)
+
+    assert seen == {"a": [f"x{CANARY}", ("y", {"z": CANARY})], "n": 1, "t": None}
+    assert run.task.payload == payload
+    assert CANARY not in everything_shown(run, capfd)
+
+
+def test_attack_30_what_airflow_stores_holds_references(dag, run_task, password):
+    _, run = seen_by(OurOperator, dag, run_task, payload={"x": password})
+
+    assert run.rendered["payload"] == {"x": password}
+    assert CANARY not in repr(run.rendered_last)
+
+
+def test_attack_30_xcom_holds_references(dag, run_task, password, capfd):
+    def do(self, context):
+        context["ti"].xcom_push(key="own", value={"got": self.payload})
+        return [self.payload, {self.payload: 1}]
+
+    run = run_task(OurOperator(task_id="job", dag=dag, payload=password, do=do))
+
+    pushed = {message.key: message.value for message in run.supervisor.sent("SetXCom")}
+    assert pushed["own"] == {"got": password}
+    assert CANARY not in everything_shown(run, capfd)
+
+
+def test_attack_19_what_is_raised_holds_references(dag, run_task, password, capfd):
+    def do(self, context):
+        try:
+            raise ValueError(f"inner {self.payload}")
+        except ValueError as error:
+            raise RuntimeError("outer", {"body": self.payload}) from error
+
+    run = run_task(OurOperator(task_id="job", dag=dag, payload=password, do=do))
+
+    assert run.state == "failed"
+    assert password in repr(run.error.args)
+    assert CANARY not in everything_shown(run, capfd) + repr(run.error.__cause__)
+
+
+def test_what_is_logged_and_printed_holds_references(dag, run_task, password, capfd):
+    def do(self, context):
+        self.log.info("logged %s", self.payload)
+        print("printed", self.payload)
+
+    run_task(OurOperator(task_id="job", dag=dag, payload=password, do=do))
+
+    out = "".join(capfd.readouterr())
+    assert f"logged {password}" in out
+    assert f"printed {password}" in out
+    assert CANARY not in out
+
+
+def test_attack_30_attributes_that_execute_leaves_hold_references(dag, run_task, password):
+    def do(self, context):
+        self.sent = {"body": self.payload}
+        context["left"] = self.payload
+
+    run = run_task(OurOperator(task_id="job", dag=dag, payload=password, do=do))
+
+    assert run.task.sent == {"body": password}
+    assert CANARY not in repr(run.ti.get_template_context().get("left"))
+
+
+VALUES = [
+    pytest.param("{{ 7 * 7 }} {% raw %}", id="jinja"),
+    pytest.param("${dir:/etc:passwd} ${env:HOME} $HOME %s", id="references"),
+    pytest.param("a: b\n- c: 'd\"", id="yaml"),
+    pytest.param("blank  at end ", id="blanks"),
+    pytest.param("ünïcode \u2028", id="unicode"),
+]
+
+
+@pytest.mark.parametrize("value", VALUES)
+def test_attack_11_12_a_value_is_inert(dag, run_task, secrets_dir, value):
+    (secrets_dir / "odd").write_text(value)
+    seen, _ = seen_by(OurOperator, dag, run_task, payload=[f"${{dir:{secrets_dir}:odd}}"])
+
+    assert seen == [value]
+
+
+def test_attack_11_a_reference_that_comes_with_a_run_stays_a_text(dag, run_task, password):
+    task = OurOperator(
+        task_id="job", dag=dag, payload="{{ dag_run.conf['x'] }}", do=lambda self, _: seen.append(self.payload)
+    )
+    seen = []
+    run_task(task, conf={"x": password})
+
+    assert seen == [password]
+
+
+def test_attack_11_a_reference_that_comes_with_data_beside_a_written_one_stays_a_text(dag, run_task, password):
+    seen, _ = seen_by(OurOperator, dag, run_task, payload=[password, "{{ '$' }}{dir:/x:y}"])
+
+    assert seen == [CANARY, "${dir:/x:y}"]
+
+
+def test_attack_49_a_reference_in_a_key_is_refused(dag, run_task, password):
+    _, run = seen_by(OurOperator, dag, run_task, payload={"a": {password: 1}})
+
+    assert isinstance(run.error, ConfigException)
+    assert "payload['a']: the key" in str(run.error)
+
+
+def test_a_reference_that_nobody_answers_stops_the_task(dag, run_task, secrets_dir):
+    _, run = seen_by(OurOperator, dag, run_task, payload={"a": f"${{dir:{secrets_dir}:nothing}}"})
+
+    assert isinstance(run.error, UnresolvedReferenceError)
+    assert "payload['a']" in str(run.error)
+
+
+def test_a_task_without_references_asks_nobody(dag, run_task, monkeypatch):
+    monkeypatch.delenv("AIRFLOW_CONN_CONFIG_PROVIDERS_DEFAULT")
+    seen, run = seen_by(OurOperator, dag, run_task, payload={"a": "{{ task.task_id }}"})
+
+    assert (run.state, seen) == ("success", {"a": "job"})
+
+
+def test_jinja_comes_first(dag, run_task, password, secrets_dir):
+    seen, _ = seen_by(OurOperator, dag, run_task, payload="${dir:" + str(secrets_dir) + ":{{ 'db' }}-password}")
+
+    assert seen == CANARY
+
+
+def test_a_mapped_task(dag, run_task, password):
+    seen = []
+    mapped = OurOperator.partial(task_id="job", dag=dag, do=lambda self, _: seen.append(self.payload)).expand(
+        payload=[["a"], [password]]
+    )
+    run_task(mapped, map_index=1)
+
+    assert seen == [[CANARY]]
+
+
+def test_spark_configuration_comes_in_layers(dag, run_task, password, tmp_path):
+    (tmp_path / "all.properties").write_text("spark.app.a=file\nspark.app.b=file\n")
+    payload = {"name": "n", "spark": {"conf": {"spark.app.b": password, "spark.app.n": 1}}}
+    seen, run = seen_by(ConfOperator, dag, run_task, payload=payload, config_files=[str(tmp_path / "all.properties")])
+
+    assert seen["spark"]["conf"] == {"spark.app.a": "file", "spark.app.b": CANARY, "spark.app.n": "1"}
+    assert run.task.payload["spark"]["conf"] == {"spark.app.a": "file", "spark.app.b": password, "spark.app.n": "1"}
+    assert run.rendered["effective_config"][1].startswith(f"spark.app.b = {password}   # DAG_CONFIG, payload['spark']")
+    assert payload["spark"]["conf"]["spark.app.b"] == password
+
+
+def test_layers_without_a_configuration_of_the_dag(dag, run_task, tmp_path):
+    (tmp_path / "all.properties").write_text("spark.app.a=file\n")
+    seen, _ = seen_by(
+        ConfOperator, dag, run_task, payload={"spark": {}}, config_files=[str(tmp_path / "all.properties")]
+    )
+
+    assert seen == {"spark": {"conf": {"spark.app.a": "file"}}}
+
+
+@pytest.mark.parametrize(
+    ("allowed", "value", "state"),
+    [
+        pytest.param(False, "plain", "failed", id="not-allowed"),
+        pytest.param(True, "plain", "success", id="allowed"),
+        pytest.param(True, "two words", "failed", id="breaks-out"),
+        pytest.param(True, "x'; DROP", "failed", id="quote"),
+    ],
+)
+def test_attack_12_a_value_does_not_break_out_of_a_text_that_is_parsed(
+    dag, run_task, secrets_dir, allowed, value, state
+):
+    (secrets_dir / "word").write_text(value)
+    task = ConfOperator(
+        task_id="job",
+        dag=dag,
+        command=f"--conf x=${{dir:{secrets_dir}:word}}",
+        allow_exposed_arguments=allowed,
+        do=lambda *_: None,
+    )
+    run = run_task(task)
+
+    assert run.state == state
+    assert value not in str(run.error)
+    if state == "failed":
+        assert isinstance(run.error, ExposedValueError)
+
+
+class Trigger:
+    """Stands for a trigger: what it is made with is stored."""
+
+    def __init__(self, **kwargs):
+        self.kwargs = kwargs
+
+    def serialize(self):
+        return "tests.Trigger", self.kwargs
+
+
+def test_attack_30_a_trigger_that_would_get_a_value_is_refused_and_the_job_stopped(dag, run_task, password, capfd):
+    def do(self, context):
+        self.defer(trigger=Trigger(body=self.payload), method_name="go_on")
+
+    STOPPED.clear()
+    run = run_task(OurOperator(task_id="job", dag=dag, payload=[password], do=do))
+
+    assert isinstance(run.error, ExposedValueError)
+    assert "Trigger would be stored with values, in body" in str(run.error)
+    assert STOPPED == ["job"]
+    assert CANARY not in everything_shown(run, capfd)
+
+
+def test_a_trigger_that_needs_no_value_is_left_alone(dag, run_task, password):
+    def do(self, context):
+        self.defer(trigger=Trigger(job="7"), method_name="go_on", kwargs={"sent": self.payload})
+
+    run = run_task(OurOperator(task_id="job", dag=dag, payload=[password], do=do), finalize=False)
+
+    assert run.message.trigger_kwargs == {"job": "7"}
+    assert CANARY not in repr(run.message)
+
+
+def test_the_fields_hold_values_again_after_a_deferral(dag, password):
+    seen = []
+    task = OurOperator(task_id="job", dag=dag, payload=[password], do=lambda self, _: seen.append(self.payload))
+    task = task.prepare_for_execution()
+    context = {}
+    task.render_template_fields(context)
+    task.resume_execution("go_on", {"event": {}}, context)
+    task._run.close()
+
+    assert (seen, task.payload) == ([[CANARY]], [password])
+
+
+def test_what_is_configured_already_stays(dag):
+    assert configured(OurOperator) is OurOperator
+    assert issubclass(OurOperator, StockOperator)
+    assert issubclass(OurOperator, ConfiguredOperator)
+    assert (OurOperator.__name__, OurOperator.__module__) == ("OurOperator", __name__)
+
+
+def test_the_serialized_dag_holds_references(dag, password):
+    from airflow.serialization.serialized_objects import DagSerialization
+
+    ConfOperator(task_id="job", dag=dag, payload={"spark": {"conf": {"spark.app.x": password}}}, do=None)
+
+    assert password in json.dumps(DagSerialization.to_dict(dag))

@@ -126,13 +126,17 @@ class Search:
     unread: list[str] = field(default_factory=list)
 
     def content(self, place: str, content: bytes) -> None:
-        """Search some bytes, and what is packed in them; of the forms of a secret the first found is told."""
+        """Search some bytes, and what is packed in them."""
+        self.look_for_secrets(place, content)
+        for inner_place, inner in self._unpack(place, content) if self.unpacks else ():
+            self.content(inner_place, inner)
+
+    def look_for_secrets(self, place: str, content: bytes) -> None:
+        """Search some bytes as they are; of the forms of a secret the first found is told."""
         for secret in self.secrets:
             form = next(secret.forms_in(content), None)
             if form is not None:
                 self.found.append(Finding(place, secret.name, form))
-        for inner_place, inner in self._unpack(place, content) if self.unpacks else ():
-            self.content(inner_place, inner)
 
     def tree(self, root: Path, *, leave_out: Collection[Path] = (), since: float = 0) -> None:
         """

@@ -78,11 +78,11 @@ class Airflow:
         (self.secrets / name).write_text(value)
         return f"${{dir:{self.secrets}:{name}}}"
 
-    def cli(self, *words: str, check: bool = True) -> subprocess.CompletedProcess[str]:
+    def cli(self, *words: str, check: bool = True, seconds: float = 300) -> subprocess.CompletedProcess[str]:
         """Run an ``airflow`` command to its end."""
         command = [sys.executable, "-m", "airflow", *words]
         result = subprocess.run(
-            command, env=self.environ, cwd=self.home, capture_output=True, text=True, timeout=300, check=False
+            command, env=self.environ, cwd=self.home, capture_output=True, text=True, timeout=seconds, check=False
         )
         if check and result.returncode:
             raise AssertionError(f"airflow {' '.join(words)}: {result.stdout}{result.stderr}")
@@ -124,13 +124,29 @@ class Airflow:
         with closing(sqlite3.connect(f"file:{self.home}/airflow.db?mode=ro", uri=True, timeout=20)) as database:
             return database.execute(sql, values).fetchall()
 
-    def run(self, dag_id: str, conf: dict[str, Any] | None = None) -> str:
+    def run(self, dag_id: str, conf: dict[str, Any] | None = None, *, seconds: float = 300) -> str:
         """Trigger a DAG, wait for its end and give its state."""
+        run = self.trigger(dag_id, conf)
+        self.unpause(dag_id)
+        return self.end(dag_id, run, seconds=seconds)
+
+    def trigger(self, dag_id: str, conf: dict[str, Any] | None = None) -> str:
+        """Have a DAG run as soon as it is not paused."""
         self.wait(f"DAG {dag_id}", lambda: self.query("select 1 from serialized_dag where dag_id = ?", dag_id))
-        run = self.post(f"/api/v2/dags/{dag_id}/dagRuns", {"conf": conf or {}, "logical_date": None})["dag_run_id"]
-        self.post(f"/api/v2/dags/{dag_id}", {"is_paused": False}, method="PATCH")
+        return str(
+            self.post(f"/api/v2/dags/{dag_id}/dagRuns", {"conf": conf or {}, "logical_date": None})["dag_run_id"]
+        )
+
+    def unpause(self, dag_id: str) -> None:
+        """Let a DAG run; ask again where SQLite refuses a write because the scheduler writes."""
+        self.wait(
+            f"{dag_id} to be unpaused", lambda: self.post(f"/api/v2/dags/{dag_id}", {"is_paused": False}, "PATCH")
+        )
+
+    def end(self, dag_id: str, run: str, *, seconds: float = 300) -> str:
+        """Wait for the end of a run and give its state."""
         ended = "select state from dag_run where dag_id = ? and run_id = ? and state in ('success', 'failed')"
-        return str(self.wait(f"the end of {dag_id}", lambda: self.query(ended, dag_id, run), 300)[0][0])
+        return str(self.wait(f"the end of {dag_id}", lambda: self.query(ended, dag_id, run), seconds)[0][0])
 
     def post(self, path: str, body: dict[str, Any], method: str = "POST") -> Any:
         """Call the REST API."""

@@ -1,0 +1,86 @@
+"""
+How a value may be written down.
+
+Used by the job that prints and by the search for what it printed. It shares nothing with the package, so that one
+mistake does not hide in both, and it imports nothing but Python, so that a job may have a copy of it.
+"""
+
+import base64
+import html
+import json
+import re
+import shlex
+from collections.abc import Iterator
+from urllib.parse import quote, quote_plus
+
+IN_PART = "in part"
+
+
+def printed(value: str) -> Iterator[tuple[str, str]]:
+    """Give name -> text of each way in which a job may print ``value``."""
+    yield "raw", value
+    yield "JSON", json.dumps(value, ensure_ascii=False)
+    yield "JSON in ASCII", json.dumps(value)
+    yield "repr", repr(value)
+    yield "URL", f"https://h/?p={quote(value, safe='')}"
+    yield "URL form", f"p={quote_plus(value)}&q"
+    for offset in range(3):
+        yield f"base64 at {offset}", base64.b64encode(b"u:"[:offset] + value.encode() + b":end").decode()
+    yield "hex", value.encode().hex()
+    yield "XML", f"<p>{_xml(value)}</p>"
+    yield "HTML", f'<p title="{html.escape(value)}">'
+    yield "shell", f"export P={shlex.quote(value)}"
+    yield "Java properties", f"p={_properties(value)}"
+    yield "JDBC", f"jdbc:postgresql://h/db?user=u&password={value}&ssl=true"
+    yield "bytes", repr(value.encode())
+    yield "mapping's key", f"{ {value: 1} } {json.dumps({value: 1})}"
+
+
+def searched(value: str) -> Iterator[tuple[str, bytes]]:
+    """Give name, octets of each way in which ``value`` may be found; where the octets are equal the first counts."""
+    yield "raw", value.encode()
+    yield "JSON", json.dumps(value, ensure_ascii=False)[1:-1].encode()
+    yield "JSON in ASCII", json.dumps(value)[1:-1].encode()
+    yield "repr", repr(value)[1:-1].encode()
+    yield from (("URL", text.encode()) for text in _either_case(quote(value, safe=""), quote(value)))
+    yield from (("URL form", text.encode()) for text in _either_case(quote_plus(value), quote_plus(value, safe="*")))
+    for offset in range(3):
+        yield from ((f"base64 at {offset}", text) for text in _base64(value.encode(), offset, (b"+/", b"-_")))
+    yield from (("hex", digits.encode()) for digits in (value.encode().hex(), value.encode().hex().upper()))
+    yield "XML", _xml(value).encode()
+    yield from (("HTML", html.escape(value).replace("&#x27;", quoted).encode()) for quoted in ("&#x27;", "&#39;"))
+    yield from (("shell", shlex.quote(text)[1:-1].encode()) for text in (value, f"{value} "[:-1]))
+    yield "Java properties", _properties(value).encode()
+    yield "JDBC", f"password={value}".encode()
+    yield "bytes", repr(value.encode())[2:-1].encode()
+    yield "mapping's key", f"{{{value!r}:".encode()
+    yield "mapping's key", f"{{{json.dumps(value)}:".encode()
+    yield from (("UTF-16", value.encode(code)) for code in ("utf-16-le", "utf-16-be"))
+
+
+def parts(value: str, shortest: int = 12) -> list[bytes]:
+    """Give the stretches of letters and digits of ``value``, which no way of escaping changes."""
+    return [part.encode() for part in re.findall(r"[A-Za-z0-9]+", value) if len(part) >= shortest]
+
+
+def _either_case(*quoted: str) -> Iterator[str]:
+    for text in quoted:
+        yield text
+        yield re.sub("%..", lambda escape: escape[0].lower(), text)
+
+
+def _base64(data: bytes, offset: int, alphabets: tuple[bytes, bytes]) -> Iterator[bytes]:
+    """Give the letters that ``data`` alone decides where ``offset`` octets stand before it."""
+    encoded = base64.b64encode(bytes(offset) + data + bytes(3))
+    sure = encoded[-(-offset * 8 // 6) : (offset + len(data)) * 8 // 6]
+    yield sure
+    yield sure.translate(bytes.maketrans(*alphabets))
+
+
+def _xml(value: str) -> str:
+    return html.escape(value, quote=False)
+
+
+def _properties(value: str) -> str:
+    escaped = re.sub(r"([=:#!\\])", r"\\\1", value).replace("\n", "\\n")
+    return "".join(letter if letter < "\x7f" else f"\\u{ord(letter):04x}" for letter in escaped)

@@ -1,0 +1,122 @@
+"""One run with all secrets, from an empty folder to the matrix."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.integration.conftest import Airflow
+from tests.leaks.canaries import Column, new_canaries
+from tests.leaks.collect import Files, RestAnswers
+from tests.leaks.deployment import ROUNDS, TESTED, LeakyAirflow
+from tests.leaks.history import history_server, shown
+from tests.leaks.matrix import Matrix
+from tests.leaks.observer import Observer
+from tests.leaks.proof import Proof
+from tests.leaks.sinks import Sink
+from tests.servers.spark_cluster import spark_cluster
+
+SECONDS_OF_A_DAG = 900
+DESCRIBED = {Column.OURS: "standalone", Column.UNEDITED: "local"}
+"""Which task of ours is described: the one with most secrets."""
+
+
+class RunError(RuntimeError):
+    """The run did not go as it has to, so that its matrix would prove nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class LeakRun:
+    """
+    Lets the secrets loose, looks, and searches.
+
+    :param home: an empty folder
+    :param tell: is told what goes on
+    :param columns: who submits
+    """
+
+    home: Path
+    tell: Callable[[str], None]
+    columns: Sequence[Column] = tuple(Column)
+
+    def matrix(self) -> Matrix:
+        """
+        Run everything.
+
+        :raises RunError: a task did not end as it has to
+        """
+        matrix = Matrix(new_canaries(self.columns))
+        self.tell("Start a standalone cluster of Spark, and Airflow")
+        with spark_cluster(self.home / "cluster") as cluster:
+            leaky = LeakyAirflow(self.home, matrix.canaries, master_url=cluster.master_url)
+            leaky.write()
+            files = Files(leaky, matrix)
+            with leaky.airflow, Observer(matrix, leaky.meeting, cluster, files.others) as observer:
+                self._let_loose(leaky, matrix)
+                self._require_proof(Proof(leaky, observer.values))
+                with self._timed("ask Airflow's REST interface"):
+                    RestAnswers(leaky, matrix).collect()
+        with self._timed("search the files"):
+            files.collect()
+        with self._timed("ask the History Server"):
+            self._history(leaky, matrix)
+        return matrix
+
+    def _let_loose(self, leaky: LeakyAirflow, matrix: Matrix) -> None:
+        leaky.store()
+        with ThreadPoolExecutor(max_workers=2) as both, self._timed("run the tasks"):
+            commands = both.submit(self._commands, leaky, matrix)
+            for dags in ROUNDS:
+                self._run(leaky.airflow, [dag_id for dag_id in dags if dag_id in leaky.dags])
+            commands.result()
+
+    def _run(self, airflow: Airflow, dags: Iterable[str]) -> None:
+        runs = {dag_id: airflow.trigger(dag_id) for dag_id in dags}
+        for dag_id in runs:
+            airflow.unpause(dag_id)
+        for dag_id, run in runs.items():
+            airflow.end(dag_id, run, seconds=SECONDS_OF_A_DAG)
+            self.tell(f"  the DAG {dag_id} has ended")
+
+    def _commands(self, leaky: LeakyAirflow, matrix: Matrix) -> None:
+        """Run the commands that show a task or run one in the terminal."""
+        airflow, dags = leaky.airflow, leaky.dags
+        airflow.wait("the DAGs", lambda: len(airflow.query("select dag_id from serialized_dag")) >= len(dags))
+        for sink, words in _words(leaky):
+            done = airflow.cli(*words, check=False, seconds=SECONDS_OF_A_DAG)
+            matrix.look(sink, " ".join(words), f"{done.stdout}\n{done.stderr}")
+            self.tell(f"  airflow {' '.join(words)}: exit code {done.returncode}")
+
+    def _require_proof(self, proof: Proof) -> None:
+        if problems := proof.problems():
+            raise RunError("\n".join(["The run did not go as it has to:", *problems]))
+
+    def _history(self, leaky: LeakyAirflow, matrix: Matrix) -> None:
+        folder = self.home / "history"
+        folder.mkdir()
+        with history_server(folder, leaky.airflow.events) as server:
+            for page, text in shown(server):
+                matrix.look(Sink.HISTORY, page, text)
+
+    @contextmanager
+    def _timed(self, what: str) -> Iterator[None]:
+        start = time.monotonic()
+        self.tell(what[0].upper() + what[1:])
+        yield
+        self.tell(f"  done in {time.monotonic() - start:.0f} s")
+
+
+def _words(leaky: LeakyAirflow) -> Iterator[tuple[Sink, Sequence[str]]]:
+    """Give the commands that run a DAG or show a task, and the sinks of what they print."""
+    if TESTED in leaky.dags:
+        yield Sink.DAGS_TEST, ("dags", "test", TESTED)
+    for task in leaky.tasks:
+        if task.how == "local":
+            yield Sink.RENDER, ("tasks", "render", task.dag_id, task.task_id, "2026-01-01")
+        if task.column.is_ours and task.how == DESCRIBED[task.column]:
+            words = ("config-providers", "describe", "--dag", task.dag_id, "--task", task.task_id, "--synonyms")
+            yield Sink.DESCRIBE, words

@@ -117,18 +117,18 @@ class ConfigProvidersMixin(ConfiguredOperator):
         }
 
     def _resolved_fields(self) -> dict[str, Any]:
-        resolved = self._run.texts()
-        for label in resolved:
-            self._refuse_broken_words(label, resolved[label])
+        resolved, written = self._run.texts(), self._texts()
+        for label in self._spec().words:
+            if label in resolved:
+                self._refuse_broken_words(label, written=written.get(label, ""), value=resolved[label])
         return {
             name: nested_texts.replace(value, name, lambda text: resolved.get(text.label, text.text))
             for name, value in self._without_conf().items()
             if any(label.startswith(name) for label in resolved)
         }
 
-    def _refuse_broken_words(self, label: str, value: str) -> None:
-        written = self._texts().get(label, "")
-        if label not in self._spec().words or value == written:
+    def _refuse_broken_words(self, label: str, *, written: str, value: str) -> None:
+        if value == written:
             return
         if not self.allow_exposed_arguments:
             raise ExposedValueError(

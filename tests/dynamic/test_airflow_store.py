@@ -7,7 +7,6 @@ import os
 import signal
 import time
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -25,23 +24,10 @@ from airflow_config_providers.dynamic.airflow_store import VariableStore
 from airflow_config_providers.dynamic.document import name_of
 from airflow_config_providers.dynamic.store import AuditEntry, Kept
 from airflow_config_providers.exceptions import ConfigException, ProviderUnavailableError
-from tests.dynamic.changing import DEFAULT, create_tables, expected, jars, started
+from tests.dynamic.changing import DEFAULT, expected, jars, started
 
 DAG = ConfigResource(ResourceType.DAG, "flights")
 ENTRY = AuditEntry("alter", "flights", "report", {"keys": {"k": []}})
-
-
-@pytest.fixture
-def sessions(tmp_path: Path) -> Iterator[sessionmaker[Session]]:
-    engine = create_engine(f"sqlite:///{tmp_path}/airflow.db")
-    create_tables(engine)
-    yield sessionmaker(engine)
-    engine.dispose()
-
-
-@pytest.fixture
-def store(sessions) -> VariableStore:
-    return VariableStore("ann", sessions)
 
 
 def test_what_is_not_there_has_no_text(store):

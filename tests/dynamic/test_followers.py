@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import threading
 import traceback
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import pytest
 
 pytest.importorskip("airflow")
 
 from airflow.models.log import Log
-from sqlalchemy import create_engine, select
-from sqlalchemy.orm import Session, sessionmaker
+from sqlalchemy import select
 
 from airflow_config_providers.core.alter import AlterConfigOp, ConfigResource, OpType, ResourceType
 from airflow_config_providers.core.definition import ConfigDef, ConfigType
@@ -33,7 +31,6 @@ from airflow_config_providers.exceptions import (
     UnknownResourceError,
 )
 from airflow_config_providers.testing import FakeClock
-from tests.dynamic.changing import create_tables
 
 DEFAULT = ConfigResource(ResourceType.DEFAULT)
 DAG = ConfigResource(ResourceType.DAG, "flights")
@@ -115,19 +112,6 @@ class Policy(AlterConfigPolicy):
         self.asked += 1
         if request.configs_after.get("a", "") == self.denies:
             raise PolicyViolation("a must be another")
-
-
-@pytest.fixture
-def sessions(tmp_path: Path) -> Iterator[sessionmaker[Session]]:
-    engine = create_engine(f"sqlite:///{tmp_path}/airflow.db")
-    create_tables(engine)
-    yield sessionmaker(engine)
-    engine.dispose()
-
-
-@pytest.fixture
-def store(sessions) -> VariableStore:
-    return VariableStore("ann", sessions)
 
 
 @pytest.fixture

@@ -60,19 +60,24 @@ class Submissions:
         return {**file, **submission.conf}
 
 
-@pytest.fixture
-def spark_submit(tmp_path, monkeypatch):
-    """A program on PATH that records how it was called. The tests in tests/integration run the real one."""
+def recording(name, tmp_path, monkeypatch):
+    """Put a program on PATH that records how it was called, and prints what it read."""
     folder = tmp_path / "bin"
     folder.mkdir()
     record = tmp_path / "submissions.jsonl"
-    program = folder / "spark-submit"
+    program = folder / name
     program.write_text(SPARK_SUBMIT.format(python=sys.executable, record=str(record)))
     program.chmod(program.stat().st_mode | stat.S_IXUSR)
     monkeypatch.setenv("PATH", f"{folder}{os.pathsep}{os.environ['PATH']}")
-    monkeypatch.delenv("SPARK_HOME", raising=False)
     monkeypatch.setenv("SPARK_CONF_DIR", str(tmp_path / "spark-conf"))
     return Submissions(record)
+
+
+@pytest.fixture
+def spark_submit(tmp_path, monkeypatch):
+    """A program on PATH that records how it was called. The tests in tests/integration run the real one."""
+    monkeypatch.delenv("SPARK_HOME", raising=False)
+    return recording("spark-submit", tmp_path, monkeypatch)
 
 
 @pytest.fixture

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
-import stat
-import sys
 from functools import partial
 
 import pytest
 
 from airflow_config_providers.operators.configure import configured
+from tests.operators.conftest import recording
 from tests.servers.recorder import Recorder
 from tests.servers.web import Request, Response, WebServer
 
@@ -305,18 +303,8 @@ def test_the_configuration_of_dataproc_is_where_we_look(dag, name, given):
 @pytest.fixture
 def spark_sql(tmp_path, monkeypatch):
     """A program on PATH that records how it was called, and prints what it read."""
-    from tests.operators.conftest import SPARK_SUBMIT, Submissions
-
-    folder = tmp_path / "bin"
-    folder.mkdir()
-    record = tmp_path / "submissions.jsonl"
-    program = folder / "spark-sql"
-    program.write_text(SPARK_SUBMIT.format(python=sys.executable, record=str(record)))
-    program.chmod(program.stat().st_mode | stat.S_IXUSR)
-    monkeypatch.setenv("PATH", f"{folder}{os.pathsep}{os.environ['PATH']}")
-    monkeypatch.setenv("SPARK_CONF_DIR", str(tmp_path / "spark-conf"))
     monkeypatch.setenv("AIRFLOW_CONN_SPARK_SQL_DEFAULT", json.dumps({"conn_type": "spark_sql", "host": "local[1]"}))
-    return Submissions(record)
+    return recording("spark-sql", tmp_path, monkeypatch)
 
 
 @pytest.fixture

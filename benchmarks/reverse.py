@@ -71,7 +71,7 @@ class Peer:
 
 def reverser(values: Sequence[str]) -> ReverseTransformer:
     found = ReverseTransformer({}, {ConfigVariable("vault", "apps", f"k{i:04}"): v for i, v in enumerate(values)})
-    found.is_clear(b"")  # else it is built at the first text
+    found.find(b"")  # else it is built at the first text
     return found
 
 

@@ -5,18 +5,13 @@ from __future__ import annotations
 import re
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from typing import Final
 
 from airflow_config_providers.core.automaton import BytesAhoCorasick, Implementation
-
-HEAD: Final = 5
-"""Octets at the beginning of a pattern, which are looked for first."""
-
-_LARGEST_TABLE: Final = 40_000
-"""Windows up to which the table twice as fast, and ten times as large, is built: some 2 kB for each."""
+from airflow_config_providers.core.windows import NEAR, WINDOW, Find, Hits, Windows, beginnings
 
 _CHUNK: Final = 64 * 1024
 """Octets that are searched at a time, which bounds the memory for matches."""
@@ -35,76 +30,70 @@ _INDENT: Final = 128
 
 _BLANKS: Final = b" \t\r"
 _END_OF_LINE: Final = b" \t\r'\"\\"
+_END_OF_TEXT: Final = _END_OF_LINE + b"\n"
 _QUOTES: Final = (b"'", b'"', b"\\")
 _BEGIN_OF_LINE: Final = re.compile(rb"[ \t]*(?:b?['\"])?")
 _BREAKS: Final = ((b"", False), (b" ", False), (b"", True))
 """What may be lost where a line is broken: nothing, a blank, and what programs put there, such as quotes."""
 
-_HEXADECIMAL: Final = re.compile(rb"(?:[0-9a-f]{2})+|(?:[0-9A-F]{2})+")
-_LETTER: Final = re.compile(rb"[A-Fa-f]")
-
 Match = tuple[int, int, bytes]
 """Start and end of a pattern in a text, and what stands for it."""
 
 Range = tuple[int, int]
-_Reaches = dict[bytes, tuple[int, int]]
-"""Window -> how many octets a pattern may have before it, and how long such a pattern may be."""
-
-Hits = Sequence[tuple[int, int, int]]
 
 
 class Finder:
     """
     Finds every occurrence of every pattern, also where they overlap, in time linear in the text.
 
-    A table finds windows: the first octets of patterns, and those that follow. Only around a window an automaton looks
-    for whole patterns. Most lines of a log have none. A pattern of twice ``HEAD`` octets or more is also found where
-    it is broken over lines, with what programs put there: indentation, quotes, or a backslash. One break in every so
-    many octets leaves one of its two windows whole.
+    A table finds windows, which are parts of patterns. Only around a window an automaton looks for whole patterns. Most
+    lines of a log have none. A pattern of twice ``WINDOW`` octets or more is also found where it is broken over lines,
+    with what programs put there: indentation, quotes, or a backslash. One break in every 26 octets leaves one of
+    its two windows whole.
 
     :param labels: pattern -> what stands for it; no pattern is empty
     """
 
-    __slots__ = ("_automaton", "_heads", "_labels", "_longest", "_nexts", "_sorted", "_windows")
+    __slots__ = ("_automaton", "_beginnings", "_labels", "_longest", "_sorted", "_windows")
 
     def __init__(self, labels: Mapping[bytes, bytes]) -> None:
         self._labels = dict(labels)
         self._automaton: _Automaton | None = None
+        self._beginnings: Find | None = None
         self._sorted = sorted(labels)
         self._longest = max(map(len, labels), default=0)
-        heads, nexts = _windows(labels)
-        windows = sorted(heads.keys() | nexts.keys())  # the table is faster when neighbours are alike
-        self._heads = [heads.get(window) for window in windows]
-        self._nexts = [nexts.get(window) for window in windows]
-        kind = Implementation.DFA if len(windows) <= _LARGEST_TABLE else Implementation.ContiguousNFA
-        self._windows = BytesAhoCorasick(windows, implementation=kind).find_matches_as_indexes
+        self._windows = Windows(self._labels)
 
     def find(self, data: bytes) -> list[Match]:
         """Give the places of patterns in ``data``, in order; what overlaps is one place."""
         if len(data) > _CHUNK:
             return self._find_long(data)
-        hits = self._windows(data, True)
+        hits = self._windows.find(data)
         return self._confirmed(data, hits) if hits else []
 
     def open_end(self, data: bytes) -> int:
         """Give the place from which on ``data`` may be a pattern that the next line goes on with; else its end."""
         first = max(0, len(data) - min(self.margin, _LONGEST_OPEN))
         tail = data[first:]
-        hits = ((start, head[0]) for index, start, _ in self._hits(tail) if (head := self._heads[index]))
-        starts = sorted({place for start, before in hits for place in range(max(0, start - before), start + 1)})
+        starts = (start for _, start, _ in self._begin(tail))
         return first + next((start for start in starts if self._goes_on(tail[start:])), len(tail))
 
     def is_clear(self, data: bytes) -> bool:
         """Whether no pattern begins in ``data``, but for one of which its last octets have too few to tell."""
-        return not self._windows(data)
+        if self._windows.find(data):
+            return False
+        end = len(data.rstrip(_END_OF_TEXT))
+        return not self._begin(data[max(0, end - NEAR - WINDOW) :])
 
     @property
     def margin(self) -> int:
         """Octets that a place may be long, with the breaks in it."""
         return 2 * (self._longest + _INDENT)
 
-    def _hits(self, data: bytes) -> Hits:
-        return self._windows(data, overlapping=True)
+    def _begin(self, data: bytes) -> Hits:
+        """Give the places where a pattern may begin."""
+        find = self._beginnings = self._beginnings or beginnings(self._labels)
+        return find(data)
 
     def _find_long(self, data: bytes) -> list[Match]:
         """Search chunk by chunk, each with so much of the next that what begins in it is found whole."""
@@ -112,7 +101,7 @@ class Finder:
         size = max(_CHUNK, self.margin)
         for place in range(0, len(data), size):
             part = data[place : place + size + self.margin]
-            found = self._confirmed(part, hits) if (hits := self._hits(part)) else []
+            found = self._confirmed(part, hits) if (hits := self._windows.find(part)) else []
             matches += [(place + start, place + end, label) for start, end, label in found if start < size]
         return merged(matches)
 
@@ -130,18 +119,20 @@ class Finder:
     def _places(self, hits: Hits) -> Iterator[Range]:
         """Give the places where a pattern may stand."""
         for index, start, _ in hits:
-            if head := self._heads[index]:
-                yield max(0, start - head[0]), start + head[1]
+            reach = self._windows.reaches[index]
+            yield max(0, start - max(reach.places)), start + reach.longest
 
     def _broken(self, data: bytes, hits: Hits) -> Iterator[Range]:
         """Give the places where a pattern may stand that is broken over lines."""
         for index, start, _ in hits:
-            if head := self._heads[index]:
-                end = data.find(b"\n", start, start + head[1])
-                if end >= 0 and any(self._begins(data[start - n : end]) for n in range(min(start, head[0]) + 1)):
-                    yield max(0, start - head[0]), start + 2 * (head[1] + _INDENT)
-            if (tail := self._nexts[index]) and (begin := _broken_head(data, start, tail[0])) is not None:
-                yield begin, start + 2 * (tail[1] + _INDENT)
+            reach = self._windows.reaches[index]
+            last = start + 2 * (reach.longest + _INDENT)
+            end = data.find(b"\n", start, start + reach.longest)
+            begins = [start - place for place in reach.places if place <= start] if end >= 0 else []
+            if any(self._begins(data[begin:end]) for begin in begins):
+                yield min(begins), last
+            if (begin := _broken_head(data, start, max(reach.places))) is not None:
+                yield begin, last
 
     def _search(self, part: bytes, place: int) -> list[Match]:
         automaton = self._automaton or self._build()
@@ -160,7 +151,7 @@ class Finder:
             places = [0, *accumulate(len(piece) + len(joint) for _, piece in pieces)]
             for start, end, label in self._search(joint.join(piece for _, piece in pieces), 0):
                 first, last = bisect_right(places, start) - 1, bisect_left(places, end) - 1
-                if first != last and end - start >= 2 * HEAD:
+                if first != last and end - start >= 2 * WINDOW:
                     begin = place + pieces[first][0] + start - places[first]
                     yield begin, place + pieces[last][0] + end - places[last], label
 
@@ -252,40 +243,6 @@ def _joined(ranges: Iterable[Range]) -> Iterator[Range]:
     yield first, last
 
 
-def _windows(patterns: Collection[bytes]) -> tuple[_Reaches, _Reaches]:
-    """
-    Give the windows with which patterns begin, and those with which they go on.
-
-    Logs are full of digits. The hexadecimal forms of other patterns would make most of these a beginning, so their
-    windows begin with a letter, and what follows has none.
-    """
-    heads: _Reaches = {}
-    nexts: _Reaches = {}
-    for pattern in patterns:
-        if _HEXADECIMAL.fullmatch(pattern) and bytes.fromhex(pattern.decode()) in patterns:
-            place = _letter(pattern)
-            _add(heads, pattern, place)
-            _add(nexts, pattern, place)
-            continue
-        _add(heads, pattern, 0)
-        if len(pattern) >= 2 * HEAD:
-            _add(nexts, pattern, HEAD)
-    return heads, nexts
-
-
-def _letter(pattern: bytes) -> int:
-    """Give the place of the first letter in ``pattern``, if it is near and a window has room there."""
-    found = _LETTER.search(pattern, 0, max(0, min(4 * HEAD, len(pattern) - HEAD + 1)))
-    return found.start() if found else 0
-
-
-def _add(reaches: _Reaches, pattern: bytes, place: int) -> None:
-    window = pattern[place : place + HEAD]
-    before, length = reaches.get(window, (0, 0))
-    if place > before or len(pattern) > length:
-        reaches[window] = max(before, place), max(length, len(pattern))
-
-
 def _bounded(patterns: Iterable[bytes]) -> dict[bytes, int]:
     """
     Give the patterns to search for, and for each how many octets before it are hidden with it.
@@ -296,7 +253,7 @@ def _bounded(patterns: Iterable[bytes]) -> dict[bytes, int]:
     before = dict.fromkeys(patterns, 0)
     groups: defaultdict[bytes, list[bytes]] = defaultdict(list)
     for pattern in before:
-        groups[pattern[-HEAD:]].append(pattern)
+        groups[pattern[-WINDOW:]].append(pattern)
     for group in groups.values():
         if len(group) > _DEEPEST:
             _bound(group, before)
@@ -317,7 +274,7 @@ def _bound(group: Iterable[bytes], before: dict[bytes, int]) -> None:
 
 def _broken_head(data: bytes, place: int, length: int) -> int | None:
     """Give where a pattern begins that has ``length`` octets before ``place``, if a line ends among these."""
-    end = data.rfind(b"\n", max(0, place - _INDENT), place)
+    end = data.rfind(b"\n", max(0, place - length - _INDENT), place)
     if end < 0 or place - _begin(data, end + 1) >= length:
         return None
     first = max(0, end - _INDENT)

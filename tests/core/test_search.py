@@ -109,6 +109,14 @@ def test_a_pattern_is_found_where_it_is_broken(line_break, place):
     assert replace(text, Finder({pattern: b"<1>"}).find(text)) == b"x\nis <1> so\ny"
 
 
+@given(st.text("aZ0/", min_size=20, max_size=120), st.integers(26, 50))
+def test_a_pattern_is_found_that_is_broken_into_lines_of_26_octets(text, width):
+    pattern = text.encode()
+    broken = b"\n".join(pattern[place : place + width] for place in range(0, len(pattern), width))
+
+    assert replace(b"is " + broken, Finder({pattern: b"<1>"}).find(b"is " + broken)) == b"is <1>"
+
+
 def test_a_pattern_is_found_where_a_blank_became_a_line_break():
     text = b"k: correct\n  horse\n  battery staple."
 

@@ -11,6 +11,7 @@ from airflow_config_providers.core.stream import LONGEST_LINE, StreamReverser, r
 from airflow_config_providers.core.variable import ConfigVariable
 
 VALUE = "Zq8-s3cr3t/val+1"
+LOWER = "zq8.s3cr3t.val.1.And.More"
 PEM = "-----BEGIN PRIVATE KEY-----\nMIIEvQIBADANBgkqhkiG9w0\nAQEFAASCBKcwggSjAgEAAo\n-----END PRIVATE KEY-----\n"
 BREAKS = ["\n", "\r\n", "\n    ", "'\n '", "\\\n"]
 
@@ -41,18 +42,23 @@ def test_lines_may_have_no_line_ends():
 
 
 @pytest.mark.parametrize("line_break", BREAKS, ids=repr)
-@pytest.mark.parametrize("place", range(5, len(VALUE)))
-def test_a_value_that_is_broken_over_lines_is_hidden(line_break, place):
-    text = f"is {VALUE[:place]}{line_break}{VALUE[place:]} so\nmore\n"
+@pytest.mark.parametrize(("value", "place"), [(value, n) for value in (VALUE, LOWER) for n in range(5, len(value))])
+def test_a_value_that_is_broken_over_lines_is_hidden(line_break, value, place):
+    text = f"is {value[:place]}{line_break}{value[place:]} so\nmore\n"
 
-    assert "".join(reverse_lines(text.splitlines(keepends=True), REVERSERS)) == "is ${v:a} so\nmore\n"
+    shown = "".join(reverse_lines(text.splitlines(keepends=True), (_reverser(value),)))
+
+    assert shown == "is ${v:a} so\nmore\n"
 
 
+@pytest.mark.parametrize("value", [VALUE, LOWER])
 @pytest.mark.parametrize("place", range(1, 5))
-def test_of_a_value_broken_early_the_rest_is_hidden(place):
-    lines = [f"is {VALUE[:place]}\n", f"{VALUE[place:]} so\n"]
+def test_of_a_value_broken_early_the_rest_is_hidden(place, value):
+    lines = [f"is {value[:place]}\n", f"{value[place:]} so\n"]
 
-    assert "".join(reverse_lines(lines, REVERSERS)) == f"is {VALUE[:place]}\n${{v:a}} so\n"
+    shown = "".join(reverse_lines(lines, (_reverser(value),)))
+
+    assert shown == f"is {value[:place]}\n${{v:a}} so\n"
 
 
 def test_a_line_that_ends_as_a_value_begins_waits_for_the_next_one_only():

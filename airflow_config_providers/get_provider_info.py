@@ -86,7 +86,8 @@ def _options() -> dict[str, Any]:
         "run_config_references": _option(
             "boolean",
             "False",
-            "Whether it may hold references. Who may trigger a run may then read what providers answer.",
+            "Whether it, and what templates fill in, may hold references. Who may trigger a run may then read what "
+            "providers answer.",
         ),
         "environment_enabled": _option(
             "boolean", "False", "Whether environment variables of the worker override Spark configuration (FLIP-161)."

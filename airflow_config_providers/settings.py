@@ -49,7 +49,7 @@ def run_config_enabled() -> bool:
 
 
 def run_config_references() -> bool:
-    """Tell whether Spark configuration in ``dag_run.conf`` may hold references."""
+    """Tell whether Spark configuration in ``dag_run.conf``, and what templates fill in, may hold references."""
     return _boolean("run_config_references")
 
 

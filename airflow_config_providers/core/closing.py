@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Final, Protocol, Self
 
@@ -30,7 +31,23 @@ def close_all(members: Iterable[tuple[str, Closable]]) -> None:
             _log.warning("%s could not be closed: %s", printable(name), type(error).__name__)
 
 
-class Closing:
+class ClosedOnExit(ABC):
+    """Is closed when its context is left."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    @abstractmethod
+    def close(self) -> None:
+        """Give back what it holds."""
+
+
+class Closing(ClosedOnExit):
     """
     Closes its members, once, when its context is left or ``close`` is called.
 
@@ -40,14 +57,6 @@ class Closing:
     def __init__(self, members: Iterable[tuple[str, Closable]]) -> None:
         self._members = tuple(members)
         self._is_closed = False
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     def close(self) -> None:
         """Close every member; a second call does nothing."""

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from airflow_config_providers.operators.job_layers import deployed_paths
 from airflow_config_providers.operators.job_run import field_texts, path_texts
+from airflow_config_providers.operators.stored_job import StoredJob
 from airflow_config_providers.spark import arguments, exposure
 
 FIELDS: Final = ("conf", "config_files", "properties_file", *arguments.KEYS)
@@ -23,6 +24,9 @@ _CUT: Final = "Truncated. "
 _MARK: Final = "effective_config"
 """The template field that only operators of this package have."""
 
+_MARK_OF_SUBMISSION: Final = "application_args"
+"""That which only those of spark-submit have."""
+
 
 def deployed_task(task: Any, name: str, warn: Callable[[str], None]) -> Any | None:
     """
@@ -33,9 +37,12 @@ def deployed_task(task: Any, name: str, warn: Callable[[str], None]) -> Any | No
     :param warn: is told what a reader should know
     """
     if _MARK not in task.template_fields:
-        warn(f"{name} runs {task.task_type}, and only ConfiguredSparkSubmitOperator reads dynamic configuration.")
+        warn(f"{name} runs {task.task_type}, which is not configured by this package.")
         return None
-    fields = _of_mapped(task, name, warn) if task.is_mapped else _of_plain(task)
+    if _MARK_OF_SUBMISSION not in task.template_fields:
+        fields = _anywhere(task, name, warn)
+    else:
+        fields = _of_mapped(task, name, warn) if task.is_mapped else _of_plain(task)
     return SimpleNamespace(**{"conf": None, **dict.fromkeys(TEXTS), **fields})
 
 
@@ -49,7 +56,17 @@ def deployed_texts(job: Any, name: str, warn: Callable[[str], None]) -> dict[str
     for field in cut:
         warn(f"{name}: {field} is longer than Airflow stores, so the references in it are not known.")
     whole = SimpleNamespace(**{**vars(job), **dict.fromkeys(cut)})
-    return {**field_texts(whole), **path_texts(deployed_paths(job))}
+    return {**field_texts(whole), **getattr(job, "texts", {}), **path_texts(deployed_paths(job))}
+
+
+def _anywhere(task: Any, name: str, warn: Callable[[str], None]) -> Mapping[str, Any]:
+    """Give what an operator has that keeps its configuration in a place of its own."""
+    stored = None if task.is_mapped else vars(task).get("_stored_job")
+    if stored is None:
+        warn(f"{name}: only a run tells what its author wrote, because it is mapped or filled in.")
+    job = StoredJob.read(stored) if stored else StoredJob((), {})
+    files = (task.partial_kwargs if task.is_mapped else vars(task)).get("config_files")
+    return {"layers": job.layers, "texts": job.texts, "config_files": files}
 
 
 def _of_plain(task: Any) -> Mapping[str, Any]:

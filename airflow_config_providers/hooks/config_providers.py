@@ -9,6 +9,7 @@ from typing import Any, Final
 from airflow_config_providers import settings
 from airflow_config_providers.airflow_compat import AirflowNotFoundException, BaseHook, Connection, mask_secret
 from airflow_config_providers.core import properties
+from airflow_config_providers.core.cached import cached_property
 from airflow_config_providers.core.registry import ConfiguredProviders, ProviderRegistry, is_reserved
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.exceptions import ConfigProvidersError, ProviderDefinitionError
@@ -21,7 +22,7 @@ _OF_DRIVER: Final = "driver."
 
 class ConfigProvidersHook(BaseHook):
     """
-    Makes the providers that a ``config_providers`` connection defines.
+    Makes the providers that a ``config_providers`` connection defines. The connection is read once.
 
     The connection's extra holds ``config.providers`` and what is below it, as keys of its own, or as Java
     properties under ``properties``, or in the file that ``properties_file`` names. Of two definitions of
@@ -50,7 +51,7 @@ class ConfigProvidersHook(BaseHook):
 
     def definitions(self) -> dict[str, str]:
         """Give ``config.providers`` and what is below it, as the connection has it."""
-        return definitions_of(self.conn_id, self._find())
+        return definitions_of(self.conn_id, self._connection)
 
     def driver_definitions(self) -> dict[str, str]:
         """
@@ -58,10 +59,9 @@ class ConfigProvidersHook(BaseHook):
 
         :raises ProviderDefinitionError: what the connection has cannot be read
         """
-        connection = self._find()
-        if connection is None:
+        if self._connection is None:
             return {}
-        found = _all_of(self.conn_id, connection)
+        found = _all_of(self.conn_id, self._connection)
         below = {key.removeprefix(_OF_DRIVER): text for key, text in found.items() if key.startswith(_OF_DRIVER)}
         return {key: text for key, text in below.items() if is_reserved(key)}
 
@@ -79,9 +79,10 @@ class ConfigProvidersHook(BaseHook):
 
     def is_defined(self) -> bool:
         """Tell whether there is such a connection."""
-        return self._find() is not None
+        return self._connection is not None
 
-    def _find(self) -> Connection | None:
+    @cached_property
+    def _connection(self) -> Connection | None:
         try:
             return self.get_connection(self.conn_id)
         except AirflowNotFoundException:

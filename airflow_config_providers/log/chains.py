@@ -17,6 +17,9 @@ Undo = Callable[[], None]
 _CUTS_TOKENS: Final = "redact_jwt"
 """Name of Airflow's processor that cuts short what looks like a token: a value must be found before that."""
 
+_STREAMS: Final = ("stdout", "stderr", "__stdout__", "__stderr__")
+"""The streams of ``sys``. The last two are those that Python began with, which may be others by now."""
+
 _HANDING_ON: Final = frozenset({"render_to_log_kwargs", "render_to_log_args_and_kwargs", "wrap_for_formatter"})
 """Names of structlog's last processors that leave rendering to a handler of the standard library."""
 
@@ -29,13 +32,13 @@ def guard_all(active: ActiveReversers) -> Iterator[Undo]:
         yield from _guard_renderer(structlog.get_config()["processors"], active)  # the list that loggers hold on to
     for handler in _handlers():
         yield from _guard_handler(handler, active)
-    for name in ("stdout", "stderr"):
+    for name in _STREAMS:
         yield from _guard_stream(name, active)
 
 
 def release_streams() -> None:
     """Write what guarded streams hold back."""
-    for stream in (sys.stdout, sys.stderr):
+    for stream in (getattr(sys, name) for name in _STREAMS):
         if isinstance(stream, GuardedStream):
             with suppress(OSError, ValueError):  # closed meanwhile
                 stream.release()
@@ -104,8 +107,14 @@ def _guard_item(processors: MutableSequence[Processor], index: int, guard: Messa
 def _guard_stream(name: str, active: ActiveReversers) -> Iterator[Undo]:
     stream = getattr(sys, name)
     if stream is not None and not isinstance(stream, GuardedStream):
-        setattr(sys, name, GuardedStream(stream, active, line_end="\n"))
+        setattr(sys, name, _guard_of(stream) or GuardedStream(stream, active, line_end="\n"))
         yield lambda: _restore(sys, name, GuardedStream)
+
+
+def _guard_of(stream: object) -> GuardedStream[str] | None:
+    """Give the guard that stands for ``stream`` already: two would write their lines out of order."""
+    guards = (guard for name in _STREAMS if isinstance(guard := getattr(sys, name), GuardedStream))
+    return next((guard for guard in guards if guard.inner is stream), None)
 
 
 def _restore(owner: object, name: str, kind: type[FormatterGuard] | type[GuardedStream[str]]) -> None:

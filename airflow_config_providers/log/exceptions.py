@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+import logging
 import traceback
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from types import GetSetDescriptorType, MemberDescriptorType
-from typing import Any
+from types import GetSetDescriptorType, MemberDescriptorType, ModuleType
+from typing import Any, Final
 
-from airflow_config_providers.core.reverse import ReverseTransformer, reverse_object
+from airflow_config_providers.core.reverse import UNCHECKED, ReverseTransformer, reverse_object
+
+_DEEPEST: Final = 3
+"""How far from an exception an object is looked into: its response, the request of that, and the headers of that."""
 
 
 def reverse_exception(exception: BaseException, reverser: ReverseTransformer) -> None:
     """
     Replace values by references in ``exception`` and in all that it was raised from, in place.
 
-    Covers arguments, notes, attributes and the text that its class makes up. The local variables of finished
-    frames in the tracebacks are dropped. Whoever gets the exception afterwards, such as a callback or a listener,
-    gets references. It stays an instance of its class, which may become a subclass of the same name.
+    Covers arguments, notes, attributes and the objects near them, and the text that its class makes up. The local
+    variables of finished frames in the tracebacks are dropped. Whoever gets the exception afterwards, such as a
+    callback or a listener, gets references. It stays an instance of its class, which may become a subclass of the
+    same name.
     """
     for linked in reversed(list(_chain(exception))):  # causes first: they may be attributes of what they caused
         _clean(linked, reverser)
@@ -54,11 +59,24 @@ def _reverse_attributes(exception: BaseException, reverser: ReverseTransformer) 
         value = getattr(exception, name, None)
         hidden = reverse_object(value, (reverser,))
         if hidden is value:
+            _reverse_inside(value, reverser, _DEEPEST)
             continue
         try:
             _set(exception, name, hidden)
         except (AttributeError, TypeError):
             yield name, hidden
+
+
+def _reverse_inside(value: object, reverser: ReverseTransformer, depth: int) -> None:
+    """Reverse what an object holds that its text form does not show, such as the body of a request that failed."""
+    if depth == 0 or isinstance(value, type | ModuleType | BaseException | logging.Logger):
+        return
+    for name, held in list(getattr(value, "__dict__", {}).items()):
+        hidden = reverse_object(held, (reverser,))
+        if hidden is held:
+            _reverse_inside(held, reverser, depth - 1)
+        elif hidden != UNCHECKED:
+            vars(value)[name] = hidden
 
 
 def _attributes(exception: BaseException) -> set[str]:

@@ -7,7 +7,7 @@ from importlib import import_module
 from typing import Any, TypeVar
 
 from airflow_config_providers.airflow_compat import BaseOperator
-from airflow_config_providers.operators.configured import FIELDS, ConfiguredOperator
+from airflow_config_providers.operators.configured import FIELDS, ConfiguredOperator, JobOptions
 from airflow_config_providers.operators.supported import OperatorSpec, spec_of
 
 Operator = TypeVar("Operator", bound=type[BaseOperator])
@@ -31,7 +31,7 @@ def configure_task(task: Any) -> None:
         task.template_fields = task.operator_class.template_fields
     elif not isinstance(task, ConfiguredOperator):
         task.__class__ = configured(type(task))
-        task.take_over()
+        task.take_over(JobOptions())
 
 
 class _InFront(type(BaseOperator)):  # type: ignore[misc]  # the metaclass of operators has no name that Airflow offers
@@ -54,7 +54,21 @@ def _configured(kind: Any) -> Any:
     shown = {name: getattr(kind, name) for name in ("__module__", "__qualname__", "__doc__")}
     order = type(kind)(kind.__name__, (_mixin(kind), kind), shown)
     fields = (*kind.template_fields, *FIELDS)
-    return _InFront(kind.__name__, (kind,), {**shown, "template_fields": fields, "_order": order})
+    own = {"template_fields": fields, "_order": order, "__reduce_ex__": _reduced}
+    meta = _InFront if issubclass(_InFront, type(kind)) else type("_InFront", (_InFront, type(kind)), {})
+    return meta(kind.__name__, (kind,), {**shown, **own})
+
+
+def _reduced(task: Any, protocol: Any) -> Any:
+    """Have pickle store the class that a task was made of: the name of the new one leads there."""
+    if "_order" not in vars(type(task)):  # a class of somebody's own, with one of ours as a base
+        return object.__reduce_ex__(task, protocol)
+    return _empty, (type(task).__bases__[0],), task.__getstate__()
+
+
+def _empty(kind: Any) -> Any:
+    ours = _configured(kind)
+    return ours.__new__(ours)
 
 
 def _mixin(kind: type) -> type:

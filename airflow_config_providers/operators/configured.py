@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
+from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final
 
 from airflow_config_providers import settings
@@ -15,17 +17,39 @@ from airflow_config_providers.core.layers import ConfigLayer, LayeredConfig
 from airflow_config_providers.core.resolver import Unresolved
 from airflow_config_providers.core.text import one_line
 from airflow_config_providers.core.variable import scan
-from airflow_config_providers.exceptions import PolicyViolation
-from airflow_config_providers.operators import job_dynamic, job_place, job_policies
+from airflow_config_providers.exceptions import ConfigException, PolicyViolation
+from airflow_config_providers.operators import job_dynamic, job_place, job_policies, nested_texts
 from airflow_config_providers.operators.job_layers import JobLayers
 from airflow_config_providers.operators.job_providers import JobProviders
 from airflow_config_providers.operators.job_resolver import JobResolver
 from airflow_config_providers.operators.job_run import JobRun, path_texts
+from airflow_config_providers.operators.written import WrittenReferences, brought_problem
 from airflow_config_providers.spark.catalogue import spark_definition
 from airflow_config_providers.spark.layers import ConfigFile
 
 FIELDS: Final = ("config_files", "effective_config")
 """The template fields that such an operator has beside its own."""
+
+
+@dataclass(frozen=True, slots=True)
+class JobOptions:
+    """
+    What ``ConfiguredOperator`` takes beside the arguments of an operator.
+
+    :raises ConfigException: a word is none of those that are known; it is found when the DAG is read
+    """
+
+    config_conn_id: str | None = None
+    config_files: Sequence[str] | None = None
+    unresolved: str | None = None
+    allow_exposed_arguments: bool | None = None
+    resolve_in: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.unresolved is not None:
+            settings.parse_unresolved(self.unresolved, where="argument unresolved")
+        if self.resolve_in is not None:
+            job_place.parse_place(self.resolve_in, where="argument resolve_in")
 
 
 class ConfiguredOperator(BaseOperator):
@@ -40,6 +64,8 @@ class ConfiguredOperator(BaseOperator):
     :param resolve_in: ``worker``, ``driver`` or ``auto``; None for what the deployment says
     """
 
+    _written: WrittenReferences | None = None
+
     def __init__(
         self,
         *,
@@ -51,28 +77,17 @@ class ConfiguredOperator(BaseOperator):
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
-        self.take_over(config_conn_id, config_files, unresolved, allow_exposed_arguments, resolve_in)
+        self.take_over(JobOptions(config_conn_id, config_files, unresolved, allow_exposed_arguments, resolve_in))
 
-    def take_over(
-        self,
-        config_conn_id: str | None = None,
-        config_files: Sequence[str] | None = None,
-        unresolved: str | None = None,
-        allow_exposed_arguments: bool | None = None,
-        resolve_in: str | None = None,
-    ) -> None:
-        """Set what ``__init__`` would have set, for an operator that was made before it got this class."""
-        self.config_conn_id = settings.config_conn_id() if config_conn_id is None else config_conn_id
-        self.config_files = config_files
-        self.unresolved = unresolved
-        if unresolved is not None:
-            self._unresolved()  # a wrong word is found when the DAG is read
-        if allow_exposed_arguments is None:
-            allow_exposed_arguments = settings.allow_exposed_arguments()
-        self.allow_exposed_arguments = allow_exposed_arguments
-        self.resolve_in = resolve_in
-        if resolve_in is not None:
-            job_place.parse_place(resolve_in, where="argument resolve_in")  # as above
+    def take_over(self, options: JobOptions) -> None:
+        """Set what ``__init__`` sets, also for an operator that was made before it got this class."""
+        self.config_conn_id = settings.config_conn_id() if options.config_conn_id is None else options.config_conn_id
+        self.config_files = options.config_files
+        self.unresolved = options.unresolved
+        is_exposed = options.allow_exposed_arguments
+        self.allow_exposed_arguments = settings.allow_exposed_arguments() if is_exposed is None else is_exposed
+        self.resolve_in = options.resolve_in
+        self.start_from_trigger = False  # the triggerer resolves no reference
         self.effective_config: list[str] = []
         self._run = JobRun()
 
@@ -96,9 +111,13 @@ class ConfiguredOperator(BaseOperator):
         """Give the files that the job has anyway, below all others."""
         return ()
 
-    def _is_remote(self) -> bool:
-        """Tell whether the driver runs on another machine, and so has the job's configuration sent there."""
+    def _may_be_remote(self) -> bool:
+        """Tell, without asking anybody, whether the driver may run on another machine."""
         return False
+
+    def _is_remote(self) -> bool:
+        """Tell whether it does, and so has the job's configuration sent there."""
+        return self._may_be_remote()
 
     def _notes(self) -> Iterable[str]:
         """Give what else a reader of the task log should know."""
@@ -108,6 +127,10 @@ class ConfiguredOperator(BaseOperator):
         self, parent: Any, template_fields: Any, context: Any, jinja_env: Any, seen_oids: set[int]
     ) -> None:
         # Mapped tasks call this and not the public method. It also recurses into the fields of other objects.
+        if parent is self:
+            self._written = WrittenReferences(
+                self._texts_in(*self._fields(), "config_files", skip=frozenset(seen_oids))
+            )
         super()._do_render_template_fields(parent, template_fields, context, jinja_env, seen_oids)
         if parent is self and self._is_preview(context):
             self._settle(context, jinja_env)
@@ -120,7 +143,7 @@ class ConfiguredOperator(BaseOperator):
 
     def _settle(self, context: Any, jinja_env: Any) -> None:
         """Show what would be submitted, and above it what a run would not get through or get otherwise."""
-        notes: list[str] = []
+        notes = list(self._brought_problems())
         files = [file for file in self._files() if not scan(file.path)]
         notes += [f"{place} holds a reference, so the file is left out." for place in self._referring_files()]
         resolver = self._resolver(JobProviders(self.config_conn_id))
@@ -135,9 +158,13 @@ class ConfiguredOperator(BaseOperator):
         self._show(layered, notes)
 
     def _resolve(self, context: Any, jinja_env: Any) -> None:
+        if problems := list(self._brought_problems()):
+            raise ConfigException(*problems)
         with ExitStack() as stack:
             resolver = self._resolver(stack.enter_context(JobProviders(self.config_conn_id)))
-            resolver = job_place.placed(resolver, self.resolve_in, is_remote=self._is_remote)
+            resolver = job_place.placed(
+                resolver, self.resolve_in, may_be_remote=self._may_be_remote(), is_remote=self._is_remote
+            )
             references = self._references()
             dynamic = job_dynamic.layers(self._resource())
             layers = self._layers(resolver.locate(self._files()), context, jinja_env, dynamic)
@@ -150,6 +177,25 @@ class ConfiguredOperator(BaseOperator):
             self.log.warning("%s", note)
         lines = self._show(resolved.layered, notes)
         self.log.info("Effective configuration:\n%s", "\n".join(lines))
+
+    def _fields(self) -> list[str]:
+        """Give the names of the attributes that may hold references."""
+        return [name for name in self.template_fields if name not in FIELDS]
+
+    def _texts_in(self, *names: str, skip: Collection[int] = ()) -> Iterator[nested_texts.Text]:
+        for name in names:
+            yield from nested_texts.texts(getattr(self, name), name, skip=skip)
+
+    def _own_texts(self) -> Iterator[nested_texts.Text]:
+        """Give the texts in which a reference that did not stand in the DAG is an error."""
+        return self._texts_in("config_files")
+
+    def _brought_problems(self) -> Iterator[str]:
+        return (brought_problem(text.label) for text in self._own_texts() if not self._is_written(text))
+
+    def _is_written(self, text: nested_texts.Text) -> bool:
+        """Tell whether the references in ``text`` stood in the DAG and did not come with data."""
+        return self._written is None or self._written.cover(text) or settings.run_config_references()
 
     def _resource(self) -> ConfigResource:
         return ConfigResource.of_task(self.dag_id, self.task_id)
@@ -181,7 +227,7 @@ class ConfiguredOperator(BaseOperator):
         layers = JobLayers(
             files=files,
             definition=spark_definition(),
-            render=lambda text: str(self.render_template(text, context, jinja_env)),
+            render=partial(_filled_in, jinja_env=jinja_env or self.get_template_env(), context=context),
             warn=self.log.warning,
             dynamic=dynamic,
         )
@@ -197,3 +243,8 @@ class ConfiguredOperator(BaseOperator):
             rest="see the task log, or raise [core] max_templated_field_length",
         )
         return lines
+
+
+def _filled_in(text: str, *, jinja_env: Any, context: Any) -> str:
+    """Fill in a template as a text, also in a DAG that makes Python's objects of its fields."""
+    return "".join(map(str, jinja_env.from_string(text).generate(context)))

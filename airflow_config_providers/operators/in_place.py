@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
+from types import MemberDescriptorType
 from typing import Any, ClassVar, Final
 
 from airflow_config_providers.airflow_compat import TaskDeferred
@@ -13,13 +14,15 @@ from airflow_config_providers.core.layers import ConfigLayer, ConfigSource, Laye
 from airflow_config_providers.core.reverse import ReverseTransformer, reverse_object
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.core.variable import scan
-from airflow_config_providers.exceptions import ExposedValueError
+from airflow_config_providers.exceptions import ConfigException, ExposedValueError
 from airflow_config_providers.log.exceptions import reverse_exception
 from airflow_config_providers.operators import nested_texts
 from airflow_config_providers.operators.configured import FIELDS, ConfiguredOperator
 from airflow_config_providers.operators.deferral import reverse_deferral
 from airflow_config_providers.operators.nested_texts import Path
+from airflow_config_providers.operators.stored_job import StoredJob
 from airflow_config_providers.operators.supported import OperatorSpec, spec_of
+from airflow_config_providers.operators.task_context import reversing_context
 from airflow_config_providers.spark.layers import mapping_layer
 
 _SAFE: Final = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_@%+=:,./~-")
@@ -40,6 +43,19 @@ class ConfigProvidersMixin(ConfiguredOperator):
 
     _holds_values: bool = False
 
+    @classmethod
+    def get_serialized_fields(cls) -> frozenset[str]:
+        """Have Airflow store what is configured, wherever that stands, so that ``describe`` shows it without a run."""
+        stored = super().get_serialized_fields()  # type: ignore[no-untyped-call]  # Airflow has no types here
+        return frozenset({*stored, "_stored_job"})
+
+    @property
+    def _stored_job(self) -> str | None:
+        try:
+            return StoredJob.of(self._own_layers(), self._texts()).text()
+        except ConfigException:  # what only a run can make a configuration of
+            return None
+
     def execute(self, context: Any, *args: Any, **kwargs: Any) -> Any:
         """Run the operator with values in its fields."""
         return self._with_values(context, partial(super().execute, context, *args, **kwargs))
@@ -55,7 +71,7 @@ class ConfigProvidersMixin(ConfiguredOperator):
             self._resolve(context, None)
         reverser = self._run.reverser
         try:
-            with _kept(context), self._values_in_place(reverser), _reversed_xcoms(context.get("ti"), reverser):
+            with reversing_context(context, reverser), self._values_in_place(reverser):
                 result = run()
         except TaskDeferred as deferred:
             reverse_deferral(deferred, reverser, carried=self._spec().carried, stop=self.on_kill)
@@ -70,7 +86,7 @@ class ConfigProvidersMixin(ConfiguredOperator):
     @contextmanager
     def _values_in_place(self, reverser: ReverseTransformer) -> Iterator[None]:
         shown = {name: getattr(self, name) for name in self._fields()}
-        before = dict(vars(self))
+        before = _attributes(self)
         try:
             self._holds_values = True
             for name, value in self._with_conf(self._resolved_fields()).items():
@@ -84,29 +100,15 @@ class ConfigProvidersMixin(ConfiguredOperator):
 
     def _forget(self, before: Mapping[str, Any], reverser: ReverseTransformer) -> None:
         """Reverse what ``execute`` left on the operator, where listeners and links can reach it."""
-        for name, value in list(vars(self).items()):
-            if before.get(name) is not value and (hidden := reverse_object(value, (reverser,))) is not value:
-                vars(self)[name] = hidden
+        for name, value in _attributes(self).items():
+            is_old = before.get(name) is value and not isinstance(value, dict | list | set)
+            if not is_old and (hidden := reverse_object(value, (reverser,))) is not value:
+                setattr(self, name, hidden)
 
-    def _do_render_template_fields(
-        self, parent: Any, template_fields: Any, context: Any, jinja_env: Any, seen_oids: set[int]
-    ) -> None:
-        if parent is self:
-            self._note_what_is_written(frozenset(seen_oids))
-        super()._do_render_template_fields(parent, template_fields, context, jinja_env, seen_oids)
-
-    def _note_what_is_written(self, data: frozenset[int]) -> None:
-        """Keep, before anything is rendered, how many references stand in each text."""
-        self._written = {
-            text.label: text.text.count("${")
-            for name in self._fields()
-            for text in nested_texts.texts(getattr(self, name), name, skip=data)
-        }
-
-    def _is_written(self, text: nested_texts.Text) -> bool:
-        """Tell whether the references in ``text`` stood in the DAG and did not come with data."""
-        written: dict[str, int] | None = vars(self).get("_written")
-        return written is None or len(scan(text.text)) <= written.get(text.label, 0)
+    def _own_texts(self) -> Iterator[nested_texts.Text]:
+        yield from super()._own_texts()
+        for field, way in self._places():
+            yield from nested_texts.texts(nested_texts.get(getattr(self, field), way), nested_texts.label(field, way))
 
     def _texts(self) -> Mapping[str, str]:
         return {
@@ -144,7 +146,8 @@ class ConfigProvidersMixin(ConfiguredOperator):
     def _own_layers(self) -> Iterable[ConfigLayer]:
         if (place := self._place()) is not None:
             field, way = place
-            yield mapping_layer(ConfigSource.DAG_CONFIG, _label(field, way), self._conf_at(field, way))
+            name = nested_texts.label(field, way).removeprefix("_")
+            yield mapping_layer(ConfigSource.DAG_CONFIG, name, self._conf_at(field, way))
 
     def _conf_at(self, field: str, way: Path) -> Mapping[str, Any]:
         return nested_texts.get(getattr(self, field), way) or {}
@@ -172,19 +175,25 @@ class ConfigProvidersMixin(ConfiguredOperator):
 
     def _place(self) -> tuple[str, Path] | None:
         """Give where the Spark configuration is; None where there is none, or more than one."""
-        found = [
+        found = self._places()
+        return found[0] if len(found) == 1 else None
+
+    def _places(self) -> list[tuple[str, Path]]:
+        return [
             (place.field, way)
             for place in self._spec().conf
             for way in nested_texts.find(getattr(self, place.field), place)
         ]
-        return found[0] if len(found) == 1 else None
 
-    def _is_remote(self) -> bool:
+    def _may_be_remote(self) -> bool:
         return self._spec().is_remote and self._place() is not None
 
     def _notes(self) -> Iterable[str]:
         if self._spec().conf and self._place() is None:
             yield "No layers: this task has no Spark configuration, or several. Its references are resolved."
+        for text in self._texts_in(*self._fields()):
+            if not self._is_written(text):
+                yield f"{printable(text.label)}: a reference came in with data, so none in this text is resolved."
 
     def _fields(self) -> list[str]:
         spec = self._spec()
@@ -195,10 +204,6 @@ class ConfigProvidersMixin(ConfiguredOperator):
         return self.spec or spec_of(type(self)) or OperatorSpec()
 
 
-def _label(field: str, way: Path) -> str:
-    return field.removeprefix("_") + "".join(f"[{step!r}]" for step in way)
-
-
 def _inserted(written: str, value: str) -> str:
     """Give what the references in ``written`` became in ``value``, with the texts between them."""
     spans = scan(written)
@@ -206,30 +211,12 @@ def _inserted(written: str, value: str) -> str:
     return value[len(head) : len(value) - len(tail)]
 
 
-@contextmanager
-def _kept(context: Any) -> Iterator[None]:
-    """Take out of ``context`` again what an operator puts in, such as a function's arguments; callbacks get it."""
-    before = dict(context)
-    try:
-        yield
-    finally:
-        context.clear()
-        context.update(before)
-
-
-@contextmanager
-def _reversed_xcoms(ti: Any, reverser: ReverseTransformer) -> Iterator[None]:
-    """Have what ``ti.xcom_push`` is given show references."""
-    if ti is None or not reverser or "xcom_push" in vars(ti):
-        yield
-        return
-    push = ti.xcom_push
-
-    def xcom_push(key: str, value: Any) -> None:
-        push(key=key, value=reverse_object(value, (reverser,)))
-
-    vars(ti)["xcom_push"] = xcom_push
-    try:
-        yield
-    finally:
-        vars(ti).pop("xcom_push", None)
+def _attributes(operator: object) -> dict[str, Any]:
+    """Give what ``operator`` holds, also in slots."""
+    slots = {
+        name: getattr(operator, name)
+        for kind in type(operator).__mro__
+        for name, member in vars(kind).items()
+        if isinstance(member, MemberDescriptorType) and hasattr(operator, name)
+    }
+    return {**slots, **vars(operator)}

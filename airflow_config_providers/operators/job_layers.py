@@ -13,6 +13,7 @@ from airflow_config_providers.core.layers import ConfigLayer, ConfigSource
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.core.variable import scan
 from airflow_config_providers.exceptions import ConfigException
+from airflow_config_providers.operators.written import brought_problem, is_written
 from airflow_config_providers.spark import arguments
 from airflow_config_providers.spark.catalogue import spark_definition
 from airflow_config_providers.spark.layers import ConfigFile, environment_layer, file_layer, mapping_layer
@@ -48,9 +49,14 @@ class JobLayers:
     def _files(self) -> Iterable[ConfigLayer]:
         for file in self.files:
             layer = file_layer(file)
-            if file.is_template:
-                layer = replace(layer, configs={key: self.render(text) for key, text in layer.configs.items()})
-            yield layer
+            yield self._filled_in(layer) if file.is_template else layer
+
+    def _filled_in(self, layer: ConfigLayer) -> ConfigLayer:
+        configs = {key: self.render(text) for key, text in layer.configs.items()}
+        brought = [key for key, text in configs.items() if not is_written(text, before=layer.configs[key])]
+        if brought and not settings.run_config_references():
+            raise ConfigException(*(brought_problem(f"{key} in {layer.name}") for key in brought))
+        return replace(layer, configs=configs)
 
     def _environment(self, layers: Iterable[ConfigLayer]) -> Iterable[ConfigLayer]:
         if not settings.environment_enabled():
@@ -104,7 +110,7 @@ def deployed_layers(
     """
     layers = [layer for path in deployed_paths(operator) if (layer := _file_as_deployed(path, warn))]
     if operator is not None:
-        layers += dag_layers(operator)
+        layers += operator.layers if hasattr(operator, "layers") else dag_layers(operator)
     if settings.environment_enabled():
         known = dict.fromkeys(key for layer in layers for key in layer.configs)
         layers.append(environment_layer(environ, {**known, **dict.fromkeys(spark_definition().config_keys)})[0])

@@ -51,29 +51,32 @@ def parse_place(text: str, *, where: str) -> Place:
     return Place(text)
 
 
-def placed(resolver: JobResolver, resolve_in: str | None, *, is_remote: Callable[[], bool]) -> JobResolver:
+def placed(
+    resolver: JobResolver, resolve_in: str | None, *, may_be_remote: bool, is_remote: Callable[[], bool]
+) -> JobResolver:
     """
     Give what resolves a job's references.
 
     :param resolver: the worker's
     :param resolve_in: what the author of the DAG says; None for what the deployment says
-    :param is_remote: tells whether the driver runs on another machine
+    :param may_be_remote: whether the driver may run on another machine
+    :param is_remote: tells whether it does; asked last, because it may read a connection
     :raises ProviderDefinitionError: the driver is to resolve, and the deployment does not say how
     """
     where = "[config_providers] resolve_in" if resolve_in is None else "argument resolve_in"
     place = parse_place(settings.resolve_in() if resolve_in is None else resolve_in, where=where)
-    if place is Place.WORKER or (place is Place.AUTO and not is_remote()):
+    if place is Place.WORKER or (place is Place.AUTO and not may_be_remote):
         return resolver
     definitions = resolver.providers.of_driver()
-    if definitions:
-        specification.require_open(definitions)
-        return DriverResolver(resolver.providers, resolver.unresolved, resolver.allow_exposed, definitions)
-    if place is Place.AUTO:
+    if place is Place.AUTO and not (definitions and is_remote()):
         return resolver
-    raise ProviderDefinitionError(
-        "The driver is to resolve the references, but nothing says with which providers. Add driver.config.providers "
-        "and what is below it to the config_providers connection."
-    )
+    if not definitions:
+        raise ProviderDefinitionError(
+            "The driver is to resolve the references, but nothing says with which providers. Add "
+            "driver.config.providers and what is below it to the config_providers connection."
+        )
+    specification.require_open(definitions)
+    return DriverResolver(resolver.providers, resolver.unresolved, resolver.allow_exposed, definitions)
 
 
 @dataclass(frozen=True, slots=True)

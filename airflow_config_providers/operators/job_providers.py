@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from types import TracebackType
-from typing import Self
 
+from airflow_config_providers.core.closing import ClosedOnExit
 from airflow_config_providers.core.provider import ConfigProvider
 from airflow_config_providers.core.registry import ConfiguredProviders
 from airflow_config_providers.core.variable import variables
@@ -13,7 +12,7 @@ from airflow_config_providers.hooks.config_providers import ConfigProvidersHook
 from airflow_config_providers.spark.layers import SUBSTITUTED_BY_SPARK
 
 
-class JobProviders:
+class JobProviders(ClosedOnExit):
     """
     Opens the deployment's providers once, when a text first needs one, and keeps them until the job has ended.
 
@@ -25,14 +24,6 @@ class JobProviders:
     def __init__(self, conn_id: str) -> None:
         self._hook = ConfigProvidersHook(conn_id)
         self._open: ConfiguredProviders | None = None
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     def needed_by(self, texts: Iterable[str]) -> Mapping[str, ConfigProvider]:
         """

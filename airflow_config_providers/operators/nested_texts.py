@@ -100,6 +100,11 @@ def _is_meant(item: Any, place: ConfPlace) -> bool:
     return place.item is None or (isinstance(item, Mapping) and item.get(place.item[0]) == place.item[1])
 
 
+def label(field: str, way: Path) -> str:
+    """Give the label of what stands at the end of ``way`` in a field."""
+    return field + "".join(f"[{step!r}]" for step in way)
+
+
 def get(value: Any, way: Path) -> Any:
     """Give what stands at the end of ``way``; None where nothing does."""
     for step in way:

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 from airflow_config_providers.core.reverse import ReverseTransformer
-from airflow_config_providers.core.variable import scan
 from airflow_config_providers.operators import nested_texts
 from airflow_config_providers.operators.in_place import ConfigProvidersMixin
 
@@ -38,9 +37,8 @@ class SparkKubernetesMixin(ConfigProvidersMixin):
             return
         is_written = self._is_written(nested_texts.Text("application_file", text)) or Path(text.strip()).is_file()
         self.template_spec, self.application_file = self.manage_template_specs(), None
-        if is_written and "_written" in vars(self):
-            found = nested_texts.texts(self.template_spec, "template_spec")
-            self._written |= {text.label: len(scan(text.text)) for text in found}
+        if is_written and self._written is not None:
+            self._written = self._written.with_texts(nested_texts.texts(self.template_spec, "template_spec"))
 
     def _forget(self, before: Mapping[str, Any], reverser: ReverseTransformer) -> None:
         for name in ("launcher", "pod_request_obj", "remote_pod"):  # they have been sent what they hold

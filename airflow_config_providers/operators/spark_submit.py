@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, ClassVar
 
 from airflow.providers.apache.spark.hooks.spark_submit import DEFAULT_SPARK_BINARY
 from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
@@ -18,6 +18,7 @@ from airflow_config_providers.log.exceptions import reverse_exception
 from airflow_config_providers.operators.configured import FIELDS, ConfiguredOperator
 from airflow_config_providers.operators.job_layers import dag_layers
 from airflow_config_providers.operators.job_run import field_texts
+from airflow_config_providers.operators.nested_texts import Text
 from airflow_config_providers.spark import arguments
 from airflow_config_providers.spark.defaults import locate_spark_defaults
 from airflow_config_providers.spark.layers import ConfigFile
@@ -39,6 +40,8 @@ class ConfiguredSparkSubmitOperator(ConfiguredOperator, SparkSubmitOperator):
     """
 
     template_fields: Sequence[str] = (*SparkSubmitOperator.template_fields, *FIELDS)
+
+    _hook_class: ClassVar[type[ConfiguredSparkSubmitHook]] = ConfiguredSparkSubmitHook
 
     @classmethod
     def get_serialized_fields(cls) -> frozenset[str]:
@@ -71,6 +74,14 @@ class ConfiguredSparkSubmitOperator(ConfiguredOperator, SparkSubmitOperator):
     def _texts(self) -> Mapping[str, str]:
         return field_texts(self)
 
+    def _fields(self) -> list[str]:
+        """Give also the arguments that Airflow fills in no templates in; mapped ones may come with data."""
+        return [*super()._fields(), *(f"_{name}" for name in arguments.KEYS if f"_{name}" in vars(self))]
+
+    def _own_texts(self) -> Iterator[Text]:
+        yield from super()._own_texts()
+        yield from self._texts_in(*self._fields())
+
     def _show_conf(self, layered: LayeredConfig) -> None:
         self.conf = explain.texts(layered)
 
@@ -84,11 +95,14 @@ class ConfiguredSparkSubmitOperator(ConfiguredOperator, SparkSubmitOperator):
         defaults = locate_spark_defaults(self._spark_binary or DEFAULT_SPARK_BINARY, os.environ)
         return [ConfigFile(str(defaults), str(defaults), is_lenient=True)] if defaults else ()
 
+    def _may_be_remote(self) -> bool:
+        return True
+
     def _is_remote(self) -> bool:
         return bool(super()._get_hook()._connection["deploy_mode"] == "cluster")
 
     def _get_hook(self) -> ConfiguredSparkSubmitHook:
-        return ConfiguredSparkSubmitHook.of(
+        return self._hook_class.of(
             super()._get_hook(),
             submission=lambda conf, environment_prefix: self._run.submission(self, conf, environment_prefix),
             reverser=lambda: self._run.reverser,

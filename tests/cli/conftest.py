@@ -22,6 +22,8 @@ pytest.importorskip("airflow")
 DAGS = """
 from airflow.providers.standard.operators.empty import EmptyOperator
 from airflow.sdk import DAG, TaskGroup
+from airflow.providers.apache.spark.operators.spark_sql import SparkSqlOperator
+from airflow_config_providers.operators.configure import configured
 from airflow_config_providers.operators.spark_submit import ConfiguredSparkSubmitOperator
 
 with DAG("flights", schedule=None):
@@ -44,6 +46,10 @@ with DAG("flights", schedule=None):
         principal="flights@REALM",
         name="report",
     )
+    sql = {{"sql": "select '${{vault:apps/db:table}}'", "config_files": ["{home}/base.properties"]}}
+    conf = {{"spark.app.url": "${{vault:apps/db:url}}", "spark.app.password": "literal-of-the-dag"}}
+    configured(SparkSqlOperator)(task_id="query", conf=conf, **sql)
+    configured(SparkSqlOperator).partial(task_id="queries", **sql).expand(conf=[conf])
     with TaskGroup("nightly"):
         ConfiguredSparkSubmitOperator(task_id="ingest", application="ingest.py", driver_memory="2g")
     ConfiguredSparkSubmitOperator.partial(

@@ -51,6 +51,13 @@ TASKS = [
     pytest.param("files", {}, "'/nowhere/x.properties' cannot be read", id="a file that is not here"),
     pytest.param("files", {}, "{{ ds }}.properties' is left out", id="a file whose path is a template"),
     pytest.param("done", {}, "runs EmptyOperator", id="no job"),
+    pytest.param(
+        "query",
+        {"spark.app.base": "yes", "spark.app.url": "${vault:apps/db:url}", "spark.app.password": None},
+        "",
+        id="another operator",
+    ),
+    pytest.param("queries", {"spark.app.base": "yes"}, "only a run tells", id="another operator, mapped"),
 ]
 
 

@@ -55,12 +55,11 @@ def test_a_vault_that_is_sealed_is_told(connect, vault):
 
 
 def test_a_vault_that_is_not_there_is_told(connect, vault, monkeypatch):
-    hook = connect("hvs.t")
-    definition = hook.definitions() | {"config.providers.vault.param.url": "http://127.0.0.1:9"}
+    definition = connect("hvs.t").definitions() | {"config.providers.vault.param.url": "http://127.0.0.1:9"}
     monkeypatch.setenv(
         "AIRFLOW_CONN_CONFIG_PROVIDERS_DEFAULT", json.dumps({"conn_type": "config_providers", "extra": definition})
     )
-    success, message = hook.test_connection()
+    success, message = ConfigProvidersHook().test_connection()
 
     assert not success
     assert "not reached" in message

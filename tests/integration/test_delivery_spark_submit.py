@@ -365,7 +365,10 @@ def kill_when_there(file: Path, worker: subprocess.Popen[bytes]) -> list[psutil.
 
 def test_the_search_would_have_found_them(observed: Observed) -> None:
     # The page of Spark 4 fetches what it shows from the REST API.
-    assert observed.holding(OPEN) >= {"arguments", "JVM's performance data", "REST API", "SET", "event log"}
+    shown = {"arguments", "JVM's performance data", "REST API", "SET", "event log", "output"}
+    assert observed.holding(OPEN) >= shown
+    assert "TMPDIR=" in observed.places["environment"]
+    assert JOB in observed.places["files"]
 
 
 def test_the_run_was_that_of_the_spark_asked_for(observed: Observed, request: pytest.FixtureRequest) -> None:

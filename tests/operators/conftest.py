@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import datetime
+import io
 import json
+import logging
 import os
 import stat
 import sys
+import traceback
 import uuid
+from contextlib import contextmanager
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -15,6 +19,8 @@ import pytest
 
 from airflow_config_providers.operators.job_run import JobRun
 from airflow_config_providers.testing import InMemoryConfigStore
+
+CANARY = "c4nary/s3cret+value"
 
 SPARK_SUBMIT = """#!{python}
 import json, os, sys
@@ -216,3 +222,52 @@ def dag():
 
     with DAG("flights", schedule=None) as dag:
         yield dag
+
+
+@pytest.fixture
+def password(secrets_dir):
+    """A reference to the canary."""
+    (secrets_dir / "db-password").write_text(CANARY)
+    return f"${{dir:{secrets_dir}:db-password}}"
+
+
+@contextmanager
+def structlog_to(file):
+    """Have what is logged by structlog written to ``file``, by loggers that are made meanwhile."""
+    import structlog
+
+    before = structlog.get_config()
+    structlog.configure(logger_factory=structlog.WriteLoggerFactory(file), cache_logger_on_first_use=False)
+    try:
+        yield file
+    finally:
+        structlog.configure(**before)
+
+
+@pytest.fixture
+def no_leak(dag, run_task, capfd, caplog):
+    """Run a task, and give what can be seen too, as ``shown``; the canary is nowhere there."""
+    from airflow.serialization.serialized_objects import DagSerialization
+
+    def run(operator, **kwargs):
+        stored = json.dumps(DagSerialization.to_dict(dag))
+        with caplog.at_level(logging.DEBUG), structlog_to(io.StringIO()) as logged:
+            run = run_task(operator, **kwargs)
+        told = "".join(repr(m) for m in run.supervisor.messages if type(m).__name__ != "MaskSecret")
+        failed = "".join(traceback.format_exception(run.error)) if run.error else ""
+        shown = (
+            told
+            + "".join(capfd.readouterr())
+            + caplog.text
+            + logged.getvalue()
+            + failed
+            + repr(vars(run.task))
+            + repr(run.error)
+            + stored
+        )
+        assert CANARY not in shown
+        assert CANARY.encode().hex() not in shown
+        run.shown = shown
+        return run
+
+    return run

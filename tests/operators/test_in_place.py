@@ -5,43 +5,15 @@ from __future__ import annotations
 import json
 
 import pytest
-from airflow.sdk import BaseOperator
 
 from airflow_config_providers.exceptions import ConfigException, ExposedValueError, UnresolvedReferenceError
 from airflow_config_providers.operators.configure import configured
 from airflow_config_providers.operators.configured import ConfiguredOperator
 from airflow_config_providers.operators.in_place import ConfigProvidersMixin
 from airflow_config_providers.operators.supported import ConfPlace, OperatorSpec
-
-CANARY = "c4nary/s3cret+value"
+from tests.operators.stock import CANARY, STOPPED, OurOperator, StockOperator, everything_shown
 
 pytestmark = pytest.mark.usefixtures("connections")
-
-
-class StockOperator(BaseOperator):
-    """As people write them: fields of any shape, and a function for what ``execute`` does."""
-
-    template_fields = ("payload", "command")
-
-    def __init__(self, *, payload=None, command="", do=None, **kwargs):
-        super().__init__(**kwargs)
-        self.payload = payload
-        self.command = command
-        self.do = do
-
-    def execute(self, context):
-        return self.do(self, context)
-
-    def go_on(self, context, event):
-        return self.do(self, context)
-
-    def on_kill(self):
-        STOPPED.append(self.task_id)
-
-
-@configured
-class OurOperator(StockOperator):
-    """The same with references."""
 
 
 class ConfOperator(ConfigProvidersMixin, StockOperator):
@@ -51,20 +23,11 @@ class ConfOperator(ConfigProvidersMixin, StockOperator):
     spec = OperatorSpec(conf=(ConfPlace("payload", ("spark", "conf")),), words=("command",))
 
 
-STOPPED: list[str] = []
-
-
 @pytest.fixture
 def password(secrets_dir):
     """A reference to the canary."""
     (secrets_dir / "db-password").write_text(CANARY)
     return f"${{dir:{secrets_dir}:db-password}}"
-
-
-def everything_shown(run, capfd):
-    """All that the task told its supervisor or printed, but for what only teaches the masker."""
-    told = "".join(repr(m) for m in run.supervisor.messages if type(m).__name__ != "MaskSecret")
-    return told + "".join(capfd.readouterr()) + repr(vars(run.task)) + repr(run.error)
 
 
 def seen_by(kind, dag, run_task, **kwargs):
@@ -291,6 +254,13 @@ def test_a_trigger_that_needs_no_value_is_left_alone(dag, run_task, password):
     assert CANARY not in repr(run.message)
 
 
+def test_a_task_begins_on_a_worker_which_resolves_references(dag):
+    class TriggeredOperator(StockOperator):
+        start_from_trigger = True
+
+    assert configured(TriggeredOperator)(task_id="job", dag=dag, payload=None, do=None).start_from_trigger is False
+
+
 def test_the_fields_hold_values_again_after_a_deferral(dag, password):
     seen = []
     task = OurOperator(task_id="job", dag=dag, payload=[password], do=lambda self, _: seen.append(self.payload))
@@ -307,7 +277,7 @@ def test_what_is_configured_already_stays(dag):
     assert configured(OurOperator) is OurOperator
     assert issubclass(OurOperator, StockOperator)
     assert issubclass(OurOperator, ConfiguredOperator)
-    assert (OurOperator.__name__, OurOperator.__module__) == ("OurOperator", __name__)
+    assert (OurOperator.__name__, OurOperator.__module__) == ("OurOperator", StockOperator.__module__)
 
 
 def test_the_serialized_dag_holds_references(dag, password):

@@ -6,6 +6,7 @@ import stat
 import subprocess
 import sys
 import textwrap
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -90,8 +91,13 @@ def test_attack_28_only_the_owner_can_read_a_named_file_whatever_the_umask(umask
 
 
 def test_attack_28_the_name_cannot_be_foreseen() -> None:
-    with private_file(CANARY, anonymous=False) as one, private_file(CANARY, anonymous=False) as other:
-        assert Path(one.path).parent != Path(other.path).parent
+    with ExitStack() as stack:
+        files = [stack.enter_context(private_file(CANARY, anonymous=False)) for _ in range(64)]
+        tails = [Path(file.path).parent.name.rpartition("-")[2] for file in files]
+
+    assert len(set(tails)) == 64
+    assert all(len(set(place)) > 8 for place in zip(*tails, strict=True))  # no counter, clock or process id
+    assert len(tails[0]) >= 8
 
 
 @pytest.mark.parametrize("kind", ["link", "dangling link", "file"])

@@ -1,0 +1,44 @@
+"""An operator as people write them, and the same with references."""
+
+from __future__ import annotations
+
+from airflow.sdk import BaseOperator
+
+from airflow_config_providers.operators.configure import configured
+
+CANARY = "c4nary/s3cret+value"
+
+STOPPED: list[str] = []
+"""The tasks that were killed."""
+
+
+class StockOperator(BaseOperator):
+    """As people write them: fields of any shape, and a function for what ``execute`` does."""
+
+    template_fields = ("payload", "command")
+
+    def __init__(self, *, payload=None, command="", do=None, **kwargs):
+        super().__init__(**kwargs)
+        self.payload = payload
+        self.command = command
+        self.do = do
+
+    def execute(self, context):
+        return self.do(self, context)
+
+    def go_on(self, context, event):
+        return self.do(self, context)
+
+    def on_kill(self):
+        STOPPED.append(self.task_id)
+
+
+@configured
+class OurOperator(StockOperator):
+    """The same with references."""
+
+
+def everything_shown(run, capfd):
+    """All that the task told its supervisor or printed, but for what only teaches the masker."""
+    told = "".join(repr(m) for m in run.supervisor.messages if type(m).__name__ != "MaskSecret")
+    return told + "".join(capfd.readouterr()) + repr(vars(run.task)) + repr(run.error)

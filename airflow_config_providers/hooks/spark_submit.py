@@ -93,13 +93,16 @@ class ConfiguredSparkSubmitHook(SparkSubmitHook):
         :raises SubmitError: there is no spark-submit or no Java on this machine
         """
         binary = require_spark_submit(self._connection["spark_binary"], os.environ)
-        submission = self._submission(self._conf, self._environment_prefix)
+        submission = self._submitted()
         self._warn_of_cluster_mode(submission.delivery)
         self._warn_of_unread_defaults(submission, binary)
         with self._holding(submission), self._properties(submission) as pass_fds:
             application = submission.arguments.get("application", application)
             result: str | None = super().submit(application, pass_fds=pass_fds, **kwargs)
             return result
+
+    def _submitted(self) -> Submission:
+        return self._submission(self._conf, self._environment_prefix)
 
     def _warn_of_cluster_mode(self, delivery: Delivery) -> None:
         secrets = [key for key in delivery.private if not is_specification(key)]
@@ -122,7 +125,7 @@ class ConfiguredSparkSubmitHook(SparkSubmitHook):
         # In cluster modes they run long after spark-submit has ended, and when the task is killed.
         before = self._post_submit_commands
         if any(scan(command) for command in before):
-            submission = self._submission(self._conf, self._environment_prefix)
+            submission = self._submitted()
             self._post_submit_commands = submission.arguments.get("post_submit_commands", before)
         try:
             super()._run_post_submit_commands()

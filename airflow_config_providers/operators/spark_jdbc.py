@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import Final
+from typing import Any, ClassVar, Final
 
 from airflow.providers.apache.spark.operators.spark_jdbc import SparkJDBCOperator
 
+from airflow_config_providers import settings
 from airflow_config_providers.core import explain
 from airflow_config_providers.core.layers import ConfigLayer, ConfigSource, LayeredConfig
+from airflow_config_providers.hooks.spark_jdbc import ConfiguredSparkJDBCHook
+from airflow_config_providers.hooks.spark_submit import ConfiguredSparkSubmitHook
 from airflow_config_providers.operators.configured import FIELDS
+from airflow_config_providers.operators.job_place import Place
 from airflow_config_providers.operators.spark_submit import ConfiguredSparkSubmitOperator
 from airflow_config_providers.spark.layers import mapping_layer
 
@@ -32,14 +36,17 @@ KEYS: Final = {
 """Attribute of the operator -> key."""
 
 
-class ConfiguredSparkJDBCOperator(ConfiguredSparkSubmitOperator, SparkJDBCOperator):  # type: ignore[misc]  # its hook is both
+class ConfiguredSparkJDBCOperator(ConfiguredSparkSubmitOperator, SparkJDBCOperator):
     """
     Copy between a database and Spark's tables; ``spark_conf`` comes in layers and may hold references.
 
-    User and password of the JDBC connection stay in the command, where the stock operator puts them.
+    User, password and URL of the JDBC connection reach the job as its configuration does, and stand in no command. What
+    the configuration has under ``spark.airflow.jdbc.secret.url``, ``.user`` or ``.password`` goes before them.
     """
 
     template_fields = (*SparkJDBCOperator.template_fields, *FIELDS)
+
+    _hook_class: ClassVar[type[ConfiguredSparkSubmitHook]] = ConfiguredSparkJDBCHook
 
     def _own_layers(self) -> Iterable[ConfigLayer]:
         yield mapping_layer(ConfigSource.DAG_CONFIG, "spark_conf", self._spark_conf or {})
@@ -49,5 +56,15 @@ class ConfiguredSparkJDBCOperator(ConfiguredSparkSubmitOperator, SparkJDBCOperat
         origins = {key: f"argument {name.removeprefix('_')}" for name, key in KEYS.items()}
         yield replace(mapping_layer(ConfigSource.DAG_CONFIG, "arguments", given), origins=origins)
 
+    def _fields(self) -> list[str]:
+        """Give also the arguments that Airflow fills in no templates in; mapped ones may come with data."""
+        return list(dict.fromkeys([*super()._fields(), "_spark_conf", *KEYS]))
+
     def _show_conf(self, layered: LayeredConfig) -> None:
         self._spark_conf = explain.texts(layered)
+
+    def _get_hook(self) -> ConfiguredSparkJDBCHook:
+        hook: Any = super()._get_hook()
+        place = settings.resolve_in() if self.resolve_in is None else self.resolve_in
+        hook.keeps_secrets = place == Place.DRIVER.value
+        return hook  # type: ignore[no-any-return]  # of our class, and of one that the author may have

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
 import json
+from pathlib import Path
 
 import pytest
+from airflow.providers.apache.spark.hooks import spark_jdbc_script
+from airflow.providers.apache.spark.hooks.spark_jdbc import SparkJDBCHook
 from airflow.providers.apache.spark.hooks.spark_submit import DEFAULT_SPARK_BINARY, SparkSubmitHook
+from airflow.providers.apache.spark.operators.spark_jdbc import SparkJDBCOperator
 from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
 
 from airflow_config_providers.spark import arguments, exposure
+from airflow_config_providers.spark.applications import jdbc
 
 
 @pytest.fixture
@@ -113,3 +119,67 @@ def test_what_the_hook_logs_of_the_command_goes_through_the_mask():
 
 def test_the_operator_makes_its_hook_late_and_in_one_place():
     assert "self._hook = self._get_hook()" in inspect.getsource(SparkSubmitOperator.execute)
+
+
+@pytest.fixture
+def stock_jdbc(monkeypatch):
+    """A stock JDBC operator and its hook."""
+    fields = {"host": "h", "port": 1, "schema": "s", "login": "ada", "password": "x", "extra": {"conn_prefix": "p:"}}
+    monkeypatch.setenv("AIRFLOW_CONN_SPARK_DEFAULT", json.dumps({"conn_type": "spark", "host": "local[1]"}))
+    monkeypatch.setenv("AIRFLOW_CONN_DB", json.dumps({"conn_type": "jdbc", **fields}))
+    operator = SparkJDBCOperator(task_id="t", spark_conn_id="spark_default", jdbc_conn_id="db", jdbc_table="t")
+    return operator._get_hook()
+
+
+def test_the_jdbc_hook_gives_arguments_in_pairs(stock_jdbc):
+    words = stock_jdbc._build_jdbc_application_arguments(stock_jdbc._jdbc_connection)
+
+    assert dict(zip(words[::2], words[1::2], strict=True)) == {
+        "-cmdType": "spark_to_jdbc",
+        "-url": "p:h:1/s",
+        "-user": "ada",
+        "-password": "x",
+        "-jdbcTable": "t",
+    }
+
+
+def test_the_jdbc_hook_keeps_its_connection_where_we_empty_it(stock_jdbc):
+    assert stock_jdbc._resolve_jdbc_connection() == stock_jdbc._jdbc_connection
+    assert stock_jdbc._jdbc_conn_id == "db"
+    assert list(inspect.signature(SparkJDBCHook._build_jdbc_application_arguments).parameters) == ["self", "jdbc_conn"]
+
+
+def test_the_jdbc_operator_submits_by_its_hook_and_the_hook_by_submit():
+    assert "self._hook = self._get_hook()" in inspect.getsource(SparkJDBCOperator.execute)
+    assert "self._hook.submit_jdbc_job()" in inspect.getsource(SparkJDBCOperator.execute)
+    source = inspect.getsource(SparkJDBCHook.submit_jdbc_job)
+
+    assert "self._application_args = self._build_jdbc_application_arguments(self._jdbc_connection)" in source
+    assert "self.submit(application=" in source
+    assert f"{jdbc.STOCK}.py" in source
+
+
+def test_the_jdbc_script_can_be_called_by_a_script_of_ours():
+    found = spark_jdbc_script._parse_arguments([])
+
+    assert {*jdbc.KEYS, "name"} <= vars(found).keys()
+    assert set(vars(found).values()) == {None}
+    for name in ("_create_spark_session", "_run_spark"):
+        assert list(inspect.signature(getattr(spark_jdbc_script, name)).parameters) == ["arguments"]
+    assert "_create_spark_session(arguments)" in inspect.getsource(spark_jdbc_script._run_spark)
+
+
+def test_the_jdbc_script_does_as_it_finds_in_a_session_with_hive():
+    source = inspect.getsource(spark_jdbc_script._create_spark_session)
+
+    assert "SparkSession.builder.appName(arguments.name).enableHiveSupport().getOrCreate()" in source
+
+
+def test_the_jdbc_script_needs_pyspark_alone():
+    """But to say in Airflow's words that PySpark is missing."""
+    tree = ast.parse(Path(spark_jdbc_script.__file__).read_text())
+    (guarded,) = (node for node in tree.body if isinstance(node, ast.Try))
+    modules = [node.module for node in [*tree.body, *guarded.body] if isinstance(node, ast.ImportFrom)]
+    modules += [name.name for node in tree.body if isinstance(node, ast.Import) for name in node.names]
+
+    assert sorted(modules) == ["__future__", "argparse", "pyspark.sql", "typing"]

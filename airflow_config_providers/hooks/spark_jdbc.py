@@ -1,0 +1,117 @@
+"""The hook of ``SparkJDBCOperator``, with the database's user, password and URL in no command."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Final
+
+from airflow.providers.apache.spark.hooks import spark_jdbc
+from airflow.providers.apache.spark.hooks.spark_jdbc import SparkJDBCHook
+
+from airflow_config_providers.airflow_compat import mask_secret
+from airflow_config_providers.core.reverse import SHORTEST, ReverseTransformer
+from airflow_config_providers.core.stream import reverse_lines
+from airflow_config_providers.core.text import printable
+from airflow_config_providers.core.variable import ConfigVariable
+from airflow_config_providers.exceptions import ExposedValueError
+from airflow_config_providers.hooks.spark_submit import ConfiguredSparkSubmitHook, Submission
+from airflow_config_providers.log import reversal
+from airflow_config_providers.log.exceptions import reverse_exception
+from airflow_config_providers.spark.applications import jdbc
+from airflow_config_providers.spark.delivery import Delivery
+from airflow_config_providers.spark.redaction import reveals
+
+_PY_FILES: Final = "spark.submit.pyFiles"
+_STOCK: Final = Path(spark_jdbc.__file__).with_name(f"{jdbc.STOCK}.py")
+
+
+class ConfiguredSparkJDBCHook(ConfiguredSparkSubmitHook, SparkJDBCHook):
+    """
+    A ``SparkJDBCHook`` whose job reads user, password and URL of the database from its Spark configuration.
+
+    They are those of the JDBC connection, but for what the configuration has under the keys of ``jdbc.KEYS``; where it
+    has a URL, the job gets nothing of the connection. They are forgotten when the job has ended.
+
+    :ivar keeps_secrets: whether a secret of the JDBC connection may not leave, because the driver resolves
+    """
+
+    keeps_secrets = False
+    _credentials: Mapping[str, str] = {}
+    _hides = ReverseTransformer({}, {})
+
+    def submit_jdbc_job(self) -> None:
+        """
+        Submit the job; what is logged and raised shows neither the password nor the URL.
+
+        :raises ExposedValueError: the driver is to resolve, and a secret of the connection would leave this machine
+        :raises SubmitError: there is no spark-submit or no Java on this machine
+        :raises UndeliverableValueError: Spark would change a value
+        """
+        self._jdbc_connection = self._jdbc_connection or self._resolve_jdbc_connection()
+        try:
+            super().submit_jdbc_job()
+        except BaseException as error:
+            reverse_exception(error, self._hides)
+            raise
+        finally:
+            self._jdbc_connection, self._credentials, self._hides = {}, {}, ReverseTransformer({}, {})
+
+    def submit(self, application: str = "", **kwargs: Any) -> str | None:
+        """Submit ours in place of the stock script."""
+        with reversal.reversing(self._hides):
+            return super().submit(jdbc.__file__, **kwargs)
+
+    def _build_jdbc_application_arguments(self, jdbc_conn: dict[str, Any]) -> list[str]:
+        given = super()._build_jdbc_application_arguments(jdbc_conn)
+        words = dict(zip(given[::2], given[1::2], strict=True))
+        found = {name: words.pop(f"-{name}") for name in jdbc.KEYS if f"-{name}" in words}
+        self._credentials = {jdbc.KEYS[name]: value for name, value in found.items()}
+        self._hides = ReverseTransformer({}, dict(_hidden(found, str(self._jdbc_conn_id))))
+        return [word for pair in words.items() for word in pair]
+
+    def _submitted(self) -> Submission:
+        credentials = self._sent()
+        if self.keeps_secrets:
+            _refuse_secrets(credentials, str(self._jdbc_conn_id))
+        submission = self._submission({**self._conf, **credentials}, self._environment_prefix)
+        # As in the stock operator, these fields mean nothing here.
+        arguments = {k: v for k, v in submission.arguments.items() if k not in {"application", "application_args"}}
+        return replace(submission, delivery=_with_py_file(submission.delivery, str(_STOCK)), arguments=arguments)
+
+    def _sent(self) -> dict[str, str]:
+        """Give what the job gets of the connection: nothing for another database, or its password would go there."""
+        if jdbc.KEYS["url"] in self._conf:
+            return {}
+        return {key: value for key, value in self._credentials.items() if key not in self._conf}
+
+    def _process_spark_submit_log(self, itr: Iterable[Any]) -> None:
+        super()._process_spark_submit_log(reverse_lines(itr, (self._hides,)))
+
+
+def _hidden(found: Mapping[str, str], conn_id: str) -> Iterator[tuple[ConfigVariable, str]]:
+    """Give what logs must not show. A user may, as everywhere in Airflow; it often is a word of other texts."""
+    for name, value in found.items():
+        if name != "user":
+            if len(value) >= SHORTEST:
+                mask_secret(value)
+            yield ConfigVariable("", "", name, f"[hidden: {name} of connection {printable(conn_id)}]"), value
+
+
+def _refuse_secrets(credentials: Mapping[str, str], conn_id: str) -> None:
+    problems = [
+        f"{key}: the driver is to resolve, but connection {printable(conn_id)} has a secret for it, which would leave "
+        f"this machine. Give the key a reference in spark_conf, or say resolve_in='worker'."
+        for key, value in credentials.items()
+        if key == jdbc.KEYS["password"] or reveals("", value)
+    ]
+    if problems:
+        raise ExposedValueError(*problems)
+
+
+def _with_py_file(delivery: Delivery, path: str) -> Delivery:
+    part = "private" if _PY_FILES in delivery.private else "plain"
+    configs = getattr(delivery, part)
+    files = ",".join(filter(None, [configs.get(_PY_FILES), path]))
+    return replace(delivery, **{part: {**configs, _PY_FILES: files}})

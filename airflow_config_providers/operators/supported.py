@@ -58,6 +58,8 @@ _JDBC: Final = "airflow_config_providers.operators.spark_jdbc:ConfiguredSparkJDB
 _SQL: Final = "airflow_config_providers.operators.spark_sql:SparkSqlMixin"
 _PYSPARK: Final = "airflow_config_providers.operators.pyspark:PySparkMixin"
 _KUBERNETES: Final = "airflow_config_providers.operators.spark_kubernetes:SparkKubernetesMixin"
+_LIVY: Final = "airflow_config_providers.operators.livy:LivyMixin"
+_CLUSTERS: Final = "airflow_config_providers.operators.several_clusters:SeveralClustersMixin"
 
 _DATAPROC_JOBS: Final = ("spark_job", "pyspark_job", "spark_sql_job", "spark_r_job")
 
@@ -71,7 +73,7 @@ SUPPORTED: Final[Mapping[str, OperatorSpec]] = {
         "pyspark", _PYSPARK, conf=(ConfPlace("config_kwargs"),)
     ),
     "airflow.providers.apache.livy.operators.livy.LivyOperator": OperatorSpec(
-        "livy", conf=(ConfPlace("spark_params", ("conf",)),), carried=("spark_params",)
+        "livy", _LIVY, conf=(ConfPlace("spark_params", ("conf",)),), carried=("spark_params",)
     ),
     "airflow.providers.cncf.kubernetes.operators.spark_kubernetes.SparkKubernetesOperator": OperatorSpec(
         "kubernetes",
@@ -101,9 +103,11 @@ SUPPORTED: Final[Mapping[str, OperatorSpec]] = {
     ),
     "airflow.providers.databricks.operators.databricks.DatabricksSubmitRunOperator": OperatorSpec(
         "databricks",
+        _CLUSTERS,
         conf=(
             ConfPlace("json", ("new_cluster", "spark_conf")),
             ConfPlace("json", ("tasks", PART, "new_cluster", "spark_conf")),
+            ConfPlace("json", ("job_clusters", PART, "new_cluster", "spark_conf")),
             ConfPlace("new_cluster", ("spark_conf",)),
             ConfPlace("tasks", (PART, "new_cluster", "spark_conf")),
         ),

@@ -75,6 +75,14 @@ def test_the_trigger_of_livy_keeps_what_it_is_made_with():
     assert livy.LivyTrigger(**arguments).serialize()[1] == arguments
 
 
+def test_the_trigger_of_livy_fetches_what_a_batch_has_printed_by_the_hook_that_it_makes_once():
+    livy = pytest.importorskip("airflow.providers.apache.livy.triggers.livy")
+    trigger = livy.LivyTrigger(batch_id=1, spark_params={})
+
+    assert trigger._get_async_hook() is trigger._get_async_hook()
+    assert inspect.iscoroutinefunction(trigger._get_async_hook().dump_batch_logs)
+
+
 def test_the_hook_of_spark_sql_takes_words_and_runs_them_with_arguments_of_popen():
     from airflow.providers.apache.spark.hooks.spark_sql import SparkSqlHook
 
@@ -103,6 +111,7 @@ def test_the_function_of_pyspark_is_called_where_we_call_it():
 
     assert "self.config_kwargs" in inspect.getsource(PySparkOperator.execute_callable)
     assert _PySparkDecoratedOperator.execute_callable is PySparkOperator.execute_callable
+    assert 'if not conf.get("spark.remote") and' in inspect.getsource(PySparkOperator.execute_callable)
 
 
 def test_what_an_operator_pushes_goes_through_an_attribute_that_can_be_replaced():
@@ -121,7 +130,7 @@ def test_a_task_goes_on_by_this_method():
     ]
 
 
-def test_the_mixins_are_where_the_table_says():
-    for listed in SUPPORTED.values():
-        module, _, name = listed.mixin.partition(":")
-        assert typing.cast("type", getattr(importlib.import_module(module), name)).__mro__
+def test_the_mixins_are_where_the_table_says(kind):
+    module, _, name = spec(kind).mixin.partition(":")
+
+    assert typing.cast("type", getattr(importlib.import_module(module), name)).__mro__

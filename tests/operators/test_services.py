@@ -8,20 +8,11 @@ from functools import partial
 import pytest
 
 from airflow_config_providers.operators.configure import configured
-from tests.operators.conftest import recording
+from tests.operators.conftest import CANARY, recording
 from tests.servers.recorder import Recorder
 from tests.servers.web import Request, Response, WebServer
 
-CANARY = "c4nary/s3cret+value"
-
 pytestmark = pytest.mark.usefixtures("connections")
-
-
-@pytest.fixture
-def password(secrets_dir):
-    """A reference to the canary."""
-    (secrets_dir / "db-password").write_text(CANARY)
-    return f"${{dir:{secrets_dir}:db-password}}"
 
 
 class Echo(Recorder):
@@ -48,23 +39,6 @@ def service():
     yield start
     for server in servers:
         server.close()
-
-
-@pytest.fixture
-def no_leak(dag, run_task, capfd):
-    """Run a task; the canary is nowhere to be seen."""
-    from airflow.serialization.serialized_objects import DagSerialization
-
-    def run(operator, **kwargs):
-        stored = json.dumps(DagSerialization.to_dict(dag))
-        run = run_task(operator, **kwargs)
-        told = "".join(repr(m) for m in run.supervisor.messages if type(m).__name__ != "MaskSecret")
-        shown = told + "".join(capfd.readouterr()) + repr(vars(run.task)) + repr(run.error) + str(run.error) + stored
-        assert CANARY not in shown
-        assert CANARY.encode().hex() not in shown
-        return run
-
-    return run
 
 
 def connection(monkeypatch, name, **fields):
@@ -133,74 +107,6 @@ def test_livy_waits_for_its_batch(livy, service, no_leak, password):
     assert bodies(recorder)[0]["conf"] == {"spark.app.password": CANARY}
 
 
-@pytest.fixture
-def aws(monkeypatch):
-    """Point the connection to AWS at a server."""
-    pytest.importorskip("airflow.providers.amazon")
-
-    def point(port):
-        extra = {"endpoint_url": f"http://127.0.0.1:{port}", "region_name": "eu-west-1"}
-        connection(monkeypatch, "aws", login="key", password="the-secret-key", extra=extra)
-
-    return point
-
-
-def test_attack_30_a_step_of_emr_gets_the_value_and_nobody_else(aws, dag, service, no_leak, password):
-    from airflow.providers.amazon.aws.operators.emr import EmrAddStepsOperator
-
-    recorder, port = service({"StepIds": ["s-1"], "Cluster": {"Id": "j-1", "LogUri": "s3://logs/"}})
-    aws(port)
-    words = ["spark-submit", "--conf", f"spark.app.password={password}", "s3://bucket/job.py"]
-    steps = [{"Name": "job", "HadoopJarStep": {"Jar": "command-runner.jar", "Args": words}}]
-    run = no_leak(configured(EmrAddStepsOperator)(task_id="job", dag=dag, job_flow_id="j-1", steps=steps))
-
-    assert run.state == "success"
-    assert run.rendered["steps"] == steps
-    assert f"spark.app.password={CANARY}" in str(bodies(recorder))
-
-
-def test_attack_12_steps_of_emr_in_one_text_hold_no_reference(aws, dag, service, no_leak, password):
-    from airflow.providers.amazon.aws.operators.emr import EmrAddStepsOperator
-
-    recorder, port = service({"StepIds": ["s-1"], "Cluster": {"Id": "j-1"}})
-    aws(port)
-    steps = f"[{{'Name': 'job', 'HadoopJarStep': {{'Args': ['{password}']}}}}]"
-    run = no_leak(configured(EmrAddStepsOperator)(task_id="job", dag=dag, job_flow_id="j-1", steps=steps))
-
-    assert run.state == "failed"
-    assert bodies(recorder) == []
-
-
-def test_attack_30_a_run_of_emr_serverless_gets_the_value_and_nobody_else(aws, dag, service, no_leak, password):
-    from airflow.providers.amazon.aws.operators.emr import EmrServerlessStartJobOperator
-
-    answer = {"application": {"state": "STARTED"}, "jobRunId": "r-1", "applicationId": "a-1", "arn": "arn:x"}
-    recorder, port = service(answer)
-    aws(port)
-    overrides = {
-        "applicationConfiguration": [
-            {"classification": "spark-log4j2", "properties": {"rootLogger.level": "warn"}},
-            {"classification": "spark-defaults", "properties": {"spark.app.password": password}},
-        ]
-    }
-    run = no_leak(
-        configured(EmrServerlessStartJobOperator)(
-            task_id="job",
-            dag=dag,
-            application_id="a-1",
-            execution_role_arn="arn:aws:iam::123456789012:role/job",
-            job_driver={"sparkSubmit": {"entryPoint": "s3://bucket/job.py", "entryPointArguments": [password]}},
-            configuration_overrides=overrides,
-            wait_for_completion=False,
-        )
-    )
-
-    (body,) = (body for body in bodies(recorder) if "jobDriver" in str(body))
-    assert run.state == "success"
-    assert body["configurationOverrides"]["applicationConfiguration"][1]["properties"] == {"spark.app.password": CANARY}
-    assert body["jobDriver"]["sparkSubmit"]["entryPointArguments"] == [CANARY]
-
-
 DATABRICKS = {
     "run_id": 9,
     "run_page_url": "http://databricks/run/9",
@@ -229,6 +135,96 @@ def test_attack_30_databricks_gets_the_value_and_nobody_else(dag, service, no_le
     assert run.state == "success"
     assert body["new_cluster"]["spark_conf"] == {"spark.app.password": CANARY}
     assert body["spark_python_task"]["parameters"] == [CANARY]
+
+
+def clusters(**confs):
+    """Give tasks of Databricks, each with a cluster of its own; one without has the cluster of another."""
+    tasks = [
+        {"task_key": name, "new_cluster": {"spark_version": "16.4", "spark_conf": conf}} for name, conf in confs.items()
+    ]
+    return [*tasks, {"task_key": "rest", "existing_cluster_id": "c-1"}]
+
+
+@pytest.fixture
+def databricks(dag, service, monkeypatch):
+    """Make a ``DatabricksSubmitRunOperator`` of ours, and give it and the recorder of its server."""
+    pytest.importorskip("airflow.providers.databricks")
+    from airflow.providers.databricks.operators.databricks import DatabricksSubmitRunOperator
+
+    recorder, port = service(DATABRICKS)
+    connection(monkeypatch, "databricks", host="127.0.0.1", port=port, schema="http", password="the-token")
+
+    def make(**kwargs):
+        given = {"task_id": "job", "dag": dag, "polling_period_seconds": 0, "durable": False, **kwargs}
+        return configured(DatabricksSubmitRunOperator)(**given), recorder
+
+    return make
+
+
+@pytest.mark.parametrize("place", ["json", "tasks", "job_clusters"])
+def test_every_cluster_of_databricks_gets_the_layers_around_its_own(databricks, no_leak, password, tmp_path, place):
+    (tmp_path / "all.properties").write_text(f"spark.a=file\nspark.b=file\nspark.app.file={password}\n")
+    confs = clusters(one={"spark.a": "one", "spark.app.password": f"x{password}"}, two={}, three=None)
+    content = {"json": {"json": {"tasks": confs}}, "tasks": {"tasks": confs}, "job_clusters": {"json": {place: confs}}}
+    task, recorder = databricks(config_files=[str(tmp_path / "all.properties")], **content[place])
+    run = no_leak(task, conf={"spark_conf": {"spark.b": "run"}})
+
+    (body,) = bodies(recorder, "submit")
+    sent = body["job_clusters" if place == "job_clusters" else "tasks"]
+    assert run.state == "success"
+    assert [item.get("new_cluster", {}).get("spark_conf") for item in sent] == [
+        {"spark.a": "one", "spark.b": "file", "spark.app.file": CANARY, "spark.app.password": f"x{CANARY}"},
+        {"spark.a": "file", "spark.b": "file", "spark.app.file": CANARY},
+        {"spark.a": "file", "spark.b": "file", "spark.app.file": CANARY},
+        None,
+    ]
+    assert run.rendered["effective_config"][0].startswith("! Several clusters: each gets these layers")
+
+
+def test_what_comes_after_the_dag_goes_before_the_conf_of_every_cluster(databricks, no_leak, password, monkeypatch):
+    monkeypatch.setenv("AIRFLOW__CONFIG_PROVIDERS__RUN_CONFIG_ENABLED", "True")
+    task, recorder = databricks(tasks=clusters(one={"spark.a": password, "spark.b": "one"}, two={"spark.a": "two"}))
+    run = no_leak(task, conf={"spark_conf": {"spark.a": "run"}})
+
+    (body,) = bodies(recorder, "submit")
+    assert run.state == "success"
+    assert [item["new_cluster"]["spark_conf"] for item in body["tasks"][:2]] == [
+        {"spark.a": "run", "spark.b": "one"},
+        {"spark.a": "run"},
+    ]
+
+
+def test_policies_are_asked_about_the_configuration_of_every_cluster(databricks, no_leak, tmp_path, monkeypatch):
+    policy = "policies:\n- {name: memory, class: bounds, params: {spark.executor.memory: {max: 8g}}}\n"
+    (tmp_path / "policies.yaml").write_text(policy)
+    monkeypatch.setenv("AIRFLOW__CONFIG_PROVIDERS__POLICIES_FILE", str(tmp_path / "policies.yaml"))
+    task, recorder = databricks(tasks=clusters(one={}, two={"spark.executor.memory": "16g"}))
+    run = no_leak(task)
+
+    assert "'spark.executor.memory' is more than 8g" in str(run.error)
+    assert bodies(recorder, "submit") == []
+
+
+def test_attack_11_a_reference_that_a_template_brings_to_a_cluster_is_refused(databricks, no_leak, password):
+    task, recorder = databricks(tasks=clusters(one={}, two={"spark.a": "{{ dag_run.conf['x'] }}"}))
+    run = no_leak(task, conf={"x": password})
+
+    assert "tasks[1]['new_cluster']['spark_conf']['spark.a']: a reference came in" in str(run.error)
+    assert bodies(recorder, "submit") == []
+
+
+def test_clusters_without_any_layer_stay_as_they_are(databricks, no_leak, password):
+    tasks = clusters(one={"spark.app.x": password}, two={})
+    task, recorder = databricks(tasks=tasks)
+    run = no_leak(task)
+
+    (body,) = bodies(recorder, "submit")
+    assert [item.get("new_cluster", {}).get("spark_conf") for item in body["tasks"]] == [
+        {"spark.app.x": CANARY},
+        {},
+        None,
+    ]
+    assert run.rendered["tasks"] == tasks
 
 
 APPLICATION = """
@@ -275,29 +271,6 @@ def test_attack_19_30_kubernetes_gets_the_value_and_its_refusal_shows_the_refere
     assert body["spec"]["sparkConf"] == {"spark.app.password": value}
     assert body["spec"]["arguments"] == [value]
     assert password in str(run.error)
-
-
-DATAPROC = [
-    pytest.param(
-        "DataprocSubmitJobOperator",
-        {"job": {"pyspark_job": {"properties": {"spark.app.password": "${a:b:c}"}}}, "region": "r"},
-        id="job",
-    ),
-    pytest.param(
-        "DataprocCreateBatchOperator",
-        {"batch": {"runtime_config": {"properties": {"spark.app.password": "${a:b:c}"}}}, "region": "r"},
-        id="batch",
-    ),
-]
-
-
-@pytest.mark.parametrize(("name", "given"), DATAPROC)
-def test_the_configuration_of_dataproc_is_where_we_look(dag, name, given):
-    dataproc = pytest.importorskip("airflow.providers.google.cloud.operators.dataproc")
-    task = configured(getattr(dataproc, name))(task_id="job", dag=dag, project_id="p", **given)
-
-    (layer,) = task._own_layers()
-    assert layer.configs == {"spark.app.password": "${a:b:c}"}
 
 
 @pytest.fixture

@@ -1,0 +1,103 @@
+"""A deferred task of ours logs what its batch has printed itself; the triggerer never sees it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from importlib import import_module
+
+import pytest
+
+pytest.importorskip("airflow.providers.apache.livy")
+
+from airflow.providers.apache.livy.operators.livy import LivyOperator
+from airflow.providers.apache.livy.triggers.livy import LivyTrigger
+
+from airflow_config_providers.operators.configure import configured
+from tests.operators.conftest import CANARY
+from tests.servers.web import Response, WebServer
+
+pytestmark = pytest.mark.usefixtures("connections")
+
+EVENT = {"batch_id": 7, "status": "success", "response": "Batch 7 succeeded", "log_lines": None}
+
+
+class Livy:
+    """Runs one batch, and says that it printed the value."""
+
+    def __init__(self, state):
+        self.state = state
+        self.log_status = 200
+
+    def __call__(self, request):
+        lines = [f"the job says {CANARY}"] if request.path.endswith("/log") else []
+        answer = {"id": 7, "state": self.state, "appId": "app-7", "from": 0, "total": len(lines), "log": lines}
+        status = self.log_status if lines else 200
+        return Response(status, json.dumps(answer).encode(), {"Content-Type": "application/json"})
+
+
+@pytest.fixture
+def livy(monkeypatch):
+    """A Livy whose batch runs."""
+    livy = Livy("running")
+    with WebServer(livy) as server:
+        port = int(server.address.rpartition(":")[2])
+        connection = {"conn_type": "livy", "host": "127.0.0.1", "port": port, "schema": "http"}
+        monkeypatch.setenv("AIRFLOW_CONN_LIVY_DEFAULT", json.dumps(connection))
+        yield livy
+
+
+@pytest.fixture
+def operator(dag, password):
+    """A task whose batch gets the value."""
+    kind = configured(LivyOperator)
+    return kind(
+        task_id="job", dag=dag, file="job.py", deferrable=True, polling_interval=1, conf={"spark.app.x": password}
+    )
+
+
+def resumed(dag, password, event):
+    """Give a task of ours that goes on as it does after a deferral."""
+
+    class Resumed(configured(LivyOperator)):
+        def execute(self, context):
+            return self.resume_execution("execute_complete", {"event": event}, context)
+
+    return Resumed(task_id="job", dag=dag, file="job.py", deferrable=True, conf={"spark.app.x": password})
+
+
+def test_attack_19_the_trigger_of_a_deferred_task_fetches_nothing_that_was_printed(livy, operator, no_leak):
+    message = no_leak(operator, finalize=False).message
+    module, _, name = message.classpath.rpartition(".")
+    kind = getattr(import_module(module), name)
+    livy.state = "success"
+
+    event = asyncio.run(anext(kind(**message.trigger_kwargs).run()))
+
+    assert issubclass(kind, LivyTrigger)
+    assert event.payload == EVENT
+
+
+@pytest.mark.parametrize("lines", [None, [f"the job says {CANARY}"]], ids=["ours", "stored before an upgrade"])
+def test_attack_19_a_deferred_task_shows_references_for_what_its_batch_printed(
+    livy, dag, run_task, password, capfd, lines
+):
+    livy.state = "success"
+    run = run_task(resumed(dag, password, {**EVENT, "log_lines": lines}))
+
+    shown = "".join(capfd.readouterr())
+    assert run.state == "success"
+    assert shown.count(f"the job says {password}") == 1
+    assert CANARY not in shown
+
+
+def test_a_deferred_task_ends_as_its_batch_although_what_was_printed_cannot_be_fetched(
+    livy, dag, run_task, password, capfd
+):
+    livy.state, livy.log_status = "success", 500
+    run = run_task(resumed(dag, password, EVENT))
+
+    shown = "".join(capfd.readouterr())
+    assert run.state == "success"
+    assert "What batch 7 has printed could not be fetched" in shown
+    assert CANARY not in shown

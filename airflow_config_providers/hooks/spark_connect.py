@@ -12,9 +12,11 @@ from airflow.providers.apache.spark.hooks.spark_connect import SparkConnectHook
 from airflow_config_providers import settings
 from airflow_config_providers.airflow_compat import BaseHook, Connection, mask_secret
 from airflow_config_providers.core.resolver import ConfigResolver
+from airflow_config_providers.core.reverse import ReverseTransformer
 from airflow_config_providers.core.variable import scan
 from airflow_config_providers.hooks.config_providers import ConfigProvidersHook
 from airflow_config_providers.log import reversal
+from airflow_config_providers.log.exceptions import reverse_exception
 
 _FIELDS: Final = ("host", "login", "password")
 
@@ -23,8 +25,8 @@ class ConfiguredSparkConnectHook(SparkConnectHook):
     """
     A ``SparkConnectHook`` that resolves references in host, user, token and extra of its connection.
 
-    As a context manager it keeps, for as long as it is entered, what is logged from showing values. What a provider
-    lends is good until then. One that is not entered gives it back when it has read.
+    As a context manager it keeps, for as long as it is entered, what is logged from showing values, and what is raised
+    shows references. What a provider lends is good until then. One that is not entered gives it back when it has read.
 
     :param conn_id: a connection of type ``spark_connect``
     :param config_conn_id: the connection that defines the providers; None for the deployment's
@@ -34,6 +36,7 @@ class ConfiguredSparkConnectHook(SparkConnectHook):
         super().__init__(conn_id)
         self._config_conn_id = config_conn_id
         self._stack: ExitStack | None = None
+        self._reversers: list[ReverseTransformer] = []
 
     def __enter__(self) -> Self:
         self._stack = ExitStack()
@@ -42,13 +45,22 @@ class ConfiguredSparkConnectHook(SparkConnectHook):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        if error is not None:
+            for reverser in self._reversers:
+                reverse_exception(error, reverser)
         self.close()
 
     def close(self) -> None:
         """Give back what was lent, and stop reversing."""
+        self._reversers.clear()
         if self._stack is not None:
             self._stack.close()
             self._stack = None
+
+    def get_connection_url(self) -> str:
+        """Give the URL for ``SparkSession.builder.remote``, which takes no slash in a value."""
+        address, mark, parameters = super().get_connection_url().partition("/;")
+        return address + mark + parameters.replace("/", "%2F")
 
     def get_connection(self, conn_id: str) -> Connection:  # type: ignore[override]  # of this object's providers
         """
@@ -75,6 +87,8 @@ class ConfiguredSparkConnectHook(SparkConnectHook):
             providers = stack.enter_context(ConfigProvidersHook(conn_id).get_conn())
             resolved = ConfigResolver(providers, max_workers=settings.max_workers()).resolve([], texts)
             stack.callback(resolved.clear)
+            if stack is self._stack:
+                self._reversers.append(resolved.reverser)
             stack.enter_context(reversal.reversing(resolved.reverser))
             for value in resolved.values():
                 mask_secret(value)

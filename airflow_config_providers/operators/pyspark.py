@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from airflow_config_providers.airflow_compat import BaseHook
+from airflow_config_providers.hooks.spark_connect import ConfiguredSparkConnectHook
+from airflow_config_providers.log.descriptors import guarded_descriptors
 from airflow_config_providers.operators.in_place import ConfigProvidersMixin
 from airflow_config_providers.spark import jvm
 from airflow_config_providers.spark.defaults import locate_spark_defaults
+from airflow_config_providers.spark.delivery import Delivery
 from airflow_config_providers.spark.layers import ConfigFile
+from airflow_config_providers.spark.redaction import REDACTION_KEY
 
 _CONNECT: Final = "spark_connect"
 """The type of a connection to a Spark Connect server, which is sent its configuration and starts no JVM here."""
@@ -20,25 +24,38 @@ class PySparkMixin(ConfigProvidersMixin):
     """
     Stands in front of ``PySparkOperator``: the function gets values, and so does Spark, by a private file.
 
+    A connection to Spark Connect may hold references too; its server gets the values with the session.
+
     What the function returns shows references.
     """
 
     conn_id: str | None
+    config_kwargs: Mapping[str, Any]
 
     def execute_callable(self) -> Any:
         """Call the function with a session whose secrets stand in no command."""
         delivery = self._run.delivery()
-        if self._starts_no_jvm():
-            self.config_kwargs = {**delivery.plain, **delivery.private}
-            return super().execute_callable()  # type: ignore[misc]  # of the operator behind this
-        self.config_kwargs = dict(delivery.plain)
-        with jvm.submitting(delivery):
-            return super().execute_callable()  # type: ignore[misc]  # of the operator behind this
-
-    def _starts_no_jvm(self) -> bool:
+        if self.conn_id and BaseHook.get_connection(self.conn_id).conn_type == _CONNECT:
+            return self._call_connected(self.conn_id, delivery)
         if jvm.has_started():
-            return True
-        return bool(self.conn_id and BaseHook.get_connection(self.conn_id).conn_type == _CONNECT)
+            return self._call({**delivery.plain, **delivery.private})
+        with jvm.submitting(delivery), guarded_descriptors(self._run.reverser):
+            return self._call(dict(delivery.plain))
+
+    def _call_connected(self, conn_id: str, delivery: Delivery) -> Any:
+        with ConfiguredSparkConnectHook(conn_id, self.config_conn_id) as hook:
+            url, extra = hook.get_connection_url(), hook.get_connection(conn_id).extra_dejson
+            configs = {**extra, **delivery.plain, **delivery.private, "spark.remote": url}
+            configs.pop(REDACTION_KEY, None)  # the server's own, which no session may set
+            self.conn_id = None  # all that the connection says is in configs
+            try:
+                return self._call(configs)
+            finally:
+                self.conn_id = conn_id
+
+    def _call(self, configs: Mapping[str, Any]) -> Any:
+        self.config_kwargs = configs
+        return super().execute_callable()  # type: ignore[misc]  # of the operator behind this
 
     def _default_files(self) -> Sequence[ConfigFile]:
         defaults = locate_spark_defaults("spark-submit", os.environ)

@@ -77,6 +77,7 @@ def test_attack_27_30_the_function_and_spark_get_values_and_nobody_else(
         seen["commands"] = b"\n".join(commands)
         seen["ui"] = dict(spark.sparkContext.getConf().getAll()).get("spark.redaction.regex", "")
         print("printed", url)
+        spark.sparkContext._jvm.java.lang.System.err.println(f"java has {url}")
         return {"url": url, "rows": spark.range(3).count()}
 
     conf = {"spark.app.dsn": password, "spark.ui.enabled": "false", "spark.master": "local[1]"}
@@ -95,5 +96,7 @@ def test_attack_27_30_the_function_and_spark_get_values_and_nobody_else(
     (pushed,) = run.supervisor.sent("SetXCom")
     assert pushed.value == {"url": f"jdbc:x?password={password}", "rows": 3}
     told = "".join(repr(m) for m in run.supervisor.messages if type(m).__name__ != "MaskSecret")
-    assert CANARY not in told + "".join(capfd.readouterr()) + repr(vars(run.task))
+    output = "".join(capfd.readouterr())
+    assert f"java has jdbc:x?password={password}" in output
+    assert CANARY not in told + output + repr(vars(run.task))
     assert CANARY not in repr(dict(os.environ))

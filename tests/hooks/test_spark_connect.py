@@ -42,6 +42,23 @@ def test_the_url_has_the_value(token):
     assert unquote(url) == f"sc://spark:15002/;token={CANARY};use_ssl=true"
 
 
+def test_spark_takes_the_url_also_with_a_slash_in_the_token(token):
+    from pyspark.sql.connect.client import DefaultChannelBuilder
+
+    with ConfiguredSparkConnectHook() as hook:
+        builder = DefaultChannelBuilder(hook.get_connection_url())
+
+    assert builder.token == CANARY
+
+
+def test_attack_19_what_is_raised_meanwhile_shows_the_reference(token):
+    with pytest.raises(ValueError, match="cannot connect") as caught, ConfiguredSparkConnectHook() as hook:
+        raise ValueError(f"cannot connect with {CANARY} to {hook.get_connection_url()}")
+
+    assert f"with {token}" in str(caught.value)
+    assert CANARY not in unquote(str(caught.value))
+
+
 def test_it_works_without_being_entered(token):
     assert CANARY in unquote(ConfiguredSparkConnectHook().get_connection_url())
 

@@ -74,16 +74,25 @@ def _installed() -> Path:
     return Path(pyspark.__file__).parent
 
 
-class Daemon:
-    """A Master or a Worker. Its address and that of its page are known when it is made."""
+PAGE = r"Bound \w+(?:WebUI|Server) to .*started at (http://\S+)"
 
-    def __init__(self, name: str, command: list[str], environ: Mapping[str, str], folder: Path) -> None:
+
+class Daemon:
+    """
+    A process of Spark that serves, such as a Master or a Worker. It is ready when it is made.
+
+    :param ready: what it logs when it is, with the address as a group
+    """
+
+    def __init__(
+        self, name: str, command: list[str], environ: Mapping[str, str], folder: Path, *, ready: str = PAGE
+    ) -> None:
         self.name = name
         self.log = folder / f"{name}.log"
         with self.log.open("wb") as log:
             self._process = subprocess.Popen(command, env=environ, cwd=folder, stdout=log, stderr=subprocess.STDOUT)
         try:
-            self.page = self.wait_for(r"Bound \w+(?:WebUI|Server) to .*started at (http://\S+)")
+            self.page = self.wait_for(ready)
         except BaseException:
             self.kill()
             raise

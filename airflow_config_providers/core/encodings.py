@@ -107,9 +107,20 @@ def _properties(text: str) -> Iterator[str]:
         yield _upper_escapes(escaped)
 
 
+def _c(text: str) -> Iterator[str]:
+    body = text.translate(_C_ESCAPES)
+    yield body
+    yield "".join(chr(octet) if octet < 0x80 else rf"\{octet:03o}" for octet in octets(body))
+
+
 _LINE_ENDS: Final = str.maketrans({"\n": "&#10;", "\r": "&#13;", "\t": "&#9;"})
 _PROPERTIES_ESCAPES: Final = str.maketrans({"\\": r"\\", "\t": r"\t", "\n": r"\n", "\r": r"\r", "\f": r"\f"})
 _PROPERTIES_SEPARATORS: Final = str.maketrans({separator: "\\" + separator for separator in "=:#!"})
+
+_C_ESCAPES: Final = {
+    **{code: rf"\{code:03o}" for code in (*range(0x20), 0x7F)},
+    **str.maketrans({"\\": r"\\", "\n": r"\n", "\r": r"\r", "\t": r"\t", "'": r"\'", '"': r"\""}),
+}
 
 
 def _utf16_escapes(character: re.Match[str]) -> str:
@@ -131,4 +142,5 @@ ENCODINGS: Final[Mapping[str, Encoding]] = {
     "XML and HTML": _markup,
     "shell": _shell,
     "Java properties": _properties,
+    "C and protobuf": _c,
 }

@@ -21,6 +21,10 @@ def _upper(escape):
     return r"\u" + escape[0][2:].upper()
 
 
+def protobuf():
+    return pytest.importorskip("google.protobuf.text_encoding")
+
+
 VALUE = "Zq8 s3cr3t/é+'1\"=\\&<$\n~x*"
 
 TOOLS = [
@@ -49,6 +53,8 @@ TOOLS = [
     pytest.param(lambda text: "'" + shlex.quote("'" + text)[6:], id="shell"),
     pytest.param(lambda text: "'" + text.replace("'", r"'\''") + "'", id="shell-trace"),
     pytest.param(lambda text: properties.dump({"k": text}), id="java-properties"),
+    pytest.param(lambda text: protobuf().CEscape(text, as_utf8=True), id="protobuf"),
+    pytest.param(lambda text: protobuf().CEscape(text, as_utf8=False), id="protobuf-ascii"),
 ]
 
 

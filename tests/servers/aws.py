@@ -133,6 +133,8 @@ def _json(start: Start, body: Any, status: int) -> Iterable[bytes]:
 def serve_aws() -> Iterator[AwsServer]:
     """Serve on a free port of loopback, with nothing stored."""
     from moto.core import DEFAULT_ACCOUNT_ID
+    from moto.emr.models import emr_backends
+    from moto.emrserverless.models import emrserverless_backends
     from moto.secretsmanager.models import secretsmanager_backends
     from moto.ssm.models import ssm_backends
 
@@ -144,5 +146,5 @@ def serve_aws() -> Iterator[AwsServer]:
     finally:
         server.stop()
         thread.join()
-        for backends in (secretsmanager_backends, ssm_backends):
+        for backends in (emr_backends, emrserverless_backends, secretsmanager_backends, ssm_backends):
             backends[DEFAULT_ACCOUNT_ID].reset()

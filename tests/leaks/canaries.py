@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import StrEnum
 from secrets import token_hex
@@ -32,27 +32,45 @@ class Column(StrEnum):
         return self in {Column.OURS, Column.UNEDITED}
 
 
+SUBMITTED: Final = ("local", "standalone", "killed", "console")
+"""How tasks of ``SparkSubmitOperator`` behave."""
+
+OURS: Final = (Column.OURS, Column.UNEDITED)
+TEMPLATED: Final = (Column.VARIABLE, Column.CONNECTION)
+
+
 @dataclass(frozen=True, slots=True)
 class Slot:
     """
     Where a secret stands in the operator.
 
     :param name: how people are told of it
-    :param key: the key in ``conf``, where it is one
+    :param key: the key of the Spark configuration, where it is one
     :param text: what stands around the secret
+    :param hows: how the tasks behave that have it
+    :param columns: who has it
     """
 
     name: str
     key: str = ""
     text: str = "{}"
+    hows: tuple[str, ...] = SUBMITTED
+    columns: tuple[Column, ...] = tuple(Column)
 
+
+UNTEMPLATED: Final = (*OURS, Column.LITERAL)
+"""Who has what the stock operator renders no template in, such as a properties file and the ``conf`` of some."""
 
 BROKEN: Final = Slot("broken by the job", "spark.app.broken")
 EXECUTOR: Final = Slot("printed by executors", "spark.app.executor")
 QUERY: Final = Slot("in a query", "spark.app.query")
-FILE: Final = Slot("properties file", "spark.app.from.file")
+FILE: Final = Slot("properties file", "spark.app.from.file", columns=UNTEMPLATED)
 ENVIRONMENT: Final = Slot("env_vars")
-ARGUMENT: Final = Slot("application_args")
+ARGUMENT: Final = Slot(
+    "application_args",
+    hows=("standalone", "killed"),
+    columns=(Column.OURS, *TEMPLATED, Column.LITERAL),  # a DAG that nobody edited cannot allow it, so it is refused
+)
 TWO_LINES: Final = Slot("two lines", "spark.app.certificate")
 CONF: Final = (
     Slot("key that sounds secret", "spark.app.db.password"),
@@ -65,7 +83,26 @@ CONF: Final = (
     EXECUTOR,
     QUERY,
 )
-SLOTS: Final = (*CONF, FILE, ENVIRONMENT, ARGUMENT)
+SQL_CONF: Final = Slot("conf of SparkSqlOperator", "spark.app.sql", hows=("sql",), columns=UNTEMPLATED)
+SQL: Final = Slot("sql of SparkSqlOperator", hows=("sql",), columns=(Column.CONNECTION,))
+"""A reference there is refused."""
+
+PYSPARK_CONF: Final = Slot(
+    "config_kwargs of @task.pyspark", "spark.app.pyspark", hows=("pyspark",), columns=UNTEMPLATED
+)
+PYSPARK_ARGUMENT: Final = Slot(
+    "argument of @task.pyspark", hows=("pyspark",), columns=(*OURS, Column.VARIABLE, Column.LITERAL)
+)
+JDBC_CONF: Final = Slot("spark_conf of SparkJDBCOperator", "spark.app.jdbc", hows=("jdbc",), columns=OURS)
+JDBC_PASSWORD: Final = Slot("password of a JDBC connection", hows=("jdbc",), columns=(*OURS, Column.CONNECTION))
+DYNAMIC: Final = Slot("dynamic configuration", "spark.app.dynamic.password", hows=("console",), columns=(Column.OURS,))
+"""Written out in a file of ``alter``."""
+
+LIVY: Final = Slot("conf of LivyOperator", "spark.app.livy", hows=("deferred",))
+LIVY_LOG: Final = Slot("printed by a deferred batch of Livy", "spark.app.printed", hows=("deferred",))
+OTHERS: Final = (SQL_CONF, SQL, PYSPARK_CONF, PYSPARK_ARGUMENT, JDBC_CONF, JDBC_PASSWORD, DYNAMIC, LIVY, LIVY_LOG)
+SLOTS: Final = (*CONF, FILE, ENVIRONMENT, ARGUMENT, *OTHERS)
+SLOTS_OF_OURS: Final = tuple(slot for slot in SLOTS if set(OURS) & set(slot.columns))
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,18 +126,7 @@ class Canary:
 
 def new_canaries(columns: Iterable[Column] = Column) -> list[Canary]:
     """Make the secrets of a run."""
-    return [Canary(column, slot, _value(slot)) for column in columns for slot in _slots(column)]
-
-
-def _slots(column: Column) -> Iterator[Slot]:
-    """
-    Leave out what does not exist.
-
-    The stock operator renders no template inside a properties file. A reference in ``application_args`` is refused
-    where the author does not allow it, and the stock operator has no argument for that.
-    """
-    left_out = {Column.VARIABLE: FILE, Column.CONNECTION: FILE, Column.UNEDITED: ARGUMENT}
-    return (slot for slot in SLOTS if slot != left_out.get(column))
+    return [Canary(column, slot, _value(slot)) for column in columns for slot in SLOTS if column in slot.columns]
 
 
 def _value(slot: Slot) -> str:

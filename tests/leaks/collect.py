@@ -14,6 +14,7 @@ from tests.leaks.matrix import Matrix
 from tests.leaks.sinks import Sink
 
 EVENT_PAGE = 100
+OWN_API = "/config-providers/v1"
 RECORDED = {"listener": Sink.LISTENER, "callback": Sink.CALLBACK, "memory": Sink.MEMORY}
 """How the name of a file of the recorder begins -> what it shows."""
 
@@ -24,14 +25,19 @@ class RestAnswers:
     def __init__(self, leaky: LeakyAirflow, matrix: Matrix) -> None:
         self._airflow = leaky.airflow
         self._dags = leaky.dags
+        self._tasks = leaky.tasks
         self._matrix = matrix
 
     def collect(self) -> None:
         """Ask for all."""
+        for task in self._tasks:
+            self._look(Sink.OWN_REST, f"{OWN_API}/dags/{task.dag_id}/tasks/{task.task_id}?synonyms=true&all=true")
         for dag_id in self._dags:
             dag = f"/api/v2/dags/{dag_id}"
             for path in (dag, f"{dag}/details", f"{dag}/tasks", f"{dag}/dagRuns", f"{dag}/dagVersions"):
                 self._look(Sink.TASK_DETAILS, path)
+            for path in (f"{OWN_API}/dags/{dag_id}?synonyms=true", f"{OWN_API}/dags/{dag_id}/history"):
+                self._look(Sink.OWN_REST, path)
             self._look(Sink.DAG_SOURCE, f"/api/v2/dagSources/{dag_id}")
             for run in self._ask(f"{dag}/dagRuns")["dag_runs"]:
                 self._run(f"{dag}/dagRuns/{quote(run['dag_run_id'])}")

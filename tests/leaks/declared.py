@@ -8,20 +8,25 @@ from typing import Final
 from tests.leaks.canaries import (
     ARGUMENT,
     CONF,
+    DYNAMIC,
     ENVIRONMENT,
     EXECUTOR,
     FILE,
+    JDBC_CONF,
+    JDBC_PASSWORD,
+    PYSPARK_CONF,
     QUERY,
-    SLOTS,
+    SLOTS_OF_OURS,
+    SQL_CONF,
     Slot,
 )
 from tests.leaks.matrix import Leak, Matrix
 from tests.leaks.sinks import Sink
 
-_IN_CONF = frozenset({*CONF, FILE})
+_IN_CONF = frozenset({*CONF, FILE, SQL_CONF, PYSPARK_CONF, JDBC_CONF, JDBC_PASSWORD, DYNAMIC})
 
 DECLARED: Final[Mapping[Sink, frozenset[Slot]]] = {
-    Sink.MEMORY: frozenset(SLOTS),
+    Sink.MEMORY: frozenset({*SLOTS_OF_OURS} - {JDBC_PASSWORD}),
     Sink.ARGUMENTS: frozenset({ARGUMENT}),
     Sink.CRASH: frozenset({ARGUMENT}),
     Sink.ENVIRONMENTS: frozenset({ENVIRONMENT}),

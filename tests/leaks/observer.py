@@ -60,13 +60,23 @@ class Observer:
     Samples the processes below this one, and visits each job that waits. Use it as a context manager.
 
     :param files: searches the files of the deployment for a sink
+    :param deferred: looks at the tasks that are deferred
     """
 
-    def __init__(self, matrix: Matrix, meeting: Path, cluster: SparkCluster, files: Callable[[Sink], None]) -> None:
+    def __init__(
+        self,
+        matrix: Matrix,
+        meeting: Path,
+        cluster: SparkCluster,
+        *,
+        files: Callable[[Sink], None],
+        deferred: Callable[[], None],
+    ) -> None:
         self._matrix = matrix
         self._meeting = meeting
         self._cluster = cluster
         self._files = files
+        self._deferred = deferred
         self._started = time.time()
         self._stop = threading.Event()
         self._thread = ThreadPoolExecutor(max_workers=1)
@@ -88,6 +98,7 @@ class Observer:
         try:
             while not self._stop.wait(INTERVAL_SECONDS):
                 self._sample(psutil.Process().children(recursive=True))
+                self._deferred()
                 for file in self._waiting():
                     meeting = Meeting.at(file)
                     self.values[meeting.task] = meeting.values
@@ -102,6 +113,8 @@ class Observer:
     def _let_go(self) -> None:
         """Let the jobs end when nobody looks any more."""
         while not self._stop.wait(INTERVAL_SECONDS):
+            with suppress(Exception):  # what failed before may do so again
+                self._deferred()
             for file in self._waiting():
                 file.unlink()
 

@@ -10,15 +10,18 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.integration.conftest import Airflow
-from tests.leaks.canaries import Column, new_canaries
+from tests.leaks.canaries import DYNAMIC, Column, new_canaries
 from tests.leaks.collect import Files, RestAnswers
-from tests.leaks.deployment import ROUNDS, TESTED, LeakyAirflow
+from tests.leaks.deferred import DeferredTasks
+from tests.leaks.deployment import CHANGES, ROUNDS, TESTED, LeakyAirflow
 from tests.leaks.history import history_server, shown
+from tests.leaks.livy import Livy
 from tests.leaks.matrix import Matrix
 from tests.leaks.observer import Observer
 from tests.leaks.proof import Proof
 from tests.leaks.sinks import Sink
 from tests.servers.spark_cluster import spark_cluster
+from tests.servers.web import WebServer
 
 SECONDS_OF_A_DAG = 900
 DESCRIBED = {Column.OURS: "standalone", Column.UNEDITED: "local"}
@@ -51,13 +54,17 @@ class LeakRun:
         """
         matrix = Matrix(new_canaries(self.columns))
         self.tell("Start a standalone cluster of Spark, and Airflow")
-        with spark_cluster(self.home / "cluster") as cluster:
-            leaky = LeakyAirflow(self.home, matrix.canaries, master_url=cluster.master_url)
+        livy = Livy()
+        with spark_cluster(self.home / "cluster") as cluster, WebServer(livy) as livy_server:
+            port = int(livy_server.address.rpartition(":")[2])
+            leaky = LeakyAirflow(self.home, matrix.canaries, master_url=cluster.master_url, livy_port=port)
             leaky.write()
             files = Files(leaky, matrix)
-            with leaky.airflow, Observer(matrix, leaky.meeting, cluster, files.others) as observer:
+            deferred = DeferredTasks(leaky, matrix, livy)
+            observer = Observer(matrix, leaky.meeting, cluster, files=files.others, deferred=deferred.look)
+            with leaky.airflow, observer:
                 self._let_loose(leaky, matrix)
-                self._require_proof(Proof(leaky, observer.values))
+                self._require_proof(Proof(leaky, {**observer.values, **livy.values()}))
                 with self._timed("ask Airflow's REST interface"):
                     RestAnswers(leaky, matrix).collect()
         with self._timed("search the files"):
@@ -83,13 +90,22 @@ class LeakRun:
             self.tell(f"  the DAG {dag_id} has ended")
 
     def _commands(self, leaky: LeakyAirflow, matrix: Matrix) -> None:
-        """Run the commands that show a task or run one in the terminal."""
+        """
+        Run the commands that show or change a task, or run one in the terminal.
+
+        :raises RunError: the configuration was not altered, or the task did not get what was
+        """
         airflow, dags = leaky.airflow, leaky.dags
         airflow.wait("the DAGs", lambda: len(airflow.query("select dag_id from serialized_dag")) >= len(dags))
         for sink, words in _words(leaky):
             done = airflow.cli(*words, check=False, seconds=SECONDS_OF_A_DAG)
-            matrix.look(sink, " ".join(words), f"{done.stdout}\n{done.stderr}")
+            printed = f"{done.stdout}\n{done.stderr}"
+            matrix.look(sink, " ".join(words), printed)
             self.tell(f"  airflow {' '.join(words)}: exit code {done.returncode}")
+            if sink == Sink.OWN_COMMANDS and done.returncode:
+                raise RunError(f"airflow {' '.join(words)} has to end with 0.")
+            if sink == Sink.DAGS_TEST and Column.OURS in leaky.columns and f"'{DYNAMIC.key}'" not in printed:
+                raise RunError(f"A job has to get {DYNAMIC.key}, which was altered.")
 
     def _require_proof(self, proof: Proof) -> None:
         if problems := proof.problems():
@@ -111,12 +127,23 @@ class LeakRun:
 
 
 def _words(leaky: LeakyAirflow) -> Iterator[tuple[Sink, Sequence[str]]]:
-    """Give the commands that run a DAG or show a task, and the sinks of what they print."""
+    """
+    Give the commands that change or show a task or run a DAG, and the sinks of what they print.
+
+    ``airflow tasks render`` fails for the stock operator with a variable or a connection: Airflow 3 gives such a
+    command neither out of its database, but only out of environment variables or a secrets backend.
+    """
+    own = (Sink.OWN_COMMANDS, "config-providers")
+    altered = ("--dag", TESTED, "--task", f"{Column.OURS.key}_console")
+    if Column.OURS in leaky.columns:
+        yield own[0], (own[1], "alter", *altered, "--add-config-file", str(leaky.sources / CHANGES))
     if TESTED in leaky.dags:
         yield Sink.DAGS_TEST, ("dags", "test", TESTED)
     for task in leaky.tasks:
         if task.how == "local":
             yield Sink.RENDER, ("tasks", "render", task.dag_id, task.task_id, "2026-01-01")
         if task.column.is_ours and task.how == DESCRIBED[task.column]:
-            words = ("config-providers", "describe", "--dag", task.dag_id, "--task", task.task_id, "--synonyms")
-            yield Sink.DESCRIBE, words
+            yield own[0], (own[1], "describe", "--dag", task.dag_id, "--task", task.task_id, "--synonyms")
+    if Column.OURS in leaky.columns:
+        yield own[0], (own[1], "describe", *altered, "--synonyms", "--output", "json")
+        yield own[0], (own[1], "history", *altered, "--output", "json")

@@ -18,7 +18,8 @@ pytestmark = [
     pytest.mark.timeout(1800),
     pytest.mark.usefixtures("java"),
     pytest.mark.skipif(
-        importlib.util.find_spec("airflow.providers.openlineage") is None, reason="no OpenLineage: make .venv/.leaks"
+        any(importlib.util.find_spec(f"airflow.providers.{name}") is None for name in ("openlineage", "apache.livy")),
+        reason="no OpenLineage or no Livy: make .venv/.leaks",
     ),
 ]
 
@@ -31,6 +32,8 @@ LEAKS_OF_THE_STOCK_OPERATOR = [
     (Sink.ARGUMENTS, Column.CONNECTION),
     (Sink.SPARK_UI, Column.CONNECTION),
     (Sink.EVENT_LOG, Column.CONNECTION),
+    (Sink.XCOM, Column.VARIABLE),
+    (Sink.TRIGGER, Column.CONNECTION),
 ]
 
 

@@ -8,7 +8,7 @@ from contextlib import closing
 
 import pytest
 
-from tests.leaks.canaries import ARGUMENT, Column, new_canaries
+from tests.leaks.canaries import Column, new_canaries
 from tests.leaks.deployment import TESTED, UNEDITED, LeakyAirflow
 from tests.leaks.proof import ENDS, Proof, digest
 
@@ -25,7 +25,7 @@ class Run:
     """What a run leaves that went well; ``change`` spoils it."""
 
     def __init__(self, home):
-        self.leaky = LeakyAirflow(home, new_canaries(), master_url="spark://127.0.0.1:1")
+        self.leaky = LeakyAirflow(home, new_canaries(), master_url="spark://127.0.0.1:1", livy_port=1)
         self.values = {task.task_id: frozenset(map(digest, self.texts(task))) for task in self.leaky.tasks}
         self.change(TABLES)
         tasks = [task for task in self.leaky.tasks if task.dag_id != TESTED]
@@ -37,8 +37,7 @@ class Run:
 
     def texts(self, task):
         """Give what the job of a task gets."""
-        slots = (c for c in self.leaky.canaries if c.column == task.column)
-        return [c.text for c in slots if c.slot != ARGUMENT or task.how != "local"]
+        return [canary.text for canary in self.leaky.slots(task).values()]
 
     def change(self, sql):
         with closing(sqlite3.connect(self.leaky.home / "airflow.db")) as database:

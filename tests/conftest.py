@@ -10,12 +10,14 @@ import tempfile
 
 import hypothesis
 
+from tests.servers import quick_java
 from tests.servers.fixtures import pytest_runtest_setup, real_vault, vault  # noqa: F401 - for every test
 
 _HOME = tempfile.mkdtemp(prefix="airflow-home-")
 atexit.register(shutil.rmtree, _HOME, ignore_errors=True)
 os.environ["AIRFLOW_HOME"] = _HOME
 os.environ["AIRFLOW__CORE__LOAD_EXAMPLES"] = "False"
+os.environ.update(quick_java.ENVIRONMENT)
 
 hypothesis.settings.register_profile("project", deadline=None)  # a machine may be slow, and no test is timed
 hypothesis.settings.load_profile("project")

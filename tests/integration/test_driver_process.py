@@ -45,7 +45,7 @@ spark = session(SparkSession.builder.config("spark.t.own", "${dir:%s:own}" % sea
 refused(SparkSession.builder)
 context = spark.sparkContext
 below = psutil.Process().children(recursive=True)
-print("FOUND", json.dumps({
+pathlib.Path("found.json").write_text(json.dumps({
     "conf": dict(context.getConf().getAll()),
     "own": spark.conf.get("spark.t.own"),
     "hadoop": context._jsc.hadoopConfiguration().get("t.password"),
@@ -54,7 +54,7 @@ print("FOUND", json.dumps({
     "submit": os.environ.get("PYSPARK_SUBMIT_ARGS"),
     "problems": problems,
     "airflow": "airflow" in sys.modules,
-}), file=sys.__stdout__, flush=True)
+}))
 print("PRINTED", spark.conf.get("spark.t.own"))
 """
 
@@ -82,9 +82,8 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     command = [sys.executable, "job.py", str(sealed)]
     run = subprocess.run(command, env=environ, cwd=folder, capture_output=True, text=True, check=False)
     assert run.returncode == 0, run.stderr[-3000:]
-    [line] = [line for line in run.stdout.splitlines() if line.startswith("FOUND ")]
-    shown = run.stdout.replace(line, "") + run.stderr
-    return {**json.loads(line.removeprefix("FOUND ")), "shown": shown, "sealed": str(sealed)}
+    seen = json.loads((folder / "found.json").read_text())
+    return {**seen, "shown": run.stdout + run.stderr, "sealed": str(sealed)}
 
 
 def test_the_jvm_starts_with_what_was_resolved(found: dict[str, Any]) -> None:

@@ -30,6 +30,7 @@ from tests.leaks.canaries import (
     Slot,
 )
 from tests.leaks.databases import create
+from tests.servers import quick_java
 
 DEPLOYED = Path(__file__).parent / "deployed"
 BYTECODE = "bytecode"
@@ -263,14 +264,10 @@ SPARK: Mapping[str, str] = {
 }
 
 
-QUICK_JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
-"""What a JVM that lives for seconds should not spend on becoming fast."""
-
-
 def _folders(home: Path) -> dict[str, str]:
     return {
-        "spark.driver.extraJavaOptions": f"{QUICK_JAVA} -Djava.io.tmpdir={home}/tmp -Dderby.system.home={home}/derby",
-        "spark.executor.extraJavaOptions": QUICK_JAVA,
+        "spark.driver.extraJavaOptions": f"-Djava.io.tmpdir={home}/tmp -Dderby.system.home={home}/derby",
+        "spark.executor.extraJavaOptions": quick_java.QUICK_JAVA,
         "spark.local.dir": f"{home}/tmp",
         "spark.sql.warehouse.dir": f"{home}/warehouse",
     }
@@ -297,5 +294,5 @@ def _environ(home: Path, master_url: str, livy_port: int) -> dict[str, str]:
         "PYSPARK_PYTHON": sys.executable,
         "PYTHONDONTWRITEBYTECODE": "",
         "PYTHONPYCACHEPREFIX": f"{home}/{BYTECODE}",
-        "SPARK_LAUNCHER_OPTS": QUICK_JAVA,
+        **quick_java.ENVIRONMENT,
     }

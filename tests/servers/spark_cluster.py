@@ -31,6 +31,8 @@ from pathlib import Path
 
 import psutil
 
+from tests.servers import quick_java
+
 SECONDS_TO_START = 120
 SECONDS_TO_END = 15
 
@@ -60,6 +62,7 @@ class SparkEnvironment:
             "PATH": f"{found}/bin:{inherited['PATH']}",
             "PYSPARK_PYTHON": sys.executable,
             "LC_ALL": "C",
+            **quick_java.ENVIRONMENT,
         }
         return cls(found, {**inherited, **own, **variables})
 

@@ -83,7 +83,8 @@ class Finder:
         if self._windows.find(data):
             return False
         end = len(data.rstrip(_END_OF_TEXT))
-        return not self._begin(data[max(0, end - NEAR - WINDOW) :])
+        tail = data[max(0, end - NEAR - WINDOW) :]
+        return not any(self._goes_on(tail[start:]) for _, start, _ in self._begin(tail))
 
     @property
     def margin(self) -> int:

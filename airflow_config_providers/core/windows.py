@@ -67,13 +67,14 @@ class Windows:
                 reach.places.add(place)
                 reach.longest = max(reach.longest, len(pattern))
         windows = sorted(reaches)  # the table is faster when neighbours are alike
-        self.find = _table(windows)
+        is_small = len(windows) <= _LARGEST_TABLE
+        self.find = _table(windows, Implementation.DFA if is_small else Implementation.ContiguousNFA)
         self.reaches = [reaches[window] for window in windows]
 
 
 def beginnings(patterns: Iterable[bytes]) -> Find:
-    """Give what finds the windows with which patterns begin."""
-    return _table(sorted({pattern[:WINDOW] for pattern in patterns}))
+    """Give what finds the windows with which patterns begin; small, as it is asked for ends of lines alone."""
+    return _table(sorted({pattern[:WINDOW] for pattern in patterns}), Implementation.ContiguousNFA)
 
 
 def _places(pattern: bytes) -> list[int]:
@@ -82,6 +83,5 @@ def _places(pattern: bytes) -> list[int]:
     return [found.end(group) for group in range(1, found.re.groups + 1)] if found else [0]
 
 
-def _table(windows: Sequence[bytes]) -> Find:
-    kind = Implementation.DFA if len(windows) <= _LARGEST_TABLE else Implementation.ContiguousNFA
+def _table(windows: Sequence[bytes], kind: Implementation) -> Find:
     return partial(BytesAhoCorasick(windows, implementation=kind).find_matches_as_indexes, overlapping=True)

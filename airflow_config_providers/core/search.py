@@ -75,8 +75,7 @@ class Finder:
         """Give the place from which on ``data`` may be a pattern that the next line goes on with; else its end."""
         first = max(0, len(data) - min(self.margin, _LONGEST_OPEN))
         tail = data[first:]
-        starts = (start for _, start, _ in self._begin(tail))
-        return first + next((start for start in starts if self._goes_on(tail[start:])), len(tail))
+        return first + self._open_from(tail)
 
     def is_clear(self, data: bytes) -> bool:
         """Whether no pattern begins in ``data``, but for one of which its last octets have too few to tell."""
@@ -84,17 +83,17 @@ class Finder:
             return False
         end = len(data.rstrip(_END_OF_TEXT))
         tail = data[max(0, end - NEAR - WINDOW) :]
-        return not any(self._goes_on(tail[start:]) for _, start, _ in self._begin(tail))
+        return self._open_from(tail) == len(tail)
 
     @property
     def margin(self) -> int:
         """Octets that a place may be long, with the breaks in it."""
         return 2 * (self._longest + _INDENT)
 
-    def _begin(self, data: bytes) -> Hits:
-        """Give the places where a pattern may begin."""
+    def _open_from(self, tail: bytes) -> int:
+        """Give the first place from which on all of ``tail`` may begin a pattern; else its end."""
         find = self._beginnings = self._beginnings or beginnings(self._labels)
-        return find(data)
+        return next((start for _, start, _ in find(tail) if self._goes_on(tail[start:])), len(tail))
 
     def _find_long(self, data: bytes) -> list[Match]:
         """Search chunk by chunk, each with so much of the next that what begins in it is found whole."""

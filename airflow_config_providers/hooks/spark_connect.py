@@ -37,6 +37,7 @@ class ConfiguredSparkConnectHook(SparkConnectHook):
         self._config_conn_id = config_conn_id
         self._stack: ExitStack | None = None
         self._reversers: list[ReverseTransformer] = []
+        self._given: dict[str, Connection] = {}
 
     def __enter__(self) -> Self:
         self._stack = ExitStack()
@@ -53,6 +54,7 @@ class ConfiguredSparkConnectHook(SparkConnectHook):
     def close(self) -> None:
         """Give back what was lent, and stop reversing."""
         self._reversers.clear()
+        self._given.clear()
         if self._stack is not None:
             self._stack.close()
             self._stack = None
@@ -64,10 +66,16 @@ class ConfiguredSparkConnectHook(SparkConnectHook):
 
     def get_connection(self, conn_id: str) -> Connection:  # type: ignore[override]  # of this object's providers
         """
-        Give the connection with values in place of references.
+        Give the connection with values in place of references, which are resolved once while this is entered.
 
         :raises ConfigProvidersError: a reference has no value
         """
+        connection = self._given.get(conn_id) or self._resolved(conn_id)
+        if self._stack is not None:
+            self._given[conn_id] = connection
+        return connection
+
+    def _resolved(self, conn_id: str) -> Connection:
         connection = BaseHook.get_connection(conn_id)
         extra = connection.extra_dejson
         texts = {name: getattr(connection, name) for name in _FIELDS} | {f"extra[{k!r}]": v for k, v in extra.items()}

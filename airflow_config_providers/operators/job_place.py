@@ -51,6 +51,18 @@ def parse_place(text: str, *, where: str) -> Place:
     return Place(text)
 
 
+def wanted_place(resolve_in: str | None) -> Place:
+    """
+    Give who is to resolve.
+
+    :param resolve_in: what the author of the DAG says; None for what the deployment says
+    :raises ConfigException: it is none of the words that are known
+    """
+    if resolve_in is None:
+        return parse_place(settings.resolve_in(), where="[config_providers] resolve_in")
+    return parse_place(resolve_in, where="argument resolve_in")
+
+
 def placed(
     resolver: JobResolver, resolve_in: str | None, *, may_be_remote: bool, is_remote: Callable[[], bool]
 ) -> JobResolver:
@@ -63,8 +75,7 @@ def placed(
     :param is_remote: tells whether it does; asked last, because it may read a connection
     :raises ProviderDefinitionError: the driver is to resolve, and the deployment does not say how
     """
-    where = "[config_providers] resolve_in" if resolve_in is None else "argument resolve_in"
-    place = parse_place(settings.resolve_in() if resolve_in is None else resolve_in, where=where)
+    place = wanted_place(resolve_in)
     if place is Place.WORKER or (place is Place.AUTO and not may_be_remote):
         return resolver
     definitions = resolver.providers.of_driver()

@@ -8,13 +8,12 @@ from typing import Any, ClassVar, Final
 
 from airflow.providers.apache.spark.operators.spark_jdbc import SparkJDBCOperator
 
-from airflow_config_providers import settings
 from airflow_config_providers.core import explain
 from airflow_config_providers.core.layers import ConfigLayer, ConfigSource, LayeredConfig
 from airflow_config_providers.hooks.spark_jdbc import ConfiguredSparkJDBCHook
 from airflow_config_providers.hooks.spark_submit import ConfiguredSparkSubmitHook
 from airflow_config_providers.operators.configured import FIELDS
-from airflow_config_providers.operators.job_place import Place
+from airflow_config_providers.operators.job_place import Place, wanted_place
 from airflow_config_providers.operators.spark_submit import ConfiguredSparkSubmitOperator
 from airflow_config_providers.spark.layers import mapping_layer
 
@@ -65,6 +64,5 @@ class ConfiguredSparkJDBCOperator(ConfiguredSparkSubmitOperator, SparkJDBCOperat
 
     def _get_hook(self) -> ConfiguredSparkJDBCHook:
         hook: Any = super()._get_hook()
-        place = settings.resolve_in() if self.resolve_in is None else self.resolve_in
-        hook.keeps_secrets = place == Place.DRIVER.value
+        hook.keeps_secrets = wanted_place(self.resolve_in) is Place.DRIVER
         return hook  # type: ignore[no-any-return]  # of our class, and of one that the author may have

@@ -94,3 +94,13 @@ def test_a_reference_that_nobody_answers_is_an_error(token, monkeypatch):
 
     with pytest.raises(UnresolvedReferenceError, match="password"):
         ConfiguredSparkConnectHook().get_connection_url()
+
+
+def test_while_it_is_entered_references_are_resolved_once(token, tmp_path):
+    with ConfiguredSparkConnectHook() as hook:
+        url = hook.get_connection_url()
+        (tmp_path / "token").write_text("another")
+
+        assert hook.get_connection_url() == url
+
+    assert "another" in hook.get_connection_url()

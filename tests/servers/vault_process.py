@@ -6,8 +6,8 @@ import json
 import subprocess
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import TracebackType
-from typing import Self
+
+from airflow_config_providers.core.closing import ClosedOnExit
 
 SECONDS_TO_END = 10
 
@@ -25,7 +25,7 @@ class VaultAddress:
     unseal_key: str | None = field(default=None, repr=False)
 
 
-class VaultProcess:
+class VaultProcess(ClosedOnExit):
     """
     A Vault in memory on a free port of 127.0.0.1. It ends with ``close``, and with this process.
 
@@ -57,11 +57,3 @@ class VaultProcess:
             self._process.kill()
             self._process.wait()
         self._process.stdout.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()

@@ -10,8 +10,9 @@ import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
+
+from airflow_config_providers.core.closing import ClosedOnExit
 
 LINGER_ZERO = struct.pack("ii", 1, 0)
 
@@ -54,7 +55,7 @@ class Response:
 Application = Callable[[Request], Response]
 
 
-class WebServer:
+class WebServer(ClosedOnExit):
     """
     Serves an application on 127.0.0.1, each connection in a thread, until it is closed.
 
@@ -75,14 +76,6 @@ class WebServer:
         self._server.drop_connections()
         self._server.server_close()
         self._thread.join()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
 
 class _Server(ThreadingHTTPServer):

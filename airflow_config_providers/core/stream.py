@@ -84,27 +84,45 @@ def _cut(block: bytes, matches: Sequence[Match], reversers: Sequence[ReverseTran
     return cut if len(block) - cut <= LONGEST_LINE else len(block)
 
 
-def reverse_lines(lines: Iterable[str], reversers: Sequence[ReverseTransformer]) -> Iterator[str]:
+class LineReverser:
     """
-    Reverse ``lines`` as they come, with or without their line ends.
+    Reverses lines as they come, with or without their line ends.
 
-    Lines that a value is broken over become one.
+    Lines that a value is broken over become one. Not safe to use from several threads at once.
     """
-    stream = StreamReverser()
-    before = ""
-    for line in lines:
+
+    __slots__ = ("_before", "_reversers", "_stream")
+
+    def __init__(self, reversers: Sequence[ReverseTransformer]) -> None:
+        self._stream = StreamReverser()
+        self._reversers = reversers
+        self._before = ""
+
+    def feed(self, line: str) -> Iterator[str]:
+        """Take a line; give the lines that can be shown now."""
         try:
             data = octets(line if line.endswith("\n") else f"{line}\n")
         except Exception:  # noqa: BLE001 - fail closed
             yield UNCHECKED
-            continue
-        shown = stream.feed(data, reversers)
+            return
+        shown = self._stream.feed(data, self._reversers)
         if shown is data:
             yield line
         else:
-            yield from _lines(shown, before or line)
-        before = line
-    yield from _lines(stream.flush(reversers), before)
+            yield from _lines(shown, self._before or line)
+        self._before = line
+
+    def flush(self) -> Iterator[str]:
+        """Give what was held back."""
+        yield from _lines(self._stream.flush(self._reversers), self._before)
+
+
+def reverse_lines(lines: Iterable[str], reversers: Sequence[ReverseTransformer]) -> Iterator[str]:
+    """Reverse ``lines`` as a ``LineReverser`` does."""
+    reverser = LineReverser(reversers)
+    for line in lines:
+        yield from reverser.feed(line)
+    yield from reverser.flush()
 
 
 def _lines(shown: bytes, like: str) -> Iterator[str]:

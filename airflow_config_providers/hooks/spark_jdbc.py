@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
@@ -12,7 +12,6 @@ from airflow.providers.apache.spark.hooks.spark_jdbc import SparkJDBCHook
 
 from airflow_config_providers.airflow_compat import mask_secret
 from airflow_config_providers.core.reverse import SHORTEST, ReverseTransformer
-from airflow_config_providers.core.stream import reverse_lines
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.core.variable import ConfigVariable
 from airflow_config_providers.exceptions import ExposedValueError
@@ -86,8 +85,8 @@ class ConfiguredSparkJDBCHook(ConfiguredSparkSubmitHook, SparkJDBCHook):
             return {}
         return {key: value for key, value in self._credentials.items() if key not in self._conf}
 
-    def _process_spark_submit_log(self, itr: Iterable[Any]) -> None:
-        super()._process_spark_submit_log(reverse_lines(itr, (self._hides,)))
+    def _reversers(self) -> Sequence[ReverseTransformer]:
+        return (*super()._reversers(), self._hides)
 
 
 def _hidden(found: Mapping[str, str], conn_id: str) -> Iterator[tuple[ConfigVariable, str]]:

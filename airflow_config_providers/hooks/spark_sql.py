@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import ExitStack
 from typing import Any, Self
 
 from airflow.providers.apache.spark.hooks.spark_sql import SparkSqlHook
 
 from airflow_config_providers.core.properties import dump
+from airflow_config_providers.core.reverse import ReverseTransformer
+from airflow_config_providers.hooks.two_streams import TwoStreams
 from airflow_config_providers.spark.delivery import Delivery
 from airflow_config_providers.spark.private_file import private_file
 
@@ -16,18 +19,24 @@ class ConfiguredSparkSqlHook(SparkSqlHook):
     """A ``SparkSqlHook`` that gets its configuration when it runs a query, and forgets it afterwards."""
 
     _delivery: Callable[[], Delivery]
+    _reverser: Callable[[], ReverseTransformer]
+    _process: Any = None
+    _streams: TwoStreams | None = None
 
     @classmethod
-    def of(cls, hook: SparkSqlHook, *, delivery: Callable[[], Delivery]) -> Self:
+    def of(
+        cls, hook: SparkSqlHook, *, delivery: Callable[[], Delivery], reverser: Callable[[], ReverseTransformer]
+    ) -> Self:
         """
         Take over a hook with all that it was made with.
 
         :param delivery: gives the configuration; called when a query runs, so that killing one needs no secret
+        :param reverser: turns values into references in what spark-sql writes
         """
         own = type(hook)
         kind: type[Self] = cls if issubclass(cls, own) else type(cls.__name__, (cls, own), {"__doc__": cls.__doc__})
         self = kind.__new__(kind)
-        vars(self).update(vars(hook), _delivery=delivery, _conf=None)
+        vars(self).update(vars(hook), _delivery=delivery, _reverser=reverser, _conf=None)
         return self
 
     def run_query(self, cmd: str | list[str] = "", **kwargs: Any) -> None:
@@ -36,13 +45,27 @@ class ConfiguredSparkSqlHook(SparkSqlHook):
         words: Any = cmd.split() if isinstance(cmd, str) else cmd  # the stock hook takes both
         self._conf = dict(delivery.plain)
         try:
-            if not delivery.private:
-                super().run_query(words, **kwargs)
-                return
-            with private_file(dump(delivery.private).encode("ascii")) as file:
-                words = [*words, "--properties-file", file.path]
-                super().run_query(words, pass_fds=file.pass_fds, **kwargs)
+            with ExitStack() as stack:
+                self._streams = stack.enter_context(TwoStreams())
+                pass_fds = self._streams.pass_fds
+                if delivery.private:
+                    file = stack.enter_context(private_file(dump(delivery.private).encode("ascii")))
+                    words, pass_fds = [*words, "--properties-file", file.path], (*pass_fds, *file.pass_fds)
+                super().run_query(words, pass_fds=pass_fds, **kwargs)
         finally:
-            self._conf = None
-            if self._sp is not None:
-                self._sp.stdout.close()  # the stock hook leaves the pipe open
+            self._conf = self._streams = None
+
+    def _prepare_command(self, cmd: str | list[str]) -> list[str]:
+        command: list[str] = super()._prepare_command(cmd)
+        return self._streams.command(command) if self._streams else command
+
+    @property
+    def _sp(self) -> Any:
+        """The process, from whose standard output the stock hook reads what it logs."""
+        return self._process
+
+    @_sp.setter
+    def _sp(self, process: Any) -> None:
+        self._process = process
+        if self._streams:
+            process.stdout = self._streams.lines(process.stdout, (self._reverser(),))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import groupby
@@ -16,6 +16,7 @@ from airflow_config_providers.core.properties import dump
 from airflow_config_providers.core.reverse import ReverseTransformer
 from airflow_config_providers.core.stream import reverse_lines
 from airflow_config_providers.core.variable import scan
+from airflow_config_providers.hooks.two_streams import TwoStreams
 from airflow_config_providers.spark.arguments import FROM_CONNECTION, KEYS
 from airflow_config_providers.spark.defaults import conf_directory, require_spark_submit
 from airflow_config_providers.spark.delivery import Delivery
@@ -54,6 +55,7 @@ class ConfiguredSparkSubmitHook(SparkSubmitHook):
     _submission: Callable[[Mapping[str, Any], str | None], Submission]
     _reverser: Callable[[], ReverseTransformer]
     _private_environment: Mapping[str, str]
+    _streams: TwoStreams | None = None
 
     @classmethod
     def of(
@@ -96,9 +98,9 @@ class ConfiguredSparkSubmitHook(SparkSubmitHook):
         submission = self._submitted()
         self._warn_of_cluster_mode(submission.delivery)
         self._warn_of_unread_defaults(submission, binary)
-        with self._holding(submission), self._properties(submission) as pass_fds:
-            application = submission.arguments.get("application", application)
-            result: str | None = super().submit(application, pass_fds=pass_fds, **kwargs)
+        application = submission.arguments.get("application", application)
+        with TwoStreams() as streams, self._holding(submission, streams), self._properties(submission) as pass_fds:
+            result: str | None = super().submit(application, pass_fds=(*streams.pass_fds, *pass_fds), **kwargs)
             return result
 
     def _submitted(self) -> Submission:
@@ -133,13 +135,14 @@ class ConfiguredSparkSubmitHook(SparkSubmitHook):
             self._post_submit_commands = before
 
     @contextmanager
-    def _holding(self, submission: Submission) -> Iterator[None]:
+    def _holding(self, submission: Submission, streams: TwoStreams) -> Iterator[None]:
         """Hold the values while spark-submit runs; listeners can reach this object afterwards."""
         attributes = {f"_{name}": value for name, value in submission.arguments.items() if name != "application"}
         attributes |= {
             "_conf": dict(submission.delivery.plain),
             "_private_environment": submission.environment,
             "_env_vars": self._open_environment(submission.environment),
+            "_streams": streams,
         }
         before = {name: getattr(self, name) for name in [*attributes, "_env", "_properties_file"]}
         try:
@@ -147,8 +150,6 @@ class ConfiguredSparkSubmitHook(SparkSubmitHook):
             yield
         finally:
             vars(self).update(before)
-            if self._submit_sp is not None:
-                self._submit_sp.stdout.close()  # the stock hook leaves the pipe open
 
     @contextmanager
     def _properties(self, submission: Submission) -> Iterator[tuple[int, ...]]:
@@ -180,11 +181,22 @@ class ConfiguredSparkSubmitHook(SparkSubmitHook):
 
     def _mask_cmd(self, connection_cmd: str | list[str]) -> str:
         """Show references; what holds none is masked as the stock hook does."""
-        words = [connection_cmd] if isinstance(connection_cmd, str) else connection_cmd
+        words = [connection_cmd] if isinstance(connection_cmd, str) else TwoStreams.words(connection_cmd)
         shown = [self._reverser().reverse_text(str(word)) for word in words]
         stretches = groupby(shown, key=lambda word: bool(scan(word)))
         mask = super()._mask_cmd
         return " ".join(" ".join(ws) if has_reference else mask(list(ws)) for has_reference, ws in stretches)
 
+    def _build_spark_submit_command(self, application: str) -> list[str]:
+        command: list[str] = super()._build_spark_submit_command(application)
+        return self._streams.command(command) if self._streams else command
+
     def _process_spark_submit_log(self, itr: Iterable[Any]) -> None:
-        super()._process_spark_submit_log(reverse_lines(itr, (self._reverser(),)))
+        if self._streams and self._submit_sp:
+            lines = self._streams.lines(self._submit_sp.stdout, self._reversers())
+        else:
+            lines = reverse_lines(itr, self._reversers())
+        super()._process_spark_submit_log(lines)
+
+    def _reversers(self) -> Sequence[ReverseTransformer]:
+        return (self._reverser(),)

@@ -49,4 +49,5 @@ class SparkSqlMixin(ConfigProvidersMixin):
         return fields  # the hook asks for the values when it runs the query
 
     def _get_hook(self) -> ConfiguredSparkSqlHook:
-        return ConfiguredSparkSqlHook.of(super()._get_hook(), delivery=self._run.delivery)  # type: ignore[misc]  # of the operator behind this
+        hook = super()._get_hook()  # type: ignore[misc]  # of the operator behind this
+        return ConfiguredSparkSqlHook.of(hook, delivery=self._run.delivery, reverser=lambda: self._run.reverser)

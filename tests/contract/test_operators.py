@@ -94,6 +94,15 @@ def test_the_hook_of_spark_sql_takes_words_and_runs_them_with_arguments_of_popen
     assert hints["kwargs"].kind is inspect.Parameter.VAR_KEYWORD
 
 
+def test_the_hook_of_spark_sql_logs_what_its_process_has_as_standard_output():
+    from airflow.providers.apache.spark.hooks.spark_sql import SparkSqlHook
+
+    source = inspect.getsource(SparkSqlHook.run_query)
+
+    assert "self._sp = subprocess.Popen(" in source
+    assert "for line in iter(self._sp.stdout):" in source
+
+
 def test_the_jdbc_operator_keeps_its_arguments_where_we_look():
     from airflow.providers.apache.spark.operators.spark_jdbc import SparkJDBCOperator
 

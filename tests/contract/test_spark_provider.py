@@ -112,6 +112,14 @@ def test_the_hook_gives_further_arguments_to_the_process_it_starts():
     assert "**kwargs," in source
 
 
+def test_the_hook_reads_what_the_process_writes_in_one_place():
+    source = inspect.getsource(SparkSubmitHook.submit)
+
+    assert "spark_submit_cmd = self._build_spark_submit_command(application)" in source
+    assert "self._submit_sp = subprocess.Popen(" in source
+    assert "self._process_spark_submit_log(iter(self._submit_sp.stdout))" in source
+
+
 def test_what_the_hook_logs_of_the_command_goes_through_the_mask():
     assert "self._mask_cmd(connection_cmd)" in inspect.getsource(SparkSubmitHook._build_spark_submit_command)
     assert "self._mask_cmd(spark_submit_cmd)" in inspect.getsource(SparkSubmitHook.submit)

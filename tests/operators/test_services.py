@@ -310,6 +310,17 @@ def test_attack_19_a_query_that_fails_shows_references(sql, spark_sql, no_leak, 
     assert f"Cannot execute 'select '{password}''" in str(run.error)
 
 
+def test_a_row_that_a_line_of_the_log_cuts_in_two_is_whole(sql, spark_sql, no_leak, password, tmp_path, capfd):
+    program = tmp_path / "bin" / "spark-sql"
+    program.write_text(
+        f"#!/bin/sh\nprintf '{CANARY[:9]}'; sleep 0.1; echo logged >&2; sleep 0.1; echo '{CANARY[9:]}'\n"
+    )
+    run = no_leak(sql(sql="select 1", conf={"spark.app.x": password}))
+
+    assert run.state == "success"
+    assert CANARY[9:] not in "".join(capfd.readouterr())
+
+
 def test_attack_33_a_reference_in_a_query_is_refused(sql, spark_sql, no_leak, password):
     run = no_leak(sql(sql=f"select '{password}'"))
 

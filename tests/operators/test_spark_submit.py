@@ -458,6 +458,24 @@ def test_a_failing_job_shows_references_in_log_and_error(dag, run_task, password
     assert CANARY not in output
 
 
+def test_a_value_that_a_line_of_the_other_stream_cuts_in_two_is_hidden(dag, run_task, password, tmp_path, capfd):
+    pieces = f"printf 'is {CANARY[:9]}'; sleep 0.1; echo logged >&2; sleep 0.1; echo '{CANARY[9:]}'"
+    binary = tmp_path / "spark3-submit"
+    binary.write_text(f"#!/bin/sh\n{pieces}\n")
+    binary.chmod(0o755)
+    run_task(operator(dag, conf={"spark.app.x": password}, spark_binary=str(binary)))
+    output = "".join(capfd.readouterr())
+
+    assert f"is {password}" in output
+    assert CANARY[9:] not in output
+
+
+def test_a_failing_job_shows_the_command_that_people_know(dag, run_task, spark_submit, monkeypatch):
+    monkeypatch.setenv("FAKE_SPARK_EXIT", "1")
+
+    assert "Cannot execute: spark-submit --master local[1]" in str(run_task(operator(dag)).error)
+
+
 def test_the_command_in_the_log_shows_references(dag, run_task, password, capfd):
     run_task(operator(dag, application_args=[f"--x={password}"], allow_exposed_arguments=True))
 

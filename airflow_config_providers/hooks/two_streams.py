@@ -1,0 +1,104 @@
+"""What a child writes to its standard output and to its standard error, line by line."""
+
+from __future__ import annotations
+
+import codecs
+import io
+import os
+import selectors
+from collections.abc import Iterator, Sequence
+from typing import Final, TextIO
+
+from airflow_config_providers.core.closing import ClosedOnExit
+from airflow_config_providers.core.reverse import ReverseTransformer
+from airflow_config_providers.core.stream import LineReverser
+
+_LARGEST: Final = 64 * 1024
+"""Octets that are read at a time."""
+
+_SHELL: Final = ("/bin/sh", "-c")
+
+
+class TwoStreams(ClosedOnExit):
+    """
+    Keeps the two streams of a child apart until each line is whole.
+
+    Airflow's hooks have a child write both into one pipe. There, what Java logs comes between two halves of what Python
+    prints, and a value that is cut in two by a foreign line is found by nobody.
+    """
+
+    def __init__(self) -> None:
+        errors, entrance = os.pipe()
+        self._errors = io.FileIO(errors)
+        self._entrance = io.FileIO(entrance, "w")
+        self._output: TextIO | None = None
+
+    @property
+    def pass_fds(self) -> tuple[int, ...]:
+        """Give what the child has to inherit."""
+        return (self._entrance.fileno(),)
+
+    def command(self, words: Sequence[str]) -> list[str]:
+        """Give the command with which ``words`` run, in the same process, with a standard error of its own."""
+        return [*_SHELL, f'exec "$@" 2>/dev/fd/{self._entrance.fileno()}', _SHELL[0], *words]
+
+    @staticmethod
+    def words(command: Sequence[str]) -> list[str]:
+        """Give the words that ``command`` was made of, as people know them."""
+        return [*(command[len(_SHELL) + 2 :] if tuple(command[: len(_SHELL)]) == _SHELL else command)]
+
+    def lines(self, output: TextIO, reversers: Sequence[ReverseTransformer]) -> Iterator[str]:
+        """
+        Give the lines of both streams as they come, with their line ends, reversed; to be called once the child runs.
+
+        Whatever ends a line becomes one line end, and octets that are no text are written as escapes.
+
+        :param output: its standard output, of which nothing was read
+        """
+        self._output = output
+        self._entrance.close()
+        with selectors.DefaultSelector() as selector:
+            for descriptor in (output.fileno(), self._errors.fileno()):
+                selector.register(descriptor, selectors.EVENT_READ, _Stream(output.encoding, LineReverser(reversers)))
+            yield from _lines(selector)
+
+    def close(self) -> None:
+        """Close the ends that this process has; a child that still writes gets an error."""
+        for end in (self._errors, self._entrance, self._output):
+            if end is not None:
+                end.close()
+
+
+class _Stream:
+    """Makes lines of octets."""
+
+    def __init__(self, encoding: str, reverser: LineReverser) -> None:
+        decoder = codecs.getincrementaldecoder(encoding)("backslashreplace")
+        self._decoder = io.IncrementalNewlineDecoder(decoder, translate=True)
+        self._reverser = reverser
+        self._rest: list[str] = []
+
+    def feed(self, data: bytes) -> Iterator[str]:
+        """Take some octets, none at the end; give what can be shown now."""
+        for line in self._whole_lines(self._decoder.decode(data, final=not data)):
+            yield from self._reverser.feed(line)
+        if not data:
+            if rest := "".join(self._rest):
+                yield from self._reverser.feed(rest)
+            yield from self._reverser.flush()
+
+    def _whole_lines(self, text: str) -> Iterator[str]:
+        *whole, rest = text.split("\n")
+        for line in whole:
+            yield "".join([*self._rest, line, "\n"])
+            self._rest = []
+        self._rest.append(rest)
+
+
+def _lines(selector: selectors.BaseSelector) -> Iterator[str]:
+    while selector.get_map():
+        for key, _ in selector.select():
+            data = os.read(key.fd, _LARGEST)
+            if not data:
+                selector.unregister(key.fd)
+            yield from key.data.feed(data)

@@ -1,0 +1,124 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from airflow_config_providers.core.reverse import ReverseTransformer
+from airflow_config_providers.core.variable import ConfigVariable
+from airflow_config_providers.hooks.two_streams import TwoStreams
+
+VALUE = "Zq8-s3cr3t/val+1"
+REVERSERS = (ReverseTransformer({}, {ConfigVariable("v", "", "a"): VALUE}),)
+
+
+@contextmanager
+def started(script, *words):
+    """Start Python as Airflow's hooks start spark-submit; give the streams and the process."""
+    with TwoStreams() as streams:
+        command = streams.command([sys.executable, "-uc", script, *words])
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
+        process = subprocess.Popen(command, **pipes, text=True, pass_fds=streams.pass_fds)
+        with process:
+            yield streams, process
+
+
+def lines_of(script, *words, reversers=REVERSERS):
+    with started(f"import os, time\n{script}", *words) as (streams, process):
+        return list(streams.lines(process.stdout, reversers))
+
+
+def in_turn(*writes):
+    """Give a script that writes to file descriptors one after the other, late enough for a reader to come between."""
+    return "\n".join(f"os.write({descriptor}, {text.encode()!r}); time.sleep(0.05)" for descriptor, text in writes)
+
+
+def test_no_line_of_one_stream_ends_up_within_a_line_of_the_other():
+    lines = lines_of(in_turn((1, "one "), (2, "logged\n"), (1, "line\n")))
+
+    assert lines == ["logged\n", "one line\n"]
+
+
+def test_a_value_that_the_other_stream_would_cut_in_two_is_hidden():
+    lines = lines_of(in_turn((1, f"is {VALUE[:8]}"), (2, "logged\n"), (1, f"{VALUE[8:]}\n")))
+
+    assert lines == ["logged\n", "is ${v:a}\n"]
+
+
+def test_a_value_on_two_lines_with_one_of_the_other_stream_between_them_is_hidden():
+    lines = lines_of(in_turn((1, f"is {VALUE[:8]}\n"), (2, "logged\n"), (1, f"{VALUE[8:]}\n")))
+
+    assert lines == ["logged\n", "is ${v:a}\n"]
+
+
+def test_both_streams_are_reversed():
+    assert sorted(lines_of(in_turn((1, f"out {VALUE}\n"), (2, f"err {VALUE}\n")))) == ["err ${v:a}\n", "out ${v:a}\n"]
+
+
+def test_lines_come_while_the_child_runs():
+    with started("import sys; print('ready', file=sys.stderr); sys.stdin.read()") as (streams, process):
+        lines = streams.lines(process.stdout, REVERSERS)
+
+        assert next(lines) == "ready\n"
+        assert process.poll() is None
+        process.kill()
+
+
+@pytest.mark.parametrize(
+    ("written", "lines"),
+    [
+        pytest.param(b"a\r\nb\n", ["a\n", "b\n"], id="CR LF"),
+        pytest.param(b"\r[Stage 0]\r[Stage 1]\n", ["\n", "[Stage 0]\n", "[Stage 1]\n"], id="progress"),
+        pytest.param(b"last", ["last"], id="no line end"),
+        pytest.param(b"\xc3\xbc \xff\n", ["\u00fc \\xff\n"], id="no text"),
+        pytest.param(b"", [], id="nothing"),
+    ],
+)
+@pytest.mark.parametrize("descriptor", [1, 2])
+def test_what_is_a_line(descriptor, written, lines):
+    assert lines_of(f"os.write({descriptor}, {written!r})") == lines
+
+
+def test_a_letter_may_come_in_two_pieces():
+    assert lines_of("os.write(1, b'\\xc3'); time.sleep(0.05); os.write(1, b'\\xbc\\n')") == ["\u00fc\n"]
+
+
+def test_much_comes_whole():
+    script = "import sys\nfor n in range(20_000):\n    print(n, file=sys.stderr if n % 3 else sys.stdout)"
+
+    assert sorted(map(int, lines_of(script))) == list(range(20_000))
+
+
+def test_the_child_is_the_process_that_was_started():
+    with started("import os; print(os.getpid())") as (streams, process):
+        assert list(streams.lines(process.stdout, ())) == [f"{process.pid}\n"]
+
+
+@pytest.mark.parametrize("word", ["a b", "$(false)", "'", '"', "*", "-c", ""])
+def test_words_arrive_as_they_are(word):
+    assert lines_of("import sys; print(repr(sys.argv[1]))", word) == [f"{word!r}\n"]
+
+
+def test_a_command_shows_its_own_words():
+    with TwoStreams() as streams:
+        assert TwoStreams.words(streams.command(["spark-submit", "job.py"])) == ["spark-submit", "job.py"]
+
+
+def test_another_command_is_left_alone():
+    assert TwoStreams.words(["sh", "job.sh"]) == ["sh", "job.sh"]
+
+
+def open_files():
+    return sorted(path.name for path in Path("/dev/fd").iterdir())
+
+
+def test_nothing_stays_open():
+    before = open_files()
+    lines_of("print(1)")
+    with TwoStreams():
+        pass
+
+    assert open_files() == before

@@ -1,8 +1,9 @@
 """
 Processes that change the same configurations at the same time.
 
-``python -m tests.dynamic.changing URL PROCESSES TIMES DAG...``: each process appends its own numbers to the list
-``spark.jars`` of all DAGs at once, of which an empty name stands for the deployment default. Their ids are printed.
+``python -m tests.dynamic.changing URL PROCESSES TIMES EVERY DAG...``: each process counts in a key of its own, and
+appends its numbers, or every tenth of them, to the list ``spark.jars``, of all DAGs at once, of which an empty name
+stands for the deployment default. Their ids are printed.
 """
 
 from __future__ import annotations
@@ -11,8 +12,9 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 
 from airflow.models.log import Log
@@ -39,9 +41,9 @@ def create_tables(engine: Engine) -> None:
 
 
 @contextmanager
-def started(url: str, processes: int, times: int, *dags: str) -> Iterator[subprocess.Popen[str]]:
+def started(url: str, processes: int, times: int, *dags: str, every: int = 1) -> Iterator[subprocess.Popen[str]]:
     """Start processes, give the parent of them, which waits for them, and leave none behind."""
-    command = [sys.executable, "-m", "tests.dynamic.changing", url, str(processes), str(times), *dags]
+    command = [sys.executable, "-m", "tests.dynamic.changing", url, str(processes), str(times), str(every), *dags]
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, start_new_session=True) as parent:
         try:
             yield parent
@@ -50,9 +52,9 @@ def started(url: str, processes: int, times: int, *dags: str) -> Iterator[subpro
                 os.killpg(parent.pid, signal.SIGKILL)
 
 
-def expected(processes: int, times: int) -> list[str]:
+def expected(processes: int, times: int, every: int = 1) -> list[str]:
     """Give all that is in the list in the end."""
-    return sorted(f"{process}-{number}" for process in range(processes) for number in range(times))
+    return sorted(f"{process}-{number}" for process in range(processes) for number in range(0, times, every))
 
 
 def jars(store: VariableStore, resource: ConfigResource) -> list[str]:
@@ -61,20 +63,22 @@ def jars(store: VariableStore, resource: ConfigResource) -> list[str]:
     return sorted(entry.value.split(",")) if entry else []
 
 
-def _change(url: str, process: int, times: int, resources: list[ConfigResource]) -> None:
+def _change(process: int, *, url: str, times: int, every: int, resources: Sequence[ConfigResource]) -> None:
     admin = ConfigAdmin(VariableStore(str(process), sessionmaker(create_engine(url))), spark_definition())
     for number in range(times):
-        operation = AlterConfigOp("spark.jars", f"{process}-{number}", OpType.APPEND)
-        admin.incremental_alter_configs({resource: [operation] for resource in resources})
+        operations = [AlterConfigOp(f"spark.app.count{process}", str(number))]
+        if number % every == 0:
+            operations.append(AlterConfigOp("spark.jars", f"{process}-{number}", OpType.APPEND))
+        admin.incremental_alter_configs(dict.fromkeys(resources, operations))
 
 
-def _forked(url: str, process: int, times: int, resources: list[ConfigResource]) -> int:
+def _forked(change: Callable[[int], None], process: int) -> int:
     child = os.fork()
     if not child:
         code = 1
         os.dup2(2, 1)  # Airflow's warnings
         try:
-            _change(url, process, times, resources)
+            change(process)
             code = 0
         finally:
             os._exit(code)
@@ -82,9 +86,10 @@ def _forked(url: str, process: int, times: int, resources: list[ConfigResource])
 
 
 def main() -> None:
-    url, processes, times, *dags = sys.argv[1:]
+    url, processes, times, every, *dags = sys.argv[1:]
     resources = [ConfigResource(ResourceType.DAG, dag) if dag else DEFAULT for dag in dags]
-    children = [_forked(url, process, int(times), resources) for process in range(int(processes))]
+    change = partial(_change, url=url, times=int(times), every=int(every), resources=resources)
+    children = [_forked(change, process) for process in range(int(processes))]
     print(*children, flush=True)
     sys.exit(sum(os.waitpid(child, 0)[1] != 0 for child in children))
 

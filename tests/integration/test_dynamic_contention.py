@@ -35,6 +35,9 @@ pytestmark = [pytest.mark.integration, pytest.mark.slow, pytest.mark.timeout(900
 DAG = ConfigResource(ResourceType.DAG, "flights")
 PROCESSES = 8
 TIMES = int(os.environ.get("CONTENTION_TIMES", "1000"))
+EVERY = 10
+"""Of so many changes one makes the configuration longer; else most of the time would go into reading it."""
+
 KILLS = 20
 
 
@@ -128,12 +131,14 @@ def store(sessions: sessionmaker[Session]) -> VariableStore:
 
 
 def test_eight_processes_lose_none_of_their_changes(url, sessions, store):
-    with started(url, PROCESSES, TIMES, "flights") as parent:
+    with started(url, PROCESSES, TIMES, "flights", every=EVERY) as parent:
         parent.communicate()
+    found = Snapshot.read(store, [DAG]).config(DAG)
 
     assert parent.returncode == 0
-    assert jars(store, DAG) == expected(PROCESSES, TIMES)
-    assert Snapshot.read(store, [DAG]).config(DAG).version == PROCESSES * TIMES
+    assert jars(store, DAG) == expected(PROCESSES, TIMES, EVERY)
+    assert [found.values[f"spark.app.count{process}"] for process in range(PROCESSES)] == [str(TIMES - 1)] * PROCESSES
+    assert found.version == PROCESSES * TIMES
     with sessions() as session:
         assert session.scalar(select(func.count()).select_from(Log)) == PROCESSES * TIMES
 

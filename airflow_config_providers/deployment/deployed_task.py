@@ -7,16 +7,11 @@ from collections.abc import Callable, Mapping
 from types import SimpleNamespace
 from typing import Any, Final
 
+from airflow_config_providers.deployment import mapped_task
+from airflow_config_providers.deployment.mapped_task import TEXTS
 from airflow_config_providers.operators.job_layers import deployed_paths
 from airflow_config_providers.operators.job_run import field_texts, path_texts
 from airflow_config_providers.operators.stored_job import StoredJob
-from airflow_config_providers.spark import arguments, exposure
-
-FIELDS: Final = ("conf", "config_files", "properties_file", *arguments.KEYS)
-"""The arguments that make layers."""
-
-TEXTS: Final = ("env_vars", *exposure.FIELDS)
-"""The arguments that are no configuration and may hold references too."""
 
 _CUT: Final = "Truncated. "
 """Begins what Airflow stores of an argument that is too long for it."""
@@ -30,7 +25,7 @@ _MARK_OF_SUBMISSION: Final = "application_args"
 
 def deployed_task(task: Any, name: str, warn: Callable[[str], None]) -> Any | None:
     """
-    Give what ``task`` has of ``FIELDS`` and ``TEXTS``; None where it is no job that is configured by this package.
+    Give what makes the layers of ``task``, and ``TEXTS``; None where it is no job that is configured by this package.
 
     :param task: an operator of a serialized DAG, mapped or not
     :param name: what people call it
@@ -39,10 +34,11 @@ def deployed_task(task: Any, name: str, warn: Callable[[str], None]) -> Any | No
     if _MARK not in task.template_fields:
         warn(f"{name} runs {task.task_type}, which is not configured by this package.")
         return None
-    if _MARK_OF_SUBMISSION not in task.template_fields:
-        fields = _anywhere(task, name, warn)
+    is_submission = _MARK_OF_SUBMISSION in task.template_fields and not mapped_task.is_jdbc(task)
+    if task.is_mapped:
+        fields = (mapped_task.of_submission if is_submission else mapped_task.of_other)(task, name, warn)
     else:
-        fields = _of_mapped(task, name, warn) if task.is_mapped else _of_plain(task)
+        fields = _of_submission(task) if is_submission else _of_other(task, name, warn)
     return SimpleNamespace(**{"conf": None, **dict.fromkeys(TEXTS), **fields})
 
 
@@ -59,35 +55,20 @@ def deployed_texts(job: Any, name: str, warn: Callable[[str], None]) -> dict[str
     return {**field_texts(whole), **getattr(job, "texts", {}), **path_texts(deployed_paths(job))}
 
 
-def _anywhere(task: Any, name: str, warn: Callable[[str], None]) -> Mapping[str, Any]:
+def _of_other(task: Any, name: str, warn: Callable[[str], None]) -> Mapping[str, Any]:
     """Give what an operator has that keeps its configuration in a place of its own."""
-    stored = None if task.is_mapped else vars(task).get("_stored_job")
+    fields = vars(task)
+    stored = fields.get("_stored_job")
     if stored is None:
-        warn(f"{name}: only a run tells what its author wrote, because it is mapped or filled in.")
+        warn(f"{name}: only a run tells what its author wrote, because it is filled in.")
     job = StoredJob.read(stored) if stored else StoredJob((), {})
-    files = (task.partial_kwargs if task.is_mapped else vars(task)).get("config_files")
-    return {"layers": job.layers, "texts": job.texts, "config_files": files}
+    if stored and not job.layers:
+        warn(mapped_task.NO_LAYERS.format(name))
+    files = {field: fields.get(field) for field in ("config_files", "properties_file")}
+    return {**files, "layers": job.layers, "texts": job.texts}
 
 
-def _of_plain(task: Any) -> Mapping[str, Any]:
+def _of_submission(task: Any) -> Mapping[str, Any]:
     fields = vars(task)
     whole = fields.get("_whole_conf")
     return {**fields, "conf": json.loads(whole)} if whole else fields
-
-
-def _of_mapped(task: Any, name: str, warn: Callable[[str], None]) -> Mapping[str, Any]:
-    mapped = _mapped(task.expand_input.value)
-    if mapped is None:
-        warn(f"{name} is mapped over what another task gives: arguments that come from there are not shown.")
-    elif differing := [field for field in FIELDS if field in mapped]:
-        warn(f"{name} is mapped: {', '.join(differing)} of its instances differ, and are not shown.")
-    return {field: value for field, value in task.partial_kwargs.items() if field in (*FIELDS, *TEXTS)}
-
-
-def _mapped(value: Any) -> set[str] | None:
-    """Give the arguments that differ from instance to instance; None where only a run tells."""
-    if isinstance(value, Mapping):
-        return set(value)
-    if isinstance(value, list) and all(isinstance(item, Mapping) for item in value):
-        return {field for item in value for field in item}
-    return None

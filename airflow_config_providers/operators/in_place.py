@@ -51,10 +51,7 @@ class ConfigProvidersMixin(ConfiguredOperator):
 
     @property
     def _stored_job(self) -> str | None:
-        try:
-            return StoredJob.of(self._own_layers(), self._texts()).text()
-        except ConfigException:  # what only a run can make a configuration of
-            return None
+        return StoredJob.text_of(self._own_layers, self._texts)
 
     def execute(self, context: Any, *args: Any, **kwargs: Any) -> Any:
         """Run the operator with values in its fields."""
@@ -179,11 +176,7 @@ class ConfigProvidersMixin(ConfiguredOperator):
         return found[0] if len(found) == 1 else None
 
     def _places(self) -> list[tuple[str, Path]]:
-        return [
-            (place.field, way)
-            for place in self._spec().conf
-            for way in nested_texts.find(getattr(self, place.field), place)
-        ]
+        return nested_texts.places(self._spec().conf, lambda field: getattr(self, field))
 
     def _may_be_remote(self) -> bool:
         return self._spec().is_remote and self._place() is not None

@@ -88,6 +88,13 @@ def dag_layers(operator: Any) -> Iterable[ConfigLayer]:
     yield replace(named, origins={key: f"argument {name}" for name, key in arguments.KEYS.items()})
 
 
+def jdbc_layers(operator: Any) -> Iterable[ConfigLayer]:
+    """Give the layers of what the author of a DAG wrote into a ``SparkJDBCOperator``."""
+    yield mapping_layer(ConfigSource.DAG_CONFIG, "spark_conf", arguments.argument(operator, "spark_conf") or {})
+    named = mapping_layer(ConfigSource.DAG_CONFIG, "arguments", arguments.jdbc_configs(operator))
+    yield replace(named, origins={key: f"argument {name}" for name, key in arguments.JDBC_KEYS.items()})
+
+
 def _refuse_references(layer: ConfigLayer) -> None:
     problems = [
         f"{printable(key)} in {layer.name} holds a reference. Who may trigger a run may not therefore read secrets: "

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -82,6 +82,11 @@ def find(value: Any, place: ConfPlace) -> list[Path]:
     A mapping that is missing counts where what would hold it is there.
     """
     return list(_find(value, place.path, place, ()))
+
+
+def places(conf: Iterable[ConfPlace], field_of: Callable[[str], Any]) -> list[tuple[str, Path]]:
+    """Give the fields, and the ways from there, to every mapping of Spark configuration; ``field_of`` gives a field."""
+    return [(place.field, way) for place in conf for way in find(field_of(place.field), place)]
 
 
 def _find(value: Any, path: tuple[str, ...], place: ConfPlace, way: Path) -> Iterator[Path]:

@@ -11,7 +11,7 @@ from airflow_config_providers.hooks.spark_sql import ConfiguredSparkSqlHook
 from airflow_config_providers.operators.in_place import ConfigProvidersMixin
 from airflow_config_providers.operators.nested_texts import Path
 from airflow_config_providers.spark.defaults import locate_spark_defaults
-from airflow_config_providers.spark.layers import ConfigFile
+from airflow_config_providers.spark.layers import ConfigFile, pairs
 
 _SUBSTITUTE: Final = "spark.sql.variable.substitute"
 _READS_THE_WORKER: Final = re.compile(r"\$\{(?:env|system):")
@@ -27,10 +27,7 @@ class SparkSqlMixin(ConfigProvidersMixin):
     sql: str
 
     def _conf_at(self, field: str, way: Path) -> Mapping[str, Any]:
-        conf: Any = super()._conf_at(field, way)
-        if isinstance(conf, Mapping):
-            return conf
-        return {key.strip(): value for key, _, value in (part.partition("=") for part in conf.split(","))}
+        return pairs(super()._conf_at(field, way))
 
     def _default_files(self) -> Sequence[ConfigFile]:
         defaults = locate_spark_defaults("spark-sql", os.environ)

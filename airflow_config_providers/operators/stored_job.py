@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from airflow_config_providers.core import explain
 from airflow_config_providers.core.layers import ConfigLayer, ConfigSource, LayeredConfig
+from airflow_config_providers.core.variable import scan
+from airflow_config_providers.exceptions import ConfigException
+from airflow_config_providers.operators import nested_texts
+from airflow_config_providers.operators.supported import OperatorSpec
 from airflow_config_providers.spark.catalogue import spark_definition
+from airflow_config_providers.spark.layers import mapping_layer, pairs
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,19 +32,65 @@ class StoredJob:
     @classmethod
     def of(cls, layers: Iterable[ConfigLayer], texts: Mapping[str, str]) -> StoredJob:
         """Take what may be stored."""
-        return cls(tuple(ConfigLayer(layer.source, layer.name, _shown(layer)) for layer in layers), texts)
+        return cls(tuple(_open(layer) for layer in layers), texts)
+
+    @classmethod
+    def text_of(cls, layers: Callable[[], Iterable[ConfigLayer]], texts: Callable[[], Mapping[str, str]]) -> str | None:
+        """Give what an operator has as Airflow stores it; None where only a run makes a configuration of it."""
+        try:
+            return cls.of(layers(), texts()).text()
+        except ConfigException:
+            return None
+
+    @classmethod
+    def of_arguments(cls, spec: OperatorSpec, arguments: Mapping[str, Any], fields: Iterable[str]) -> StoredJob:
+        """
+        Take what an operator would have that was made with ``arguments``.
+
+        :param fields: its template fields
+        :raises ConfigException: only a run makes a configuration of it
+        """
+        kept = _fields(spec, arguments)
+        found = nested_texts.places(spec.conf, kept.get)
+        layers: list[ConfigLayer] = []
+        if len(found) == 1:
+            ((field, way),) = found
+            conf, name = nested_texts.get(kept.get(field), way) or {}, nested_texts.label(field, way).removeprefix("_")
+            layers.append(mapping_layer(ConfigSource.DAG_CONFIG, name, conf if way else pairs(conf)))
+            kept[field] = nested_texts.put(kept.get(field), way, None)
+        names = dict.fromkeys([*fields, *spec.fields, *(place.field for place in spec.conf)])
+        return cls.of(layers, dict(_referring({name: kept.get(name) for name in names})))
 
     @classmethod
     def read(cls, text: str) -> StoredJob:
-        """Read what ``text`` gave."""
+        """Read what ``text`` gave; one of an older version has no origins."""
         found = json.loads(text)
-        layers = (ConfigLayer(ConfigSource.DAG_CONFIG, name, configs) for name, configs in found["layers"])
+        layers = (ConfigLayer(ConfigSource.DAG_CONFIG, *fields) for fields in found["layers"])
         return cls(tuple(layers), found["texts"])
 
     def text(self) -> str:
         """Give it as Airflow stores it."""
-        return json.dumps({"layers": [(layer.name, dict(layer.configs)) for layer in self.layers], "texts": self.texts})
+        layers = [(layer.name, dict(layer.configs), dict(layer.origins)) for layer in self.layers]
+        return json.dumps({"layers": layers, "texts": self.texts})
 
 
-def _shown(layer: ConfigLayer) -> dict[str, str]:
-    return explain.texts(LayeredConfig([layer], spark_definition()))
+def _open(layer: ConfigLayer) -> ConfigLayer:
+    shown = explain.texts(LayeredConfig([layer], spark_definition()))
+    origins = {key: text for key, text in layer.origins.items() if key in shown}
+    return ConfigLayer(layer.source, layer.name, shown, origins)
+
+
+def _fields(spec: OperatorSpec, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """Give the attributes that an operator makes of its arguments."""
+    kept: dict[str, Any] = {}
+    for name, value in arguments.items():
+        field, *way = spec.arguments.get(name, (name,))
+        kept[field] = nested_texts.put(kept.get(field, {}), tuple(way), value)
+    return kept
+
+
+def _referring(fields: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    for name, value in fields.items():
+        for text in nested_texts.texts(value, name):
+            if scan(text.text):
+                yield text.label, text.text

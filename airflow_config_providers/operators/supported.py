@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 _REMOTE: Final = frozenset({"databricks", "dataproc", "emr", "kubernetes", "livy"})
@@ -37,6 +37,7 @@ class OperatorSpec:
     :param conf: where it may have its Spark configuration; the first that is there counts
     :param fields: attributes beside its template fields that may hold references
     :param words: labels of texts that are split into words, or read as a program, on their way
+    :param arguments: where it keeps an argument that has no attribute of its name: the attribute, the keys from there
     :param carried: arguments of its trigger that the trigger only carries along, so that references do there
     """
 
@@ -46,6 +47,12 @@ class OperatorSpec:
     fields: tuple[str, ...] = ()
     words: tuple[str, ...] = ()
     carried: tuple[str, ...] = ()
+    arguments: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+    def makes_conf(self, argument: str) -> bool:
+        """Tell whether its Spark configuration comes out of an argument of this name."""
+        field, *way = self.arguments.get(argument, (argument,))
+        return any(place.field == field and place.path[: len(way)] == tuple(way) for place in self.conf)
 
     @property
     def is_remote(self) -> bool:
@@ -61,19 +68,27 @@ _KUBERNETES: Final = "airflow_config_providers.operators.spark_kubernetes:SparkK
 _LIVY: Final = "airflow_config_providers.operators.livy:LivyMixin"
 _CLUSTERS: Final = "airflow_config_providers.operators.several_clusters:SeveralClustersMixin"
 
+_LIVY_ARGUMENTS: Final = (
+    *("file", "class_name", "args", "jars", "py_files", "files", "driver_memory", "driver_cores", "executor_memory"),
+    *("executor_cores", "num_executors", "archives", "queue", "name", "conf", "proxy_user"),
+)
 _DATAPROC_JOBS: Final = ("spark_job", "pyspark_job", "spark_sql_job", "spark_r_job")
 
 SUPPORTED: Final[Mapping[str, OperatorSpec]] = {
     "airflow.providers.apache.spark.operators.spark_submit.SparkSubmitOperator": OperatorSpec("spark_submit", _SUBMIT),
     "airflow.providers.apache.spark.operators.spark_jdbc.SparkJDBCOperator": OperatorSpec("spark_jdbc", _JDBC),
     "airflow.providers.apache.spark.operators.spark_sql.SparkSqlOperator": OperatorSpec(
-        "spark_sql", _SQL, conf=(ConfPlace("_conf"),), words=("sql",)
+        "spark_sql", _SQL, conf=(ConfPlace("_conf"),), words=("sql",), arguments={"conf": ("_conf",)}
     ),
     "airflow.providers.apache.spark.operators.spark_pyspark.PySparkOperator": OperatorSpec(
         "pyspark", _PYSPARK, conf=(ConfPlace("config_kwargs"),)
     ),
     "airflow.providers.apache.livy.operators.livy.LivyOperator": OperatorSpec(
-        "livy", _LIVY, conf=(ConfPlace("spark_params", ("conf",)),), carried=("spark_params",)
+        "livy",
+        _LIVY,
+        conf=(ConfPlace("spark_params", ("conf",)),),
+        carried=("spark_params",),
+        arguments={name: ("spark_params", name) for name in _LIVY_ARGUMENTS},
     ),
     "airflow.providers.cncf.kubernetes.operators.spark_kubernetes.SparkKubernetesOperator": OperatorSpec(
         "kubernetes",

@@ -25,6 +25,23 @@ KEYS: Final = {
 }
 """Argument -> key."""
 
+JDBC_KEYS: Final = {
+    "driver_memory": "spark.driver.memory",
+    "executor_cores": "spark.executor.cores",
+    "executor_memory": "spark.executor.memory",
+    "keytab": "spark.kerberos.keytab",
+    "num_executors": "spark.executor.instances",
+    "principal": "spark.kerberos.principal",
+    "spark_app_name": "spark.app.name",
+    "spark_files": "spark.files",
+    "spark_jars": "spark.jars",
+    "spark_py_files": "spark.submit.pyFiles",
+}
+"""Argument of ``SparkJDBCOperator`` -> key."""
+
+JDBC_DEFAULT_NAME: Final = "airflow-spark-jdbc"
+"""The same as ``DEFAULT_NAME``, of ``SparkJDBCOperator``."""
+
 FROM_CONNECTION: Final = {"keytab": "keytab", "principal": "principal", "yarn_queue": "queue"}
 """Argument -> the name under which the stock hook mixes it with its connection."""
 
@@ -36,6 +53,14 @@ def argument(operator: Any, name: str) -> Any:
     """Give a named argument as the operator keeps it: under its name if it is templated, else with an underscore."""
     attributes = vars(operator)
     return attributes.get(name, attributes.get(f"_{name}"))
+
+
+def jdbc_configs(operator: Any) -> dict[str, Any]:
+    """Key -> value of the named arguments of a ``SparkJDBCOperator`` that were given."""
+    given = {key: argument(operator, name) for name, key in JDBC_KEYS.items()}
+    if given["spark.app.name"] == JDBC_DEFAULT_NAME:
+        del given["spark.app.name"]
+    return {key: value for key, value in given.items() if value not in (None, "")}
 
 
 def configs(operator: Any) -> dict[str, Any]:

@@ -57,6 +57,13 @@ def mapping_layer(source: ConfigSource, name: str, configs: Any) -> ConfigLayer:
     return ConfigLayer(source, name, {key: text for key, text in texts.items() if text is not None})
 
 
+def pairs(conf: Mapping[str, Any] | str) -> Mapping[str, Any]:
+    """Give a configuration that may be written as spark-sql takes it: ``key=value,key=value``."""
+    if not isinstance(conf, str):
+        return conf
+    return {key.strip(): value for key, _, value in (part.partition("=") for part in conf.split(","))}
+
+
 def file_layer(file: ConfigFile) -> ConfigLayer:
     """
     Make a layer of a Java properties file; each key's origin is its file and line.

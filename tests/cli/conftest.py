@@ -21,12 +21,24 @@ pytest.importorskip("airflow")
 
 DAGS = """
 from airflow.providers.standard.operators.empty import EmptyOperator
-from airflow.sdk import DAG, TaskGroup
+from airflow.sdk import DAG, BaseOperator, TaskGroup, task
+from airflow.providers.apache.spark.operators.spark_jdbc import SparkJDBCOperator
 from airflow.providers.apache.spark.operators.spark_sql import SparkSqlOperator
+from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
 from airflow_config_providers.operators.configure import configured
+from airflow_config_providers.operators.spark_jdbc import ConfiguredSparkJDBCOperator
 from airflow_config_providers.operators.spark_submit import ConfiguredSparkSubmitOperator
 
+class OtherOperator(BaseOperator):
+    template_fields = ("payload",)
+    payload = "${{vault:apps/db:url}}"
+
+@configured
+class OwnOperator(SparkSqlOperator):
+    pass
+
 with DAG("flights", schedule=None):
+    done = EmptyOperator(task_id="done")
     ConfiguredSparkSubmitOperator(
         task_id="report",
         application="report.py",
@@ -49,7 +61,39 @@ with DAG("flights", schedule=None):
     sql = {{"sql": "select '${{vault:apps/db:table}}'", "config_files": ["{home}/base.properties"]}}
     conf = {{"spark.app.url": "${{vault:apps/db:url}}", "spark.app.password": "literal-of-the-dag"}}
     configured(SparkSqlOperator)(task_id="query", conf=conf, **sql)
-    configured(SparkSqlOperator).partial(task_id="queries", **sql).expand(conf=[conf])
+    configured(SparkSqlOperator).partial(task_id="queries", conf=conf, **sql).expand(name=["a", "b"])
+    configured(SparkSqlOperator).partial(task_id="confs", **sql).expand(conf=[conf])
+    configured(SparkSqlOperator).partial(task_id="pairs", conf="spark.a=1, spark.b=2").expand(sql=["select 1"])
+    configured(SparkSqlOperator).partial(task_id="filled", sql="select 1", conf={{"spark.a": done.output}}).expand(
+        name=["a"]
+    )
+    configured(SparkSqlOperator).partial(task_id="given", conf=conf, sql="select 1").expand_kwargs(done.output)
+    OwnOperator.partial(task_id="own", conf=conf).expand(sql=["select 1"])
+    jdbc = {{
+        "spark_conf": {{**conf, "spark.executor.memory": "1g"}},
+        "spark_jars": "a.jar",
+        "num_executors": 3,
+        "executor_memory": "2g",
+        "principal": "flights@REALM",
+        "config_files": ["{home}/base.properties"],
+        "env_vars": {{"TOKEN": "${{vault:apps/db:token}}"}},
+    }}
+    stock = {{name: value for name, value in jdbc.items() if name != "config_files"}}
+    configured(SparkJDBCOperator)(task_id="copy", **jdbc)
+    SparkJDBCOperator(task_id="stock_copy", **stock)
+    SparkJDBCOperator.partial(task_id="stock_copies", **stock).expand(jdbc_table=["a", "b"])
+    SparkSqlOperator.partial(task_id="stock_queries", conf=conf, sql="select 1").expand(name=["a", "b"])
+    SparkSubmitOperator.partial(task_id="stock_jobs", conf=conf, application="x.py").expand(application_args=[["a"]])
+
+    @task.pyspark(config_kwargs=conf)
+    def count(day, spark):
+        return day
+
+    count.override(task_id="counts").expand(day=["a", "b"])
+    configured(OtherOperator)(task_id="other")
+    ConfiguredSparkJDBCOperator(task_id="named", spark_app_name="copies")
+    configured(SparkJDBCOperator).partial(task_id="copies", **jdbc).expand(jdbc_table=["a", "b"])
+    configured(SparkJDBCOperator).partial(task_id="tuned", spark_conf=conf).expand(executor_memory=["1g", "2g"])
     with TaskGroup("nightly"):
         ConfiguredSparkSubmitOperator(task_id="ingest", application="ingest.py", driver_memory="2g")
     ConfiguredSparkSubmitOperator.partial(
@@ -76,7 +120,6 @@ with DAG("flights", schedule=None):
         properties_file="${{vault:apps/files:path}}",
     )
     ConfiguredSparkSubmitOperator(task_id="cut", application="x.py", application_args=["${{env:ARG}}" * 900])
-    EmptyOperator(task_id="done")
 """
 
 OTHERS = ("billing", "a.b")
@@ -161,7 +204,7 @@ def made(folder: Path) -> Deployment:
     """Make the deployment; once for a run of the tests, whichever folder of them asks for it."""
     deployment = Deployment(folder / "deployment" / "home")
     for words in (("db", "migrate"), ("dags", "reserialize")):
-        done = deployment.airflow(*words)
+        done = deployment.airflow(*words, AIRFLOW__CONFIG_PROVIDERS__APPLY_TO="spark")
         assert done.code == 0, done.err
     return deployment
 

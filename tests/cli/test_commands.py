@@ -40,6 +40,14 @@ def test_a_task_is_described_with_all_that_its_author_wrote(cli: Cli):
     }
 
 
+QUERY = {"spark.app.url": "${vault:apps/db:url}", "spark.app.password": None}
+COPY = {
+    **QUERY,
+    "spark.executor.instances": "3",
+    "spark.executor.memory": "2g",
+    "spark.jars": "a.jar",
+    "spark.kerberos.principal": "flights@REALM",
+}
 TASKS = [
     pytest.param("nightly.ingest", {"spark.driver.memory": "2g"}, "", id="in a group"),
     pytest.param("each", {"spark.app.a": "1", "spark.executor.memory": "5g"}, "", id="mapped"),
@@ -53,11 +61,28 @@ TASKS = [
     pytest.param("done", {}, "runs EmptyOperator", id="no job"),
     pytest.param(
         "query",
-        {"spark.app.base": "yes", "spark.app.url": "${vault:apps/db:url}", "spark.app.password": None},
+        {"spark.app.base": "yes", **QUERY},
         "",
         id="another operator",
     ),
-    pytest.param("queries", {"spark.app.base": "yes"}, "only a run tells", id="another operator, mapped"),
+    pytest.param("queries", {"spark.app.base": "yes", **QUERY}, "", id="another operator, mapped"),
+    pytest.param(
+        "confs", {"spark.app.base": "yes"}, "conf of its instances differ", id="another operator, mapped conf"
+    ),
+    pytest.param("pairs", {"spark.a": "1", "spark.b": "2"}, "", id="another operator, mapped, its conf a text"),
+    pytest.param("given", QUERY, "mapped over what another task gives", id="another operator, mapped over a result"),
+    pytest.param("filled", {}, "because it is filled in", id="another operator, mapped and filled in"),
+    pytest.param("own", {}, "OwnOperator is mapped, and not well known", id="a class of one's own, mapped"),
+    pytest.param("other", {}, "no Spark configuration that stands in one place", id="an operator that nobody listed"),
+    pytest.param("copy", {"spark.app.base": "yes", **COPY}, "", id="jdbc"),
+    pytest.param("stock_copy", COPY, "", id="jdbc, by the policy"),
+    pytest.param("stock_copies", COPY, "", id="jdbc, mapped, by the policy"),
+    pytest.param("stock_queries", QUERY, "", id="another operator, mapped, by the policy"),
+    pytest.param("stock_jobs", QUERY, "", id="mapped, by the policy"),
+    pytest.param("counts", QUERY, "", id="a decorated function, mapped, by the policy"),
+    pytest.param("named", {"spark.app.name": "copies"}, "", id="jdbc, a name alone"),
+    pytest.param("copies", {"spark.app.base": "yes", **COPY}, "", id="jdbc, mapped"),
+    pytest.param("tuned", QUERY, "executor_memory of its instances differ", id="jdbc, mapped arguments"),
 ]
 
 
@@ -69,6 +94,13 @@ def test_tasks_of_every_kind_are_described(cli: Cli, task: str, expected: dict[s
     assert {row["key"]: row["value"] for row in done.rows} == expected
     assert note in "\n".join(done.notes)
     assert bool(note) == bool(done.notes)
+
+
+@pytest.mark.parametrize("task", ["copy", "copies"])
+def test_the_arguments_of_a_jdbc_job_are_named(cli: Cli, task: str):
+    (row,) = cli.json(f"describe --dag flights --task {task} --key spark.executor.instances")
+
+    assert (row["origin"], row["source"]) == ("argument num_executors", "DAG_CONFIG")
 
 
 def test_nulls_and_booleans_are_those_of_json_and_yaml(cli: Cli):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import json
 import typing
 
 import pytest
@@ -13,8 +14,10 @@ from airflow.sdk.execution_time.task_runner import RuntimeTaskInstance
 
 from airflow_config_providers import cluster_policy
 from airflow_config_providers.operators.configure import configured
-from airflow_config_providers.operators.spark_jdbc import DEFAULT_NAME, KEYS
+from airflow_config_providers.operators.spark_jdbc import FIELDS_OF_ARGUMENTS
+from airflow_config_providers.operators.stored_job import StoredJob
 from airflow_config_providers.operators.supported import SUPPORTED
+from airflow_config_providers.spark import arguments
 
 GIVEN = {
     "LivyOperator": {"file": "job.py"},
@@ -61,6 +64,61 @@ def test_a_task_can_change_its_class(kind):
     task.__class__ = configured(kind)
 
     assert isinstance(task, kind)
+
+
+CONF = {"spark.app.x": "1", "spark.app.y": "${vault:apps/db:y}"}
+CLUSTER = {"new_cluster": {"spark_conf": CONF}}
+REFERENCE = "${vault:apps/db:x}"
+WRITTEN = {
+    "LivyOperator": {"file": "job.py", "conf": CONF, "args": ["--x", REFERENCE]},
+    "SparkSqlOperator": {"sql": f"select '{REFERENCE}'", "conf": CONF},
+    "PySparkOperator": {"python_callable": lambda spark: None, "config_kwargs": CONF, "op_args": [REFERENCE]},
+    "SparkKubernetesOperator": {"template_spec": {"spec": {"sparkConf": CONF, "arguments": [REFERENCE]}}},
+    "EmrAddStepsOperator": {"job_flow_id": "j-1", "steps": [{"Args": [REFERENCE]}]},
+    "EmrServerlessStartJobOperator": {
+        "application_id": "a",
+        "execution_role_arn": "r",
+        "job_driver": {"sparkSubmit": {"entryPoint": REFERENCE}},
+        "configuration_overrides": {
+            "applicationConfiguration": [{"classification": "spark-defaults", "properties": CONF}]
+        },
+    },
+    "DataprocSubmitJobOperator": {
+        "job": {"pyspark_job": {"properties": CONF, "args": [REFERENCE]}},
+        "region": "r",
+        "project_id": "p",
+    },
+    "DataprocCreateBatchOperator": {
+        "batch": {"runtime_config": {"properties": CONF}, "pyspark_batch": {"args": [REFERENCE]}},
+        "region": "r",
+        "project_id": "p",
+    },
+    "DatabricksSubmitRunOperator": {"json": {**CLUSTER, "x": REFERENCE}},
+}
+
+
+def test_what_a_mapped_operator_would_have_is_told_from_its_arguments(kind):
+    if kind.__name__ not in WRITTEN:
+        pytest.skip("kept as it is written")
+    given = WRITTEN[kind.__name__]
+    with DAG("d", schedule=None):
+        task = configured(kind)(task_id="t", **given)
+    told = StoredJob.of_arguments(spec(kind), {"task_id": "t", **given}, task.template_fields)
+
+    assert json.loads(told.text()) == json.loads(task._stored_job)
+    assert [layer.configs for layer in told.layers] == ([CONF] if spec(kind).conf else [])
+    assert list(told.texts.values()) in ([REFERENCE], [f"select '{REFERENCE}'"])
+
+
+def test_several_clusters_of_a_mapped_operator_are_told_too():
+    databricks = pytest.importorskip("airflow.providers.databricks.operators.databricks")
+    kind, given = databricks.DatabricksSubmitRunOperator, {"tasks": [CLUSTER, {"for_each_task": {"task": CLUSTER}}]}
+    with DAG("d", schedule=None):
+        task = configured(kind)(task_id="t", **given)
+    told = StoredJob.of_arguments(spec(kind), given, task.template_fields)
+
+    assert json.loads(told.text()) == json.loads(task._stored_job)
+    assert (told.layers, len(told.texts)) == ((), 2)
 
 
 def test_the_mark_of_a_policy_is_airflows():
@@ -110,8 +168,8 @@ def test_the_jdbc_operator_keeps_its_arguments_where_we_look():
         task = SparkJDBCOperator(task_id="t")
     hook = inspect.getsource(type(task)._get_hook)
 
-    assert [name for name in KEYS if not hasattr(task, name) or f"self.{name}" not in hook] == []
-    assert task._spark_app_name == DEFAULT_NAME
+    assert [name for name in FIELDS_OF_ARGUMENTS if not hasattr(task, name) or f"self.{name}" not in hook] == []
+    assert task._spark_app_name == arguments.JDBC_DEFAULT_NAME
 
 
 def test_the_function_of_pyspark_is_called_where_we_call_it():

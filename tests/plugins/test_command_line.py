@@ -32,6 +32,16 @@ SESSIONS = [
     ),
     pytest.param(
         [
+            "describe --dag flights --task stock_copy --output json",
+            "describe --dag flights --task stock_copies --output json",
+            "describe --dag flights --task stock_queries",
+            "describe --dag flights --task tuned",
+            "describe --dag flights --task counts",
+        ],
+        id="jobs of other operators",
+    ),
+    pytest.param(
+        [
             "alter --default --add-config-file -",
             "alter --default --append spark.jars.packages=e:f:3",
             "describe --default",

@@ -1,0 +1,94 @@
+"""A mapped task as Airflow stores it: what its author wrote for all its instances."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from types import SimpleNamespace
+from typing import Any, Final
+
+from airflow_config_providers.exceptions import ConfigException
+from airflow_config_providers.operators.job_layers import jdbc_layers
+from airflow_config_providers.operators.stored_job import StoredJob
+from airflow_config_providers.operators.supported import SUPPORTED, OperatorSpec
+from airflow_config_providers.spark import arguments, exposure
+
+TEXTS: Final = ("env_vars", *exposure.FIELDS)
+"""The arguments of a submission that are no configuration and may hold references too."""
+
+NO_LAYERS: Final = "{}: it has no Spark configuration that stands in one place, so what it has itself is not shown."
+"""For a step that is a command, a file that a run reads, and several clusters."""
+
+_FILES: Final = ("config_files", "properties_file")
+_SUBMISSION: Final = (*_FILES, "conf", *arguments.KEYS)
+_JDBC: Final = (*_FILES, "spark_conf", *arguments.JDBC_KEYS)
+
+_DECORATED: Final = {
+    "airflow.providers.apache.spark.decorators.pyspark._PySparkDecoratedOperator": (
+        "airflow.providers.apache.spark.operators.spark_pyspark.PySparkOperator"
+    )
+}
+"""Class behind a decorator -> the one that it is like."""
+
+Warn = Callable[[str], None]
+
+
+def is_jdbc(task: Any) -> bool:
+    """Tell whether a stored task is one of ``SparkJDBCOperator``, or of its class of this package."""
+    return _path(task) in (
+        "airflow.providers.apache.spark.operators.spark_jdbc.SparkJDBCOperator",
+        "airflow_config_providers.operators.spark_jdbc.ConfiguredSparkJDBCOperator",
+    )
+
+
+def of_submission(task: Any, name: str, warn: Warn) -> Mapping[str, Any]:
+    """Give the arguments of an operator of spark-submit."""
+    _tell_differing(task, name, warn, _SUBMISSION.__contains__)
+    return _chosen(task, (*_SUBMISSION, *TEXTS))
+
+
+def of_other(task: Any, name: str, warn: Warn) -> Mapping[str, Any]:
+    """Give the layers, texts and files of an operator that keeps its configuration in a place of its own."""
+    spec = OperatorSpec() if is_jdbc(task) else SUPPORTED.get(_DECORATED.get(_path(task), _path(task)))
+    if spec is None:
+        warn(f"{name}: only a run tells what its author wrote, because {task.task_type} is mapped, and not well known.")
+        return _chosen(task, _FILES)
+    _tell_differing(task, name, warn, _JDBC.__contains__ if is_jdbc(task) else spec.makes_conf)
+    try:
+        job = _jdbc(task) if is_jdbc(task) else StoredJob.of_arguments(spec, task.partial_kwargs, task.template_fields)
+    except ConfigException:
+        warn(f"{name}: only a run tells what its author wrote, because it is filled in.")
+        return _chosen(task, _FILES)
+    if not job.layers:
+        warn(NO_LAYERS.format(name))
+    return {**_chosen(task, (*_FILES, *TEXTS) if is_jdbc(task) else _FILES), "layers": job.layers, "texts": job.texts}
+
+
+def _jdbc(task: Any) -> StoredJob:
+    return StoredJob.of(jdbc_layers(SimpleNamespace(**task.partial_kwargs)), {})
+
+
+def _chosen(task: Any, names: tuple[str, ...]) -> dict[str, Any]:
+    return {name: value for name, value in task.partial_kwargs.items() if name in names}
+
+
+def _tell_differing(task: Any, name: str, warn: Warn, is_shown: Callable[[str], bool]) -> None:
+    if task._expand_input_attr != "expand_input":  # only the arguments of a decorated function differ
+        return
+    mapped = _mapped(task.expand_input.value)
+    if mapped is None:
+        warn(f"{name} is mapped over what another task gives: arguments that come from there are not shown.")
+    elif differing := [field for field in mapped if field in _FILES or is_shown(field)]:
+        warn(f"{name} is mapped: {', '.join(differing)} of its instances differ, and are not shown.")
+
+
+def _mapped(value: Any) -> list[str] | None:
+    """Give the arguments that differ from instance to instance, sorted; None where only a run tells."""
+    if isinstance(value, Mapping):
+        return sorted(value)
+    if isinstance(value, list) and all(isinstance(item, Mapping) for item in value):
+        return sorted({field for item in value for field in item})
+    return None
+
+
+def _path(task: Any) -> str:
+    return f"{task._task_module}.{task.task_type}"

@@ -14,7 +14,7 @@ from airflow_config_providers.airflow_compat import BaseOperator, in_task_proces
 from airflow_config_providers.core import explain
 from airflow_config_providers.core.alter import ConfigResource
 from airflow_config_providers.core.layers import ConfigLayer, LayeredConfig
-from airflow_config_providers.core.resolver import Unresolved
+from airflow_config_providers.core.resolver import ResolvedConfig, Unresolved
 from airflow_config_providers.core.text import one_line
 from airflow_config_providers.core.variable import scan
 from airflow_config_providers.exceptions import ConfigException, PolicyViolation
@@ -150,7 +150,7 @@ class ConfiguredOperator(BaseOperator):
         layers = self._layers(files, context, jinja_env, job_dynamic.previewed(self._resource(), warn=notes.append))
         layered = resolver.settle(layers)
         try:
-            job_policies.require_allowed(self._resource(), layers, self._references())
+            self._require_allowed(layers)
         except PolicyViolation as violation:
             notes += violation.problems
         for note in notes:
@@ -165,18 +165,24 @@ class ConfiguredOperator(BaseOperator):
             resolver = job_place.placed(
                 resolver, self.resolve_in, may_be_remote=self._may_be_remote(), is_remote=self._is_remote
             )
-            references = self._references()
             dynamic = job_dynamic.layers(self._resource())
             layers = self._layers(resolver.locate(self._files()), context, jinja_env, dynamic)
             resolver.settle(layers)
-            job_policies.require_allowed(self._resource(), layers, references)
-            resolved = resolver.resolve(layers, self._texts())
+            self._require_allowed(layers)
+            resolved = self._resolved(resolver, layers)
             self._run = JobRun(resolved, stack.pop_all().close, resolver.carried)
         notes = list(self._notes())
         for note in notes:
             self.log.warning("%s", note)
         lines = self._show(resolved.layered, notes)
         self.log.info("Effective configuration:\n%s", "\n".join(lines))
+
+    def _require_allowed(self, layers: Sequence[ConfigLayer]) -> None:
+        """Ask the deployment's policies."""
+        job_policies.require_allowed(self._resource(), layers, self._references())
+
+    def _resolved(self, resolver: JobResolver, layers: Sequence[ConfigLayer]) -> ResolvedConfig:
+        return resolver.resolve(layers, self._texts())
 
     def _fields(self) -> list[str]:
         """Give the names of the attributes that may hold references."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from types import MemberDescriptorType
@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Final
 from airflow_config_providers.airflow_compat import TaskDeferred
 from airflow_config_providers.core import explain
 from airflow_config_providers.core.layers import ConfigLayer, ConfigSource, LayeredConfig
+from airflow_config_providers.core.resolver import ResolvedConfig
 from airflow_config_providers.core.reverse import ReverseTransformer, reverse_object
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.core.variable import scan
@@ -19,6 +20,8 @@ from airflow_config_providers.log.exceptions import reverse_exception
 from airflow_config_providers.operators import nested_texts
 from airflow_config_providers.operators.configured import FIELDS, ConfiguredOperator
 from airflow_config_providers.operators.deferral import reverse_deferral
+from airflow_config_providers.operators.job_place import DriverResolver
+from airflow_config_providers.operators.job_resolver import JobResolver
 from airflow_config_providers.operators.nested_texts import Path
 from airflow_config_providers.operators.stored_job import StoredJob
 from airflow_config_providers.operators.supported import OperatorSpec, spec_of
@@ -114,6 +117,20 @@ class ConfigProvidersMixin(ConfiguredOperator):
             for text in nested_texts.texts(value, name)
             if scan(text.text) and self._is_written(text)
         }
+
+    def _resolved(self, resolver: JobResolver, layers: Sequence[ConfigLayer]) -> ResolvedConfig:
+        if isinstance(resolver, DriverResolver) and (problems := list(self._closed_confs())):
+            raise ConfigException(*problems)
+        return super()._resolved(resolver, layers)
+
+    def _closed_confs(self) -> Iterator[str]:
+        """Name the fields in which nobody can tell the references of the Spark configuration from others."""
+        for field in dict.fromkeys(place.field for place in self._spec().conf if place.path):
+            if isinstance(value := getattr(self, field), str) and scan(value):
+                yield (
+                    f"{printable(field)}: it is one text, so the references of its Spark configuration cannot be left "
+                    f"to the driver. Write it as a mapping, or say resolve_in='worker'."
+                )
 
     def _resolved_fields(self) -> dict[str, Any]:
         resolved, written = self._run.texts(), self._texts()

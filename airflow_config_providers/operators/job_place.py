@@ -15,7 +15,7 @@ from airflow_config_providers.core.resolver import ConfigResolver, ResolvedConfi
 from airflow_config_providers.core.text import nearest, printable
 from airflow_config_providers.core.variable import variables
 from airflow_config_providers.exceptions import ConfigException, ExposedValueError, ProviderDefinitionError
-from airflow_config_providers.operators.job_resolver import JobResolver, refuse_exposed
+from airflow_config_providers.operators.job_resolver import JobResolver, PlacedText, placed_texts, refuse_exposed
 from airflow_config_providers.providers.vault.provider import VaultConfigProvider
 from airflow_config_providers.spark import specification
 from airflow_config_providers.spark.catalogue import spark_definition
@@ -100,22 +100,26 @@ class DriverResolver(JobResolver):
 
     definitions: Mapping[str, str] = field(default_factory=dict, repr=False)
 
-    def resolve(self, layers: Sequence[ConfigLayer], texts: Mapping[str, str]) -> ResolvedConfig:
+    def resolve(
+        self, layers: Sequence[ConfigLayer], texts: Mapping[str, str], own: Sequence[PlacedText] = ()
+    ) -> ResolvedConfig:
         """
-        Choose the winners and fetch nothing for them; ``texts`` are the worker's, and are resolved.
+        Choose the winners and fetch nothing for them and for ``own``; ``texts`` are the worker's, and are resolved.
 
+        :param own: what each of several clusters has beside the layers
         :raises ExposedValueError: the driver could not resolve something in time, or where others cannot read it
         """
-        problems = list(self._problems(self.settle(layers), texts))
+        problems = list(self._problems(self.settle(layers), texts, own))
         if problems:
             raise ExposedValueError(*problems)
-        left = ConfigResolver({}, spark_definition(), unresolved=Unresolved.KEEP).resolve(layers)
+        kept = {item.name: item.text for item in own}
+        left = ConfigResolver({}, spark_definition(), unresolved=Unresolved.KEEP).resolve(layers, kept)
         return left.with_texts(self._of_worker(texts)) if texts else left
 
     def _of_worker(self, texts: Mapping[str, str]) -> ResolvedConfig:
         providers = self.providers.needed_by(texts.values())
         if not self.allow_exposed:
-            refuse_exposed(texts, providers)
+            refuse_exposed(placed_texts(texts), providers)
         return self._resolver(providers).resolve([], texts)
 
     def carried(self) -> dict[str, str]:
@@ -147,19 +151,19 @@ class DriverResolver(JobResolver):
         mask_secret(made)
         return made
 
-    def _problems(self, layered: LayeredConfig, texts: Mapping[str, str]) -> Iterator[str]:
+    def _problems(self, layered: LayeredConfig, texts: Mapping[str, str], own: Sequence[PlacedText]) -> Iterator[str]:
         names = specification.names(self.definitions)
         for key in layered.secrets:
             yield (
                 f"{printable(key)}: its secret is encrypted for the worker, and the driver cannot open it. Refer to it "
                 f"by a provider of the driver, or say resolve_in='worker'."
             )
-        for key, text in layered.settled.items():
-            if specification.is_specification(key):
-                yield f"{printable(key)}: the providers of a driver belong to the deployment. Remove the key."
-            for variable in variables(text):
-                if problem := _why_not(key, variable.provider, names):
-                    yield f"{printable(key)}: {problem}"
+        for item in [*placed_texts(layered.settled), *own]:
+            if specification.is_specification(item.key):
+                yield f"{printable(item.name)}: the providers of a driver belong to the deployment. Remove the key."
+            for variable in variables(item.text):
+                if problem := _why_not(item.key, variable.provider, names):
+                    yield f"{printable(item.name)}: {problem}"
         for name, text in texts.items():
             if name.startswith("env_vars[") and variables(text):
                 yield (

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from airflow_config_providers import settings
 from airflow_config_providers.core.layers import ConfigLayer, LayeredConfig
@@ -16,6 +16,20 @@ from airflow_config_providers.operators.job_providers import JobProviders
 from airflow_config_providers.spark import exposure
 from airflow_config_providers.spark.catalogue import spark_definition
 from airflow_config_providers.spark.layers import SUBSTITUTED_BY_SPARK, ConfigFile
+
+
+@dataclass(frozen=True, slots=True)
+class PlacedText:
+    """
+    A text, and where it stands.
+
+    :param name: what people call the place
+    :param key: the key of Spark's configuration that it stands under; the name again where it stands under none
+    """
+
+    name: str
+    key: str
+    text: str = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,18 +49,21 @@ class JobResolver:
         """Choose the winners; fetches nothing."""
         return self._resolver({}).settle(layers)
 
-    def resolve(self, layers: Sequence[ConfigLayer], texts: Mapping[str, str]) -> ResolvedConfig:
+    def resolve(
+        self, layers: Sequence[ConfigLayer], texts: Mapping[str, str], own: Sequence[PlacedText] = ()
+    ) -> ResolvedConfig:
         """
-        Choose the winners and fetch what they and ``texts`` refer to.
+        Choose the winners and fetch what they, ``texts`` and ``own`` refer to.
 
+        :param own: what each of several clusters has beside the layers; the result has it among the further texts
         :raises ExposedValueError: a value would stand where other people can read it; nothing is fetched then
         """
         layered = self.settle(layers)
-        named = {**layered.settled, **texts}
-        providers = self.providers.needed_by(named.values())
+        placed = [*placed_texts(layered.settled), *placed_texts(texts), *own]
+        providers = self.providers.needed_by(item.text for item in placed)
         if not self.allow_exposed:
-            refuse_exposed(named, providers, layered.secrets)
-        return self._resolver(providers).resolve(layers, texts)
+            refuse_exposed(placed, providers, layered.secrets)
+        return self._resolver(providers).resolve(layers, {**texts, **{item.name: item.text for item in own}})
 
     def carried(self) -> Mapping[str, str]:
         """Give further keys for the job: none, because it gets values."""
@@ -69,7 +86,7 @@ class JobResolver:
 
 
 def refuse_exposed(
-    texts: Mapping[str, str], providers: Mapping[str, ConfigProvider], secrets: Collection[str] = ()
+    texts: Iterable[PlacedText], providers: Mapping[str, ConfigProvider], secrets: Collection[str] = ()
 ) -> None:
     """
     Make sure that no value would stand where other people can read it.
@@ -83,12 +100,17 @@ def refuse_exposed(
         if exposure.is_exposed(key)
     ]
     problems += [
-        f"{printable(name)}: the value of {printable(str(variable))} would stand where every user of the machine "
+        f"{printable(item.name)}: the value of {printable(str(variable))} would stand where every user of the machine "
         f"or of Spark's UI can read it. Pass it through conf, or say allow_exposed_arguments=True."
-        for name, text in texts.items()
-        if name.startswith(exposure.FIELDS) or exposure.is_exposed(name)
-        for variable in variables(text)
+        for item in texts
+        if item.key.startswith(exposure.FIELDS) or exposure.is_exposed(item.key)
+        for variable in variables(item.text)
         if variable.provider in providers
     ]
     if problems:
         raise ExposedValueError(*problems)
+
+
+def placed_texts(texts: Mapping[str, str]) -> list[PlacedText]:
+    """Give the texts of a configuration, or others by name, each with its place."""
+    return [PlacedText(name, name, text) for name, text in texts.items()]

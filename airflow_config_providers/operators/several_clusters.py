@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from airflow_config_providers.core import explain
 from airflow_config_providers.core.layers import ConfigLayer, ConfigSource, LayeredConfig
+from airflow_config_providers.core.resolver import ResolvedConfig
+from airflow_config_providers.core.text import printable
+from airflow_config_providers.exceptions import PolicyViolation
 from airflow_config_providers.operators import job_policies, nested_texts
 from airflow_config_providers.operators.in_place import ConfigProvidersMixin
+from airflow_config_providers.operators.job_resolver import JobResolver, PlacedText
 from airflow_config_providers.operators.nested_texts import Path
 from airflow_config_providers.spark.layers import ConfigFile, mapping_layer
 
@@ -18,7 +23,7 @@ class SeveralClustersMixin(ConfigProvidersMixin):
     Stands in front of an operator that may start several clusters: each gets the layers around what it has itself.
 
     What a cluster has counts as ``DAG_CONFIG``: it beats files, and gives way to the environment, to what was changed
-    since, and to the run. Its references are resolved on the worker. A task with one cluster is as any other.
+    since, and to the run. A task with one cluster is as any other; ``resolve_in`` counts for several as for one.
     """
 
     _shared: Mapping[str, str] = {}
@@ -32,13 +37,40 @@ class SeveralClustersMixin(ConfigProvidersMixin):
     def _layers(
         self, files: Sequence[ConfigFile], context: Any, jinja_env: Any, dynamic: Sequence[ConfigLayer]
     ) -> list[ConfigLayer]:
-        """Give what all clusters get; the deployment's policies are asked about what each one gets."""
+        """Give what is left for clusters to get; what each of them has itself is nobody's."""
         layers = super()._layers(files, context, jinja_env, dynamic)
-        if not self._is_preview(context):
-            for field, way in self._clusters():
-                own = mapping_layer(ConfigSource.DAG_CONFIG, nested_texts.label(field, way), self._conf_at(field, way))
-                job_policies.require_allowed(self._resource(), [*layers, own], self._references())
-        return layers
+        return _without(_beaten_everywhere(layers, self._own_confs()), layers)
+
+    def _require_allowed(self, layers: Sequence[ConfigLayer]) -> None:
+        """Ask about what each cluster gets."""
+        confs = self._own_confs()
+        if not confs:
+            super()._require_allowed(layers)
+        problems = [problem for conf in confs for problem in self._objections(layers, conf)]
+        if problems:
+            raise PolicyViolation(*problems)
+
+    def _objections(self, layers: Sequence[ConfigLayer], conf: ConfigLayer) -> list[str]:
+        try:
+            job_policies.require_allowed(self._resource(), [*layers, conf], self._references())
+        except PolicyViolation as violation:
+            return [f"{printable(conf.name)}: {problem}" for problem in violation.problems]
+        return []
+
+    def _resolved(self, resolver: JobResolver, layers: Sequence[ConfigLayer]) -> ResolvedConfig:
+        """Have also what each cluster has itself resolved, in the driver or here, where no layer beats it."""
+        if not self._clusters():
+            return super()._resolved(resolver, layers)
+        confs = self._own_confs()
+        names = {_name(conf, key) for conf in confs for key in conf.configs}
+        texts = {name: text for name, text in self._texts().items() if name not in names}
+        own = [PlacedText(_name(conf, key), key, conf.configs[key]) for conf in confs for key in _winning(conf, layers)]
+        return resolver.resolve(layers, texts, own)
+
+    def _own_confs(self) -> list[ConfigLayer]:
+        """Give what each cluster has itself, by where it stands."""
+        confs = ((nested_texts.label(field, way), self._conf_at(field, way)) for field, way in self._clusters())
+        return [mapping_layer(ConfigSource.DAG_CONFIG, name, conf) for name, conf in confs]
 
     def _show_conf(self, layered: LayeredConfig) -> None:
         super()._show_conf(layered)
@@ -51,10 +83,10 @@ class SeveralClustersMixin(ConfigProvidersMixin):
 
     def _with_conf(self, fields: dict[str, Any]) -> dict[str, Any]:
         fields = super()._with_conf(fields)
-        configs = self._run.configs()
         for field, way in self._clusters():
             resolved = fields.get(field, getattr(self, field))
             own = self._conf_at(field, way)
+            configs = self._run.configs()  # asked for each: what works once is made for one driver
             given = {key: value for key, value in configs.items() if own.get(key) == self._shared.get(key)}
             if given:
                 fields[field] = nested_texts.put(resolved, way, {**(nested_texts.get(resolved, way) or {}), **given})
@@ -64,8 +96,33 @@ class SeveralClustersMixin(ConfigProvidersMixin):
         """Give where the configurations are; none where there is one, which has the layers as any operator's has."""
         return self._places() if self._place() is None else []
 
+    def _may_be_remote(self) -> bool:
+        return super()._may_be_remote() or (self._spec().is_remote and bool(self._clusters()))
+
     def _notes(self) -> Iterable[str]:
         if not self._clusters():
             yield from super()._notes()
             return
         yield ("Several clusters: each gets these layers around its own spark_conf, which the task's fields show.")
+
+
+def _name(conf: ConfigLayer, key: str) -> str:
+    return f"{conf.name}[{key!r}]"
+
+
+def _winning(conf: ConfigLayer, layers: Sequence[ConfigLayer]) -> list[str]:
+    """Give the keys of ``conf`` that no layer beats."""
+    layered = LayeredConfig(layers)
+    return [key for key in conf.configs if layered.source(key) <= conf.source]
+
+
+def _beaten_everywhere(layers: Sequence[ConfigLayer], confs: Sequence[ConfigLayer]) -> set[str]:
+    """Give the keys that no cluster gets from ``layers``, because each has one of its own."""
+    return set.intersection(*(set(_winning(conf, layers)) for conf in confs)) if confs else set()
+
+
+def _without(keys: set[str], layers: Sequence[ConfigLayer]) -> list[ConfigLayer]:
+    return [
+        replace(layer, configs={key: text for key, text in layer.configs.items() if key not in keys})
+        for layer in layers
+    ]

@@ -122,9 +122,11 @@ SUPPORTED: Final[Mapping[str, OperatorSpec]] = {
         conf=(
             ConfPlace("json", ("new_cluster", "spark_conf")),
             ConfPlace("json", ("tasks", PART, "new_cluster", "spark_conf")),
+            ConfPlace("json", ("tasks", PART, "for_each_task", "task", "new_cluster", "spark_conf")),
             ConfPlace("json", ("job_clusters", PART, "new_cluster", "spark_conf")),
             ConfPlace("new_cluster", ("spark_conf",)),
             ConfPlace("tasks", (PART, "new_cluster", "spark_conf")),
+            ConfPlace("tasks", (PART, "for_each_task", "task", "new_cluster", "spark_conf")),
         ),
     ),
 }

@@ -205,6 +205,15 @@ def test_policies_are_asked_about_the_configuration_of_every_cluster(databricks,
     assert bodies(recorder, "submit") == []
 
 
+def test_a_policy_is_content_with_what_each_cluster_has_itself(databricks, no_leak, tmp_path, monkeypatch):
+    policy = "policies:\n- {name: owner, class: required_keys, params: {keys: [spark.app.owner]}}\n"
+    (tmp_path / "policies.yaml").write_text(policy)
+    monkeypatch.setenv("AIRFLOW__CONFIG_PROVIDERS__POLICIES_FILE", str(tmp_path / "policies.yaml"))
+    task, _ = databricks(tasks=clusters(one={"spark.app.owner": "a"}, two={"spark.app.owner": "b"}))
+
+    assert no_leak(task).state == "success"
+
+
 def test_attack_11_a_reference_that_a_template_brings_to_a_cluster_is_refused(databricks, no_leak, password):
     task, recorder = databricks(tasks=clusters(one={}, two={"spark.a": "{{ dag_run.conf['x'] }}"}))
     run = no_leak(task, conf={"x": password})
@@ -225,6 +234,192 @@ def test_clusters_without_any_layer_stay_as_they_are(databricks, no_leak, passwo
         None,
     ]
     assert run.rendered["tasks"] == tasks
+
+
+DRIVER = {
+    "driver.config.providers": "mounted",
+    "driver.config.providers.mounted.class": "directory",
+    "driver.config.providers.mounted.param.allowed.paths": "/run/s",
+}
+TOLD = {f"spark.{key.removeprefix('driver.')}": text for key, text in DRIVER.items()}
+LEFT = "${mounted:/run/s:key}"
+
+
+@pytest.fixture
+def driver(connections, monkeypatch):
+    """Say how drivers are to ask: ``driver()``, or ``driver(keys)`` for further ones."""
+
+    def define(more=None):
+        connection = {"conn_type": "config_providers", "extra": {**connections, **DRIVER, **(more or {})}}
+        monkeypatch.setenv("AIRFLOW_CONN_CONFIG_PROVIDERS_DEFAULT", json.dumps(connection))
+
+    define()
+    return define
+
+
+def in_every_place(**confs):
+    """Give the same clusters in each place that Databricks has for several."""
+    tasks = clusters(**confs)
+    each = [
+        {"task_key": t["task_key"], "for_each_task": {"inputs": "[1]", "task": t}} if "new_cluster" in t else t
+        for t in tasks
+    ]
+    return {
+        "json": {"json": {"tasks": tasks}},
+        "tasks": {"tasks": tasks},
+        "job_clusters": {"json": {"job_clusters": tasks}},
+        "for_each_task": {"tasks": each},
+    }
+
+
+def confs_sent(recorder):
+    """Give the ``spark_conf`` of every cluster in what was sent."""
+    (body,) = bodies(recorder, "submit")
+    items = [item.get("for_each_task", {}).get("task", item) for item in body.get("job_clusters") or body["tasks"]]
+    return [item["new_cluster"]["spark_conf"] for item in items if "new_cluster" in item]
+
+
+@pytest.mark.parametrize("place", ["json", "tasks", "job_clusters", "for_each_task"])
+@pytest.mark.parametrize("said_by", ["argument", "deployment", "nobody"])
+def test_attack_32_every_cluster_gets_references_and_how_to_resolve_them(
+    databricks, driver, no_leak, password, tmp_path, monkeypatch, place, said_by
+):
+    if said_by == "deployment":
+        monkeypatch.setenv("AIRFLOW__CONFIG_PROVIDERS__RESOLVE_IN", "driver")
+    (tmp_path / "all.properties").write_text(f"spark.a=file\nspark.app.file={LEFT}\n")
+    confs = in_every_place(one={"spark.a": "one", "spark.app.password": f"x{LEFT}"}, two={}, three=None)
+    task, recorder = databricks(
+        config_files=[str(tmp_path / "all.properties")],
+        resolve_in="driver" if said_by == "argument" else None,
+        run_name=f"run of {password}",
+        **confs[place],
+    )
+    run = no_leak(task)
+
+    shared = {"spark.a": "file", "spark.app.file": LEFT, **TOLD}
+    assert run.state == "success", run.error
+    assert confs_sent(recorder) == [{**shared, "spark.a": "one", "spark.app.password": f"x{LEFT}"}, shared, shared]
+    assert bodies(recorder, "submit")[0]["run_name"] == f"run of {CANARY}"
+
+
+def test_clusters_without_any_layer_are_told_how_to_resolve(databricks, driver, no_leak):
+    task, recorder = databricks(tasks=clusters(one={"spark.app.x": LEFT}, two=None), resolve_in="driver")
+    run = no_leak(task)
+
+    assert run.state == "success", run.error
+    assert confs_sent(recorder) == [{"spark.app.x": LEFT, **TOLD}, TOLD]
+
+
+def test_the_worker_resolves_for_every_cluster_where_the_author_says_so(databricks, driver, no_leak, password):
+    task, recorder = databricks(tasks=clusters(one={"spark.app.x": password}, two={}), resolve_in="worker")
+    run = no_leak(task)
+
+    assert run.state == "success", run.error
+    assert confs_sent(recorder) == [{"spark.app.x": CANARY}, {}]
+
+
+@pytest.mark.parametrize(
+    ("conf", "problem"),
+    [
+        pytest.param({"spark.x": "${dir:/x:a}"}, "the driver has no provider 'dir'. It has: mounted.", id="unknown"),
+        pytest.param({"spark.jars": f"s3://{LEFT}@x/y.jar"}, "Spark reads it before the driver", id="needed early"),
+        pytest.param({"app.password": LEFT}, "spark-submit ignores keys", id="no key of Spark"),
+        pytest.param({"spark.config.providers": "mine"}, "belong to the deployment. Remove the key", id="re-pointed"),
+    ],
+)
+def test_attack_32_what_the_driver_of_one_of_several_clusters_could_not_do_is_refused(
+    databricks, driver, no_leak, conf, problem
+):
+    task, recorder = databricks(tasks=clusters(one={}, two=conf), resolve_in="driver")
+    run = no_leak(task)
+
+    (key,) = conf
+    assert f"tasks[1]['new_cluster']['spark_conf']['{key}']: " in str(run.error)
+    assert problem in str(run.error)
+    assert bodies(recorder, "submit") == []
+
+
+def test_all_that_is_wrong_with_several_clusters_is_said_at_once(databricks, driver, no_leak, tmp_path):
+    (tmp_path / "all.properties").write_text("spark.c=${dir:/x:a}\n")
+    tasks = clusters(one={"spark.a": "${dir:/x:a}"}, two={"spark.b": "${dir:/x:a}"})
+    task, _ = databricks(tasks=tasks, config_files=[str(tmp_path / "all.properties")], resolve_in="driver")
+    run = no_leak(task)
+
+    assert len(run.error.problems) == 3
+
+
+def test_several_clusters_need_a_word_on_the_driver(databricks, no_leak, password):
+    task, recorder = databricks(tasks=clusters(one={"spark.a": password}, two={}), resolve_in="driver")
+    run = no_leak(task)
+
+    assert "nothing says with which providers" in str(run.error)
+    assert bodies(recorder, "submit") == []
+
+
+def test_a_payload_that_is_one_text_cannot_be_left_to_the_driver(databricks, driver, no_leak, password):
+    task, recorder = databricks(json=json.dumps({"tasks": clusters(one={"spark.a": password})}), resolve_in="driver")
+    run = no_leak(task)
+
+    assert "json: it is one text, so the references of its Spark configuration" in str(run.error)
+    assert bodies(recorder, "submit") == []
+
+
+def test_what_every_cluster_has_itself_is_asked_of_no_layer(databricks, driver, no_leak, tmp_path):
+    (tmp_path / "all.properties").write_text("spark.a=${dir:/x:a}\nspark.b=file\n")
+    tasks = clusters(one={"spark.a": LEFT}, two={"spark.a": "two"})
+    task, recorder = databricks(tasks=tasks, config_files=[str(tmp_path / "all.properties")], resolve_in="driver")
+    run = no_leak(task)
+
+    assert run.state == "success", run.error
+    assert confs_sent(recorder) == [
+        {"spark.a": LEFT, "spark.b": "file", **TOLD},
+        {"spark.a": "two", "spark.b": "file", **TOLD},
+    ]
+    assert "spark.a" not in str(run.rendered["effective_config"])
+
+
+def test_a_reference_of_a_cluster_that_the_run_beats_is_not_asked_for(databricks, no_leak, monkeypatch):
+    monkeypatch.setenv("AIRFLOW__CONFIG_PROVIDERS__RUN_CONFIG_ENABLED", "True")
+    task, recorder = databricks(tasks=clusters(one={"spark.a": "${dir:/nowhere:a}"}, two={}))
+    run = no_leak(task, conf={"spark_conf": {"spark.a": "run"}})
+
+    assert run.state == "success", run.error
+    assert confs_sent(recorder) == [{"spark.a": "run"}, {"spark.a": "run"}]
+
+
+def test_attack_33_a_value_that_one_of_several_clusters_would_show_is_refused(databricks, no_leak, password):
+    task, recorder = databricks(tasks=clusters(one={}, two={"spark.app.name": password}))
+    run = no_leak(task)
+
+    assert "tasks[1]['new_cluster']['spark_conf']['spark.app.name']: the value of" in str(run.error)
+    assert bodies(recorder, "submit") == []
+
+
+def test_attack_32_each_of_several_drivers_gets_a_secret_id_of_its_own(databricks, driver, no_leak, vault):
+    role = vault.approle(f"{vault.kv2}/data/apps/*")
+    driver(
+        {
+            "config.providers": "vault",
+            "config.providers.vault.class": "vault",
+            "config.providers.vault.param.url": vault.address,
+            "config.providers.vault.param.token": vault.token({f"auth/approle/role/{role.name}/secret-id": ["update"]}),
+            "driver.config.providers": "vault",
+            "driver.config.providers.vault.class": "vault",
+            "driver.config.providers.vault.param.url": vault.address,
+            "driver.config.providers.vault.param.auth_type": "approle",
+            "driver.config.providers.vault.param.role_id": role.role_id,
+            "driver.config.providers.vault.param.wrapping.role": role.name,
+        }
+    )
+    reference = f"${{vault:{vault.kv2}/apps/db:password}}"
+    task, recorder = databricks(tasks=clusters(one={"spark.a": reference}, two={"spark.a": reference}))
+    run = no_leak(task)
+
+    key = "spark.config.providers.vault.param.wrapped_secret_id"
+    first, second = confs_sent(recorder)
+    assert run.state == "success", run.error
+    assert (first["spark.a"], second["spark.a"]) == (reference, reference)
+    assert len({first[key], second[key], ""}) == 3
 
 
 APPLICATION = """

@@ -151,11 +151,14 @@ def store():
 
 @pytest.fixture
 def run_task(monkeypatch, store):
-    """Run an operator as a worker does: ``run_task(operator, conf=...)`` gives state, error and what was sent."""
+    """Run an operator as a worker does: ``run_task(operator, conf=...)`` gives state, error and what was sent.
+
+    ``resumed_with=(method, kwargs)`` goes on with a task that was deferred.
+    """
 
     ran = []
 
-    def run(operator, *, conf=None, map_index=-1, finalize=True):
+    def run(operator, *, conf=None, map_index=-1, finalize=True, resumed_with=None):
         import structlog
         from airflow.sdk.api.datamodels._generated import DagRun, TIRunContext
         from airflow.sdk.execution_time import task_runner
@@ -163,6 +166,7 @@ def run_task(monkeypatch, store):
         supervisor = Supervisor(store)
         monkeypatch.setattr(task_runner, "SUPERVISOR_COMMS", supervisor, raising=False)
         now = datetime.datetime.now(datetime.UTC)
+        next_method, next_kwargs = resumed_with or (None, None)
         dag_run = DagRun.model_construct(
             dag_id=operator.dag_id,
             run_id="run-1",
@@ -189,7 +193,13 @@ def run_task(monkeypatch, store):
             start_date=now,
             task=operator,
             _ti_context_from_server=TIRunContext.model_construct(
-                dag_run=dag_run, task_reschedule_count=0, max_tries=0, should_retry=False, upstream_map_indexes={}
+                dag_run=dag_run,
+                task_reschedule_count=0,
+                max_tries=0,
+                should_retry=False,
+                upstream_map_indexes={},
+                next_method=next_method,
+                next_kwargs=next_kwargs,
             ),
         )
         log = structlog.get_logger("task")

@@ -1,0 +1,244 @@
+"""``[config_providers] apply_to`` is changed while a task of a stock operator is deferred, and then it goes on."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from contextlib import aclosing
+from importlib import import_module
+from types import SimpleNamespace
+
+import pytest
+
+pytest.importorskip("airflow.providers.apache.livy")
+
+from airflow.providers.apache.livy.operators.livy import LivyOperator
+from airflow.sdk import DAG
+from airflow.sdk.serde import deserialize, serialize
+
+from airflow_config_providers import cluster_policy
+from airflow_config_providers.operators.configured import ConfiguredOperator
+from tests.servers.web import Response, WebServer
+
+CANARY = "lent to the job"
+REFERENCE = "${lender:apps/db:password}"
+SAYS = "the job says"
+
+
+class Livy:
+    """Runs a batch, and says that it printed what it was given."""
+
+    def __init__(self):
+        self.state, self.posted, self.logs_fetched = "running", [], 0
+
+    def __call__(self, request):
+        if request.method == "POST":
+            self.posted.append(json.loads(request.body))
+        is_log = request.path.endswith("/log")
+        self.logs_fetched += is_log
+        lines = [f"{SAYS} {self.posted[0]['conf']['spark.app.x']}"] if is_log else []
+        answer = {"id": 7, "state": self.state, "appId": "app-7", "from": 0, "total": len(lines), "log": lines}
+        return Response(200, json.dumps(answer).encode(), {"Content-Type": "application/json"})
+
+
+@pytest.fixture
+def livy(monkeypatch):
+    """A Livy whose batch runs."""
+    livy = Livy()
+    with WebServer(livy) as server:
+        port = int(server.address.rpartition(":")[2])
+        connection = {"conn_type": "livy", "host": "127.0.0.1", "port": port, "schema": "http"}
+        monkeypatch.setenv("AIRFLOW_CONN_LIVY_DEFAULT", json.dumps(connection))
+        yield livy
+
+
+@pytest.fixture
+def diary(tmp_path, monkeypatch):
+    """What the deployment's provider writes down."""
+    path = tmp_path / "diary"
+    extra = {
+        "config.providers": "lender",
+        "config.providers.lender.class": "tests.operators.lending.LendingConfigProvider",
+        "config.providers.lender.param.diary": str(path),
+    }
+    connection = json.dumps({"conn_type": "config_providers", "extra": extra})
+    monkeypatch.setenv("AIRFLOW_CONN_CONFIG_PROVIDERS_DEFAULT", connection)
+    name = "tests.operators.lending.LendingConfigProvider"
+    monkeypatch.setenv("AIRFLOW__CONFIG_PROVIDERS__ALLOWED_PROVIDER_CLASSES", name)
+    return lambda: path.read_text().splitlines() if path.exists() else []
+
+
+async def first_event(trigger):
+    """Give what a trigger fires, and end it, as a triggerer does."""
+    async with aclosing(trigger.run()) as events:
+        return await anext(events)
+
+
+class Deployment:
+    """Reads one DAG as often as Airflow would, runs its task, and then its trigger."""
+
+    def __init__(self, monkeypatch, run_task, capfd):
+        self._monkeypatch = monkeypatch
+        self._run_task = run_task
+        self._capfd = capfd
+        self.shown = ""
+
+    def task(self, *, on, is_mapped, **given):
+        """Give the task as a process reads it that is told of the setting."""
+        given = {"file": "job.py", "deferrable": True, "polling_interval": 1, **given}
+        conf = {"spark.app.x": REFERENCE}
+        with DAG("flights", schedule=None):
+            if is_mapped:
+                task = LivyOperator.partial(task_id="job", conf=conf, **given).expand(args=[["a"]])
+            else:
+                task = LivyOperator(task_id="job", conf=conf, args=["a"], **given)
+        return self.told(task, on=on)
+
+    def told(self, task, *, on):
+        """Ask the policy about a task, as a process does that reads the DAG."""
+        self._monkeypatch.setenv("AIRFLOW__CONFIG_PROVIDERS__APPLY_TO", "spark" if on else "")
+        cluster_policy.task_policy(task)
+        return task
+
+    def run(self, task, **kwargs):
+        run = self._run_task(task, map_index=0 if task.is_mapped else -1, **kwargs)
+        told = "".join(repr(m) for m in run.supervisor.messages if type(m).__name__ != "MaskSecret")
+        self.shown += told + "".join(self._capfd.readouterr()) + repr(run.error) + repr(vars(run.task))
+        return run
+
+    def wait(self, message):
+        """Run the trigger of a deferred task, and give what the task is resumed with, both as Airflow stores them."""
+        module, _, name = message.classpath.rpartition(".")
+        stored = json.loads(json.dumps(message.trigger_kwargs))
+        trigger = getattr(import_module(module), name)(**deserialize(stored))
+        event = asyncio.run(first_event(trigger))
+        self.shown += "".join(self._capfd.readouterr()) + message.model_dump_json() + repr(event)
+        kwargs = {**deserialize(json.loads(json.dumps(message.next_kwargs))), "event": event.payload}
+        return message.next_method, json.loads(json.dumps(serialize(kwargs)))
+
+
+@pytest.fixture
+def deployment(monkeypatch, run_task, capfd):
+    return Deployment(monkeypatch, run_task, capfd)
+
+
+@pytest.fixture(params=[False, True], ids=["plain", "mapped"])
+def is_mapped(request):
+    return request.param
+
+
+def is_ours(run):
+    return isinstance(run.task, ConfiguredOperator)
+
+
+@pytest.mark.parametrize("end", ["success", "dead"])
+def test_turned_on_a_deferred_task_goes_on_as_ours(deployment, livy, diary, is_mapped, end):
+    begun = deployment.run(deployment.task(on=False, is_mapped=is_mapped), finalize=False)
+    livy.state = end
+    resumed_with = deployment.wait(begun.message)
+    run = deployment.run(deployment.task(on=True, is_mapped=is_mapped), resumed_with=resumed_with)
+
+    assert (is_ours(begun), is_ours(run)) == (False, True)
+    assert run.state == ("success" if end == "success" else "failed")
+    assert ("did not succeed" in str(run.error)) is (end == "dead")
+    assert [body["conf"] for body in livy.posted] == [{"spark.app.x": REFERENCE}]
+    assert diary() == ["opened", "lent", "taken back without a job"]
+    assert run.rendered["spark_params"]["conf"] == {"spark.app.x": REFERENCE}
+    assert CANARY not in deployment.shown
+
+
+@pytest.mark.parametrize("end", ["success", "dead"])
+def test_turned_off_a_deferred_task_goes_on_as_the_stock_one(deployment, livy, diary, is_mapped, end):
+    begun = deployment.run(deployment.task(on=True, is_mapped=is_mapped), finalize=False)
+    livy.state = end
+    resumed_with = deployment.wait(begun.message)
+    run = deployment.run(deployment.task(on=False, is_mapped=is_mapped), resumed_with=resumed_with)
+
+    assert (is_ours(begun), is_ours(run)) == (True, False)
+    assert run.state == ("success" if end == "success" else "failed")
+    assert ("did not succeed" in str(run.error)) is (end == "dead")
+    assert [body["conf"] for body in livy.posted] == [{"spark.app.x": CANARY}]
+    assert diary() == ["opened", "lent", "taken back without a job"]
+    assert livy.logs_fetched == 0
+    assert run.rendered["spark_params"]["conf"] == {"spark.app.x": REFERENCE}
+    assert CANARY not in deployment.shown
+
+
+def test_left_on_a_deferred_task_resolves_once_in_each_process_and_submits_once(deployment, livy, diary, is_mapped):
+    begun = deployment.run(deployment.task(on=True, is_mapped=is_mapped), finalize=False)
+    livy.state = "success"
+    resumed_with = deployment.wait(begun.message)
+    run = deployment.run(deployment.task(on=True, is_mapped=is_mapped), resumed_with=resumed_with)
+
+    assert run.state == "success"
+    assert len(livy.posted) == 1
+    assert diary() == ["opened", "lent", "taken back without a job"] * 2
+    assert deployment.shown.count(f"{SAYS} {REFERENCE}") == 1
+    assert CANARY not in deployment.shown
+
+
+def test_turned_on_a_task_whose_references_nobody_answers_says_so(deployment, livy, connections):
+    begun = deployment.run(deployment.task(on=False, is_mapped=False), finalize=False)
+    livy.state = "success"
+    resumed_with = deployment.wait(begun.message)
+    run = deployment.run(deployment.task(on=True, is_mapped=False), resumed_with=resumed_with)
+
+    assert run.state == "failed"
+    assert "names the unknown provider 'lender'" in str(run.error)
+    assert len(livy.posted) == 1
+
+
+def test_turned_on_a_task_whose_trigger_failed_fails_as_the_stock_one(deployment, livy, diary, is_mapped):
+    deployment.run(deployment.task(on=False, is_mapped=is_mapped), finalize=False)
+    failed = ("__fail__", {"error": "Trigger failure", "traceback": ["no such trigger"]})
+    run = deployment.run(deployment.task(on=True, is_mapped=is_mapped), resumed_with=failed)
+
+    assert run.state == "failed"
+    assert str(run.error) == "Trigger failure"
+    assert CANARY not in deployment.shown
+
+
+RUN_STATE = {"life_cycle_state": "RUNNING", "result_state": "", "state_message": ""}
+ENDED = {"life_cycle_state": "TERMINATED", "result_state": "SUCCESS", "state_message": ""}
+
+
+@pytest.fixture
+def databricks(monkeypatch):
+    """A Databricks, and what was posted to it; its run goes on until ``state`` says otherwise."""
+    pytest.importorskip("airflow.providers.databricks")
+    service = SimpleNamespace(state=RUN_STATE, posted=[])
+
+    def answer(request):
+        if request.method == "POST":
+            service.posted.append(json.loads(request.body))
+        run = {"run_id": 9, "job_id": 3, "run_page_url": "http://databricks/run/9", "state": service.state}
+        return Response(200, json.dumps(run).encode(), {"Content-Type": "application/json"})
+
+    with WebServer(answer) as server:
+        port = int(server.address.rpartition(":")[2])
+        fields = {"conn_type": "databricks", "host": "127.0.0.1", "port": port, "schema": "http", "password": "token"}
+        monkeypatch.setenv("AIRFLOW_CONN_DATABRICKS_DEFAULT", json.dumps(fields))
+        yield service
+
+
+@pytest.mark.parametrize("on_at_first", [True, False], ids=["turned off", "turned on"])
+def test_a_deferred_run_of_databricks_goes_on_both_ways(deployment, databricks, diary, on_at_first):
+    from airflow.providers.databricks.operators.databricks import DatabricksSubmitRunOperator
+
+    def task(*, on):
+        with DAG("flights", schedule=None):
+            clusters = [{"new_cluster": {"spark_conf": {"spark.app.x": REFERENCE}}}, {"new_cluster": {}}]
+            made = DatabricksSubmitRunOperator(task_id="job", tasks=clusters, deferrable=True, polling_period_seconds=1)
+        return deployment.told(made, on=on)
+
+    begun = deployment.run(task(on=on_at_first), finalize=False)
+    databricks.state = ENDED
+    resumed_with = deployment.wait(begun.message)
+    run = deployment.run(task(on=not on_at_first), resumed_with=resumed_with)
+
+    assert (is_ours(begun), is_ours(run), run.state) == (on_at_first, not on_at_first, "success")
+    (posted,) = databricks.posted
+    sent = CANARY if on_at_first else REFERENCE
+    assert posted["tasks"][0]["new_cluster"]["spark_conf"] == {"spark.app.x": sent}
+    assert diary() == ["opened", "lent", "taken back without a job"]
+    assert CANARY not in deployment.shown

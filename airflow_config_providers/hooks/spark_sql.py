@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from contextlib import ExitStack
 from typing import Any, Self
@@ -11,6 +12,7 @@ from airflow.providers.apache.spark.hooks.spark_sql import SparkSqlHook
 from airflow_config_providers.core.properties import dump
 from airflow_config_providers.core.reverse import ReverseTransformer
 from airflow_config_providers.hooks.two_streams import TwoStreams
+from airflow_config_providers.spark.defaults import require_spark_binary
 from airflow_config_providers.spark.delivery import Delivery
 from airflow_config_providers.spark.private_file import private_file
 
@@ -40,7 +42,12 @@ class ConfiguredSparkSqlHook(SparkSqlHook):
         return self
 
     def run_query(self, cmd: str | list[str] = "", **kwargs: Any) -> None:
-        """Run spark-sql; what nobody may see goes through a private properties file."""
+        """
+        Run spark-sql; what nobody may see goes through a private properties file.
+
+        :raises SubmitError: there is no spark-sql or no Java on this machine
+        """
+        require_spark_binary("spark-sql", os.environ)
         delivery = self._delivery()
         words: Any = cmd.split() if isinstance(cmd, str) else cmd  # the stock hook takes both
         self._conf = dict(delivery.plain)

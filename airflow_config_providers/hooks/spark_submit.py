@@ -18,7 +18,7 @@ from airflow_config_providers.core.stream import reverse_lines
 from airflow_config_providers.core.variable import scan
 from airflow_config_providers.hooks.two_streams import TwoStreams
 from airflow_config_providers.spark.arguments import FROM_CONNECTION, KEYS
-from airflow_config_providers.spark.defaults import conf_directory, require_spark_submit
+from airflow_config_providers.spark.defaults import conf_directory, require_spark_binary
 from airflow_config_providers.spark.delivery import Delivery
 from airflow_config_providers.spark.private_file import private_file
 from airflow_config_providers.spark.specification import is_specification
@@ -94,7 +94,7 @@ class ConfiguredSparkSubmitHook(SparkSubmitHook):
 
         :raises SubmitError: there is no spark-submit or no Java on this machine
         """
-        binary = require_spark_submit(self._connection["spark_binary"], os.environ)
+        binary = require_spark_binary(self._connection["spark_binary"], os.environ)
         submission = self._submitted()
         self._warn_of_cluster_mode(submission.delivery)
         self._warn_of_unread_defaults(submission, binary)

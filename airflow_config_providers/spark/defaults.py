@@ -26,7 +26,7 @@ def locate_spark_defaults(spark_binary: str, environ: Mapping[str, str], *, whic
     return path if path and path.is_file() else None
 
 
-def require_spark_submit(spark_binary: str, environ: Mapping[str, str], *, which: Which = shutil.which) -> Path:
+def require_spark_binary(spark_binary: str, environ: Mapping[str, str], *, which: Which = shutil.which) -> Path:
     """
     Make sure that ``spark_binary`` can be started.
 
@@ -64,7 +64,7 @@ def _java_problem(environ: Mapping[str, str], which: Which) -> str:
     if home and not os.access(Path(home, "bin", "java"), os.X_OK):
         return f"JAVA_HOME is {printable(home)}, but there is no bin/java in it. Correct it, or install Java 17 there."
     if not home and not which("java", path=environ.get("PATH", os.defpath)):
-        return "spark-submit needs Java, and there is none on this worker. Install Java 17, or set JAVA_HOME."
+        return "Spark needs Java, and there is none on this worker. Install Java 17, or set JAVA_HOME."
     return ""
 
 

@@ -22,7 +22,7 @@ import psutil
 import pytest
 
 from airflow_config_providers.core.properties import dump
-from airflow_config_providers.spark.defaults import locate_spark_defaults, require_spark_submit
+from airflow_config_providers.spark.defaults import locate_spark_defaults, require_spark_binary
 from airflow_config_providers.spark.delivery import plan
 from airflow_config_providers.spark.private_file import private_file
 
@@ -177,7 +177,7 @@ def submit(folder: Path, home: str, *, anonymous: bool) -> Observed:
         (folder / name).mkdir()
     (folder / "job.py").write_text(JOB)
     environ = environment(folder, home)
-    binary = require_spark_submit("spark-submit", environ)
+    binary = require_spark_binary("spark-submit", environ)
     plain = {**PLAIN, "spark.eventLog.dir": f"file://{folder}/events", "spark.local.dir": str(folder / "temp")}
     delivery = plan({**plain, **SECRETS}, sensitive=SECRETS)
     confs = [word for key, value in delivery.plain.items() for word in ("--conf", f"{key}={value}")]
@@ -326,7 +326,7 @@ def test_attack_28_nothing_is_left_when_the_worker_is_killed_with_all_that_it_st
     conf = {**PLAIN, "spark.eventLog.enabled": "false", "spark.local.dir": str(tmp_path / "temp")}
     delivery = plan({**conf, **SECRETS}, sensitive=SECRETS)
     confs = [word for key, value in delivery.plain.items() for word in ("--conf", f"{key}={value}")]
-    command = [str(require_spark_submit("spark-submit", environ)), *confs, "job.py", "found.json"]
+    command = [str(require_spark_binary("spark-submit", environ)), *confs, "job.py", "found.json"]
     worker = subprocess.Popen(
         [sys.executable, "-c", WORKER], env=environ, cwd=tmp_path, stdin=subprocess.PIPE, stderr=subprocess.DEVNULL
     )
@@ -380,7 +380,7 @@ def test_the_run_was_that_of_the_spark_asked_for(observed: Observed, request: py
 def test_spark_reads_the_defaults_that_we_find(tmp_path: Path) -> None:
     environ = {**environment(tmp_path, ""), "SPARK_CONF_DIR": str(tmp_path)}
     (tmp_path / "spark-defaults.conf").write_text("spark.t.found true\n")
-    binary = require_spark_submit("spark-submit", environ)
+    binary = require_spark_binary("spark-submit", environ)
 
     run = subprocess.run(
         [binary, "--verbose", "--version"], env=environ, capture_output=True, text=True, check=True, timeout=60

@@ -505,6 +505,14 @@ def test_attack_19_a_query_that_fails_shows_references(sql, spark_sql, no_leak, 
     assert f"Cannot execute 'select '{password}''" in str(run.error)
 
 
+def test_no_spark_sql_is_an_error_that_says_how_to_get_it(sql, spark_sql, run_task, monkeypatch, tmp_path):
+    (tmp_path / "bin" / "spark-sql").unlink()
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"))
+    run = run_task(sql(sql="select 1"))
+
+    assert "spark-sql is not on the PATH of this worker. Install Spark there" in str(run.error)
+
+
 def test_a_row_that_a_line_of_the_log_cuts_in_two_is_whole(sql, spark_sql, no_leak, password, tmp_path, capfd):
     program = tmp_path / "bin" / "spark-sql"
     program.write_text(

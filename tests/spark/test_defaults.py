@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from airflow_config_providers.exceptions import SubmitError
-from airflow_config_providers.spark.defaults import conf_directory, locate_spark_defaults, require_spark_submit
+from airflow_config_providers.spark.defaults import conf_directory, locate_spark_defaults, require_spark_binary
 
 
 def executable(path: Path) -> Path:
@@ -120,14 +120,14 @@ def test_the_package_is_found_where_sparks_own_script_finds_it() -> None:
 
 def test_no_spark_submit_is_said_with_the_way_out(tmp_path: Path) -> None:
     with pytest.raises(SubmitError, match=r"^spark3-submit is not on the PATH .* 'pip install pyspark'"):
-        require_spark_submit("spark3-submit", {"PATH": str(tmp_path)})
+        require_spark_binary("spark3-submit", {"PATH": str(tmp_path)})
 
 
 def test_no_java_is_said_with_the_way_out(tmp_path: Path) -> None:
     home = spark_home(tmp_path)
 
     with pytest.raises(SubmitError, match=r"needs Java.* Install Java 17, or set JAVA_HOME"):
-        require_spark_submit("spark-submit", {"PATH": str(home / "bin")})
+        require_spark_binary("spark-submit", {"PATH": str(home / "bin")})
 
 
 def test_java_home_without_java_is_said_even_with_java_on_the_path(tmp_path: Path) -> None:
@@ -135,7 +135,7 @@ def test_java_home_without_java_is_said_even_with_java_on_the_path(tmp_path: Pat
     executable(home / "bin" / "java")
 
     with pytest.raises(SubmitError, match=r"^JAVA_HOME is .*jdk, but there is no bin/java in it"):
-        require_spark_submit("spark-submit", {"PATH": str(home / "bin"), "JAVA_HOME": str(tmp_path / "jdk")})
+        require_spark_binary("spark-submit", {"PATH": str(home / "bin"), "JAVA_HOME": str(tmp_path / "jdk")})
 
 
 @pytest.mark.parametrize("place", ["on the PATH", "in JAVA_HOME", "in spark-env.sh", "in a distribution's own script"])
@@ -151,7 +151,7 @@ def test_java_may_be(place: str, tmp_path: Path) -> None:
     if place == "in spark-env.sh":
         (tmp_path / "conf" / "spark-env.sh").touch()
 
-    assert require_spark_submit("spark-submit", environ) == binary
+    assert require_spark_binary("spark-submit", environ) == binary
 
 
 def test_commands_are_looked_for_on_the_path_of_the_given_environment(tmp_path: Path) -> None:
@@ -162,6 +162,6 @@ def test_commands_are_looked_for_on_the_path_of_the_given_environment(tmp_path: 
         return shutil.which(command, path=path)
 
     with pytest.raises(SubmitError):
-        require_spark_submit("spark-submit", {"PATH": str(tmp_path)}, which=which)
+        require_spark_binary("spark-submit", {"PATH": str(tmp_path)}, which=which)
 
     assert asked == [("spark-submit", str(tmp_path))]

@@ -171,4 +171,5 @@ def _gateway(java: str, classpath: Sequence[Path], py4j_jar: Path) -> Iterator[A
         yield gateway
     finally:
         gateway.shutdown()
-        process.communicate(timeout=10)
+        process.stdin.close()
+        process.wait(timeout=10)  # a thread of Py4J's reads what it writes, and closes that

@@ -68,7 +68,7 @@ class Finder:
         """Give the places of patterns in ``data``, in order; what overlaps is one place."""
         if len(data) > _CHUNK:
             return self._find_long(data)
-        hits = self._windows.find(data)
+        hits = self._windows.find(data, True)
         return self._confirmed(data, hits) if hits else []
 
     def open_end(self, data: bytes) -> int:
@@ -79,7 +79,7 @@ class Finder:
 
     def is_clear(self, data: bytes) -> bool:
         """Whether no pattern begins in ``data``, but for one of which its last octets have too few to tell."""
-        if self._windows.find(data):
+        if self._windows.find(data, True):
             return False
         end = len(data.rstrip(_END_OF_TEXT))
         tail = data[max(0, end - NEAR - WINDOW) :]
@@ -93,7 +93,8 @@ class Finder:
     def _open_from(self, tail: bytes) -> int:
         """Give the first place from which on all of ``tail`` may begin a pattern; else its end."""
         find = self._beginnings = self._beginnings or beginnings(self._labels)
-        return next((start for _, start, _ in find(tail) if self._goes_on(tail[start:])), len(tail))
+        hits = find(tail, True)
+        return next((start for _, start, _ in hits if self._goes_on(tail[start:])), len(tail)) if hits else len(tail)
 
     def _find_long(self, data: bytes) -> list[Match]:
         """Search chunk by chunk, each with so much of the next that what begins in it is found whole."""
@@ -101,7 +102,7 @@ class Finder:
         size = max(_CHUNK, self.margin)
         for place in range(0, len(data), size):
             part = data[place : place + size + self.margin]
-            found = self._confirmed(part, hits) if (hits := self._windows.find(part)) else []
+            found = self._confirmed(part, hits) if (hits := self._windows.find(part, True)) else []
             matches += [(place + start, place + end, label) for start, end, label in found if start < size]
         return merged(matches)
 

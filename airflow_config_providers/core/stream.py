@@ -98,19 +98,15 @@ class LineReverser:
         self._reversers = reversers
         self._before = ""
 
-    def feed(self, line: str) -> Iterator[str]:
+    def feed(self, line: str) -> Iterable[str]:
         """Take a line; give the lines that can be shown now."""
         try:
             data = octets(line if line.endswith("\n") else f"{line}\n")
         except Exception:  # noqa: BLE001 - fail closed
-            yield UNCHECKED
-            return
+            return (UNCHECKED,)
         shown = self._stream.feed(data, self._reversers)
-        if shown is data:
-            yield line
-        else:
-            yield from _lines(shown, self._before or line)
-        self._before = line
+        before, self._before = self._before, line
+        return (line,) if shown is data else _lines(shown, before or line)
 
     def flush(self) -> Iterator[str]:
         """Give what was held back."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Final
 
 from airflow_config_providers.core.automaton import BytesAhoCorasick, Implementation
@@ -33,8 +32,8 @@ _TWO: Final = re.compile(f"({_BEGIN}).{{{WINDOW}}}({_BEGIN})(?=.{{{WINDOW}}})".e
 Hits = Sequence[tuple[int, int, int]]
 """Index of a window, its start and its end in a text."""
 
-Find = Callable[[bytes], Hits]
-"""Finds all windows in a text, those that overlap too."""
+Find = Callable[[bytes, bool], Hits]
+"""Finds windows in a text; with True also those that overlap."""
 
 
 @dataclass(slots=True)
@@ -84,4 +83,5 @@ def _places(pattern: bytes) -> list[int]:
 
 
 def _table(windows: Sequence[bytes], kind: Implementation) -> Find:
-    return partial(BytesAhoCorasick(windows, implementation=kind).find_matches_as_indexes, overlapping=True)
+    found: Find = BytesAhoCorasick(windows, implementation=kind).find_matches_as_indexes
+    return found

@@ -9,7 +9,7 @@ from airflow_config_providers.core.windows import WINDOW, Windows, beginnings
 
 def _found(windows, text):
     """Give each window that is in ``text``, once."""
-    return list(dict.fromkeys(text[start:end] for _, start, end in windows.find(text)))
+    return list(dict.fromkeys(text[start:end] for _, start, end in windows.find(text, True)))
 
 
 @pytest.mark.parametrize(
@@ -43,11 +43,11 @@ def test_from_each_window_its_patterns_are_in_reach(patterns):
     windows = Windows(patterns)
 
     for pattern in patterns:
-        hits = [(windows.reaches[index], start) for index, start, _ in windows.find(pattern)]
+        hits = [(windows.reaches[index], start) for index, start, _ in windows.find(pattern, True)]
         assert any(start in reach.places and reach.longest >= len(pattern) for reach, start in hits)
 
 
 def test_beginnings_are_found_where_patterns_begin():
     find = beginnings([b"pattern-one", b"pat"])
 
-    assert [start for _, start, _ in find(b"a pattern, a pat")] == [2, 2, 13]
+    assert [start for _, start, _ in find(b"a pattern, a pat", True)] == [2, 2, 13]

@@ -11,7 +11,7 @@ import stat
 import sys
 import traceback
 import uuid
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -19,6 +19,7 @@ import pytest
 
 from airflow_config_providers.operators.job_run import JobRun
 from airflow_config_providers.testing import InMemoryConfigStore
+from tests.servers.web import WebServer
 
 CANARY = "c4nary/s3cret+value"
 
@@ -108,6 +109,40 @@ def connections(monkeypatch, secrets_dir, tmp_path):
     connection = json.dumps({"conn_type": "config_providers", "extra": extra})
     monkeypatch.setenv("AIRFLOW_CONN_CONFIG_PROVIDERS_DEFAULT", connection)
     return extra
+
+
+@pytest.fixture
+def diary(tmp_path, monkeypatch):
+    """What the deployment's provider writes down."""
+    path = tmp_path / "diary"
+    extra = {
+        "config.providers": "lender",
+        "config.providers.lender.class": "tests.operators.lending.LendingConfigProvider",
+        "config.providers.lender.param.diary": str(path),
+    }
+    monkeypatch.setenv(
+        "AIRFLOW__CONFIG_PROVIDERS__ALLOWED_PROVIDER_CLASSES", "tests.operators.lending.LendingConfigProvider"
+    )
+    monkeypatch.setenv(
+        "AIRFLOW_CONN_CONFIG_PROVIDERS_DEFAULT", json.dumps({"conn_type": "config_providers", "extra": extra})
+    )
+    monkeypatch.setenv("AIRFLOW_CONN_SPARK_DEFAULT", json.dumps({"conn_type": "spark", "host": "local[1]"}))
+    return lambda: path.read_text().splitlines() if path.exists() else []
+
+
+@pytest.fixture
+def serve_livy(monkeypatch):
+    """Have a stand-in for Livy answer where the default connection leads."""
+    with ExitStack() as stack:
+
+        def serve(livy):
+            server = stack.enter_context(WebServer(livy))
+            port = int(server.address.rpartition(":")[2])
+            connection = {"conn_type": "livy", "host": "127.0.0.1", "port": port, "schema": "http"}
+            monkeypatch.setenv("AIRFLOW_CONN_LIVY_DEFAULT", json.dumps(connection))
+            return livy
+
+        yield serve
 
 
 class Supervisor:

@@ -42,30 +42,9 @@ class Livy:
 
 
 @pytest.fixture
-def livy(monkeypatch):
+def livy(serve_livy):
     """A Livy whose batch runs."""
-    livy = Livy()
-    with WebServer(livy) as server:
-        port = int(server.address.rpartition(":")[2])
-        connection = {"conn_type": "livy", "host": "127.0.0.1", "port": port, "schema": "http"}
-        monkeypatch.setenv("AIRFLOW_CONN_LIVY_DEFAULT", json.dumps(connection))
-        yield livy
-
-
-@pytest.fixture
-def diary(tmp_path, monkeypatch):
-    """What the deployment's provider writes down."""
-    path = tmp_path / "diary"
-    extra = {
-        "config.providers": "lender",
-        "config.providers.lender.class": "tests.operators.lending.LendingConfigProvider",
-        "config.providers.lender.param.diary": str(path),
-    }
-    connection = json.dumps({"conn_type": "config_providers", "extra": extra})
-    monkeypatch.setenv("AIRFLOW_CONN_CONFIG_PROVIDERS_DEFAULT", connection)
-    name = "tests.operators.lending.LendingConfigProvider"
-    monkeypatch.setenv("AIRFLOW__CONFIG_PROVIDERS__ALLOWED_PROVIDER_CLASSES", name)
-    return lambda: path.read_text().splitlines() if path.exists() else []
+    return serve_livy(Livy())
 
 
 async def first_event(trigger):

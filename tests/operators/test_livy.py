@@ -15,7 +15,7 @@ from airflow.providers.apache.livy.triggers.livy import LivyTrigger
 
 from airflow_config_providers.operators.configure import configured
 from tests.operators.conftest import CANARY
-from tests.servers.web import Response, WebServer
+from tests.servers.web import Response
 
 pytestmark = pytest.mark.usefixtures("connections")
 
@@ -37,14 +37,9 @@ class Livy:
 
 
 @pytest.fixture
-def livy(monkeypatch):
+def livy(serve_livy):
     """A Livy whose batch runs."""
-    livy = Livy("running")
-    with WebServer(livy) as server:
-        port = int(server.address.rpartition(":")[2])
-        connection = {"conn_type": "livy", "host": "127.0.0.1", "port": port, "schema": "http"}
-        monkeypatch.setenv("AIRFLOW_CONN_LIVY_DEFAULT", json.dumps(connection))
-        yield livy
+    return serve_livy(Livy("running"))
 
 
 @pytest.fixture

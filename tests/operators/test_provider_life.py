@@ -3,31 +3,12 @@
 from __future__ import annotations
 
 import gc
-import json
 
 import pytest
 
 from airflow_config_providers.operators.spark_submit import ConfiguredSparkSubmitOperator
 
 pytestmark = pytest.mark.usefixtures("spark_submit")
-
-
-@pytest.fixture
-def diary(tmp_path, monkeypatch):
-    path = tmp_path / "diary"
-    extra = {
-        "config.providers": "lender",
-        "config.providers.lender.class": "tests.operators.lending.LendingConfigProvider",
-        "config.providers.lender.param.diary": str(path),
-    }
-    monkeypatch.setenv(
-        "AIRFLOW__CONFIG_PROVIDERS__ALLOWED_PROVIDER_CLASSES", "tests.operators.lending.LendingConfigProvider"
-    )
-    monkeypatch.setenv(
-        "AIRFLOW_CONN_CONFIG_PROVIDERS_DEFAULT", json.dumps({"conn_type": "config_providers", "extra": extra})
-    )
-    monkeypatch.setenv("AIRFLOW_CONN_SPARK_DEFAULT", json.dumps({"conn_type": "spark", "host": "local[1]"}))
-    return lambda: path.read_text().splitlines() if path.exists() else []
 
 
 def job(dag, **kwargs):

@@ -11,9 +11,21 @@ from typing import Final, Generic, TypeVar
 from airflow_config_providers.core.config_type import ConfigType
 from airflow_config_providers.core.data import HIDDEN
 from airflow_config_providers.core.definition import ConfigDef
-from airflow_config_providers.core.text import printable
+from airflow_config_providers.core.plain_texts import key_type_problem, type_problems, value_type_problem
+from airflow_config_providers.core.resource_type import ResourceType
+from airflow_config_providers.core.text import is_unicode, printable
 from airflow_config_providers.core.variable import scan
 from airflow_config_providers.exceptions import ConfigException
+
+__all__ = [
+    "AlterConfigOp",
+    "Altered",
+    "ConfigResource",
+    "OpType",
+    "ResourceType",
+    "altered",
+    "whole",
+]
 
 _DOT: Final = "%2E"
 """Stands for a dot of the DAG's id in the name of a task, so that no two tasks have one name."""
@@ -28,14 +40,6 @@ def _member(kind: type[_Kind], number: int) -> _Kind:
     if number in [*kind]:
         return kind(number)
     raise ConfigException(f"Unknown {kind.__name__}. Give one of {', '.join(member.name for member in kind)}.")
-
-
-class ResourceType(IntEnum):
-    """What a dynamic configuration can hang on. The greater beats the smaller."""
-
-    DEFAULT = 1
-    DAG = 2
-    TASK = 3
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -71,6 +75,8 @@ class ConfigResource:
     @property
     def problem(self) -> str | None:
         """What is wrong with the name; None where nothing is."""
+        if not is_unicode(self.name):
+            return f"'{printable(self.name)}' holds half of a surrogate pair, which is no character. Correct the name."
         if self.type is ResourceType.DEFAULT:
             return "The deployment default has no name. Leave it empty." if self.name else None
         if self.type is ResourceType.DAG:
@@ -102,6 +108,7 @@ class AlterConfigOp:
     A change of one key.
 
     :param value: text, which may hold references; not looked at for ``DELETE``
+    :raises ConfigException: the name or the value is no text, or there is no such operation
     """
 
     name: str
@@ -110,6 +117,11 @@ class AlterConfigOp:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "op", _member(OpType, self.op))
+        problem = key_type_problem(self.name)
+        if self.op is not OpType.DELETE:
+            problem = problem or value_type_problem(self.name, self.value)
+        if problem:
+            raise ConfigException(problem)
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +139,13 @@ class Altered(Generic[_Text]):
     asked: Mapping[str, str] = field(default_factory=dict, repr=False)
 
 
-def altered(before: Mapping[str, str], operations: Sequence[AlterConfigOp], definition: ConfigDef) -> Altered[str]:
+def altered(
+    before: Mapping[str, str],
+    operations: Sequence[AlterConfigOp],
+    definition: ConfigDef,
+    *,
+    longest: int | None = None,
+) -> Altered[str]:
     """
     Give what ``before`` becomes by ``operations``.
 
@@ -135,8 +153,14 @@ def altered(before: Mapping[str, str], operations: Sequence[AlterConfigOp], defi
     nothing, from the key's default, and never from what another layer has.
 
     :param before: what the resource itself has
+    :param longest: characters that may be appended or subtracted at once; None for any number
     """
-    found = [*_repeated(operations), *_misformed(operations, definition), *_hidden(operations, before)]
+    found = [
+        *_repeated(operations),
+        *_misformed(operations, definition),
+        *_hidden(operations, before),
+        *_too_long(operations, longest),
+    ]
     wrong = {name for name, _ in found}
     after = dict(before)
     for operation in operations:
@@ -149,9 +173,9 @@ def altered(before: Mapping[str, str], operations: Sequence[AlterConfigOp], defi
 
 def whole(configs: Mapping[str, str | None]) -> Altered[str]:
     """Give ``configs`` as all that a resource is to have; what is not in it is deleted. Each key needs a value."""
-    empty = [name for name, value in configs.items() if value is None]
-    after = {name: value for name, value in configs.items() if value is not None}
-    return Altered(after, tuple(_null(name) for name in empty), dict.fromkeys(empty, ""))
+    empty = [name for name, value in configs.items() if value is None and isinstance(name, str)]
+    after = {name: value for name, value in configs.items() if isinstance(name, str) and isinstance(value, str)}
+    return Altered(after, (*map(_null, empty), *type_problems(configs)), dict.fromkeys(empty, ""))
 
 
 def _carry_out(operation: AlterConfigOp, configs: dict[str, str], definition: ConfigDef) -> None:
@@ -192,6 +216,13 @@ def _hidden(operations: Sequence[AlterConfigOp], before: Mapping[str, str]) -> I
             yield name, f"'{printable(name)}' holds a secret that is not shown. Set the whole value."
 
 
+def _too_long(operations: Sequence[AlterConfigOp], longest: int | None) -> Iterator[tuple[str, str]]:
+    for operation in operations:
+        size = len(operation.value or "")
+        if operation.op in _OF_LISTS and longest is not None and size > longest:
+            yield operation.name, f"'{printable(operation.name)}' has {size} characters, and {longest} are allowed."
+
+
 _OF_LISTS: Final = (OpType.APPEND, OpType.SUBTRACT)
 
 
@@ -217,12 +248,16 @@ def _parts(operation: AlterConfigOp) -> list[str]:
 
 
 def _joined(elements: list[str], more: list[str]) -> list[str]:
-    return [*elements, *(element for element in dict.fromkeys(more) if element not in elements)]
+    present = set(elements)
+    return [*elements, *(element for element in dict.fromkeys(more) if element not in present)]
 
 
 def _without(elements: list[str], less: list[str]) -> list[str]:
-    left = list(elements)
-    for element in less:
-        if element in left:
-            left.remove(element)
+    """Leave out the first elements that are equal to one of ``less``, each of ``less`` counting once."""
+    to_remove, left = Counter(less), []
+    for element in elements:
+        if to_remove[element]:
+            to_remove[element] -= 1
+        else:
+            left.append(element)
     return left

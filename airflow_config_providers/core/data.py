@@ -19,10 +19,16 @@ class ConfigData:
 
     :param data: key -> value; a key that the provider does not have is not in it
     :param ttl: milliseconds for which the values are good, counted from the answer; None where unknown
+    :param absence: sentences that say why there is nothing at the path, without a value; empty where there is something
+        or the provider does not know
+    :param denials: key -> sentences that say why the provider does not give it, whether it has it or not; the key is
+        not in ``data``, as with Kafka's providers, and a task fails as with any other refusal
     """
 
     data: Mapping[str, str] = field(repr=False)
     ttl: int | None = None
+    absence: str = field(default="", compare=False)
+    denials: Mapping[str, str] = field(default_factory=dict, compare=False)
 
 
 class Password:

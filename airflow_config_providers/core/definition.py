@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from enum import Enum
 from types import MappingProxyType
 from typing import Any, Final, Protocol
 
 from airflow_config_providers.core.config_type import ConfigType, convert_to_string, invalid_value, parse_type
+from airflow_config_providers.core.resource_type import ResourceType
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.core.validators import (
     CaseInsensitiveValidString,
@@ -58,6 +59,9 @@ NO_DEFAULT_VALUE: Final = _Missing.NO_DEFAULT_VALUE
 """In place of a default: the configuration must be given. None is a default like any other."""
 
 
+_EVERYWHERE: Final = tuple(ResourceType)
+
+
 class Importance(Enum):
     """How much a configuration matters to its reader; the order is that of the documentation."""
 
@@ -87,7 +91,8 @@ class ConfigKey:
     :param display_name: what a form calls it
     :param dependents: the configurations whose recommended values or visibility hang on this one
     :param internal: not in the documentation
-    :raises ConfigException: the default does not fit
+    :param alterable_at: kinds of resource whose dynamic configuration may set it; none if it is read-only
+    :raises ConfigException: the default does not fit, or there is no such kind of resource
     """
 
     name: str
@@ -102,8 +107,12 @@ class ConfigKey:
     dependents: Sequence[str] = ()
     recommender: Recommender | None = None
     internal: bool = False
+    alterable_at: Collection[ResourceType] = _EVERYWHERE
 
     def __post_init__(self) -> None:
+        if not {*_EVERYWHERE}.issuperset(self.alterable_at):
+            kinds = ", ".join(kind.name for kind in _EVERYWHERE)
+            raise ConfigException(f"{printable(self.name)} is alterable at something that is none of {kinds}.")
         if not self.has_default:
             return
         default, problems = self.check(self.default)
@@ -187,6 +196,7 @@ class ConfigDef:
         dependents: Sequence[str] = (),
         recommender: Recommender | None = None,
         internal: bool = False,
+        alterable_at: Collection[ResourceType] = _EVERYWHERE,
     ) -> ConfigDef:
         """
         Add a configuration; the parameters are those of ``ConfigKey``.
@@ -207,6 +217,7 @@ class ConfigDef:
             dependents=tuple(dependents),
             recommender=recommender,
             internal=internal,
+            alterable_at=tuple(alterable_at),
         )
         self._add(key)
         return self
@@ -257,7 +268,15 @@ class ConfigDef:
 
     def read_only_reason(self, name: str) -> str | None:
         """Say why no dynamic configuration changes ``name``; None for one that it may change."""
-        return None
+        key = self.config_keys.get(name)
+        return None if key is None or key.alterable_at else "its definition lets nobody alter it."
+
+    def alterable_at(self, name: str) -> tuple[ResourceType, ...]:
+        """Return the kinds of resource whose dynamic configuration may set ``name``: all if it is not defined."""
+        if self.read_only_reason(name):
+            return ()
+        key = self.config_keys.get(name)
+        return _EVERYWHERE if key is None else tuple(kind for kind in _EVERYWHERE if kind in key.alterable_at)
 
     def default_texts(self) -> Mapping[str, str]:
         """Give the defaults as text, by name; those that are None left out, a PASSWORD as ``[hidden]``."""

@@ -33,8 +33,13 @@ def _plain(text: str) -> Iterator[str]:
     yield text
 
 
+def _is_simple(text: str) -> bool:
+    """Whether ``text`` has nothing that most encodings write as something else."""
+    return _MARKED.search(text) is None
+
+
 def _json(text: str) -> Iterator[str]:
-    for ensure_ascii in (False, True):
+    for ensure_ascii in (False,) if text.isascii() else (False, True):
         body = json.dumps(text, ensure_ascii=ensure_ascii)[1:-1]
         for form in (body, body.replace("/", r"\/")):
             yield form
@@ -42,26 +47,26 @@ def _json(text: str) -> Iterator[str]:
 
 
 def _python(text: str) -> Iterator[str]:
+    if _is_simple(text):
+        yield text
+        return
     for body in (repr('"' + text)[2:-1], ascii('"' + text)[2:-1], repr(b'"' + octets(text))[3:-1]):
         yield body
         yield body.replace(r"\'", "'")  # as it stands between double quotes; a double quote is never escaped
 
 
 def _url(text: str) -> Iterator[str]:
-    strict = quote(octets(text), safe="")
-    for form, case in ((strict, str.upper), (re.sub("%..", lambda escape: escape[0].lower(), strict), str.lower)):
+    data = octets(text)
+    for escapes in (_PERCENT, _PERCENT_LOWER):
+        form = "".join(map(escapes.__getitem__, data))
         plus = form.replace("%20", "+")
         yield form
-        yield form.replace(case("%2F"), "/")  # in a path
+        yield form.replace(escapes[ord("/")], "/")  # in a path
         yield plus
-        yield plus.replace(case("%2A"), "*").replace("~", case("%7E"))  # Java's URLEncoder
-        yield _unescaped(form, case)  # JavaScript's encodeURIComponent
-
-
-def _unescaped(form: str, case: Callable[[str], str]) -> str:
-    for mark in "!*'()":
-        form = form.replace(case(f"%{ord(mark):02X}"), mark)
-    return form
+        yield plus.replace(escapes[ord("*")], "*").replace("~", "%7e" if escapes is _PERCENT_LOWER else "%7E")  # Java's
+        for mark in _UNESCAPED.intersection(text):
+            form = form.replace(escapes[ord(mark)], mark)
+        yield form  # JavaScript's encodeURIComponent
 
 
 def _base64(text: str) -> Iterator[str]:
@@ -71,10 +76,12 @@ def _base64(text: str) -> Iterator[str]:
     A character that mixes bits of ``text`` with bits of its neighbour is left out: at most one at either end.
     """
     data = octets(text)
-    for encode in (base64.b64encode, base64.urlsafe_b64encode):
-        yield encode(data).decode().rstrip("=")
-        for offset, mixed in ((0, 0), (1, 2), (2, 3)):
-            yield encode(bytes(offset) + data).decode()[mixed : (offset + len(data)) * 8 // 6]
+    yield (form := base64.b64encode(data).decode().rstrip("="))
+    yield form.replace("+", "-").replace("/", "_")
+    for offset, mixed in ((0, 0), (1, 2), (2, 3)):
+        form = base64.b64encode(bytes(offset) + data).decode()[mixed : (offset + len(data)) * 8 // 6]
+        yield form
+        yield form.replace("+", "-").replace("/", "_")
 
 
 def _hex(text: str) -> Iterator[str]:
@@ -84,6 +91,9 @@ def _hex(text: str) -> Iterator[str]:
 
 
 def _markup(text: str) -> Iterator[str]:
+    if _is_simple(text) and "&" not in text:
+        yield text
+        return
     body = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     yield body
     for double, single in (("&quot;", "'"), ("&quot;", "&#x27;"), ("&quot;", "&apos;"), ("&#34;", "&#39;")):
@@ -95,27 +105,76 @@ def _markup(text: str) -> Iterator[str]:
 def _shell(text: str) -> Iterator[str]:
     yield text.replace("'", "'\"'\"'")
     yield text.replace("'", r"'\''")
-    yield re.sub(r'([$`"\\])', r"\\\1", text)
-    yield re.sub(r"([^\w@%+=:,./-])", r"\\\1", text)
+    yield text.translate(_IN_DOUBLE_QUOTES)
+    yield text.translate(_IN_SHELL) if text.isascii() else re.sub(r"([^\w@%+=:,./-])", r"\\\1", text)
 
 
 def _properties(text: str) -> Iterator[str]:
     body = text.translate(_PROPERTIES_ESCAPES)
     for form in (body, body.translate(_PROPERTIES_SEPARATORS)):
         yield form
-        yield (escaped := re.sub(r"[^ -~]", _utf16_escapes, form))
-        yield _upper_escapes(escaped)
+        if not (form.isascii() and form.isprintable()):
+            yield (escaped := re.sub(r"[^ -~]", _utf16_escapes, form))
+            yield _upper_escapes(escaped)
+
+
+def _quoted(text: str) -> Iterator[str]:
+    """Give ``text`` between quotes, as tables and databases double them."""
+    yield text.replace('"', '""')
+    yield text.replace("'", "''")
+
+
+def _lost(text: str) -> Iterator[str]:
+    """
+    Give ``text`` as it is after a program has taken it for what it is not.
+
+    A form of which hardly anything but marks is left stands in many texts, so it is none.
+    """
+    if text.isascii():
+        return
+    data = octets(text)
+    for form in (
+        text.encode("ascii", "replace").decode(),
+        text.encode("latin-1", "replace").decode("latin-1"),
+        re.sub(r"[^\x00-\uffff]", "??", text).encode("ascii", "replace").decode(),
+        data.decode("ascii", "replace"),
+        data.decode("ascii", "replace").replace("\ufffd", "?"),
+    ):
+        if sum(map(str.isalnum, form)) >= _FEWEST_KNOWN:
+            yield form
+    yield data.decode("latin-1")
+    yield data.decode("cp1252", "replace")
+    yield "".join(bytes([octet]).decode("cp1252", "ignore") or chr(octet) for octet in data)  # as browsers do
 
 
 def _c(text: str) -> Iterator[str]:
+    if _is_simple(text):
+        yield text
+        return
     body = text.translate(_C_ESCAPES)
     yield body
-    yield "".join(chr(octet) if octet < 0x80 else rf"\{octet:03o}" for octet in octets(body))
+    if not body.isascii():
+        yield "".join(chr(octet) if octet < 0x80 else rf"\{octet:03o}" for octet in octets(body))
 
 
+_PERCENT: Final = [quote(bytes([octet]), safe="") for octet in range(256)]
+_PERCENT_LOWER: Final = [escape.lower() if escape[0] == "%" else escape for escape in _PERCENT]
+_UNESCAPED: Final = frozenset("!*'()")
+
+
+def _backslashed(marks: str) -> dict[int, str]:
+    return str.maketrans({mark: "\\" + mark for mark in marks})
+
+
+_MARKED: Final = re.compile(r"""[^ -~]|["'\\<>]""")
+_FEWEST_KNOWN: Final = 5
+_IN_SHELL: Final = _backslashed(
+    "".join(mark for mark in map(chr, range(128)) if not (mark.isalnum() or mark in "_@%+=:,./-"))
+)
+_IN_DOUBLE_QUOTES: Final = _backslashed('$`"\\')
 _LINE_ENDS: Final = str.maketrans({"\n": "&#10;", "\r": "&#13;", "\t": "&#9;"})
 _PROPERTIES_ESCAPES: Final = str.maketrans({"\\": r"\\", "\t": r"\t", "\n": r"\n", "\r": r"\r", "\f": r"\f"})
-_PROPERTIES_SEPARATORS: Final = str.maketrans({separator: "\\" + separator for separator in "=:#!"})
+_PROPERTIES_SEPARATORS: Final = _backslashed("=:#!")
 
 _C_ESCAPES: Final = {
     **{code: rf"\{code:03o}" for code in (*range(0x20), 0x7F)},
@@ -129,6 +188,8 @@ def _utf16_escapes(character: re.Match[str]) -> str:
 
 
 def _upper_escapes(text: str) -> str:
+    if "\\u" not in text:
+        return text
     return re.sub(r"\\u[0-9a-f]{4}", lambda escape: r"\u" + escape[0][2:].upper(), text)
 
 
@@ -143,4 +204,9 @@ ENCODINGS: Final[Mapping[str, Encoding]] = {
     "shell": _shell,
     "Java properties": _properties,
     "C and protobuf": _c,
+    "CSV and SQL": _quoted,
+    "wrong character set": _lost,
 }
+
+EVEN: Final = ("base64", "hex")
+"""Those in which each character stands for the same part of the text."""

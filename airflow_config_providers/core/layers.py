@@ -9,6 +9,8 @@ from types import MappingProxyType
 
 from airflow_config_providers.core.cached import cached_property
 from airflow_config_providers.core.definition import ConfigDef
+from airflow_config_providers.core.plain_texts import require_texts
+from airflow_config_providers.core.resource_type import ResourceType
 from airflow_config_providers.core.text import nearest, printable
 from airflow_config_providers.core.variable import scan
 from airflow_config_providers.exceptions import ConfigException
@@ -38,6 +40,7 @@ class ConfigLayer:
     :param origins: key -> where exactly it was written, such as ``base.properties:12``; the name where not given
     :param secrets: key -> opens the secret for which ``[hidden]`` stands in ``configs``; called for a winner that a job
         gets, and never for what people see
+    :raises ConfigException: a key or a value is no text; names each
     """
 
     source: ConfigSource
@@ -45,6 +48,9 @@ class ConfigLayer:
     configs: Mapping[str, str] = field(repr=False)
     origins: Mapping[str, str] = field(default_factory=dict, repr=False)
     secrets: Mapping[str, Callable[[], str]] = field(default_factory=dict, repr=False)
+
+    def __post_init__(self) -> None:
+        require_texts(self.configs, where=f"{printable(self.name)}: ")
 
     def origin(self, key: str) -> str:
         """Say where ``key`` was written."""
@@ -76,6 +82,8 @@ class ConfigEntry:
     :param is_sensitive: the definition calls it a secret
     :param synonyms: the winner first, then what it beat, in order of precedence
     :param type: the name of the key's type; None where the definition does not know it
+    :param origin: where the winning text was written
+    :param alterable_at: kinds of resource whose dynamic configuration may set the key; none if it is read-only
     """
 
     name: str
@@ -86,11 +94,8 @@ class ConfigEntry:
     synonyms: tuple[ConfigSynonym, ...]
     type: str | None = None
     documentation: str = ""
-
-    @property
-    def origin(self) -> str:
-        """Where the winning text was written."""
-        return self.synonyms[0].origin
+    origin: str = ""
+    alterable_at: tuple[ResourceType, ...] = tuple(ResourceType)
 
 
 class LayeredConfig:
@@ -143,15 +148,18 @@ class LayeredConfig:
             hint = nearest(key, self.entries())
             raise ConfigException(f"Unknown configuration '{printable(key)}'{hint or '. No layer sets it.'}")
         defined = self._definition.config_keys.get(key)
+        alterable_at = self._definition.alterable_at(key)
         return ConfigEntry(
             name=key,
             value=synonyms[0].value,
             source=synonyms[0].source,
             is_sensitive=self._definition.is_sensitive(key),
-            is_read_only=self._definition.read_only_reason(key) is not None,
+            is_read_only=not alterable_at,
             synonyms=synonyms,
             type=defined.type.name if defined else None,
             documentation=defined.doc if defined else "",
+            origin=synonyms[0].origin,
+            alterable_at=alterable_at,
         )
 
     def _synonyms(self, key: str) -> Iterator[ConfigSynonym]:

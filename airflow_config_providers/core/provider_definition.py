@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -18,11 +18,13 @@ class ProviderDefinition:
     One provider as it is defined: a name, a class and parameters.
 
     :param class_name: as written, but for blanks around it; empty where nothing is written
+    :param problems: what is wrong with it, whatever its class is
     """
 
     name: str
     class_name: str = ""
     params: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    problems: tuple[str, ...] = ()
 
     def key(self, suffix: str) -> str:
         """Give the key under which ``suffix`` of this provider stands, fit to print."""
@@ -35,39 +37,39 @@ def read_definitions(props: Mapping[str, Any]) -> tuple[list[ProviderDefinition]
 
     The list is trimmed and its empty items are ignored. Definitions of providers that it does not list are ignored too.
     """
-    names, problems = _names(props.get(CONFIG_PROVIDERS, ""))
+    listed = props.get(CONFIG_PROVIDERS, "")
+    if not isinstance(listed, str):
+        return [], [f"{CONFIG_PROVIDERS} is not a text. Write the providers' names, separated by commas."]
+    names = [name for item in listed.split(",") if (name := item.strip())]
     written: dict[str, dict[str, Any]] = {name: {} for name in names}
     for key, value in props.items():
-        owner = _owner(key, names)
+        owner = _owner(key, written)
         if owner is not None:
             written[owner][key.removeprefix(f"{CONFIG_PROVIDERS}.{owner}.")] = value
-    for name, settings in written.items():
-        problems += _misplaced(name, settings)
-    return [_definition(name, settings) for name, settings in written.items()], problems
-
-
-def _names(value: object) -> tuple[list[str], list[str]]:
-    if not isinstance(value, str):
-        return [], [f"{CONFIG_PROVIDERS} is not a text. Write the providers' names, separated by commas."]
-    listed = [name for item in value.split(",") if (name := item.strip())]
-    names = list(dict.fromkeys(listed))
-    problems = [
-        f"{CONFIG_PROVIDERS} lists {printable(name)} {listed.count(name)} times. List it once."
-        for name in names
-        if listed.count(name) > 1
-    ]
-    problems += [
-        f"{CONFIG_PROVIDERS} lists {printable(name)}, but no reference can name it. Rename it, without ':' and '}}'."
-        for name in names
-        if ":" in name or "}" in name
-    ]
-    return names, problems
+    definitions = [_definition(name, settings, times=names.count(name)) for name, settings in written.items()]
+    return definitions, [problem for definition in definitions for problem in definition.problems]
 
 
 def _owner(key: str, names: Iterable[str]) -> str | None:
     """Give the provider that ``key`` belongs to; of the names ``a`` and ``a.b``, the longer one takes it."""
     owners = (name for name in names if key.startswith(f"{CONFIG_PROVIDERS}.{name}."))
     return max(owners, key=len, default=None)
+
+
+def _definition(name: str, settings: Mapping[str, Any], *, times: int) -> ProviderDefinition:
+    params = {key.removeprefix(_PARAM): value for key, value in settings.items() if key.startswith(_PARAM)}
+    problems = (*_misnamed(name, times), *_misplaced(name, settings))
+    return ProviderDefinition(name, str(settings.get("class", "")).strip(), params, problems)
+
+
+def _misnamed(name: str, times: int) -> Iterator[str]:
+    if times > 1:
+        yield f"{CONFIG_PROVIDERS} lists {printable(name)} {times} times. List it once."
+    if ":" in name or "}" in name:
+        yield (
+            f"{CONFIG_PROVIDERS} lists {printable(name)}, but no reference can name it. Rename it, without ':' and "
+            f"'}}'."
+        )
 
 
 def _misplaced(name: str, settings: Iterable[str]) -> list[str]:
@@ -78,8 +80,3 @@ def _misplaced(name: str, settings: Iterable[str]) -> list[str]:
         for setting in settings
         if setting != "class" and not setting.startswith(_PARAM)
     ]
-
-
-def _definition(name: str, settings: Mapping[str, Any]) -> ProviderDefinition:
-    params = {key.removeprefix(_PARAM): value for key, value in settings.items() if key.startswith(_PARAM)}
-    return ProviderDefinition(name, str(settings.get("class", "")).strip(), params)

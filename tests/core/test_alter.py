@@ -178,8 +178,68 @@ def test_what_is_well_formed_is_carried_out_without_the_rest():
     assert (done.after, done.asked) == ({"jars": "a", "memory": "4g", "files": "x,y,z"}, {"jars": ""})
 
 
+@pytest.mark.parametrize(
+    ("name", "value", "key"),
+    [
+        pytest.param("k", 5, "'k'", id="a number"),
+        pytest.param("k", 0, "'k'", id="nought"),
+        pytest.param("k", ["a"], "'k'", id="a list"),
+        pytest.param(5, "v", "5", id="a number as key"),
+        pytest.param(None, "v", "None", id="nothing as key"),
+    ],
+)
+def test_an_operation_on_what_is_no_text_names_the_key(name, value, key):
+    with pytest.raises(ConfigException, match=f"{key}.*as a string"):
+        AlterConfigOp(name, value)
+
+
+def test_a_whole_with_what_is_no_text_names_all_such_keys_and_keeps_the_rest():
+    done = whole({"a": 5, 6: "x", 7: None, "b": None, "c": "kept"})
+
+    assert [key for key in ("'a'", "6", "7", "'b'") if any(key in problem for problem in done.problems)] == [
+        "'a'",
+        "6",
+        "7",
+        "'b'",
+    ]
+    assert done.after == {"c": "kept"}
+
+
 def test_an_operation_does_not_show_its_value():
     assert "hunter2" not in repr(AlterConfigOp("k", "hunter2"))
+
+
+class _Counted(str):
+    """A text whose parts count how often they are compared."""
+
+    __slots__ = ()
+    comparisons = 0
+    __hash__ = str.__hash__
+
+    def __getitem__(self, place):
+        return _Counted(str.__getitem__(self, place))
+
+    def __eq__(self, other):
+        _Counted.comparisons += 1
+        return str.__eq__(self, other)
+
+
+@pytest.mark.parametrize("kind", [APPEND, SUBTRACT])
+@pytest.mark.parametrize("given", [range(1000, 2000), range(2000), range(1999, -1, -1)])
+def test_a_long_list_costs_no_comparison_of_each_with_each(kind, given):
+    before = {"jars": _Counted(",".join(map(str, range(2000))))}
+    _Counted.comparisons = 0
+
+    changed(before, AlterConfigOp("jars", _Counted(",".join(map(str, given))), kind))
+
+    assert _Counted.comparisons < 20_000
+
+
+@pytest.mark.parametrize("kind", [APPEND, SUBTRACT])
+def test_more_than_may_be_given_at_once_is_not_carried_out(kind):
+    done = altered({"jars": "a"}, [AlterConfigOp("jars", "a," * 6, kind)], DEFINITION, longest=10)
+
+    assert (done.after, done.problems) == ({"jars": "a"}, ("'jars' has 12 characters, and 10 are allowed.",))
 
 
 LISTS = st.lists(st.sampled_from(["", "a", "b", " a", "x y", "${v:p,q:k}", "${v:k}-c", "k}"]), max_size=6).map(",".join)

@@ -362,3 +362,8 @@ def test_markdown_cells_stay_in_their_row() -> None:
     definition = ConfigDef().define("a", STRING, "x|y", NonEmptyString(), doc="one\ntwo|three")
 
     assert r"| x\|y | non-empty string | medium | one two\|three |" in definition.to_markdown()
+
+
+def test_a_key_is_altered_at_kinds_of_resource_that_there_are():
+    with pytest.raises(ConfigException, match=r"^k is alterable at something that is none of DEFAULT, DAG, TASK\.$"):
+        ConfigDef().define("k", ConfigType.INT, 1, alterable_at=["CLUSTER"])

@@ -107,6 +107,19 @@ def test_an_unknown_key_is_an_error_with_the_nearest_name():
         config.describe("spark.executor.memry")
 
 
+@pytest.mark.parametrize(
+    ("configs", "key"),
+    [
+        pytest.param({"k": 5}, "'k'", id="a number"),
+        pytest.param({"k": None}, "'k'", id="nothing"),
+        pytest.param({5: "v"}, "5", id="a number as key"),
+    ],
+)
+def test_a_layer_with_a_key_or_a_value_that_is_no_text_names_it_and_itself(configs, key):
+    with pytest.raises(ConfigException, match=f"base.properties: .*{key}"):
+        ConfigLayer(ConfigSource.STATIC_FILE_CONFIG, "base.properties", configs)
+
+
 def test_a_layer_does_not_show_its_values():
     assert "hunter2" not in repr(layer(S.DAG_CONFIG, {"k": "hunter2"}))
 

@@ -1,0 +1,114 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from airflow_config_providers.core.abstract_config import AbstractConfig
+from airflow_config_providers.core.definition import ConfigDef, ConfigType
+from airflow_config_providers.core.keys import key_problem, key_problems, layer_problems
+from airflow_config_providers.core.layers import ConfigLayer, ConfigSource
+from airflow_config_providers.core.transformer import ConfigTransformer
+from airflow_config_providers.exceptions import ConfigException, ReservedKeyError
+
+ODD = {
+    "an equals sign": "spark.a=b",
+    "an equals sign at the end": "spark.a=",
+    "an equals sign first": "=spark.a",
+    "a blank": "spark.a b",
+    "a blank at the end": "spark.a ",
+    "a tab": "spark.a\tb",
+    "a line end": "spark.a\n",
+    "a carriage return": "spark.a\r",
+    "a vertical tab": "spark.a\x0b",
+    "NUL": "spark.a\0",
+    "an escape": "spark.\x1b[31ma",
+    "NEL": "spark.a\x85",
+    "a no-break space": "spark.a\u00a0",
+    "an ideographic space": "spark.a\u3000b",
+    "a line separator": "spark.a\u2028b",
+    "a zero-width space": "spark.a\u200bb",
+    "a zero-width joiner": "spark.a\u200db",
+    "a word joiner": "spark.a\u2060b",
+    "a byte order mark": "\ufeffspark.a",
+    "a soft hyphen": "spark.a\u00adb",
+    "a bidi override": "spark.a\u202eb",
+    "a bidi isolate": "spark.a\u2066b",
+    "a tag": "spark.a\U000e0041",
+    "a variation selector": "spark.a\ufe0f",
+    "a variation selector of the supplement": "spark.a\U000e0100",
+    "a Hangul filler": "spark.a\u3164",
+    "a grapheme joiner": "spark.a\u034fb",
+    "a braille blank": "spark.a\u2800",
+    "half of a surrogate pair": "spark.a\ud800",
+    "a character for private use": "spark.a\ue000",
+    "nothing": "",
+}
+
+ORDINARY = ["spark.app.x", "a", "--conf", "-Dx", "spark.a:b", "spark.#!,\\", "spark.größe", "spark.ключ", "a-b_c/d"]
+
+odd = pytest.mark.parametrize("key", ODD.values(), ids=ODD)
+
+
+@odd
+def test_attack_68_an_odd_key_is_refused_and_not_echoed(key: str) -> None:
+    problem = key_problem(key, "here")
+
+    assert type(problem) is ConfigException
+    assert str(problem).startswith("here: ")
+    assert str(problem).isprintable()
+
+
+@odd
+def test_attack_68_an_odd_key_is_found_among_others(key: str) -> None:
+    (problem,) = key_problems(["spark.x", key, "spark.y"], lambda found: f"in line {found == key}")
+
+    assert "in line True: " in str(problem)
+
+
+@pytest.mark.parametrize("key", ORDINARY)
+def test_an_ordinary_key_is_taken(key: str) -> None:
+    assert key_problem(key, "here") is None
+    assert list(key_problems([key], lambda _: "here")) == []
+
+
+@given(st.lists(st.text(), max_size=3))
+def test_many_keys_have_the_problems_that_each_has(keys: list[str]) -> None:
+    each = [str(problem) for key in keys if (problem := key_problem(key, ""))]
+
+    assert [str(problem).partition(": ")[2] for problem in key_problems(keys, lambda _: "")] == [
+        text.removeprefix(": ") for text in each
+    ]
+
+
+def test_the_character_and_its_place_are_told() -> None:
+    assert "character 8 of the key is U+200B" in str(key_problem("spark.a\u200b", "here"))
+
+
+@pytest.mark.parametrize("key", ["config.providers", "config.providers.vault.class", "config.providers.x=y"])
+def test_what_belongs_to_the_deployment_is_told_as_that(key: str) -> None:
+    assert isinstance(key_problem(key, "here"), ReservedKeyError)
+
+
+def test_a_layer_says_where_each_odd_key_stands() -> None:
+    layer = ConfigLayer(ConfigSource.STATIC_FILE_CONFIG, "base", {"a=b": "1", "c": "2"}, {"a=b": "base:7"})
+
+    assert [str(problem)[:18] for problem in layer_problems(layer)] == ["'a=b' in base:7: c"]
+
+
+def test_half_of_a_surrogate_pair_is_no_text_of_a_layer() -> None:
+    layer = ConfigLayer(ConfigSource.DAG_CONFIG, "conf", {"spark.a": "x\ud800", "spark.b": "\U0001f600é"})
+
+    (problem,) = layer_problems(layer)
+
+    assert str(problem) == (
+        "'spark.a' in conf: character 2 of its value is half of a surrogate pair, which is no character. Correct it."
+    )
+
+
+@odd
+def test_the_classes_that_are_kafka_s_take_any_key(key: str) -> None:
+    definition = ConfigDef().define(key, ConfigType.STRING, "x")
+
+    assert ConfigTransformer({}).transform({key: "1"}).data == {key: "1"}
+    assert AbstractConfig(definition, {key: "1"}, do_log=False).values() == {key: "1"}

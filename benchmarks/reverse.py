@@ -24,6 +24,7 @@ from airflow_config_providers.core.encodings import forms
 from airflow_config_providers.core.reverse import ReverseTransformer, reverse_bytes
 from airflow_config_providers.core.stream import reverse_chunks, reverse_lines
 from airflow_config_providers.core.variable import ConfigVariable
+from benchmarks import innocent
 from benchmarks.hostile import slope
 from benchmarks.measure import Aim, Effort, Report, Work, number
 
@@ -249,6 +250,29 @@ def stream(lines: Sequence[str], values: Sequence[str], effort: Effort) -> Repor
     )
 
 
+def alarms(effort: Effort) -> Report:
+    """Search texts that have no value."""
+    kinds = innocent.values(1000, random.Random(7))
+    ours = reverser(kinds)
+    rows: list[list[str]] = []
+    most = 0
+    for what, text in (*innocent.texts(), *(innocent.logs() if effort.seconds else ())):
+        data = text.encode()
+        found = ours.find(data)
+        most += len(found)
+        speed = mb_per_second(data, Effort(seconds=0, fewest=1), partial(reverse_bytes, data, (ours,)))
+        rows.append([what, number(len(data) / MB), number(len(found)), number(speed)])
+    return Report(
+        "Reverse texts that have no value",
+        "1,000 values: URLs of databases, hosts, classes, user names, short passwords, tokens, UUIDs, keys of AWS, PEM "
+        "and JSON documents. Most have something in common with these texts, such as the name of a class or what every "
+        "key begins with, and none is in them. What is found is a false alarm.",
+        ("", "MB", "false alarms", "MB/s"),
+        rows,
+        [Aim("false alarms in texts that have no value", 0, most, "places")],
+    )
+
+
 def resident() -> int:
     """Give the octets of memory that this process has."""
     return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
@@ -258,4 +282,4 @@ def run(effort: Effort) -> list[Report]:
     random_ = random.Random(5)
     values = secrets(1000, random_)
     lines = log((10 if effort.seconds else 1) * MB, random_)
-    return [rates(lines, values, effort), hostile(values, effort), stream(lines, values, effort)]
+    return [rates(lines, values, effort), hostile(values, effort), stream(lines, values, effort), alarms(effort)]

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, NoReturn
 
-from airflow_config_providers.core.encodings import forms
+from airflow_config_providers.core.encodings import ENCODINGS, EVEN, forms
 from airflow_config_providers.core.nested import map_leaves
-from airflow_config_providers.core.search import Finder, Match, replace
+from airflow_config_providers.core.parts import Match, Source
+from airflow_config_providers.core.search import Finder, replace
 from airflow_config_providers.core.text import octets, one_line
 from airflow_config_providers.core.variable import ConfigVariable, scan
 
@@ -24,7 +25,8 @@ username value
 COMMON_WORDS: Final = frozenset(_COMMON.split())
 """Words that say nothing as values and stand in many texts, so they are not searched for inside texts."""
 
-_ENCODINGS_OF_LINES: Final = ("plain", "JSON", "XML and HTML", "shell")
+_OTHERS: Final = tuple(name for name in ENCODINGS if name != "plain" and name not in EVEN)
+_ENCODINGS_OF_LINES: Final = ("JSON", "XML and HTML", "shell")
 """The others write the line ends of a long text as something else, so it does not come line by line."""
 
 
@@ -122,7 +124,7 @@ class ReverseTransformer:
                 references.setdefault(value, str(variable))
                 named.setdefault((value, variable.key), str(variable))
         self._references, self._named = references, named
-        finder = self._finder = Finder(_labels(references, map(str, self._values)))
+        finder = self._finder = _finder(references, map(str, self._values))
         return finder
 
     def __bool__(self) -> bool:
@@ -188,28 +190,42 @@ def find(data: bytes, reversers: Sequence[ReverseTransformer]) -> list[Match]:
     return [match for reverser in reversers for match in reverser.find(data)]
 
 
-def _labels(references: Mapping[str, str], shown: Iterable[str]) -> dict[bytes, bytes]:
+def _finder(references: Mapping[str, str], shown: Iterable[str]) -> Finder:
     """
-    Give what is searched for, and what stands for it, which has no control characters.
+    Make what finds the values, and what stands for each, which has no control characters.
 
-    References are, too, and stand for themselves: what is found inside a reference is part of its name.
+    References are found, too, and stand for themselves: what is found inside a reference is part of its name.
     """
     labels = {octets(reference): octets(one_line(reference)) for reference in shown}
-    for form, reference in _searched(references):
-        labels.setdefault(form, labels[octets(reference)])
-    return labels
+    sources: dict[bytes, Source] = {}
+    for form, source, reference in _searched(references):
+        if form not in labels:
+            labels[form] = labels[octets(reference)]
+            sources[form] = source
+    return Finder(labels, sources)
 
 
-def _searched(references: Mapping[str, str]) -> Iterator[tuple[bytes, str]]:
-    """Give what is searched for inside texts: whole values first, then single lines of longer ones."""
-    for value, reference in references.items():
-        for text in dict.fromkeys((value, value.strip())):  # a blank at the end is often lost on the way
-            if len(text) >= SHORTEST and text.strip() and text.casefold() not in COMMON_WORDS:
-                yield from ((form, reference) for form in forms(text))
-    for value, reference in references.items():
-        for line in map(str.strip, value.splitlines()):
-            if _is_telling(line):
-                yield from ((form, reference) for form in forms(line, _ENCODINGS_OF_LINES))
+def _searched(references: Mapping[str, str]) -> Iterator[tuple[bytes, Source, str]]:
+    """Give what is searched for inside texts, with what it is a form of: whole values, then single lines of them."""
+    whole = [
+        (text, reference)
+        for value, reference in references.items()
+        for text in dict.fromkeys((value, value.strip()))  # a blank at the end is often lost on the way
+        if len(text) >= SHORTEST and text.strip() and text.casefold() not in COMMON_WORDS
+    ]
+    lines = [
+        (line, reference)
+        for value, reference in references.items()
+        for line in map(str.strip, value.splitlines())
+        if _is_telling(line)
+    ]
+    for text, reference in (*whole, *lines):
+        yield octets(text), Source(octets(text)), reference
+    for texts, encodings in ((whole, _OTHERS), (whole, EVEN), (lines, _ENCODINGS_OF_LINES)):
+        for text, reference in texts:
+            source = Source(octets(text), is_even=encodings is EVEN)
+            for form in forms(text, encodings):
+                yield form, source, reference
 
 
 def _is_telling(line: str) -> bool:

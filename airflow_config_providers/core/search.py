@@ -11,6 +11,20 @@ from itertools import accumulate
 from typing import Final
 
 from airflow_config_providers.core.automaton import BytesAhoCorasick, Implementation
+from airflow_config_providers.core.copies import (
+    ESCAPE,
+    ESCAPED,
+    MARKS,
+    PREFIX,
+    REFERENCES,
+    Copy,
+    decoded,
+    dereferenced,
+    spaced,
+    uncoloured,
+    unescaped,
+)
+from airflow_config_providers.core.parts import Match, Parts, Source
 from airflow_config_providers.core.windows import NEAR, WINDOW, Find, Hits, Windows, beginnings
 
 _CHUNK: Final = 64 * 1024
@@ -22,11 +36,14 @@ _DENSE: Final = 32
 _DEEPEST: Final = 4
 """Patterns that end in each other and are told apart. It bounds the matches that end at one octet."""
 
-_LONGEST_OPEN: Final = 4096
+LONGEST_OPEN: Final = 4096
 """Octets at the end of a text in which the beginning of a pattern is looked for."""
 
 _INDENT: Final = 128
 """Octets that a line may be indented by and still go on with what the line before it began."""
+
+_BEFORE: Final = 128
+"""Octets before a piece of a long text that are searched with it: they may be the ``...`` of a cut-off value."""
 
 _BLANKS: Final = b" \t\r"
 _END_OF_LINE: Final = b" \t\r'\"\\"
@@ -36,8 +53,11 @@ _BEGIN_OF_LINE: Final = re.compile(rb"[ \t]*(?:b?['\"])?")
 _BREAKS: Final = ((b"", False), (b" ", False), (b"", True))
 """What may be lost where a line is broken: nothing, a blank, and what programs put there, such as quotes."""
 
-Match = tuple[int, int, bytes]
-"""Start and end of a pattern in a text, and what stands for it."""
+_DEEPEST_COPY: Final = 2
+"""Copies of copies that are searched: what is coloured and escaped, whichever was first."""
+
+_CHANGES: Final = ((ESCAPE, uncoloured), (b"\\", unescaped), (b"&", dereferenced))
+"""What a line may have that ends as a value begins, and what makes the copy without it."""
 
 Range = tuple[int, int]
 
@@ -51,18 +71,25 @@ class Finder:
     with what programs put there: indentation, quotes, or a backslash. One break in every 26 octets leaves one of
     its two windows whole.
 
+    Parts of a pattern that tell are found, too, and so is what has colours or escapes in it.
+
     :param labels: pattern -> what stands for it; no pattern is empty
+    :param sources: what patterns are forms of, where parts of them are looked for
     """
 
-    __slots__ = ("_automaton", "_beginnings", "_labels", "_longest", "_sorted", "_windows")
+    __slots__ = ("_automaton", "_beginnings", "_labels", "_longest", "_marks", "_parts", "_sorted", "_windows")
 
-    def __init__(self, labels: Mapping[bytes, bytes]) -> None:
+    def __init__(self, labels: Mapping[bytes, bytes], sources: Mapping[bytes, Source] | None = None) -> None:
         self._labels = dict(labels)
         self._automaton: _Automaton | None = None
         self._beginnings: Find | None = None
-        self._sorted = sorted(labels)
+        self._sorted: list[bytes] = []
         self._longest = max(map(len, labels), default=0)
-        self._windows = Windows(self._labels)
+        self._parts = Parts(sources or {}, self._labels)
+        marks = dict.fromkeys(spaced({source.text for source in sources.values()}), PREFIX) if sources else {}
+        marks.update((mark, mark) for mark in MARKS if labels)
+        self._windows = Windows(self._labels, self._parts.stretches(), plain=self._parts.plain(), others=marks)
+        self._marks = {index: marks[window] for index, window in enumerate(self._windows.windows) if window in marks}
 
     def find(self, data: bytes) -> list[Match]:
         """Give the places of patterns in ``data``, in order; what overlaps is one place."""
@@ -73,17 +100,19 @@ class Finder:
 
     def open_end(self, data: bytes) -> int:
         """Give the place from which on ``data`` may be a pattern that the next line goes on with; else its end."""
-        first = max(0, len(data) - min(self.margin, _LONGEST_OPEN))
+        first = max(0, len(data) - min(self.margin, LONGEST_OPEN))
         tail = data[first:]
         return first + self._open_from(tail)
 
     def is_clear(self, data: bytes) -> bool:
         """Whether no pattern begins in ``data``, but for one of which its last octets have too few to tell."""
-        if self._windows.find(data, True):
-            return False
+        if hits := self._windows.find(data, True):
+            if any(self._windows.entries[index] for index, _, _ in hits):
+                return False
+            return not self._confirmed(data, hits) and self.open_end(data) == len(data)
         end = len(data.rstrip(_END_OF_TEXT))
         tail = data[max(0, end - NEAR - WINDOW) :]
-        return self._open_from(tail) == len(tail)
+        return self._plain_open_from(tail) == len(tail)  # without hits there is nothing that a copy would change
 
     @property
     def margin(self) -> int:
@@ -92,21 +121,38 @@ class Finder:
 
     def _open_from(self, tail: bytes) -> int:
         """Give the first place from which on all of ``tail`` may begin a pattern; else its end."""
+        place = self._plain_open_from(tail)
+        for mark, change in _CHANGES:
+            copy = change(tail) if mark in tail else None
+            if copy and copy.data != tail and (opened := self._plain_open_from(copy.data)) < len(copy.data):
+                place = min(place, copy.place(opened))
+        return place
+
+    def _plain_open_from(self, tail: bytes) -> int:
         find = self._beginnings = self._beginnings or beginnings(self._labels)
         hits = find(tail, True)
         return next((start for _, start, _ in hits if self._goes_on(tail[start:])), len(tail)) if hits else len(tail)
 
     def _find_long(self, data: bytes) -> list[Match]:
-        """Search chunk by chunk, each with so much of the next that what begins in it is found whole."""
+        """Search piece by piece, each with a little of the last, and so much of the next that a match is whole."""
         matches: list[Match] = []
         size = max(_CHUNK, self.margin)
         for place in range(0, len(data), size):
-            part = data[place : place + size + self.margin]
+            first = max(0, place - _BEFORE)
+            part = data[first : place + size + self.margin]
             found = self._confirmed(part, hits) if (hits := self._windows.find(part, True)) else []
-            matches += [(place + start, place + end, label) for start, end, label in found if start < size]
+            matches += [
+                (first + start, first + end, label) for start, end, label in found if first + start < place + size
+            ]
         return merged(matches)
 
-    def _confirmed(self, data: bytes, hits: Hits) -> list[Match]:
+    def _confirmed(self, data: bytes, hits: Hits, depth: int = 0) -> list[Match]:
+        whole = self._whole(data, hits)
+        parts = self._parts.find(data, hits, self._windows.entries, whole)
+        in_copies = self._in_copies(data, hits, depth) if depth < _DEEPEST_COPY else ()
+        return merged([*whole, *parts, *in_copies])
+
+    def _whole(self, data: bytes, hits: Hits) -> list[Match]:
         matches: list[Match] = []
         has_breaks = b"\n" in data
         is_dense = len(hits) * _DENSE > len(data)
@@ -117,23 +163,42 @@ class Finder:
                 matches += self._search_broken(data[start:end], start)
         return merged(matches)
 
+    def _in_copies(self, data: bytes, hits: Hits, depth: int) -> Iterator[Match]:
+        """Give what is found in copies of ``data``, as far as they have anything that it has not."""
+        places = [(self._marks[index], start) for index, start, _ in hits if index in self._marks]
+        kinds = {mark for mark, _ in places}
+        if ESCAPE in kinds:
+            yield from self._in_copy(data, uncoloured(data), depth)
+        if not kinds.isdisjoint(ESCAPED):
+            yield from self._in_copy(data, unescaped(data), depth)
+        if not kinds.isdisjoint(REFERENCES):
+            yield from self._in_copy(data, dereferenced(data), depth)
+        for first, last in _lines(data, (start for mark, start in places if mark == PREFIX)):
+            for copy in decoded(data, first, last):
+                yield from self._in_copy(data, copy, depth)
+
+    def _in_copy(self, data: bytes, copy: Copy, depth: int) -> Iterator[Match]:
+        hits = self._windows.find(copy.data, True) if copy.data != data else ()
+        for start, end, label in self._confirmed(copy.data, hits, depth + 1) if hits else ():
+            yield *copy.range(start, end), label  # also what is as in the text: what is beside it may not be
+
     def _places(self, hits: Hits) -> Iterator[Range]:
         """Give the places where a pattern may stand."""
         for index, start, _ in hits:
-            reach = self._windows.reaches[index]
-            yield max(0, start - max(reach.places)), start + reach.longest
+            if reach := self._windows.reach(index):
+                yield max(0, start - reach.places[-1]), start + reach.longest
 
     def _broken(self, data: bytes, hits: Hits) -> Iterator[Range]:
         """Give the places where a pattern may stand that is broken over lines."""
         for index, start, _ in hits:
-            reach = self._windows.reaches[index]
-            last = start + 2 * (reach.longest + _INDENT)
-            end = data.find(b"\n", start, start + reach.longest)
-            begins = [start - place for place in reach.places if place <= start] if end >= 0 else []
-            if any(self._begins(data[begin:end]) for begin in begins):
-                yield min(begins), last
-            if (begin := _broken_head(data, start, max(reach.places))) is not None:
-                yield begin, last
+            if reach := self._windows.reach(index):
+                last = start + 2 * (reach.longest + _INDENT)
+                end = data.find(b"\n", start, start + reach.longest + _INDENT)
+                begins = [start - place for place in reach.places if place <= start] if end >= 0 else []
+                if any(self._begins(data[begin:end]) for begin in begins):
+                    yield min(begins), last
+                if (begin := _broken_head(data, start, reach.places[-1])) is not None:
+                    yield begin, last
 
     def _search(self, part: bytes, place: int) -> list[Match]:
         automaton = self._automaton or self._build()
@@ -162,11 +227,22 @@ class Finder:
 
     def _goes_on(self, text: bytes) -> bool:
         """Whether a pattern begins with all the lines of ``text``."""
+        if self._has_more(text):
+            return True
         lines = text.rstrip(b"\n")
-        joined = (joint.join(piece for _, piece in _pieces(lines, is_quoted=quoted)) for joint, quoted in _BREAKS)
-        return self._has_more(text) or any(map(self._begins, joined))
+        return any(self._goes_on_joined(lines, joint, is_quoted=is_quoted) for joint, is_quoted in _BREAKS)
+
+    def _goes_on_joined(self, lines: bytes, joint: bytes, *, is_quoted: bool) -> bool:
+        """Whether a pattern begins with ``lines`` joined; looks no farther than it does."""
+        joined = b""
+        for line in _each_piece(lines, is_quoted=is_quoted):
+            joined = joined + joint + line if joined else line
+            if not self._begins(joined):
+                return False
+        return True
 
     def _has_more(self, beginning: bytes) -> bool:
+        self._sorted = self._sorted or sorted(self._labels)
         place = bisect_left(self._sorted, beginning)
         nearest = self._sorted[place : place + 2]
         return any(found.startswith(beginning) and len(found.rstrip()) > len(beginning) for found in nearest)
@@ -228,6 +304,16 @@ def _unions(matches: list[Match]) -> Iterator[Match]:
             label, longest = other, end - start
         last = max(last, end)
     yield first, last, label
+
+
+def _lines(data: bytes, places: Iterable[int]) -> Iterator[Range]:
+    """Give each line of ``data`` that has one of ``places``, which are in order."""
+    end = 0
+    for place in places:
+        if place >= end:
+            first, last = data.rfind(b"\n", 0, place) + 1, data.find(b"\n", place)
+            end = last if last >= 0 else len(data)
+            yield first, end
 
 
 def _joined(ranges: Iterable[Range]) -> Iterator[Range]:
@@ -299,6 +385,20 @@ def _pieces(data: bytes, *, is_quoted: bool) -> list[tuple[int, bytes]]:
         for place, line, (begin, end) in zip(places, lines, bounds, strict=False)
         if begin < end
     ]
+
+
+def _each_piece(data: bytes, *, is_quoted: bool) -> Iterator[bytes]:
+    """Yield what ``_pieces`` returns, without places, reading a line at a time."""
+    start, end = 0, data.find(b"\n")
+    while end >= 0:
+        line = data[start:end]
+        begin, until = _bounds(line, is_quoted=is_quoted)
+        if piece := line[begin if start else 0 : until]:
+            yield piece
+        start, end = end + 1, data.find(b"\n", end + 1)
+    last = data[start:]
+    if piece := last[_bounds(last, is_quoted=is_quoted)[0] if start else 0 :]:
+        yield piece
 
 
 def _bounds(line: bytes, *, is_quoted: bool) -> Range:

@@ -5,15 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
+from airflow_config_providers.core.parts import Match
 from airflow_config_providers.core.reverse import UNCHECKED, ReverseTransformer, find
-from airflow_config_providers.core.search import Match, replace
-from airflow_config_providers.core.text import octets
+from airflow_config_providers.core.search import LONGEST_OPEN, replace
+from airflow_config_providers.core.text import character, octets
 
 LONGEST_LINE: Final = 64 * 1024
 """Octets of a line after which its beginning is given without waiting for its end, and of lines that are held back."""
 
 _LONG: Final = 4096
 """Octets of many lines; among them one is seldom without anything that looks like the beginning of a value."""
+
+_REACH: Final = 256
+"""Octets before a line in which what it goes on with may be: fewer characters than can be held back, and blanks."""
 
 
 class StreamReverser:
@@ -31,9 +35,17 @@ class StreamReverser:
         self._before = b""
         self._kept = b""
 
+    @property
+    def lines_held_back(self) -> int:
+        """How many lines were taken and not given yet."""
+        return self._kept.count(b"\n")
+
     def feed(self, data: bytes, reversers: Sequence[ReverseTransformer]) -> bytes:
         """Take whole lines, or a part of one that is very long; give what can be shown now."""
         try:
+            if self._kept and self._waits(data, reversers):
+                self._kept += data
+                return b""
             if self._kept or len(data) > _LONG or not data.endswith(b"\n"):
                 return self._advance(data, reversers, is_last=False)
             for each in reversers:
@@ -53,13 +65,18 @@ class StreamReverser:
         except Exception:  # noqa: BLE001 - fail closed
             return self._unchecked(b"")
 
+    def _waits(self, data: bytes, reversers: Sequence[ReverseTransformer]) -> bool:
+        """Whether ``data`` can wait with what was kept: lines that all end as a value begins are searched as one."""
+        is_short = len(self._kept) + len(data) < min(LONGEST_OPEN, _reach(reversers))
+        return is_short and data.endswith(b"\n") and _open_end(data, reversers) < len(data)
+
     def _advance(self, data: bytes, reversers: Sequence[ReverseTransformer], *, is_last: bool) -> bytes:
-        margin = max((each.finder.margin for each in reversers), default=0)
-        before = self._before[-margin:] if margin else b""
+        reach = _reach(reversers)
+        before = self._before[-reach:] if reach else b""
         block = before + self._kept + data
         begin = len(before)
         matches = find(block, reversers)
-        cut = len(block) if is_last else max(begin, _cut(block, matches, reversers, margin))
+        cut = len(block) if is_last else max(begin, _cut(block, matches, reversers, begin))
         inside = [(max(begin, first), min(cut, last), label) for first, last, label in matches if last > begin]
         shown = replace(block[:cut], [(0, begin, b""), *(match for match in inside if match[0] < cut)])
         self._before, self._kept = block[:cut], block[cut:]
@@ -70,11 +87,15 @@ class StreamReverser:
         return UNCHECKED.encode() + (b"\n" if data.endswith(b"\n") else b"")
 
 
-def _cut(block: bytes, matches: Sequence[Match], reversers: Sequence[ReverseTransformer], margin: int) -> int:
-    """Give the end of what can be shown: of the last line before what a value may begin with."""
+def _cut(block: bytes, matches: Sequence[Match], reversers: Sequence[ReverseTransformer], begin: int) -> int:
+    """
+    Give the end of what can be shown: of the last line before what a value may begin with.
+
+    :param begin: the end of what was shown already; no value is open there
+    """
     if not block.endswith(b"\n"):
-        return len(block) - margin
-    end = min((each.finder.open_end(block) for each in reversers), default=len(block))
+        return _cut_in_line(block, matches, character(block, len(block) - _margin(reversers)))
+    end = begin + _open_end(block[begin:], reversers)
     if end == len(block):
         return end
     cut = block.rfind(b"\n", 0, end) + 1
@@ -84,19 +105,42 @@ def _cut(block: bytes, matches: Sequence[Match], reversers: Sequence[ReverseTran
     return cut if len(block) - cut <= LONGEST_LINE else len(block)
 
 
+def _margin(reversers: Sequence[ReverseTransformer]) -> int:
+    return max((each.finder.margin for each in reversers), default=0)
+
+
+def _reach(reversers: Sequence[ReverseTransformer]) -> int:
+    """Return how many octets that were shown are searched with a line: all of a value too long to hold back."""
+    margin = _margin(reversers)
+    return margin if margin > LONGEST_OPEN else min(margin, _REACH)
+
+
+def _open_end(data: bytes, reversers: Sequence[ReverseTransformer]) -> int:
+    return min((each.finder.open_end(data) for each in reversers), default=len(data))
+
+
+def _cut_in_line(block: bytes, matches: Sequence[Match], last_cut: int) -> int:
+    """Return ``last_cut``, or the start of a value that it would cut in two: its reference would be shown twice."""
+    cut = last_cut
+    for first, last, _ in sorted(matches, reverse=True):
+        if first < cut < last:
+            cut = first
+    return cut if len(block) - cut <= LONGEST_LINE else last_cut
+
+
 class LineReverser:
     """
-    Reverses lines as they come, with or without their line ends.
+    Reverses lines as they come, with or without their line ends, which stay as they are.
 
     Lines that a value is broken over become one. Not safe to use from several threads at once.
     """
 
-    __slots__ = ("_before", "_reversers", "_stream")
+    __slots__ = ("_ends", "_reversers", "_stream")
 
     def __init__(self, reversers: Sequence[ReverseTransformer]) -> None:
         self._stream = StreamReverser()
         self._reversers = reversers
-        self._before = ""
+        self._ends: list[str] = []  # of the lines that were not given yet
 
     def feed(self, line: str) -> Iterable[str]:
         """Take a line; give the lines that can be shown now."""
@@ -105,12 +149,25 @@ class LineReverser:
         except Exception:  # noqa: BLE001 - fail closed
             return (UNCHECKED,)
         shown = self._stream.feed(data, self._reversers)
-        before, self._before = self._before, line
-        return (line,) if shown is data else _lines(shown, before or line)
+        if shown is data:
+            return (line,)
+        self._ends += ["\n"] * (data.count(b"\n") - 1) + ["\n" if line.endswith("\n") else ""]
+        return self._lines(shown)
 
     def flush(self) -> Iterator[str]:
         """Give what was held back."""
-        yield from _lines(self._stream.flush(self._reversers), self._before)
+        yield from self._lines(self._stream.flush(self._reversers))
+
+    def _lines(self, shown: bytes) -> Iterator[str]:
+        """Yield ``shown`` line by line. If several lines became fewer, the last one keeps the end of the last."""
+        given = len(self._ends) - self._stream.lines_held_back
+        ends, self._ends = self._ends[:given], self._ends[given:]
+        lines = shown.removesuffix(b"\n").split(b"\n") if shown else []
+        last = len(lines) - 1
+        for place, line in enumerate(lines):
+            yield line.decode("utf-8", "surrogatepass") + "".join(
+                ends[-1:] if place == last else ends[place : place + 1]
+            )
 
 
 def reverse_lines(lines: Iterable[str], reversers: Sequence[ReverseTransformer]) -> Iterator[str]:
@@ -119,13 +176,6 @@ def reverse_lines(lines: Iterable[str], reversers: Sequence[ReverseTransformer])
     for line in lines:
         yield from reverser.feed(line)
     yield from reverser.flush()
-
-
-def _lines(shown: bytes, like: str) -> Iterator[str]:
-    """Give ``shown`` line by line, with line ends if ``like`` has one."""
-    end = "\n" if like.endswith("\n") else ""
-    for line in shown.split(b"\n")[:-1] if shown.endswith(b"\n") else filter(None, [shown]):
-        yield line.decode("utf-8", "surrogatepass") + end
 
 
 def reverse_chunks(chunks: Iterable[bytes], reversers: Sequence[ReverseTransformer]) -> Iterator[bytes]:

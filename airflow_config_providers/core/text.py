@@ -3,15 +3,36 @@
 from __future__ import annotations
 
 import difflib
+import re
 import unicodedata
 from collections.abc import Iterable
 
 _LONGEST = 200
+_MOST_OCTETS = 4  # of a character in UTF-8
 
 
 def octets(text: str) -> bytes:
     """Give ``text`` as UTF-8; lone surrogates pass."""
     return text.encode("utf-8", "surrogatepass")
+
+
+def character(data: bytes, place: int) -> int:
+    """Return where the character begins that the octet at ``place`` is part of; ``place`` in what is no UTF-8."""
+    for start in range(place, max(-1, place - _MOST_OCTETS), -1):
+        if not 0 <= start < len(data) or data[start] & 0xC0 != 0x80:
+            return start
+    return place
+
+
+def half_pair(text: str) -> int | None:
+    """Find the first half of a surrogate pair that stands alone, which is no character; None where there is none."""
+    found = None if text.isascii() else re.search("[\ud800-\udfff]", text)
+    return None if found is None else found.start()
+
+
+def is_unicode(text: str) -> bool:
+    """Tell whether ``text`` can be written as UTF-8: it holds no half of a surrogate pair."""
+    return half_pair(text) is None
 
 
 def one_line(text: str) -> str:

@@ -10,7 +10,8 @@ from contextlib import ExitStack, contextmanager, suppress
 from typing import Final
 
 from airflow_config_providers.core.reverse import ReverseTransformer
-from airflow_config_providers.core.stream import reverse_chunks
+from airflow_config_providers.log.active import ActiveReversers
+from airflow_config_providers.log.streams import GuardedStream
 
 _LARGEST: Final = 64 * 1024
 """Octets that are read at a time."""
@@ -24,31 +25,67 @@ def guarded_descriptors(reverser: ReverseTransformer) -> Iterator[None]:
     """
     Have what this process and its children write to file descriptors 1 and 2 show references.
 
-    What is started meanwhile, such as a JVM, stays guarded when the block is left, as long as this process lives. It is
-    the whole process that is guarded, so one such block at a time.
+    Blocks may follow each other, nest, and overlap in several threads: the descriptors belong to the whole process, and
+    each block guards the values of all. A child that was started in a block, such as a JVM, stays guarded after the
+    block, for as long as this process lives. It is also guarded for the values of later blocks, which it may work for.
+    Values are guarded until their reverser forgets them.
     """
-    with ExitStack() as stack:
-        for descriptor in (1, 2) if reverser else ():
-            stack.enter_context(_guarded(descriptor, reverser))
-        yield
-
-
-@contextmanager
-def _guarded(descriptor: int, reverser: ReverseTransformer) -> Iterator[None]:
-    try:
-        outside = os.dup(descriptor)
-    except OSError:  # closed, so nobody sees it
+    if not reverser:
         yield
         return
-    _flush()
-    pump = threading.Thread(target=_pump, args=(_entered(descriptor), outside, reverser), daemon=True)
-    pump.start()
+    _process.enter(reverser)
     try:
         yield
     finally:
+        _process.leave()
+
+
+class _Process:
+    """The two descriptors of this process. The first block that is entered guards them, the last one frees them."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._active = ActiveReversers()
+        self._blocks = 0
+        self._guards = ExitStack()
+        self._pumps: list[threading.Thread] = []
+
+    def enter(self, reverser: ReverseTransformer) -> None:
+        with self._lock:
+            for forgotten in [each for each in self._active.reversers if not each]:
+                self._active.remove(forgotten)
+            self._active.add(reverser)
+            self._blocks += 1
+            if self._blocks == 1:
+                for descriptor in (1, 2):
+                    self._guard(descriptor)
+
+    def leave(self) -> None:
+        with self._lock:
+            self._blocks -= 1
+            if self._blocks == 0:
+                self._guards.close()
+                self._wait()
+
+    def _guard(self, descriptor: int) -> None:
+        try:
+            outside = os.dup(descriptor)
+        except OSError:  # closed, so nobody sees it
+            return
         _flush()
-        os.dup2(outside, descriptor)
-        pump.join(_PATIENCE)
+        pump = threading.Thread(target=_pump, args=(_entered(descriptor), outside, self._active), daemon=True)
+        pump.start()
+        self._pumps.append(pump)
+        self._guards.callback(_left, descriptor, outside)
+
+    def _wait(self) -> None:
+        """Wait for what was written last, also by a child of an earlier block, which writes where it wrote then."""
+        for pump in self._pumps:
+            pump.join(_PATIENCE)
+        self._pumps = [pump for pump in self._pumps if pump.is_alive()]
+
+
+_process: Final = _Process()
 
 
 def _entered(descriptor: int) -> int:
@@ -59,12 +96,21 @@ def _entered(descriptor: int) -> int:
     return inside
 
 
-def _pump(inside: int, outside: int, reverser: ReverseTransformer) -> None:
+def _left(descriptor: int, outside: int) -> None:
+    """Put back what ``descriptor`` was."""
+    _flush()
+    os.dup2(outside, descriptor)
+
+
+def _pump(inside: int, outside: int, active: ActiveReversers) -> None:
     with open(inside, "rb", buffering=0) as source, open(outside, "wb") as target:
-        for piece in reverse_chunks(iter(lambda: source.read(_LARGEST), b""), (reverser,)):
+        guarded = GuardedStream(target, active, line_end=b"\n")
+        while piece := source.read(_LARGEST):
             with suppress(OSError):  # nobody reads it any more; whoever writes must not wait for that
-                target.write(piece)
+                guarded.write(piece)
                 target.flush()
+        with suppress(OSError):
+            guarded.flush()
 
 
 def _flush() -> None:

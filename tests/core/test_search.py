@@ -125,3 +125,13 @@ def test_a_pattern_is_found_where_a_blank_became_a_line_break():
 
 def test_short_patterns_are_not_found_where_they_are_broken():
     assert Finder({b"ninechars": b"<1>"}).find(b"nine\nchars") == []
+
+
+@pytest.mark.parametrize("after", [0, 10, 128])
+@pytest.mark.parametrize("before", [9, 10, 40, 128])
+@pytest.mark.parametrize("place", range(1, 20))
+def test_a_pattern_is_found_whatever_blanks_are_before_and_after_the_break(before, after, place):
+    pattern = b"pattern-of-20-octets"
+    text = b"x\nis " + pattern[:place] + b" " * before + b"\n" + b" " * after + pattern[place:] + b" so\ny"
+
+    assert replace(text, Finder({pattern: b"<1>"}).find(text)) == b"x\nis <1> so\ny"

@@ -13,7 +13,7 @@ from airflow_config_providers.core.variable import ConfigVariable
 VALUE = "Zq8-s3cr3t/val+1"
 LOWER = "zq8.s3cr3t.val.1.And.More"
 PEM = "-----BEGIN PRIVATE KEY-----\nMIIEvQIBADANBgkqhkiG9w0\nAQEFAASCBKcwggSjAgEAAo\n-----END PRIVATE KEY-----\n"
-BREAKS = ["\n", "\r\n", "\n    ", "'\n '", "\\\n"]
+BREAKS = ["\n", "\r\n", "\n    ", "'\n '", "\\\n", " " * 40 + "\n", " " * 128 + "\n" + " " * 128]
 
 
 def _reverser(*values):
@@ -148,3 +148,88 @@ def test_what_is_kept_stays_small_however_much_comes():
             stream.feed(piece, reversers)
 
         assert len(stream._before) + len(stream._kept) < 3 * LONGEST_LINE
+
+
+# --- work ---------------------------------------------------------------------------------------------
+
+
+class Counting(ReverseTransformer):
+    """Counts the octets that are searched."""
+
+    def __init__(self, *values):
+        super().__init__({}, {ConfigVariable("v", "", chr(97 + i)): value for i, value in enumerate(values)})
+        self.searched = 0
+
+    def find(self, data):
+        self.searched += len(data)
+        return super().find(data)
+
+
+BEGINNINGS = ["Zq8-s\n", "Zq8-s3cr3\n", "Zq8-s3cr3   \n", "\x1b[31mZq8-s3cr3\x1b[0m\n", "Zq8-s'\n", "-s3cr3t/v Zq8-s\n"]
+
+
+@pytest.mark.parametrize("line", BEGINNINGS)
+def test_lines_that_all_end_as_a_value_begins_are_searched_a_few_times_each(line):
+    reverser = Counting(VALUE)
+    lines = [line] * 2_000
+
+    assert list(reverse_lines(lines, (reverser,))) == lines
+    assert reverser.searched < 5 * len(line.encode()) * len(lines)
+
+
+@pytest.mark.parametrize("line", BEGINNINGS)
+def test_of_lines_that_all_end_as_a_value_begins_few_are_held_back(line):
+    stream, reverser = StreamReverser(), _reverser(VALUE)
+    given = b"".join(stream.feed(line.encode(), (reverser,)) for _ in range(1_000))
+
+    assert 1_000 * len(line.encode()) - len(given) < 1_024
+    assert given + stream.flush((reverser,)) == line.encode() * 1_000
+
+
+@pytest.mark.parametrize("count", [1, 2, 40, 200])
+@pytest.mark.parametrize("place", [5, 9, 14])
+def test_after_lines_that_end_as_a_value_begins_a_broken_value_is_hidden(count, place):
+    lines = [*["is Zq8-s\n"] * count, f"is {VALUE[:place]}\n", f"    {VALUE[place:]} so\n", "more\n"]
+
+    assert "".join(reverse_lines(lines, REVERSERS)) == "is Zq8-s\n" * count + "is ${v:a} so\nmore\n"
+
+
+def test_a_value_broken_in_an_escaped_line_is_hidden():
+    lines = ["is Zq8\\u002ds3cr3\n", "t/val+1 so\n"]
+
+    assert "".join(reverse_lines(lines, REVERSERS)) == "is ${v:a} so\n"
+
+
+# --- line ends ----------------------------------------------------------------------------------------
+
+ENDS = ["", "\n", "\r\n", "\r", "\r\r\n", "\u2028", "\u2029\n", "\x85\n", "\x0b\n", "\x0c", "\x1e\n"]
+
+
+@pytest.mark.parametrize("last", ENDS, ids=ascii)
+@pytest.mark.parametrize("end", [end for end in ENDS if end.endswith("\n")], ids=ascii)
+@pytest.mark.parametrize("line", ["other", "is Zq8-s", f"is {VALUE[:9]}", f"is {VALUE}", f"{VALUE} Zq8-s"])
+def test_line_ends_stay_as_they_are(line, end, last):
+    lines = [f"one{end}", f"{line}{end}", f"{line}{end}", f"{line}{last}"]
+
+    shown = "".join(reverse_lines(lines, REVERSERS))
+
+    assert shown == "".join(lines).replace(VALUE, "${v:a}")
+
+
+@pytest.mark.parametrize("end", ENDS, ids=ascii)
+@pytest.mark.parametrize("size", [1, 3, 1000])
+def test_octets_keep_their_line_ends_wherever_they_are_cut(end, size):
+    data = f"one{end}{VALUE}{end}is Zq8-s{end}{VALUE}{end}{end}".encode()
+
+    shown = b"".join(reverse_chunks(_chunks(data, size), REVERSERS))
+
+    assert shown == data.replace(VALUE.encode(), b"${v:a}")
+
+
+@pytest.mark.parametrize(
+    "lines", [["is Zq8-s", "is Zq8-s", "other"], ["is Zq8-s", f"is {VALUE}"], ["a\nb", "is Zq8-s"]]
+)
+def test_lines_without_line_ends_stay_as_many(lines):
+    shown = list(reverse_lines(lines, REVERSERS))
+
+    assert "".join(shown) == "".join(lines).replace(VALUE, "${v:a}")

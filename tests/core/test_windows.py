@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from airflow_config_providers.core.windows import WINDOW, Windows, beginnings
+from airflow_config_providers.core.windows import WINDOW, Stretches, Windows, beginnings
 
 
 def _found(windows, text):
@@ -17,12 +17,16 @@ def _found(windows, text):
     [
         pytest.param(b"abc", [b"abc"], id="shorter-than-a-window"),
         pytest.param(b"12345", [b"12345"], id="a-window"),
-        pytest.param(b"1234a6789", [b"a6789"], id="one-window-only"),
+        pytest.param(b"123a56789", [b"a5678"], id="one-window-only"),
         pytest.param(b"0123456789", [b"01234", b"56789"], id="two-without-a-choice"),
-        pytest.param(b"lower-Upper-case-Words", [b"Upper", b"Words"], id="upper-case-first"),
-        pytest.param(b"a.B-c.Defgh.ijklm", [b"Defgh", b".ijkl"], id="without-marks-before-with-marks"),
+        pytest.param(b"abUpper-case-Words", [b"bUppe", b"-Word"], id="upper-case-inside-a-word-first"),
+        pytest.param(b"aB1cdefghijk", [b"B1cde", b"fghij"], id="upper-case-before-a-digit-first"),
         pytest.param(b"00/a1b2c3d4e5", [b"/a1b2", b"c3d4e"], id="marks-before-lower-case"),
-        pytest.param(b"00000000000000000000A1234", [b"00000", b"A1234"], id="near-the-first-place-only"),
+        pytest.param(b"correct horse", [b"rrect", b"horse"], id="blanks-last"),
+        pytest.param(b"abcdefghijA1234", [b"defgh", b"A1234"], id="near-the-beginning"),
+        pytest.param(
+            b"00000000000000000000A1234", [b"00000", b"0A123"], id="the-second-farther-on-where-there-are-digits"
+        ),
     ],
 )
 def test_windows_begin_with_what_is_seldom_in_a_log(pattern, expected):
@@ -43,8 +47,25 @@ def test_from_each_window_its_patterns_are_in_reach(patterns):
     windows = Windows(patterns)
 
     for pattern in patterns:
-        hits = [(windows.reaches[index], start) for index, start, _ in windows.find(pattern, True)]
-        assert any(start in reach.places and reach.longest >= len(pattern) for reach, start in hits)
+        hits = [(windows.reach(index), start) for index, start, _ in windows.find(pattern, True)]
+        assert any(start in reach.places and reach.longest >= len(pattern) for reach, start in hits if reach)
+
+
+@given(st.binary(min_size=16, max_size=80), st.integers(0, 20), st.integers(12, 40))
+def test_each_run_in_a_stretch_has_a_window(pattern, first, length):
+    last = min(first + max(length, 12), len(pattern))
+    windows = Windows([pattern], {pattern: Stretches([(first, last)], 12, 8)})
+
+    for start in range(first, last - 12 + 1):
+        assert _found(windows, pattern[start : start + 12])
+
+
+@given(st.binary(min_size=8, max_size=80))
+def test_the_first_and_the_last_eight_octets_of_a_stretch_have_a_window(pattern):
+    windows = Windows([pattern], {pattern: Stretches([(0, len(pattern))], 12, 8)})
+
+    assert _found(windows, pattern[:8])
+    assert _found(windows, pattern[-8:])
 
 
 def test_beginnings_are_found_where_patterns_begin():

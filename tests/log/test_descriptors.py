@@ -115,3 +115,82 @@ def test_an_error_passes_through():
     )
 
     assert done.stdout == "'own'\n"
+
+
+OTHER = "0ther/c4nary+value"
+SECOND = f"second = ReverseTransformer({{}}, {{ConfigVariable('v', '', 'k2'): {OTHER!r}}})\n"
+
+
+def test_attack_19_a_second_block_and_a_third_guard_as_the_first():
+    done = run(
+        """
+        for name in ("k1", "k2", "k3"):
+            own = f"{value}-{name}"
+            with guarded_descriptors(ReverseTransformer({}, {ConfigVariable("v", "", name): own})):
+                os.write(1, f"is {own}\\n".encode())
+                subprocess.run(["sh", "-c", f"echo child {own} >&2"])
+        """
+    )
+
+    assert done.stdout == "is ${v:k1}\nis ${v:k2}\nis ${v:k3}\n"
+    assert done.stderr == "child ${v:k1}\nchild ${v:k2}\nchild ${v:k3}\n"
+
+
+def test_attack_19_a_child_of_one_block_is_guarded_for_the_values_of_a_later_one():
+    done = run(
+        SECOND + "with guarded_descriptors(reverser):\n"
+        "    child = subprocess.Popen(['sh', '-c', 'read a; echo is $a'], stdin=subprocess.PIPE)\n"
+        "with guarded_descriptors(second):\n"
+        f"    child.communicate(b'{OTHER}\\n')\n"
+    )
+
+    assert done.stdout == "is ${v:k2}\n"
+
+
+def test_a_block_after_one_that_failed_guards_too():
+    done = run(
+        """
+        try:
+            with guarded_descriptors(reverser):
+                raise KeyError("own")
+        except KeyError:
+            pass
+        with guarded_descriptors(reverser):
+            os.write(1, f"is {value}".encode())
+        """
+    )
+
+    assert done.stdout == "is ${v:k}"
+
+
+def test_an_inner_block_guards_its_values_and_those_of_the_outer_one():
+    done = run(
+        SECOND + "with guarded_descriptors(reverser):\n"
+        "    with guarded_descriptors(second):\n"
+        f"        os.write(1, f'{{value}} {OTHER}\\n'.encode())\n"
+        "    os.write(1, f'{value}\\n'.encode())\n"
+    )
+
+    assert done.stdout == "${v:k} ${v:k2}\n${v:k}\n"
+
+
+def test_a_block_that_one_thread_leaves_stays_for_another():
+    done = run(
+        SECOND + "import threading\n"
+        "left = threading.Event()\n"
+        "entered = threading.Event()\n"
+        "def work():\n"
+        "    with guarded_descriptors(reverser):\n"
+        "        entered.set()\n"
+        "        left.wait()\n"
+        "        os.write(1, f'is {value}\\n'.encode())\n"
+        "thread = threading.Thread(target=work)\n"
+        "with guarded_descriptors(second):\n"
+        "    thread.start()\n"
+        "    entered.wait()\n"
+        "left.set()\n"
+        "thread.join()\n"
+        "os.write(1, b'free\\n')\n"
+    )
+
+    assert done.stdout == "is ${v:k}\nfree\n"

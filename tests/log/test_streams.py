@@ -6,6 +6,7 @@ import threading
 import pytest
 
 from airflow_config_providers.core.reverse import ReverseTransformer
+from airflow_config_providers.core.stream import LONGEST_LINE
 from airflow_config_providers.core.variable import ConfigVariable
 from airflow_config_providers.log.active import ActiveReversers
 from airflow_config_providers.log.streams import GuardedStream
@@ -162,3 +163,23 @@ def test_a_line_that_a_value_could_go_on_from_is_written_at_the_latest_at_the_en
     stream.release()
 
     assert screen.getvalue() == f"is {VALUE[:8]}\n"
+
+
+@pytest.mark.parametrize("value", ["Zq8-s3cr3t/val+1", "пароль-Zq8-s3"])
+@pytest.mark.parametrize("letter", ["x", "ж", "日", "\N{GRINNING FACE}"])
+@pytest.mark.parametrize("rest", ["", "and more\n" * 10_000], ids=["at-the-end", "more"])
+def test_a_long_text_in_any_script_is_written_whole_wherever_it_is_cut(screen, value, letter, rest):
+    active = ActiveReversers()
+    active.add(ReverseTransformer({}, {ConfigVariable("v", "", "a"): value}))
+    stream = GuardedStream(screen, active, line_end="\n")
+    margin = active.reversers[0].finder.margin
+    for behind in range(margin - 24, margin + 24):  # some 64 KiB are cut so far before their end
+        text = f"{letter * (LONGEST_LINE // len(letter.encode()))}{value}{'x' * behind}"
+        screen.seek(0)
+        screen.truncate()
+
+        stream.write(text)
+        stream.write(f"{rest}\n")
+        stream.flush()
+
+        assert screen.getvalue() == f"{text}{rest}\n".replace(value, "${v:a}")

@@ -1,0 +1,164 @@
+r"""
+Copies of a text without what programs write between and for its characters: colours, ``\u003d``, ``&#61;``, ``5a:71``.
+
+What stands between characters can be anywhere, so that no list of forms has it.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator
+from functools import cache
+from itertools import accumulate, pairwise
+from typing import Final
+
+ESCAPE: Final = b"\x1b"
+ESCAPED: Final = (rb"\u00", rb"\x", *(b"\\%c" % mark for mark in rb" !#$%&'()*+,-./:;<=>?@[]^_`{|}~"))
+PREFIX: Final = b"0x"
+REFERENCES: Final = (b"&#", b"&amp;", b"&lt;", b"&gt;", b"&quot;", b"&apos;")
+MARKS: Final = (ESCAPE, *ESCAPED, *REFERENCES, PREFIX)
+"""What a text has that needs a copy; beside them the octets of ``spaced``."""
+
+_SEPARATORS: Final = (" ", ":")
+"""What stands between the octets of a text in hexadecimal."""
+
+_FEWEST: Final = 5
+"""Octets in hexadecimal from which on they are read as a text."""
+
+
+@cache
+def _sequence() -> re.Pattern[bytes]:
+    """Find what a terminal does not show (ECMA-48): colours and the like, titles, links."""
+    return re.compile(rb"\x1b(?:\[[0-?]*[ -/]*[@-~]|[\]PX^_][^\x07\x1b\n]*(?:\x07|\x1b\\)|[ -/]+[0-~]|[0-Z\\^-~])")
+
+
+@cache
+def _escaped() -> re.Pattern[bytes]:
+    return re.compile(rb"\\u00([0-7][0-9A-Fa-f])|\\x([0-9A-Fa-f]{2})|\\([ !#-/:-@\[\]-`{-~])")
+
+
+@cache
+def _reference() -> re.Pattern[bytes]:
+    return re.compile(rb"&(?:#([0-9]{1,7})|#[xX]([0-9A-Fa-f]{1,6})|(amp|lt|gt|quot|apos));")
+
+
+_NAMED: Final = {b"amp": b"&", b"lt": b"<", b"gt": b">", b"quot": b'"', b"apos": b"'"}
+_QUOTED: Final = {b'"': rb"\"", b"\\": rb"\\"}
+
+
+@cache
+def _octets() -> re.Pattern[bytes]:
+    return re.compile(
+        rb"(?<![0-9A-Za-z])(?:0x)?[0-9A-Fa-f]{2}(?:(?: {1,2}|:|-|, ?)(?:0x)?[0-9A-Fa-f]{2}){%d,}(?![0-9A-Za-z])"
+        % (_FEWEST - 1)
+    )
+
+
+_OCTET: Final = re.compile(rb"(?:0x)?([0-9A-Fa-f]{2})")
+
+Range = tuple[int, int]
+Piece = tuple[int, int, bytes]
+"""Start and end in the text, and what the copy has there; of the same length if it was not changed."""
+
+
+class Copy:
+    """
+    A text with other octets at some places.
+
+    :param pieces: what it is made of, in order
+    """
+
+    __slots__ = ("_pieces", "_places", "data")
+
+    def __init__(self, pieces: Iterable[Piece]) -> None:
+        self._pieces = [piece for piece in pieces if piece[2]]
+        self._places = [0, *accumulate(len(kept) for _, _, kept in self._pieces)]
+        self.data = b"".join(kept for _, _, kept in self._pieces)
+
+    def range(self, start: int, end: int) -> Range:
+        """Give where ``start`` and ``end`` are in the text."""
+        first, last = bisect_right(self._places, start) - 1, bisect_right(self._places, end - 1) - 1
+        begin, until, kept = self._pieces[first]
+        if until - begin == len(kept):
+            begin += start - self._places[first]
+        origin, until, kept = self._pieces[last]
+        if until - origin == len(kept):
+            until = origin + end - self._places[last]
+        return begin, until
+
+    def place(self, place: int) -> int:
+        """Give where ``place`` is in the text; its end is the end of the last piece."""
+        return self.range(place, place + 1)[0] if place < len(self.data) else self.range(place - 1, place)[1]
+
+
+def uncoloured(data: bytes) -> Copy:
+    """Give ``data`` as a terminal shows it."""
+    return Copy(_changed(data, _sequence(), lambda _: b""))
+
+
+def unescaped(data: bytes) -> Copy:
+    r"""
+    Give ``data`` with the characters that ``\u0026``, ``\x26`` and ``\&`` stand for.
+
+    Double quotes and backslashes are as JSON has them, so that a form of every value is there.
+    """
+    return Copy(_changed(data, _escaped(), _character))
+
+
+def dereferenced(data: bytes) -> Copy:
+    """Return ``data`` with the characters that ``&#61;``, ``&#x3d;`` and ``&amp;`` stand for in XML and HTML."""
+    return Copy(_changed(data, _reference(), _referred))
+
+
+def decoded(data: bytes, start: int, end: int) -> Iterator[Copy]:
+    """Give each text between ``start`` and ``end`` that is written in octets, such as ``5a:71`` or ``0x5a, 0x71``."""
+    for found in _octets().finditer(data, start, end):
+        octets = _OCTET.finditer(data, *found.span())
+        yield Copy((octet.start(), octet.end(), bytes.fromhex(octet[1].decode())) for octet in octets)
+
+
+def spaced(texts: Iterable[bytes]) -> set[bytes]:
+    """
+    Give what is in each of ``texts`` when its octets are written one by one in hexadecimal.
+
+    An octet that ends in a letter, since few numbers of a log do; a text without such a one has something longer.
+    """
+    pairs: set[tuple[int, int]] = set()
+    longer: set[str] = set()
+    for text in texts:
+        found = {(one, other >> 4) for one, other in pairwise(text) if one & 15 > 9}
+        pairs |= found
+        longer |= set() if found else {text[:4].hex(" ")}
+    written = longer | {f"{one:02x} {other:x}" for one, other in pairs}
+    return {
+        case(octets).replace(" ", separator).encode()
+        for octets in written
+        for separator in _SEPARATORS
+        for case in (str.lower, str.upper)
+    }
+
+
+def _changed(data: bytes, pattern: re.Pattern[bytes], change: Callable[[re.Match[bytes]], bytes]) -> Iterator[Piece]:
+    place = 0
+    for found in pattern.finditer(data):
+        yield place, found.start(), data[place : found.start()]
+        yield found.start(), found.end(), change(found)
+        place = found.end()
+    yield place, len(data), data[place:]
+
+
+def _character(escape: re.Match[bytes]) -> bytes:
+    if escape[1]:
+        character = bytes.fromhex(escape[1].decode())
+        return _QUOTED.get(character, character)
+    return bytes.fromhex(escape[2].decode()) if escape[2] else escape[3]
+
+
+def _referred(reference: re.Match[bytes]) -> bytes:
+    if reference[3]:
+        return _NAMED[reference[3]]
+    try:
+        return chr(int(reference[1]) if reference[1] else int(reference[2], 16)).encode()
+    except ValueError:  # no character has this number
+        return reference[0]

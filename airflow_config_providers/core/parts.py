@@ -1,0 +1,279 @@
+"""Find parts of patterns: what a table, a log or a parser has cut off."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import islice
+from operator import itemgetter
+from typing import Final
+
+from airflow_config_providers.core.telling import CUT, LONGEST, RUN, Range, Spots, holds, is_random, lengths, spots
+from airflow_config_providers.core.windows import WINDOW, Entry, Hits, Stretches
+
+_MOST_OCTETS: Final = 32 * 1024
+"""Octets of patterns in which every run has a window. Plain texts come first."""
+
+_MOST_ENTRIES: Final = 24
+"""Patterns that are looked at for one window. A beginning that more have in common is none of a secret."""
+
+_AROUND: Final = 128
+"""Octets before and after a window that are compared first, so that many windows in long patterns take no longer."""
+
+_LONGEST_RUN: Final = 2 * RUN
+"""Octets of a run in the longest form; so many at the end of a part may begin one of another pattern."""
+
+_FOLLOWED: Final = re.compile(rb"[ '\"\[(<]{0,3}(?:\.\.\.|\xe2\x80\xa6|\\u2026)")
+_PRECEDED: Final = re.compile(rb"(?:\.\.\.|\xe2\x80\xa6|\\u2026)[ '\"\])>]{0,3}\Z")
+_LONGEST_MARK: Final = 9
+_NOWHERE: Final = b"\xff\xff"  # in no UTF-8
+
+Match = tuple[int, int, bytes]
+"""Start and end in a text, and what stands for it."""
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Source:
+    """
+    The text that a pattern is a form of.
+
+    :param is_even: each octet of the form stands for the same part of the text, as in base64
+    """
+
+    text: bytes
+    is_even: bool = False
+
+
+class Parts:
+    """
+    Finds the parts of patterns that tell: runs of 12 characters, and 8 at an end where ``...`` stands for the rest.
+
+    :param sources: pattern -> what it is a form of, plain texts first; a pattern that is not there has no parts
+    :param labels: pattern -> what stands for it
+    """
+
+    __slots__ = ("_candidates", "_labels", "_sources", "_spots")
+
+    def __init__(self, sources: Mapping[bytes, Source], labels: Mapping[bytes, bytes]) -> None:
+        self._sources = dict(sources)
+        self._labels = labels
+        self._spots: dict[bytes, Spots] = {}
+        self._candidates: dict[int, list[_Candidate]] = {}
+
+    def stretches(self) -> dict[bytes, Stretches]:
+        """Give where runs can stand that tell, in so many patterns as have room in the table."""
+        found: dict[bytes, Stretches] = {}
+        size = 0
+        for pattern, source in self._sources.items():
+            size += len(pattern)
+            if size <= _MOST_OCTETS:
+                found[pattern] = self._stretches(pattern, source)
+            elif source.is_even:
+                found[pattern] = _without(len(pattern), len(source.text))
+        return found
+
+    def plain(self) -> dict[bytes, bytes]:
+        """Give the text of each pattern that has parts of it as they are."""
+        return {pattern: source.text for pattern, source in self._sources.items() if not source.is_even}
+
+    def find(self, data: bytes, hits: Hits, entries: Sequence[Sequence[Entry]], taken: Sequence[Match]) -> list[Match]:
+        """
+        Give the parts in ``data`` that are outside of ``taken``.
+
+        :param entries: for each window the patterns that it is in
+        :param taken: places of whole patterns, in order
+        """
+        found: list[Match] = []
+        first = last = 0  # of the part that reaches farthest
+        gaps = _gaps(taken, len(data))
+        low, high = next(gaps)
+        for index, start, end in hits:
+            while high < end and (gap := next(gaps, None)):
+                low, high = gap
+            is_inside = first + _LONGEST_RUN <= start < last - _LONGEST_RUN
+            if not is_inside and low <= start and end <= high and (near := self._near(data, start, index, entries)):
+                matches = list(self._matches(_Text(data, low, high, start), near, (first, last)))
+                found += matches
+                first, last = max([(first, last), *(match[:2] for match in matches)], key=itemgetter(1))
+        return found
+
+    def _near(self, data: bytes, window: int, index: int, entries: Sequence[Sequence[Entry]]) -> list[_Candidate]:
+        """Give the patterns of which ``data`` has, around the window, one of the nearest parts that tell."""
+        candidates = self._candidates.get(index)
+        if candidates is None:
+            some = islice(self._telling(entries[index]), _MOST_ENTRIES)
+            candidates = self._candidates[index] = list(some)
+        return [
+            each
+            for each in candidates
+            if data.startswith(each.after, window) or data.endswith(each.before, 0, window + WINDOW)
+        ]
+
+    def _telling(self, entries: Iterable[Entry]) -> Iterator[_Candidate]:
+        for pattern, place in entries:
+            source = self._sources.get(pattern)
+            if source and self._of(pattern if source.is_even else source.text):
+                found = self._of(pattern)
+                nearest = [_nearest(each, place) for each in (found.runs, found.cuts)]
+                after = min((end for _, end in nearest if end is not None), default=None)
+                before = max((begin for begin, _ in nearest if begin is not None), default=None)
+                yield _Candidate(
+                    pattern,
+                    place,
+                    _NOWHERE if after is None else pattern[place:after],
+                    _NOWHERE if before is None else pattern[before : place + WINDOW],
+                )
+
+    def _stretches(self, pattern: bytes, source: Source) -> Stretches:
+        run, cut = self._lengths(pattern)
+        if is_random(source.text[:LONGEST]):
+            return Stretches(((0, min(len(pattern), LONGEST)),), run, cut)
+        return Stretches(tuple(self._of(pattern).stretches(len(pattern))), run, cut)
+
+    def _of(self, pattern: bytes) -> Spots:
+        found = self._spots.get(pattern)
+        if found is None:
+            source = self._sources.get(pattern)
+            found = self._spots[pattern] = spots(pattern, source.text if source and source.is_even else pattern)
+        return found
+
+    def _matches(self, text: _Text, near: Iterable[_Candidate], known: Range) -> Iterator[Match]:
+        """Yield the parts of the patterns that are ``near``, except those inside of ``known``."""
+        for each in near:
+            pattern, place = each.pattern, each.place
+            first, last, start = text.shared(pattern, place, _AROUND)
+            is_known = known[0] <= start and start + last - first <= known[1]
+            if not is_known and self._tells(text, pattern, first, last, start):
+                if text.window >= known[1] and max(place - first, last - place) >= _AROUND:
+                    first, last, start = text.shared(pattern, place, len(pattern))
+                yield start, start + last - first, self._labels[pattern]
+                plain = self._sources[pattern].text  # may go on where its form does not
+                if plain != pattern and (at := plain[:LONGEST].find(text.data[start : start + last - first])) >= 0:
+                    first, last, start = text.shared(plain, at + text.window - start, len(plain))
+                    yield start, start + last - first, self._labels[pattern]
+
+    def _tells(self, text: _Text, pattern: bytes, first: int, last: int, start: int) -> bool:
+        """Whether what is at ``start`` of ``text``, and from ``first`` to ``last`` in ``pattern``, gives it away."""
+        size = last - first
+        end = start + size
+        run, cut = self._lengths(pattern)
+        is_cut = size >= cut and (
+            (first == 0 and text.goes_on_after(start, end))
+            or (last == len(pattern) and text.went_on_before(start, end))
+        )
+        if not is_cut and size < run:
+            return False
+        found, place = self._of(pattern), first
+        plain = self._sources[pattern].text
+        if not self._sources[pattern].is_even and (at := plain[:LONGEST].find(text.data[start:end])) >= 0:
+            found, place = self._of(plain), at  # the text knows best what is a host
+        return holds(found.cuts if is_cut else found.runs, place, place + size)
+
+    def _lengths(self, pattern: bytes) -> tuple[int, int]:
+        source = self._sources[pattern]
+        return lengths(len(pattern) / len(source.text)) if source.is_even else (RUN, CUT)
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class _Candidate:
+    """
+    A pattern with a window in it.
+
+    :param place: where the window is
+    :param after: from the window to the end of the next part that tells
+    :param before: from the beginning of the part before that tells to the end of the window
+    """
+
+    pattern: bytes
+    place: int
+    after: bytes
+    before: bytes
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class _Text:
+    """
+    A text around a window.
+
+    :param low: where the part of it begins that is searched
+    :param high: where that part ends
+    :param window: where the window begins
+    """
+
+    data: bytes
+    low: int
+    high: int
+    window: int
+
+    def shared(self, pattern: bytes, place: int, most: int) -> tuple[int, int, int]:
+        """
+        Give what is the same around the window, in whole characters: start and end in ``pattern``, start in the text.
+
+        :param place: where the window begins in ``pattern``
+        :param most: octets that are compared before it, and behind it
+        """
+        data, window = self.data, self.window
+        before = _equal_before(
+            data[max(self.low, window - min(place, most)) : window], pattern[max(0, place - most) : place]
+        )
+        after = _equal_after(data[window : min(self.high, window + most)], pattern[place : place + most])
+        start, end = window - before, window + after
+        while start < end and data[start] & 0xC0 == 0x80:
+            start += 1
+        while start < end < len(data) and data[end] & 0xC0 == 0x80:
+            end -= 1
+        return place - window + start, place - window + end, start
+
+    def goes_on_after(self, start: int, end: int) -> bool:
+        """Whether ``...`` stands for what comes after; its dots may be those of the pattern."""
+        dots = end - start - len(self.data[start:end].rstrip(b"."))
+        return any(_FOLLOWED.match(self.data, place) for place in {end, end - dots})
+
+    def went_on_before(self, start: int, end: int) -> bool:
+        """Whether ``...`` stands for what came before."""
+        dots = end - start - len(self.data[start:end].lstrip(b"."))
+        places = {start, start + dots}
+        return any(_PRECEDED.search(self.data[max(0, place - _LONGEST_MARK) : place]) for place in places)
+
+
+@lru_cache(maxsize=1024)
+def _without(size: int, length: int) -> Stretches:
+    """Give no stretches, in a form of ``size`` octets of a text of ``length``."""
+    return Stretches((), *lengths(size / length))
+
+
+def _nearest(found: Sequence[Range], place: int) -> tuple[int | None, int | None]:
+    """Give where the last of ``found`` begins that ends with the window at ``place``, and where the next one ends."""
+    behind = bisect_right(found, place + WINDOW, key=itemgetter(1))
+    return found[behind - 1][0] if behind else None, found[behind][1] if behind < len(found) else None
+
+
+def _gaps(taken: Iterable[Match], end: int) -> Iterator[tuple[int, int]]:
+    """Give what is between the places of ``taken``."""
+    place = 0
+    for first, last, _ in taken:
+        yield place, first
+        place = last
+    yield place, end
+
+
+def _equal_after(one: bytes, other: bytes) -> int:
+    """Give how many octets are equal at the beginnings."""
+    size = min(len(one), len(other))
+    if one[:size] == other[:size]:
+        return size
+    difference = int.from_bytes(one[:size]) ^ int.from_bytes(other[:size])
+    return size - (difference.bit_length() + 7) // 8
+
+
+def _equal_before(one: bytes, other: bytes) -> int:
+    """Give how many octets are equal at the ends."""
+    size = min(len(one), len(other))
+    one, other = one[len(one) - size :], other[len(other) - size :]
+    if one == other:
+        return size
+    difference = int.from_bytes(one) ^ int.from_bytes(other)
+    return ((difference & -difference).bit_length() - 1) // 8

@@ -1,0 +1,95 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from airflow_config_providers.core.copies import Copy, decoded, dereferenced, spaced, uncoloured, unescaped
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        pytest.param(b"a\x1b[01;31m\x1b[Kb\x1b[m\x1b[Kc", b"abc", id="grep"),
+        pytest.param(b"\x1b[38;2;1;2;3ma\x1b[0m", b"a", id="24-bit-colour"),
+        pytest.param(b"\x1b]0;title\x07a\x1b]8;;http://x\x1b\\b", b"ab", id="title-and-link"),
+        pytest.param(b"\x1b(Ba\x1b=b\x1b7c", b"abc", id="other-sequences"),
+        pytest.param(b"a\x1b[31", b"a\x1b[31", id="no-end"),
+        pytest.param(b"no colours", b"no colours", id="nothing"),
+    ],
+)
+def test_colours_are_taken_out(text, shown):
+    assert uncoloured(text).data == shown
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        pytest.param(rb"a\u003d\u0026\u003D", b"a=&=", id="gson"),
+        pytest.param(rb"\u0022\u005c", rb"\"\\", id="quotes-as-json-has-them"),
+        pytest.param(rb"\u00e9\u20ac", rb"\u00e9\u20ac", id="letters-stay-as-json-has-them"),
+        pytest.param(rb"\x5a\xc3\xa9", "Zé".encode(), id="octets"),
+        pytest.param(rb"a\-b\.c\/d\\\"", rb"a-b.c/d\\\"", id="marks"),
+        pytest.param(rb"\n\t\1", rb"\n\t\1", id="others-stay"),
+    ],
+)
+def test_escapes_are_what_they_stand_for(text, shown):
+    assert unescaped(text).data == shown
+
+
+@pytest.mark.parametrize(
+    "text",
+    [b"5a:71:38:2d:73", b"5A 71 38 2D 73", b"0x5a, 0x71, 0x38,0x2d 0x73", b"5a-71-38-2d-73", b"5a 71  38 2d 73"],
+)
+def test_octets_in_hexadecimal_are_decoded(text):
+    (copy,) = decoded(b"is " + text + b".", 0, len(text) + 4)
+
+    assert copy.data == b"Zq8-s"
+    assert copy.range(0, 5) == (3, 3 + len(text))
+
+
+@pytest.mark.parametrize("text", [b"5a:71:38:2d", b"12:31:45", b"a5a:71:38:2d:73", b"5a 71 xx 2d 73 74 75"])
+def test_few_octets_are_left_alone(text):
+    assert not list(decoded(text, 0, len(text)))
+
+
+@given(st.binary(min_size=5, max_size=30), st.sampled_from([" ", ":"]), st.booleans())
+def test_a_text_in_hexadecimal_has_what_is_looked_for(text, separator, is_upper):
+    written = text.hex(separator)
+    written = written.upper() if is_upper else written
+
+    assert any(found.decode() in written for found in spaced([text]))
+
+
+@given(st.lists(st.tuples(st.binary(max_size=4), st.binary(max_size=2)), max_size=8), st.data())
+def test_a_place_in_a_copy_has_its_place_in_the_text(parts, data):
+    pieces, size = [], 0
+    for before, kept in parts:
+        is_same = len(before) == len(kept)
+        pieces.append((size, size + len(before), before if is_same else kept))
+        size += len(before)
+    copy = Copy(pieces)
+    assume_end = len(copy.data)
+    if not assume_end:
+        return
+    start = data.draw(st.integers(0, assume_end - 1))
+    end = data.draw(st.integers(start + 1, assume_end))
+
+    first, last = copy.range(start, end)
+
+    assert 0 <= first <= last <= size
+    assert copy.range(0, assume_end)[0] <= first
+    assert last <= copy.range(0, assume_end)[1]
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        pytest.param(b"a&#61;b&#x3D;c&#X3d;d", b"a=b=c=d", id="numbers"),
+        pytest.param(b"&lt;&gt;&amp;&quot;&apos;", b"<>&\"'", id="names"),
+        pytest.param(b"&#233;&#x1f600;", "é\N{GRINNING FACE}".encode(), id="letters"),
+        pytest.param(b"&#55296;&#9999999;&#x;&#;&nbsp;a&b;&lt", b"&#55296;&#9999999;&#x;&#;&nbsp;a&b;&lt", id="none"),
+    ],
+)
+def test_references_of_xml_are_what_they_stand_for(text, shown):
+    assert dereferenced(text).data == shown

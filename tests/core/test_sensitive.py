@@ -1,0 +1,41 @@
+"""Texts that look as if a secret were written out."""
+
+from __future__ import annotations
+
+import pytest
+
+from airflow_config_providers.core.sensitive import reveals, shows_secret
+from airflow_config_providers.spark.catalogue import spark_definition
+
+
+@pytest.mark.parametrize(
+    "text",
+    ['{"password":"abc"}', "{'password':'abc'}", "password: abc", "//u:p@h", "sig=abc&se=1", "password=abc"],
+)
+def test_a_secret_is_seen_however_it_is_written(text):
+    assert shows_secret(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The token: ask for it",
+        "token: ask for it",
+        "secret:name",
+        '{"token": null}',
+        "design=1",
+        "s3a://b/c:d@e",
+        "a@b",
+    ],
+)
+def test_ordinary_text_is_no_secret(text):
+    assert not shows_secret(text)
+
+
+def test_no_default_of_spark_looks_like_a_secret():
+    assert [key for key, text in spark_definition().default_texts().items() if shows_secret(text)] == []
+
+
+@pytest.mark.parametrize("key", ["spark.x.pw", "spark.x.cred", "spark.x.dbCreds", "spark.x.pwFile"])
+def test_a_short_name_of_a_secret_is_one(key):
+    assert reveals(key, "")

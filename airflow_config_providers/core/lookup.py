@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Collection, Mapping
-from concurrent.futures import Future, ThreadPoolExecutor
-from contextvars import copy_context
-from dataclasses import dataclass, field
-from typing import ParamSpec, TypeVar, cast
+from concurrent.futures import Future, wait
+from dataclasses import dataclass, field, replace
+from typing import TypeVar, cast
 
 from airflow_config_providers.core.data import ConfigData
+from airflow_config_providers.core.on_demand import ProvidersOnDemand
 from airflow_config_providers.core.provider import BatchConfigProvider, ConfigProvider
+from airflow_config_providers.core.retries import Retries
 from airflow_config_providers.core.text import printable
-from airflow_config_providers.exceptions import ProviderLookupError, ProviderUnavailableError
+from airflow_config_providers.core.workers import Workers
+from airflow_config_providers.exceptions import ConfigProvidersError, ProviderLookupError, ProviderUnavailableError
 
 Place = tuple[str, str]
 """A provider's name and a path."""
@@ -20,7 +23,6 @@ Place = tuple[str, str]
 Outcome = ConfigData | Exception
 """What a provider said about a place."""
 
-_P = ParamSpec("_P")
 _T = TypeVar("_T")
 
 
@@ -32,11 +34,15 @@ class Answers:
     :param data: place -> key -> value
     :param ttls: place -> milliseconds, where the provider gave a ttl that is not negative
     :param failures: place -> why there is no answer
+    :param absences: place -> why there is nothing, where the provider said so
+    :param denials: place -> key -> why the provider does not give it
     """
 
     data: Mapping[Place, Mapping[str, str]] = field(repr=False)
     ttls: Mapping[Place, int]
     failures: Mapping[Place, Exception]
+    absences: Mapping[Place, str] = field(default_factory=dict)
+    denials: Mapping[Place, Mapping[str, str]] = field(default_factory=dict)
 
     def value(self, provider: str, path: str, key: str) -> str | None:
         """Give the value of a reference; None where nobody gave one."""
@@ -51,82 +57,124 @@ class Lookup:
 
     :param providers: name -> provider; a place of an unknown provider is not asked for
     :param max_workers: how many paths are read at once
-    :param attempts: how often an unavailable provider is asked, with exponential waits and jitter between
+    :param attempts: how often an unavailable provider is asked, with longer and longer waits between
     :param sleep: waits so many seconds
+    :param timeout: seconds for all of it; None for as long as it takes
+    :param clock: seconds, monotonic
+    :param in_callers_thread: ask for one place after another, in the caller's thread; a call that hangs is waited for,
+        and once the time is over nothing more is asked
     """
 
     providers: Mapping[str, ConfigProvider]
     max_workers: int = 32
     attempts: int = 1
     sleep: Callable[[float], None] = time.sleep
+    timeout: float | None = None
+    clock: Callable[[], float] = time.monotonic
+    in_callers_thread: bool = False
 
     def fetch(self, wanted: Mapping[Place, Collection[str]]) -> Answers:
         """
         Ask once for each place, with all its keys. A failure is part of the answer and not raised.
 
-        A ``BatchConfigProvider`` is asked for all its paths at once. Providers that are asked in other threads see
-        the caller's context variables.
+        A ``BatchConfigProvider`` is asked for all its paths at once. Providers are asked in other threads, which see
+        the caller's context variables. Without a timeout, a single place is asked for in the caller's thread.
+
+        Those of ``ProvidersOnDemand`` are opened before, in the same time.
+
+        :raises ProviderDefinitionError: a provider cannot be made from its definition
+        :raises ProviderLookupError: a provider was refused, could not connect, or was not ready in time
         """
-        known = {place: keys for place, keys in wanted.items() if place[0] in self.providers}
-        if len(known) < 2:
-            return _answers({place: self._ask(place, keys) for place, keys in known.items()})
-        return _answers(self._ask_side_by_side(known))
+        fetch = _Fetch(self, {place: keys for place, keys in wanted.items() if place[0] in self.providers})
+        return _answers(fetch.outcomes())
 
-    def _ask_side_by_side(self, wanted: Mapping[Place, Collection[str]]) -> dict[Place, Outcome]:
-        batches = self._batches(wanted)
-        alone = [place for place in wanted if place[0] not in batches]
-        with ThreadPoolExecutor(min(self.max_workers, len(wanted)), "config-provider") as pool:
-            try:
-                together = [_start(pool, self._ask_together, *batch) for batch in batches.items()]
-                asked = {place: _start(pool, self._ask, place, wanted[place]) for place in alone}
-                found = {place: outcome for batch in together for place, outcome in batch.result().items()}
-                left_out = [place for place in wanted if place not in found and place not in asked]
-                asked |= {place: _start(pool, self._ask, place, wanted[place]) for place in left_out}
-                return {place: found[place] if place in found else asked[place].result() for place in wanted}
-            finally:
-                pool.shutdown(wait=False, cancel_futures=True)  # an interrupt waits for what runs, not for the rest
 
-    def _batches(self, wanted: Mapping[Place, Collection[str]]) -> dict[str, dict[str, Collection[str]]]:
+class _Fetch:
+    """One fetch. Whatever the providers do, it ends when its time is over."""
+
+    def __init__(self, lookup: Lookup, wanted: Mapping[Place, Collection[str]]) -> None:
+        self._lookup = lookup
+        self._wanted = wanted
+        self._until = math.inf if lookup.timeout is None else lookup.clock() + lookup.timeout
+        self._retries = Retries(lookup.attempts, sleep=lookup.sleep, clock=lookup.clock, until=self._until)
+
+    def outcomes(self) -> dict[Place, Outcome]:
+        """Give what each place has come to."""
+        self._open()
+        if self._lookup.in_callers_thread or (self._lookup.timeout is None and len(self._wanted) < 2):
+            return {place: self._late(place[0]) if self._is_over() else self._ask(place) for place in self._wanted}
+        with Workers(self._lookup.max_workers) as workers:
+            return self._side_by_side(workers)
+
+    def _open(self) -> None:
+        providers = self._lookup.providers
+        if isinstance(providers, ProvidersOnDemand):
+            is_bounded = self._until < math.inf and not self._lookup.in_callers_thread
+            names = {name for name, _ in self._wanted}
+            providers.open_named(names, wait=self._wait_until_open if is_bounded else None)
+
+    def _wait_until_open(self, name: str, opening: Future[object]) -> None:
+        done, _ = wait([opening], self._seconds_left())
+        if not done:
+            raise self._late(name)
+        if error := opening.exception():  # two threads that raise the same one would mix up its tracebacks
+            raise error.again() if isinstance(error, ConfigProvidersError) else error
+
+    def _side_by_side(self, workers: Workers) -> dict[Place, Outcome]:
+        batches = self._batches()
+        together = [(batch, workers.start(self._ask_together, *batch)) for batch in batches.items()]
+        asked = {place: workers.start(self._ask, place) for place in self._wanted if place[0] not in batches}
+        found: dict[Place, Outcome] = {}
+        for (name, paths), batch in together:
+            answers = self._in_time(batch)
+            found |= {(name, path): self._late(name) for path in paths} if answers is None else answers
+        left_out = [place for place in self._wanted if place not in found and place not in asked]
+        asked |= {place: workers.start(self._ask, place) for place in left_out}
+        found |= {place: self._in_time(answer) or self._late(place[0]) for place, answer in asked.items()}
+        return {place: found[place] for place in self._wanted}
+
+    def _batches(self) -> dict[str, dict[str, Collection[str]]]:
         """Give path -> keys for each provider that reads its several paths together."""
         batches: dict[str, dict[str, Collection[str]]] = {}
-        for (name, path), keys in wanted.items():
-            if isinstance(self.providers[name], BatchConfigProvider):
+        for (name, path), keys in self._wanted.items():
+            if isinstance(self._lookup.providers[name], BatchConfigProvider):
                 batches.setdefault(name, {})[path] = frozenset(keys)
         return {name: batch for name, batch in batches.items() if len(batch) > 1}
 
     def _ask_together(self, name: str, wanted: Mapping[str, Collection[str]]) -> dict[Place, Outcome]:
-        batch = _Batch(cast(BatchConfigProvider, self.providers[name]), wanted)
+        batch = _Batch(cast(BatchConfigProvider, self._lookup.providers[name]), wanted)
         try:
-            self._retried(batch.ask)
+            self._retries.run(name, batch.ask)
         except Exception as error:  # noqa: BLE001 - a third party's provider may raise anything; it is kept, not lost
             batch.give_up(error)
         return {(name, path): _checked((name, path), outcome) for path, outcome in batch.found.items()}
 
-    def _ask(self, place: Place, keys: Collection[str]) -> Outcome:
+    def _ask(self, place: Place) -> Outcome:
         name, path = place
         try:
-            return _checked(place, self._retried(self.providers[name].get, path, frozenset(keys)))
+            get, keys = self._lookup.providers[name].get, frozenset(self._wanted[place])
+            return _checked(place, self._retries.run(name, get, path, keys))
         except Exception as error:  # noqa: BLE001 - a third party's provider may raise anything; it is kept, not lost
             return error
 
-    def _retried(self, call: Callable[_P, _T], *args: _P.args, **kwargs: _P.kwargs) -> _T:
-        if self.attempts == 1:
-            return call(*args, **kwargs)
-        from tenacity import (  # noqa: PLC0415 - a slow import that only retries need
-            Retrying,
-            retry_if_exception_type,
-            stop_after_attempt,
-            wait_random_exponential,
-        )
+    def _in_time(self, answer: Future[_T]) -> _T | None:
+        """Give the answer once it is there; None where the time is over before."""
+        try:
+            return answer.result(self._seconds_left())
+        except TimeoutError:  # of the wait: what a provider raises is an outcome
+            return None
 
-        retrying = Retrying(
-            retry=retry_if_exception_type(ProviderUnavailableError),
-            stop=stop_after_attempt(self.attempts),
-            wait=wait_random_exponential(multiplier=0.2, max=5),
-            sleep=self.sleep,
-            reraise=True,
+    def _seconds_left(self) -> float | None:
+        return None if self._until == math.inf else max(0.0, self._until - self._lookup.clock())
+
+    def _is_over(self) -> bool:
+        return self._lookup.clock() >= self._until
+
+    def _late(self, name: str) -> ProviderUnavailableError:
+        return ProviderUnavailableError(
+            f"Provider '{printable(name)}' gave no answer within {self._lookup.timeout:g} seconds, which is all the "
+            f"time that resolving a configuration has. Try again later, or raise resolve_timeout in [config_providers]."
         )
-        return retrying(call, *args, **kwargs)
 
 
 class _Batch:
@@ -156,11 +204,6 @@ class _Batch:
             self.found.setdefault(path, error)
 
 
-def _start(pool: ThreadPoolExecutor, call: Callable[_P, _T], *args: _P.args, **kwargs: _P.kwargs) -> Future[_T]:
-    context = copy_context()
-    return pool.submit(lambda: context.run(call, *args, **kwargs))
-
-
 def _checked(place: Place, outcome: Outcome) -> Outcome:
     if isinstance(outcome, Exception):
         return outcome
@@ -180,7 +223,7 @@ def _only_text(place: Place, answer: ConfigData) -> ConfigData:
             f"Provider '{printable(place[0])}' answered {', '.join(odd)} with something that is not text. "
             f"A provider gives text only; correct the provider."
         )
-    return ConfigData(found, answer.ttl)
+    return replace(answer, data=found)
 
 
 def _answers(outcomes: Mapping[Place, Outcome]) -> Answers:
@@ -189,4 +232,6 @@ def _answers(outcomes: Mapping[Place, Outcome]) -> Answers:
         data={place: answer.data for place, answer in good.items()},
         ttls={place: answer.ttl for place, answer in good.items() if answer.ttl is not None and answer.ttl >= 0},
         failures={place: outcome for place, outcome in outcomes.items() if isinstance(outcome, Exception)},
+        absences={place: answer.absence for place, answer in good.items() if answer.absence},
+        denials={place: answer.denials for place, answer in good.items() if answer.denials},
     )

@@ -55,6 +55,17 @@ class ConfigProvider(ABC):
         """
         return None
 
+    def environment_names(self, configs: Mapping[str, Any]) -> Collection[str]:
+        """
+        Return the names of the environment variables that it may give: what a task starts does not inherit them.
+
+        Asked of a provider that was not configured, also where nothing refers to it; it connects to nothing.
+
+        :param configs: what ``configure`` would take
+        :raises ProviderDefinitionError: the parameters cannot be used
+        """
+        return ()
+
     def subscribe(self, path: str, keys: Collection[str], callback: ConfigChangeCallback) -> None:
         """Have ``callback(path, data)`` called when a value changes; unsupported unless overridden."""
         raise NotImplementedError(f"{type(self).__name__} does not support subscriptions")

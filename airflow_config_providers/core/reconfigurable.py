@@ -8,13 +8,18 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Final
 
+from airflow_config_providers.core.definition import ConfigDef
+from airflow_config_providers.core.registry import is_reserved
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.exceptions import ConfigException
 
 GoBack = Callable[[], list[str]]
 """Gives the old configuration back to those who were told; gives who could not take it, one sentence each."""
+
+
+_OF_THE_DEPLOYMENT: Final = "config.providers and all below it belong to the deployment."
 
 
 class Reconfigurable(ABC):
@@ -50,9 +55,11 @@ class Reconfigurables:
     The configuration that is in effect, and those who follow it. Thread-safe; changes happen one after the other.
 
     :param configs: what is in effect now
+    :param definition: which keys are read-only; that of a ``ConfigAdmin`` takes its place
     """
 
-    def __init__(self, configs: Mapping[str, Any]) -> None:
+    def __init__(self, configs: Mapping[str, Any], definition: ConfigDef | None = None) -> None:
+        self._definition = definition or ConfigDef()
         self._current: Mapping[str, Any] = MappingProxyType(dict(configs))
         self._members: tuple[Reconfigurable, ...] = ()
         self._lock = threading.RLock()
@@ -64,10 +71,25 @@ class Reconfigurables:
         return self._current
 
     def add(self, member: Reconfigurable) -> None:
-        """Tell ``member`` of every later change; a second time does nothing."""
+        """
+        Tell ``member`` of every later change; a second time does nothing.
+
+        :raises ConfigException: names those of its keys that are known and that no dynamic configuration changes
+        """
         with self._lock:
+            _refuse([member], self._definition)
             if not any(member is known for known in self._members):
                 self._members += (member,)
+
+    def follow(self, definition: ConfigDef) -> None:
+        """
+        Take ``definition`` for which keys are read-only, of those who are here already too.
+
+        :raises ConfigException: as with ``add``; then the old one stays
+        """
+        with self._lock:
+            _refuse(self._members, definition)
+            self._definition = definition
 
     def remove(self, member: Reconfigurable) -> None:
         """Tell ``member`` nothing any more."""
@@ -149,6 +171,23 @@ class Reconfigurables:
     def _concerned(self, proposed: Mapping[str, Any]) -> list[Reconfigurable]:
         changed = set(_changed(self._current, proposed))
         return [member for member in self._members if not changed.isdisjoint(_keys(member))]
+
+
+def _refuse(members: Sequence[Reconfigurable], definition: ConfigDef) -> None:
+    if problems := [problem for member in members for problem in _static(member, definition)]:
+        raise ConfigException(*problems)
+
+
+def _static(member: Reconfigurable, definition: ConfigDef) -> Iterator[str]:
+    """Name the keys of ``member`` that never change. If it does not tell its keys, a change will report that."""
+    try:
+        keys = _keys(member)
+    except ConfigException:
+        return
+    for key in keys:
+        reason = _OF_THE_DEPLOYMENT if is_reserved(key) else definition.read_only_reason(key)
+        if reason:
+            yield f"{_name(member)} cannot follow '{printable(key)}', which is not dynamic: {reason}"
 
 
 def _changed(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[str]:

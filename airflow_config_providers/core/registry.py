@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Collection, Iterator, Mapping
-from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from airflow_config_providers.core.cached import cached_property
 from airflow_config_providers.core.closing import Closing, close_all
+from airflow_config_providers.core.on_demand import ProvidersOnDemand
 from airflow_config_providers.core.provider import ConfigProvider
 from airflow_config_providers.core.provider_definition import CONFIG_PROVIDERS, ProviderDefinition, read_definitions
 from airflow_config_providers.core.text import nearest, printable
@@ -60,6 +61,42 @@ class ProviderRegistry:
         :raises ProviderLookupError: a provider was refused, or could not connect, while it was configured
         """
         definitions, problems = read_definitions(props)
+        providers = self._opened(definitions, problems)
+        return ConfiguredProviders(providers, {definition.name: self._origin(definition) for definition in definitions})
+
+    def on_demand(self, props: Mapping[str, Any]) -> ProvidersOnDemand:
+        """
+        Give the providers that ``config.providers`` in ``props`` lists, each of which is opened when it is needed.
+
+        :param props: any configuration; keys outside ``config.providers`` are not looked at
+        :raises ProviderDefinitionError: the list cannot be read
+        """
+        definitions, problems = read_definitions(props)
+        if problems and not definitions:
+            raise ProviderDefinitionError(*problems)
+        named = {definition.name: definition for definition in definitions}
+        return ProvidersOnDemand(
+            named,
+            lambda name: self._opened([named[name]], list(named[name].problems))[name],
+            environment_names=lambda: self._environment_names(definitions),
+        )
+
+    def _environment_names(self, definitions: Iterable[ProviderDefinition]) -> frozenset[str]:
+        """Return the names of the environment variables that may be given; a wrong definition gives none."""
+        found: set[str] = set()
+        for definition in definitions:
+            with suppress(ConfigProvidersError):
+                found.update(self._environment_names_of(definition))
+        return frozenset(found)
+
+    def _environment_names_of(self, definition: ProviderDefinition) -> Collection[str]:
+        provider = self._make(definition)
+        self._require(provider, definition)
+        at = f"Provider {printable(definition.name)}: it does not tell which environment variables it reads"
+        return _guarded(lambda: tuple(provider.environment_names(definition.params)), at)
+
+    def _opened(self, definitions: Collection[ProviderDefinition], problems: list[str]) -> dict[str, ConfigProvider]:
+        """Make and configure providers, if nothing is wrong with any of them."""
         providers: dict[str, ConfigProvider] = {}
         with ExitStack() as undo:
             undo.callback(lambda: close_all(_named(providers)))
@@ -74,7 +111,7 @@ class ProviderRegistry:
             if problems:
                 raise ProviderDefinitionError(*problems)
             undo.pop_all()
-        return ConfiguredProviders(providers, {definition.name: self._origin(definition) for definition in definitions})
+        return providers
 
     def _make(self, definition: ProviderDefinition) -> ConfigProvider:
         make = self._short_named(definition) or self._dotted(definition)

@@ -9,12 +9,12 @@ from typing import NoReturn
 
 from airflow_config_providers.core.data import HIDDEN
 from airflow_config_providers.core.definition import ConfigDef
-from airflow_config_providers.core.keys import key_problem
+from airflow_config_providers.core.keys import layer_problems
 from airflow_config_providers.core.layers import ConfigEntry, ConfigLayer, LayeredConfig
 from airflow_config_providers.core.limits import DEFAULT_LIMITS, Limits
 from airflow_config_providers.core.lookup import Place
 from airflow_config_providers.core.provider import ConfigProvider
-from airflow_config_providers.core.provider_definition import CONFIG_PROVIDERS
+from airflow_config_providers.core.retries import ATTEMPTS
 from airflow_config_providers.core.reverse import ReverseTransformer
 from airflow_config_providers.core.text import nearest, odd_character, printable
 from airflow_config_providers.core.transformer import ConfigTransformer, ConfigTransformerResult
@@ -145,7 +145,9 @@ class ConfigResolver:
     :param unresolved: what becomes of a reference that nobody answers
     :param foreign: provider names that mean something to the reader of the configuration, such as Spark's ``env``;
         their references stay as they are unless a provider has that name
-    :param attempts: how often an unavailable provider is asked
+    :param attempts: how often an unavailable provider is asked, over some 15 seconds
+    :param timeout: seconds for all requests together; None for as long as they take
+    :param in_callers_thread: read one path after another, in the caller's thread
     """
 
     config_providers: Mapping[str, ConfigProvider]
@@ -154,15 +156,17 @@ class ConfigResolver:
     foreign: Collection[str] = ()
     limits: Limits = DEFAULT_LIMITS
     max_workers: int = 32
-    attempts: int = 3
+    attempts: int = ATTEMPTS
+    timeout: float | None = 60.0
+    in_callers_thread: bool = False
 
     def settle(self, layers: Sequence[ConfigLayer]) -> LayeredConfig:
         """
         Choose the winners of ``layers``. Fetches nothing.
 
-        :raises ConfigException: a layer has a key that no layer may have
+        :raises ConfigException: a layer has a key, or under one a text, that no layer may have
         """
-        _raise([problem for layer in layers for problem in _bad_keys(layer)])
+        _raise([problem for layer in layers for problem in layer_problems(layer)])
         return LayeredConfig(layers, self.definition)
 
     def resolve(self, layers: Sequence[ConfigLayer], texts: Mapping[str, str] | None = None) -> ResolvedConfig:
@@ -185,7 +189,9 @@ class ConfigResolver:
 
     @property
     def _transformer(self) -> ConfigTransformer:
-        return ConfigTransformer(self.config_providers, self.limits, self.max_workers, self.attempts)
+        return ConfigTransformer(
+            self.config_providers, self.limits, self.max_workers, self.attempts, self.timeout, self.in_callers_thread
+        )
 
     def _unanswered(self, layered: LayeredConfig, result: ConfigTransformerResult) -> Iterator[ConfigProvidersError]:
         if self.unresolved is Unresolved.KEEP:
@@ -193,7 +199,11 @@ class ConfigResolver:
         for name, missing in result.unresolved.items():
             for variable in missing:
                 place = (variable.provider, variable.path)
-                if place not in result.failures and not self._is_foreign(variable):
+                if place in result.failures or self._is_foreign(variable):
+                    continue
+                if denial := result.denials.get(place, {}).get(variable.key):
+                    yield AccessDeniedError(f"{_where(layered, name)}: {printable(str(variable))} is denied. {denial}")
+                else:
                     yield UnresolvedReferenceError(f"{_where(layered, name)}: {self._why(variable, result)}")
 
     def _is_foreign(self, variable: ConfigVariable) -> bool:
@@ -207,6 +217,9 @@ class ConfigResolver:
                 f"{printable(str(variable))} names the unknown provider '{printable(variable.provider)}'{hint or '.'} "
                 f"Known providers: {known}. Correct the name, or add the provider to config.providers."
             )
+        absence = result.absences.get((variable.provider, variable.path))
+        if absence:
+            return f"{printable(str(variable))} has no value. {absence}"
         siblings = [
             used.key for used in result.used if (used.provider, used.path) == (variable.provider, variable.path)
         ]
@@ -228,14 +241,8 @@ class ConfigResolver:
 _TEXT = "\0"
 """Starts the names of further texts; no key of a layer holds it."""
 
-
-def _bad_keys(layer: ConfigLayer) -> Iterator[ConfigProvidersError]:
-    together = "".join(layer.configs)
-    if together.isprintable() and "${" not in together and CONFIG_PROVIDERS not in together and "" not in layer.configs:
-        return
-    for key in layer.configs:
-        if problem := key_problem(key, f"'{printable(key)}' in {layer.origin(key)}"):
-            yield problem
+_MOST_KEYS = 3
+"""How many keys a failure names that many share."""
 
 
 def _opened(layered: LayeredConfig) -> dict[str, str]:
@@ -272,14 +279,29 @@ def _where(layered: LayeredConfig, name: str) -> str:
 
 
 def _failures(result: ConfigTransformerResult) -> Iterator[ConfigProvidersError]:
-    for (provider, path), failure in result.failures.items():
-        if isinstance(failure, ConfigProvidersError):
-            yield failure
-        else:
-            yield ProviderLookupError(
-                f"Provider '{printable(provider)}' failed at path '{printable(path)}' with {type(failure).__name__}. "
-                f"Its message is not shown, because it may hold a value."
-            )
+    """Give each failure; one that several paths of a provider share is reported once, with the keys that it affects."""
+    found: dict[object, tuple[ConfigProvidersError, list[Place]]] = {}
+    for place, failure in result.failures.items():
+        problem = failure if isinstance(failure, ConfigProvidersError) else _foreign_failure(place, failure)
+        _, places = found.setdefault((place[0], type(problem), problem.problems), (problem, []))
+        places.append(place)
+    for problem, places in found.values():
+        yield problem if len(places) == 1 else _of_keys(problem, result.names(places))
+
+
+def _of_keys(problem: ConfigProvidersError, names: Sequence[str]) -> ConfigProvidersError:
+    shown = [printable(name.removeprefix(_TEXT)) for name in names[:_MOST_KEYS]]
+    keys = ", ".join(shown + ["..."] * (len(names) > len(shown)))
+    counted = f"{len(names)} key{'s' * (len(names) > 1)}: {keys}"
+    return type(problem)(*(f"{sentence} ({counted})" for sentence in problem.problems))
+
+
+def _foreign_failure(place: Place, failure: Exception) -> ConfigProvidersError:
+    provider, path = map(printable, place)
+    return ProviderLookupError(
+        f"Provider '{provider}' failed at path '{path}' with {type(failure).__name__}. "
+        f"Its message is not shown, because it may hold a value."
+    )
 
 
 _GRAVEST_FIRST: Sequence[type[ConfigProvidersError]] = (

@@ -20,10 +20,13 @@ class SingleFlight:
     call of the parent's never ends there.
 
     :param patience: seconds to wait for another thread's call; None for as long as it takes
+    :param asks_again: let a thread ask once more if a call that was under way before it asked gets no answer: the
+        other thread's time was over, and not its own
     """
 
-    def __init__(self, patience: float | None = 120.0) -> None:
+    def __init__(self, patience: float | None = 120.0, *, asks_again: bool = False) -> None:
         self._patience = patience
+        self._asks_again = asks_again
         self._lock = threading.Lock()
         self._flights: dict[Hashable, Future[Any]] = {}
 
@@ -31,11 +34,12 @@ class SingleFlight:
         """
         Give what ``call`` gives, or what another thread's call for ``key`` gives that is under way.
 
-        Where the other thread is interrupted, this one makes the call itself.
+        If the other thread is interrupted, this thread makes the call itself, or shares one that began since.
 
         :raises ProviderUnavailableError: the other thread takes too long
         :raises Exception: whatever the call raised; each thread gets an error of its own
         """
+        may_ask_again = self._asks_again
         while True:
             mine: Future[_T] = Future()
             try:
@@ -48,7 +52,11 @@ class SingleFlight:
             try:
                 return self._landed(flight)
             except CancelledError:
-                continue
+                pass
+            except ProviderUnavailableError:
+                if not may_ask_again or not flight.done():
+                    raise
+            may_ask_again = False
 
     def _joined(self, key: Hashable, mine: Future[_T]) -> Future[_T]:
         with self._lock:
@@ -86,5 +94,5 @@ class SingleFlight:
 def _copy(error: BaseException) -> BaseException:
     """Two threads that raise one error would mix up its tracebacks."""
     if isinstance(error, ConfigProvidersError):
-        return type(error)(*error.problems)
+        return error.again()
     return ProviderLookupError(f"Another thread that asked for the same failed with {type(error).__name__}.")

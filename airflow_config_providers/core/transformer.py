@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Set
+from collections.abc import Collection, Iterable, Mapping, Set
 from dataclasses import dataclass, field
 
 from airflow_config_providers.core.cached import cached_property
 from airflow_config_providers.core.limits import DEFAULT_LIMITS, Limits
 from airflow_config_providers.core.lookup import Answers, Lookup, Place
+from airflow_config_providers.core.plain_texts import require_texts
 from airflow_config_providers.core.provider import ConfigProvider
 from airflow_config_providers.core.variable import ConfigVariable, Spans, scan
 
@@ -50,6 +51,24 @@ class ConfigTransformerResult:
             if (value := self._answers.value(variable.provider, variable.path, variable.key)) is not None
         }
 
+    def names(self, places: Collection[Place]) -> list[str]:
+        """Give the config keys whose values refer to any of ``places``, in their order."""
+        return [
+            name
+            for name, (_, spans) in self._scanned.items()
+            if any((provider, path) in places for _, _, provider, path, _ in spans)
+        ]
+
+    @property
+    def absences(self) -> Mapping[Place, str]:
+        """(provider, path) -> why there is nothing, where the provider said so."""
+        return self._answers.absences
+
+    @property
+    def denials(self) -> Mapping[Place, Mapping[str, str]]:
+        """(provider, path) -> key -> why the provider does not give it."""
+        return self._answers.denials
+
     @property
     def failures(self) -> Mapping[Place, Exception]:
         """(provider, path) -> why it was not answered; empty unless asked for with ``attempt``."""
@@ -69,17 +88,22 @@ class ConfigTransformer:
     :param limits: bounds on what one configuration may ask for
     :param max_workers: how many paths are read at once
     :param attempts: how often an unavailable provider is asked
+    :param timeout: seconds for all requests together; None for as long as they take
+    :param in_callers_thread: read one path after another, in the caller's thread
     """
 
     config_providers: Mapping[str, ConfigProvider]
     limits: Limits = DEFAULT_LIMITS
     max_workers: int = 32
     attempts: int = 1
+    timeout: float | None = None
+    in_callers_thread: bool = False
 
     def transform(self, configs: Configs) -> ConfigTransformerResult:
         """
         Replace the references in ``configs``: key -> text, or None, which stays None.
 
+        :raises ConfigException: a key is no text, or a value neither text nor None; names each
         :raises LimitExceededError: more is asked for than the limits allow
         :raises Exception: whatever a provider raised
         """
@@ -90,6 +114,7 @@ class ConfigTransformer:
 
     def attempt(self, configs: Configs) -> ConfigTransformerResult:
         """Do as ``transform``, but give the failures of providers in the result."""
+        require_texts(configs, is_none_allowed=True)
         scanned = {
             name: (text, spans) for name, text in configs.items() if text and "${" in text and (spans := scan(text))
         }
@@ -107,7 +132,14 @@ class ConfigTransformer:
     def _fetch(self, wanted: Mapping[Place, set[str]]) -> Answers:
         self.limits.check("paths", len(wanted))
         self.limits.check("references", sum(map(len, wanted.values())))
-        return Lookup(self.config_providers, self.max_workers, self.attempts).fetch(wanted)
+        lookup = Lookup(
+            self.config_providers,
+            self.max_workers,
+            self.attempts,
+            timeout=self.timeout,
+            in_callers_thread=self.in_callers_thread,
+        )
+        return lookup.fetch(wanted)
 
 
 def _wanted(found: Iterable[Spans]) -> dict[Place, set[str]]:

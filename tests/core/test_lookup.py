@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import threading
 import time
 from collections.abc import Collection, Mapping, Sequence
 from contextvars import ContextVar
@@ -10,9 +12,16 @@ import pytest
 
 from airflow_config_providers.core.data import ConfigData
 from airflow_config_providers.core.lookup import Lookup
+from airflow_config_providers.core.on_demand import ProvidersOnDemand
 from airflow_config_providers.core.provider import BatchConfigProvider
-from airflow_config_providers.exceptions import AccessDeniedError, ProviderUnavailableError
+from airflow_config_providers.exceptions import (
+    AccessDeniedError,
+    ConfigProvidersError,
+    ProviderDefinitionError,
+    ProviderUnavailableError,
+)
 from airflow_config_providers.testing import FakeClock, InMemoryConfigProvider
+from tests.core.forks import in_child
 
 
 def ask(error, clock):
@@ -28,6 +37,367 @@ def test_between_attempts_it_waits_and_not_for_long():
     assert calls == 4
     assert isinstance(answers.failures["p", ""], ProviderUnavailableError)
     assert 0 < clock.now <= 15
+
+
+def test_all_attempts_together_spread_over_the_time_that_a_restart_takes():
+    clock = FakeClock()
+    provider = InMemoryConfigProvider(error=ProviderUnavailableError("down"))
+    Lookup({"p": provider}, attempts=5, sleep=clock.sleep, clock=clock).fetch(places("a"))
+
+    assert len(provider.calls) == 5
+    assert 12 < clock.now < 20
+
+
+def test_attack_61_a_call_that_takes_long_to_fail_is_made_less_often():
+    clock = FakeClock()
+
+    class Slow(InMemoryConfigProvider):
+        def get(self, path: str, keys: Collection[str] | None = None) -> ConfigData:
+            clock.sleep(10)
+            return super().get(path, keys)
+
+    provider = Slow(error=ProviderUnavailableError("in time"))
+    Lookup({"p": provider}, attempts=5, sleep=clock.sleep, clock=clock).fetch(places("a"))
+
+    assert len(provider.calls) == 2
+
+
+def test_a_provider_that_says_when_is_asked_then():
+    clock = FakeClock()
+    provider = InMemoryConfigProvider(error=ProviderUnavailableError("too many requests", retry_after=30))
+    Lookup({"p": provider}, attempts=3, sleep=clock.sleep, timeout=100, clock=clock).fetch(places("a"))
+
+    assert (len(provider.calls), clock.now) == (3, 60)
+
+
+def test_a_provider_that_wants_to_be_left_alone_for_an_hour_is_asked_again_after_a_minute():
+    clock = FakeClock()
+    provider = InMemoryConfigProvider(error=ProviderUnavailableError("too many requests", retry_after=3600))
+    Lookup({"p": provider}, attempts=3, sleep=clock.sleep, timeout=7200, clock=clock).fetch(places("a"))
+
+    assert (len(provider.calls), clock.now) == (3, 120)
+
+
+def test_in_the_callers_thread_places_are_asked_for_one_by_one_until_the_deadline():
+    clock = FakeClock()
+    threads = []
+
+    class Slow(InMemoryConfigProvider):
+        def get(self, path: str, keys: Collection[str] | None = None) -> ConfigData:
+            threads.append(threading.current_thread())
+            clock.sleep(10)
+            return ConfigData({"k": path})
+
+    lookup = Lookup({"p": Slow()}, sleep=clock.sleep, timeout=20, clock=clock, in_callers_thread=True)
+    answers = lookup.fetch(places("a", "b", "c"))
+
+    assert list(answers.data) == [("p", "a"), ("p", "b")]
+    assert "'p' gave no answer within 20 seconds" in str(answers.failures["p", "c"])
+    assert threads == [threading.current_thread()] * 2
+
+
+def test_in_the_callers_thread_nothing_is_asked_again_after_the_deadline():
+    clock = FakeClock()
+    provider = InMemoryConfigProvider(error=ProviderUnavailableError("too many requests", retry_after=3600))
+    lookup = Lookup({"p": provider}, attempts=5, sleep=clock.sleep, timeout=100, clock=clock, in_callers_thread=True)
+    lookup.fetch(places("a"))
+
+    assert (len(provider.calls), clock.now) == (2, 60)
+
+
+def test_a_provider_that_wants_to_be_asked_after_the_deadline_is_not_waited_for():
+    clock = FakeClock()
+    error = ProviderUnavailableError("too many requests", retry_after=30)
+    provider = InMemoryConfigProvider(error=error)
+    answers = Lookup({"p": provider}, attempts=3, sleep=clock.sleep, timeout=20, clock=clock).fetch(places("a"))
+
+    assert (len(provider.calls), clock.now) == (1, 0)
+    assert answers.failures == {("p", "a"): error}
+
+
+def test_attack_61_once_one_path_is_given_up_the_others_of_its_provider_are_asked_once():
+    clock = FakeClock()
+    down, other = (InMemoryConfigProvider(error=ProviderUnavailableError("down")) for _ in range(2))
+    wanted = places(*map(str, range(200))) | {("other", "a"): {"k"}}
+    lookup = Lookup({"p": down, "other": other}, max_workers=1, attempts=5, sleep=clock.sleep, clock=clock)
+    answers = lookup.fetch(wanted)
+
+    assert len(answers.failures) == 201
+    assert (len(down.calls), len(other.calls)) == (204, 5)
+    assert clock.now < 40
+
+
+class Hanging(InMemoryConfigProvider):
+    """Answers for paths called ``good``, and for all others when it is let go."""
+
+    def __init__(self) -> None:
+        super().__init__({"good": {"k": "v"}})
+        self.let_go = threading.Event()
+
+    def get(self, path: str, keys: Collection[str] | None = None) -> ConfigData:
+        data = super().get(path, keys)
+        if path != "good":
+            self.let_go.wait()
+        return data
+
+
+class HangingTogether(Hanging, BatchConfigProvider):
+    """Hangs for all paths together."""
+
+    def get_batch(self, wanted: Mapping[str, Collection[str]]) -> Mapping[str, ConfigData | Exception]:
+        self.let_go.wait()
+        return {}
+
+
+@pytest.mark.parametrize(
+    ("provider", "paths", "late"),
+    [
+        pytest.param(Hanging, ["a"], ["a"], id="one path"),
+        pytest.param(Hanging, ["a", "b"], ["a", "b"], id="several paths"),
+        pytest.param(Hanging, ["good", "a"], ["a"], id="one path of several"),
+        pytest.param(HangingTogether, ["a", "b"], ["a", "b"], id="paths that are read together"),
+    ],
+)
+@pytest.mark.parametrize("attempts", [1, 5])
+def test_attack_61_what_hangs_is_unavailable_at_the_deadline(
+    provider: type[Hanging], paths: list[str], late: list[str], attempts: int
+):
+    hanging = provider()
+    answers = Lookup({"p": hanging}, attempts=attempts, timeout=0.5).fetch(places(*paths))
+    hanging.let_go.set()
+
+    assert [path for _, path in answers.failures] == late
+    assert {type(error) for error in answers.failures.values()} == {ProviderUnavailableError}
+    for error in answers.failures.values():
+        assert "'p' gave no answer within 0.5 seconds" in str(error)
+        assert "resolve_timeout" in str(error)
+
+
+def test_attack_61_after_the_deadline_no_path_is_asked_for():
+    hanging = Hanging()
+    Lookup({"p": hanging}, max_workers=2, timeout=0.2).fetch(places(*map(str, range(100))))
+    hanging.let_go.set()
+
+    assert len(hanging.calls) == 2
+
+
+class Opening:
+    """Opens a provider when it is let go, and counts."""
+
+    def __init__(self, error: Exception | None = None) -> None:
+        self.let_go = threading.Event()
+        self.begun: list[str] = []
+        self.opened: list[InMemoryConfigProvider] = []
+        self._error = error
+
+    def __call__(self, name: str) -> InMemoryConfigProvider:
+        self.begun.append(name)
+        self.let_go.wait()
+        if self._error is not None:
+            raise self._error
+        self.opened.append(provider := InMemoryConfigProvider({"a": {"k": "v"}}))
+        return provider
+
+
+def threads_of_ours() -> set[threading.Thread]:
+    return {thread for thread in threading.enumerate() if thread.name == "config-provider"}
+
+
+def test_a_provider_that_hangs_while_it_is_opened_is_unavailable_at_the_deadline():
+    opening = Opening()
+    before = threads_of_ours()
+    lookup = Lookup(ProvidersOnDemand(["p"], opening), timeout=0.05)
+    for _ in range(6):
+        with pytest.raises(ProviderUnavailableError, match=r"'p' gave no answer within 0\.05 seconds"):
+            lookup.fetch(places("a"))
+
+    hanging = threads_of_ours() - before
+    opening.let_go.set()
+    for thread in hanging:
+        thread.join()
+    assert Lookup(lookup.providers, timeout=60).fetch(places("a")).value("p", "a", "k") == "v"
+    assert opening.begun == ["p"] * len(hanging) == ["p"] * 4
+    assert sorted(provider.closed for provider in opening.opened) == [0, 1, 1, 1]
+
+
+def test_a_provider_whose_first_opening_never_ends_is_opened_for_the_next_who_asks():
+    first, begun, let_go, before = InMemoryConfigProvider(), threading.Event(), threading.Event(), threads_of_ours()
+    second = InMemoryConfigProvider({"a": {"k": "v"}})
+
+    def open_(_: str) -> InMemoryConfigProvider:
+        if begun.is_set():
+            return second
+        begun.set()
+        let_go.wait()
+        return first
+
+    providers = ProvidersOnDemand(["p"], open_)
+    with pytest.raises(ProviderUnavailableError):
+        Lookup(providers, timeout=0.01).fetch(places("a"))
+    begun.wait()
+    (hanging,) = threads_of_ours() - before
+
+    assert Lookup(providers, timeout=60).fetch(places("a")).value("p", "a", "k") == "v"
+    let_go.set()
+    hanging.join()
+    assert (providers["p"], first.closed, second.closed) == (second, 1, 0)
+
+
+ONE_OF_EACH = {("a", "x"): {"k"}, ("b", "x"): {"k"}}
+
+
+def test_with_a_deadline_all_providers_are_opened_at_once():
+    both = threading.Barrier(2, timeout=30)
+    providers = ProvidersOnDemand(["a", "b"], lambda _: both.wait() in {0, 1} and InMemoryConfigProvider({"x": {}}))
+
+    assert not Lookup(providers, timeout=60).fetch(ONE_OF_EACH).failures
+
+
+class HangingOnce:
+    """Opens providers; the first opening of each of ``names`` hangs until it is let go."""
+
+    def __init__(self, *names: str) -> None:
+        self.let_go = threading.Event()
+        self.threads: dict[str, list[threading.Thread]] = {"a": [], "b": []}
+        self.begun = {name: threading.Event() for name in self.threads}
+        self._hanging = names
+
+    def __call__(self, name: str) -> InMemoryConfigProvider:
+        self.threads[name].append(threading.current_thread())
+        is_first = not self.begun[name].is_set()
+        self.begun[name].set()
+        if is_first and name in self._hanging:
+            self.let_go.wait()
+        return InMemoryConfigProvider({"x": {"k": name}})
+
+
+def test_a_provider_behind_one_that_hangs_is_opened_all_the_same():
+    opening = HangingOnce("a")
+    providers = ProvidersOnDemand(["a", "b"], opening)
+    with pytest.raises(ProviderUnavailableError, match="'a' gave no answer"):
+        Lookup(providers, timeout=0.05).fetch(ONE_OF_EACH)
+    opening.begun["b"].wait()
+    opening.threads["b"][0].join()
+    opening.let_go.set()
+
+    assert providers.is_open("b")
+
+
+def test_all_that_hang_are_opened_once_more_for_the_next_who_asks():
+    opening = HangingOnce("a", "b")
+    providers = ProvidersOnDemand(["a", "b"], opening)
+    with pytest.raises(ProviderUnavailableError):
+        Lookup(providers, timeout=0.01).fetch(ONE_OF_EACH)
+    for begun in opening.begun.values():
+        begun.wait()
+
+    assert not Lookup(providers, timeout=60).fetch(ONE_OF_EACH).failures
+    opening.let_go.set()
+
+
+def test_an_error_is_raised_at_once_and_those_that_are_still_being_opened_are_shared():
+    opening = HangingOnce("b")
+
+    def open_(name: str) -> InMemoryConfigProvider:
+        if name == "a":
+            raise AccessDeniedError("no")
+        return opening(name)
+
+    providers = ProvidersOnDemand(["a", "b"], open_)
+    with pytest.raises(AccessDeniedError):
+        Lookup(providers, timeout=60).fetch(ONE_OF_EACH)
+    opening.begun["b"].wait()
+    with pytest.raises(ProviderUnavailableError, match="'b' gave no answer"):
+        Lookup(providers, timeout=0.01).fetch({("b", "x"): {"k"}})
+    opening.let_go.set()
+
+    assert len(opening.threads["b"]) == 1
+
+
+@pytest.mark.parametrize("timeout", [None, 60])
+def test_all_that_is_wrong_with_definitions_is_told_together(timeout: float | None):
+    def open_(name: str) -> InMemoryConfigProvider:
+        if name != "b":
+            raise ProviderDefinitionError(f"{name} has no url.")
+        return InMemoryConfigProvider()
+
+    with pytest.raises(ProviderDefinitionError) as caught:
+        Lookup(ProvidersOnDemand("abc", open_), timeout=timeout).fetch({(name, ""): {"k"} for name in "cba"})
+    assert caught.value.problems == ("a has no url.", "c has no url.")
+
+
+def test_a_child_that_is_forked_while_a_provider_is_opened_opens_it_itself():
+    parent, begun, let_go = os.getpid(), threading.Event(), threading.Event()
+
+    def open_(_: str) -> InMemoryConfigProvider:
+        if os.getpid() == parent:
+            begun.set()
+            let_go.wait()
+        return InMemoryConfigProvider({"a": {"k": str(os.getpid())}})
+
+    providers = ProvidersOnDemand(["p"], open_)
+    with pytest.raises(ProviderUnavailableError):
+        Lookup(providers, timeout=0.01).fetch(places("a"))
+    begun.wait()
+    child = in_child(lambda: Lookup(providers, timeout=60).fetch(places("a")).value("p", "a", "k"))
+    let_go.set()
+
+    assert child not in {"", str(parent)}
+
+
+def test_what_is_opened_after_all_have_gone_is_closed():
+    opened = InMemoryConfigProvider()
+    let_go = threading.Event()
+    before = threads_of_ours()
+    providers = ProvidersOnDemand(["p"], lambda name: let_go.wait() and opened)
+    with providers, pytest.raises(ProviderUnavailableError):
+        Lookup(providers, timeout=0.1).fetch(places("a"))
+    (opening,) = threads_of_ours() - before
+    let_go.set()
+    opening.join()
+
+    assert opened.closed == 1
+
+
+def test_opening_and_asking_have_one_deadline():
+    clock = FakeClock()
+    provider = InMemoryConfigProvider(error=ProviderUnavailableError("down", retry_after=30))
+
+    def open_slowly(_: str) -> InMemoryConfigProvider:
+        clock.sleep(20)
+        return provider
+
+    Lookup(ProvidersOnDemand(["p"], open_slowly), attempts=5, sleep=clock.sleep, timeout=40, clock=clock).fetch(
+        places("a")
+    )
+
+    assert len(provider.calls) == 1
+
+
+@pytest.mark.parametrize("error", [ProviderDefinitionError("p has no url."), AccessDeniedError("no")])
+@pytest.mark.parametrize("timeout", [None, 60])
+def test_a_provider_that_cannot_be_opened_says_why(error: ConfigProvidersError, timeout: float | None):
+    opening = Opening(error)
+    opening.let_go.set()
+    lookup = Lookup(ProvidersOnDemand(["p", "other"], opening), timeout=timeout)
+    for _ in range(2):
+        with pytest.raises(type(error)) as caught:
+            lookup.fetch(places("a", "b"))
+        assert caught.value.problems == error.problems
+
+    assert opening.begun == ["p", "p"]
+
+
+def test_in_the_callers_thread_providers_are_opened_there_too():
+    threads = []
+
+    def open_here(_: str) -> InMemoryConfigProvider:
+        threads.append(threading.current_thread())
+        return InMemoryConfigProvider()
+
+    Lookup(ProvidersOnDemand(["p"], open_here), timeout=60, in_callers_thread=True).fetch(places("a"))
+
+    assert threads == [threading.current_thread()]
 
 
 def test_what_was_denied_is_not_asked_for_again():

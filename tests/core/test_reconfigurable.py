@@ -5,6 +5,8 @@ import traceback
 
 import pytest
 
+from airflow_config_providers.core.alter import ResourceType
+from airflow_config_providers.core.definition import ConfigDef, ConfigType
 from airflow_config_providers.core.reconfigurable import Reconfigurable, Reconfigurables
 from airflow_config_providers.exceptions import ConfigException
 
@@ -40,6 +42,62 @@ def following(*members, configs=OLD):
     for member in members:
         everybody.add(member)
     return everybody
+
+
+DEFINITION = (
+    ConfigDef()
+    .define("a", ConfigType.INT, 1)
+    .define("of.a.task", ConfigType.INT, 1, alterable_at=[ResourceType.TASK])
+    .define("fixed", ConfigType.INT, 1, alterable_at=[])
+    .define("fixed.too", ConfigType.INT, 1, alterable_at=[])
+)
+
+
+@pytest.mark.parametrize(
+    ("definition", "key"),
+    [
+        pytest.param(DEFINITION, "fixed", id="read-only by definition"),
+        pytest.param(None, "config.providers", id="the deployment's"),
+        pytest.param(None, "config.providers.vault.class", id="a provider's"),
+    ],
+)
+def test_one_who_follows_a_key_that_is_not_dynamic_is_refused_with_the_key(definition, key):
+    everybody = Reconfigurables(OLD, definition)
+
+    with pytest.raises(ConfigException, match=f"Pool cannot follow '{key}', which is not dynamic"):
+        everybody.add(Pool(keys=("a", key)))
+
+    everybody.apply(NEW)
+    assert everybody.current == NEW
+
+
+def test_all_keys_that_are_not_dynamic_are_named():
+    with pytest.raises(ConfigException) as told:
+        Reconfigurables(OLD, DEFINITION).add(Pool(keys=("fixed", "a", "fixed.too")))
+
+    assert ["'fixed'" in told.value.problems[0], "'fixed.too'" in told.value.problems[1]] == [True, True]
+
+
+@pytest.mark.parametrize("key", ["a", "of.a.task", "custom.key"])
+def test_a_dynamic_key_and_one_that_is_not_defined_can_be_followed(key):
+    member = Pool(keys=(key,))
+    everybody = Reconfigurables(OLD, DEFINITION)
+    everybody.add(member)
+
+    everybody.apply({**OLD, key: 7})
+
+    assert member.configs[key] == 7
+
+
+def test_a_definition_that_comes_later_concerns_those_who_are_here_and_those_who_come():
+    everybody = Reconfigurables(OLD)
+    everybody.follow(DEFINITION)
+    with pytest.raises(ConfigException, match="'fixed'"):
+        everybody.add(Pool(keys=("fixed",)))
+
+    early = following(Pool(keys=("fixed",)))
+    with pytest.raises(ConfigException, match="'fixed'"):
+        early.follow(DEFINITION)
 
 
 def test_all_are_asked_before_anyone_is_told():

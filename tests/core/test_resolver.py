@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import json
 import pickle
+import threading
 import traceback
 
 import pytest
@@ -205,6 +206,53 @@ def test_denied_is_told_apart_from_unavailable_and_missing():
         with pytest.raises(kind) as caught:
             ConfigResolver(providers, attempts=1).resolve([dag({"a": f"${{{name}:k}}"})])
         assert type(caught.value) is kind
+
+
+def test_a_failure_that_many_paths_share_is_told_once_with_the_keys_that_it_affects():
+    refused = InMemoryConfigProvider(error=AccessDeniedError("the login was refused."))
+    configs = {f"spark.k{number:03}": f"${{p:path{number}:k}}" for number in range(200)}
+
+    with pytest.raises(AccessDeniedError) as caught:
+        ConfigResolver({"p": refused}).resolve([dag(configs)])
+    expected = "the login was refused. (200 keys: spark.k000, spark.k001, spark.k002, ...)"
+    assert caught.value.problems == (expected,)
+
+
+def test_failures_that_few_paths_share_name_every_key_and_further_texts():
+    refused = InMemoryConfigProvider(error=AccessDeniedError("no."))
+    layers = [dag({"a": "${p:1:k}${p:2:k}", "b": "${p:3:k}", "c": "plain"})]
+
+    with pytest.raises(AccessDeniedError) as caught:
+        ConfigResolver({"p": refused}).resolve(layers, {"application": "${p:4:k}"})
+    assert caught.value.problems == ("no. (3 keys: a, b, application)",)
+
+
+def test_failures_that_differ_are_told_one_by_one_in_their_order():
+    class Naming(InMemoryConfigProvider):
+        def get(self, path, keys=None):
+            raise AccessDeniedError(f"no {path}." if path != "1" else "no.")
+
+    configs = {"a": "${p:2:k}", "b": "${p:1:k}", "c": "${q:1:k}", "d": "${p:3:k}"}
+    with pytest.raises(AccessDeniedError) as caught:
+        ConfigResolver({"p": Naming(), "q": Naming()}).resolve([dag(configs)])
+    assert caught.value.problems == ("no 2.", "no.", "no.", "no 3.")
+
+
+def test_attack_61_a_provider_that_hangs_is_unavailable_at_the_deadline():
+    let_go = threading.Event()
+
+    class Hanging(InMemoryConfigProvider):
+        def get(self, path, keys=None):
+            let_go.wait()
+            return super().get(path, keys)
+
+    configs = {f"k{number}": f"${{p:{number}:k}}" for number in range(50)}
+    with pytest.raises(
+        ProviderUnavailableError, match=r"within 0\.3 seconds.*\(50 keys: k0, k1, k2, \.\.\.\)"
+    ) as caught:
+        ConfigResolver({"p": Hanging()}, timeout=0.3).resolve([dag(configs)])
+    let_go.set()
+    assert len(caught.value.problems) == 1
 
 
 def test_denied_outweighs_what_else_is_wrong():

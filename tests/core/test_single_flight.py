@@ -39,8 +39,8 @@ class Slow:
 class Observed(SingleFlight):
     """Counts who has found a flight to wait for."""
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, *, asks_again: bool = False) -> None:
+        super().__init__(asks_again=asks_again)
         self.waiting = threading.Semaphore(0)
 
     def _landed(self, flight: Future[object]) -> object:
@@ -125,18 +125,50 @@ def test_of_an_error_that_is_not_ours_others_get_only_the_type() -> None:
     assert "c4nary" not in f"{found[1]!r}"
 
 
-@pytest.mark.parametrize("interrupt", [KeyboardInterrupt, SystemExit])
-def test_where_the_thread_that_calls_is_interrupted_another_goes_on(interrupt: type[BaseException]) -> None:
-    """Airflow ends a task that takes too long with an exception in its thread."""
-    flights, call = Observed(), Slow(interrupt())
+def first_and_eight_others(flights: Observed, call: Slow) -> tuple[object, list[object]]:
+    """Return what comes of a call, and of those of eight threads that wait for it and would have an answer."""
     with ThreadPoolExecutor(9) as pool:
         first = pool.submit(outcome, lambda: flights.run("key", call))
         assert call.started.wait(LONGEST)
-        others = [pool.submit(flights.run, "key", lambda: "answer") for _ in range(8)]
+        others = [pool.submit(outcome, lambda: flights.run("key", lambda: "answer")) for _ in range(8)]
         flights.wait_for(8)
         call.go.set()
-        assert isinstance(first.result(), interrupt)
-        assert [other.result() for other in others] == ["answer"] * 8
+        return first.result(), [other.result() for other in others]
+
+
+@pytest.mark.parametrize("interrupt", [KeyboardInterrupt, SystemExit])
+def test_where_the_thread_that_calls_is_interrupted_another_goes_on(interrupt: type[BaseException]) -> None:
+    """Airflow ends a task that takes too long with an exception in its thread."""
+    first, others = first_and_eight_others(Observed(), Slow(interrupt()))
+
+    assert isinstance(first, interrupt)
+    assert others == ["answer"] * 8
+
+
+def test_who_waits_for_a_call_that_gets_no_answer_asks_itself() -> None:
+    """The time of the first one was over, and not that of the others."""
+    first, others = first_and_eight_others(Observed(asks_again=True), Slow(ProviderUnavailableError("no answer")))
+
+    assert isinstance(first, ProviderUnavailableError)
+    assert others == ["answer"] * 8
+
+
+def test_who_waits_shares_the_failure_of_a_call_that_began_after_it_asked() -> None:
+    """A server that hangs costs those who wait two calls, however many they are."""
+    flights = Observed(asks_again=True)
+    first, second = Slow(ProviderUnavailableError("1")), Slow(ProviderUnavailableError("2"))
+    with ThreadPoolExecutor(9) as pool:
+        leader = pool.submit(outcome, lambda: flights.run("key", first))
+        assert first.started.wait(LONGEST)
+        others = [pool.submit(outcome, lambda: flights.run("key", second)) for _ in range(8)]
+        flights.wait_for(8)
+        first.go.set()
+        assert second.started.wait(LONGEST)
+        flights.wait_for(7)
+        second.go.set()
+        assert str(leader.result()) == "1"
+        assert [str(other.result()) for other in others] == ["2"] * 8
+    assert second.calls == 1
 
 
 def test_a_thread_that_is_interrupted_before_its_call_leaves_nobody_waiting() -> None:

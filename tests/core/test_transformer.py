@@ -15,6 +15,7 @@ from airflow_config_providers.core.transformer import ConfigTransformer
 from airflow_config_providers.core.variable import ConfigVariable
 from airflow_config_providers.exceptions import (
     AccessDeniedError,
+    ConfigException,
     LimitExceededError,
     ProviderLookupError,
     ProviderUnavailableError,
@@ -185,6 +186,30 @@ def test_an_unavailable_provider_is_asked_a_bounded_number_of_times():
     with pytest.raises(ProviderUnavailableError):
         ConfigTransformer({"p": provider}, attempts=2).transform({"a": "${p:k}"})
     assert provider.asked == 2
+
+
+NO_TEXTS = [
+    pytest.param({"k": 5}, "'k'", id="a number"),
+    pytest.param({"k": 0}, "'k'", id="nought"),
+    pytest.param({"k": True}, "'k'", id="a truth"),
+    pytest.param({"k": ["${p:a}"]}, "'k'", id="a list"),
+    pytest.param({"k": b"${p:a}"}, "'k'", id="octets"),
+    pytest.param({5: "v"}, "5", id="a number as key"),
+    pytest.param({None: "v"}, "None", id="nothing as key"),
+    pytest.param({5: 6, "k": 7}, "'k'", id="several"),
+]
+
+
+@pytest.mark.parametrize(("configs", "key"), NO_TEXTS)
+def test_a_key_or_a_value_that_is_no_text_is_named(configs, key):
+    with pytest.raises(ConfigException, match=f"{key}.*as a string"):
+        ConfigTransformer({}).transform(configs)
+
+
+def test_no_value_that_is_no_text_is_quoted():
+    with pytest.raises(ConfigException) as told:
+        ConfigTransformer({}).transform({"k": 123456789})
+    assert "123456789" not in str(told.value)
 
 
 def test_attack_37_a_value_that_is_not_text_is_refused_and_not_converted():

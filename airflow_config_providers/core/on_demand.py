@@ -1,0 +1,140 @@
+"""Providers that are opened when they are first needed."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from concurrent.futures import Future
+from functools import partial
+
+from airflow_config_providers.core.closing import ClosedOnExit, close_all
+from airflow_config_providers.core.provider import ConfigProvider
+from airflow_config_providers.core.under_way import Call, UnderWay
+from airflow_config_providers.core.variable import variables
+from airflow_config_providers.exceptions import ProviderDefinitionError, ProviderLookupError
+
+Wait = Callable[[str, Future[object]], object]
+
+
+class ProvidersOnDemand(ClosedOnExit, Mapping[str, ConfigProvider]):
+    """
+    Providers by name, in the order in which they are listed. Looking one up opens it, once. Thread-safe.
+
+    A wrong definition is an error only for those that need its provider. If two threads open a provider at the same
+    time, one of the two is closed again.
+
+    :param names: the providers that are defined
+    :param open_: makes and configures the one of that name
+    :param environment_names: gives the names of the environment variables that they may give; opens none
+    :param under_way: makes the calls that open providers without waiting for them; shared by all who share what is open
+    """
+
+    def __init__(
+        self,
+        names: Iterable[str],
+        open_: Callable[[str], ConfigProvider],
+        *,
+        environment_names: Callable[[], frozenset[str]] = frozenset,
+        under_way: UnderWay | None = None,
+    ) -> None:
+        self._names = tuple(names)
+        self._open_one = open_
+        self._environment_names = environment_names
+        self._under_way = under_way or UnderWay()
+        self._opened: dict[str, ConfigProvider] = {}
+        self._lock = threading.RLock()  # a task that is killed closes them in a signal handler
+        self._is_closed = False
+
+    def open_for(self, texts: Iterable[str]) -> None:
+        """
+        Open the providers that ``texts`` refer to.
+
+        :raises ProviderDefinitionError: names all that is wrong with the definitions of these providers
+        :raises ProviderLookupError: a provider was refused, or could not connect, while it was configured
+        """
+        self.open_named({variable.provider for text in texts for variable in variables(text)})
+
+    def open_named(
+        self,
+        names: Collection[str],
+        *,
+        wait: Wait | None = None,
+    ) -> None:
+        """
+        Open the providers called ``names``: all at once in other threads, or one after another in the caller's.
+
+        :param wait: waits until the provider of that name is open, which another thread does, or raises; None to open
+            them in the caller's thread
+        :raises ProviderDefinitionError: names all that is wrong with the definitions of these providers
+        :raises ProviderLookupError: a provider was refused, or could not connect, while it was configured
+        :raises Exception: whatever ``wait`` raises; a provider that is then still being opened is kept once it is open,
+            and, if it took too long, opened once more for whoever asks before
+        """
+        missing = [name for name in self._names if name in names and not self.is_open(name)]
+        openings = {} if wait is None else {name: self._start(name) for name in missing}
+        problems: list[str] = []
+        for name in missing:
+            try:
+                if wait is not None:
+                    _wait_for(name, openings, wait)
+                self[name]
+            except ProviderDefinitionError as error:
+                problems += error.problems
+        if problems:
+            raise ProviderDefinitionError(*problems)
+
+    def _start(self, name: str) -> Call:
+        return self._under_way.start(name, partial(self.__getitem__, name))
+
+    def is_open(self, name: str) -> bool:
+        """Return whether the provider of that name is open."""
+        return name in self._opened
+
+    def environment_names(self) -> frozenset[str]:
+        """Return the names of the environment variables that they may give, be they open or not; opens none."""
+        return self._environment_names()
+
+    def close(self) -> None:
+        """Close the providers that are open; no other is opened from then on."""
+        with self._lock:
+            opened, self._opened = self._opened, {}
+            self._is_closed = True
+        close_all((f"Provider {name}", provider) for name, provider in opened.items())
+
+    def __getitem__(self, name: str) -> ConfigProvider:
+        """
+        Give the provider of that name.
+
+        :raises ProviderDefinitionError: it cannot be made from its definition
+        """
+        if name not in self._names:
+            raise KeyError(name)
+        found = self._opened.get(name)
+        return self._kept(name, self._open_one(name)) if found is None else found
+
+    def _kept(self, name: str, provider: ConfigProvider) -> ConfigProvider:
+        with self._lock:
+            kept = None if self._is_closed else self._opened.setdefault(name, provider)
+        if kept is not provider:
+            close_all([(f"Provider {name}", provider)])
+        if kept is None:
+            raise ProviderLookupError("The providers have been closed. Open them again.")
+        return kept
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._names
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+
+def _wait_for(name: str, openings: Mapping[str, Call], wait: Wait) -> None:
+    try:
+        wait(name, openings[name])
+    finally:
+        if not openings[name].done():  # the time for all of them is over
+            for opening in openings.values():
+                opening.is_given_up = True

@@ -1,0 +1,95 @@
+"""Ask again what could not answer, for a while."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final, ParamSpec, TypeVar
+
+from airflow_config_providers.exceptions import ProviderUnavailableError
+
+if TYPE_CHECKING:
+    from tenacity import RetryCallState
+
+_P = ParamSpec("_P")
+_T = TypeVar("_T")
+
+ATTEMPTS: Final = 5
+"""How often an unavailable provider is asked."""
+
+_FIRST_WAIT: Final = 0.4
+_FACTOR: Final = 3
+"""Each wait is so many times as long as the one before; four of them take 16 seconds, in which a Vault restarts."""
+_SPAN: Final = 15.0
+"""Seconds after which a call is not made again, unless the provider says when."""
+_LONGEST_WAIT: Final = 60.0
+"""Seconds after which a provider is asked again, however long it wants to be left alone."""
+
+
+@dataclass(frozen=True, slots=True)
+class Retries:
+    """
+    Retries the calls of one fetch.
+
+    :param attempts: how often a call is made at most
+    :param sleep: waits so many seconds
+    :param clock: seconds, monotonic
+    :param until: the moment after which nothing is asked again
+    """
+
+    attempts: int
+    sleep: Callable[[float], None]
+    clock: Callable[[], float]
+    until: float
+    _given_up: set[str] = field(default_factory=set)
+
+    def run(self, name: str, call: Callable[_P, _T], *args: _P.args, **kwargs: _P.kwargs) -> _T:
+        """
+        Return what ``call`` returns, after several attempts if need be.
+
+        Once a call for ``name`` has used up its attempts, other calls for it have one attempt each.
+
+        :param name: of the provider that is asked
+        :raises ProviderUnavailableError: the provider could not answer, at the last attempt either
+        """
+        if self.attempts == 1:
+            return call(*args, **kwargs)
+        from tenacity import Retrying, retry_if_exception_type  # noqa: PLC0415 - a slow import that only retries need
+
+        retrying = Retrying(
+            retry=retry_if_exception_type(ProviderUnavailableError),
+            stop=_Enough(self, name, self.clock()),
+            wait=_wait,
+            sleep=self.sleep,
+            reraise=True,
+        )
+        return retrying(call, *args, **kwargs)
+
+
+@dataclass(frozen=True, slots=True)
+class _Enough:
+    """Decides after a failed attempt that it was the last one."""
+
+    retries: Retries
+    name: str
+    started: float
+
+    def __call__(self, state: RetryCallState) -> bool:
+        given_up, now = self.retries._given_up, self.retries.clock()
+        is_over = now - self.started >= _SPAN and _retry_after(state) is None
+        is_too_late = now + state.upcoming_sleep > self.retries.until
+        if state.attempt_number >= self.retries.attempts or is_over or is_too_late:
+            given_up.add(self.name)
+        return self.name in given_up
+
+
+def _wait(state: RetryCallState) -> float:
+    spread = random.uniform(0.8, 1.2)  # noqa: S311 - spreads load and guards nothing
+    own: float = _FIRST_WAIT * _FACTOR ** (state.attempt_number - 1) * spread
+    return max(own, min(_retry_after(state) or 0.0, _LONGEST_WAIT))
+
+
+def _retry_after(state: RetryCallState) -> float | None:
+    error = state.outcome.exception() if state.outcome is not None else None
+    return error.retry_after if isinstance(error, ProviderUnavailableError) else None

@@ -1,0 +1,76 @@
+"""Calls that nobody has to wait for."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Final
+
+from airflow_config_providers.core.per_process import PerProcess
+from airflow_config_providers.core.workers import Workers
+
+_MOST: Final = 4
+"""How many calls of one name hang at the same time, at most."""
+
+
+class Call(Future[object]):
+    """
+    A call under way. Another call of its name that succeeds first answers it too.
+
+    Whoever no longer waits for it sets ``is_given_up``: the next one who wants it does not wait for it either.
+    """
+
+    is_given_up = False
+
+
+@dataclass(slots=True)
+class _Calls:
+    """Those of one process: name -> calls, oldest first."""
+
+    lock: threading.RLock = field(default_factory=threading.RLock)
+    named: dict[str, list[Call]] = field(default_factory=dict, repr=False)
+
+
+class UnderWay:
+    """
+    Makes calls, each in a thread of its own that keeps no process from ending. Thread-safe.
+
+    Whoever wants a call while it is under way gets the same one, unless that was given up: then the call is made once
+    more. A call that hangs therefore costs a few threads at most, however often it is wanted. A forked child, which
+    has none of these threads, makes its own calls.
+
+    :param pid: returns the id of the process
+    """
+
+    def __init__(self, *, pid: Callable[[], int] = os.getpid) -> None:
+        self._here = PerProcess(_Calls, pid=pid)
+
+    def start(self, name: str, call: Callable[[], object]) -> Call:
+        """Have ``call`` made, if none of that name is under way. It sees the context variables of whoever starts it."""
+        here = self._here()
+        with here.lock:
+            calls = here.named.setdefault(name, [])
+            if calls and (len(calls) >= _MOST or not (calls[-1].is_given_up or calls[-1].done())):
+                return calls[-1]
+            calls.append(begun := Call())
+            workers = Workers(1)
+            workers.start(call).add_done_callback(partial(_end, here.lock, calls, begun, workers))
+            return begun
+
+
+def _end(lock: threading.RLock, calls: list[Call], ended: Call, workers: Workers, made: Future[object]) -> None:
+    workers.close()
+    error = made.exception()
+    with lock:
+        calls.remove(ended)
+        for call in [ended, *calls] if error is None else [ended]:
+            if call.done():
+                continue
+            if error is not None:
+                call.set_exception(error)
+            else:
+                call.set_result(made.result())

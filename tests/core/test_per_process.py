@@ -1,0 +1,82 @@
+"""Objects that a forked child makes anew."""
+
+from __future__ import annotations
+
+import os
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from airflow_config_providers.core.per_process import PerProcess
+from tests.core.forks import in_child
+
+
+def test_many_threads_get_the_same_object_which_is_made_once():
+    made = []
+    barrier = threading.Barrier(8)
+    get = PerProcess(lambda: made.append(1) or object())
+
+    def ask(_):
+        barrier.wait()
+        return get()
+
+    with ThreadPoolExecutor(8) as pool:
+        objects = set(pool.map(ask, range(8)))
+    assert (len(objects), len(made)) == (1, 1)
+
+
+def test_what_could_not_be_made_is_tried_again():
+    attempts = iter([ValueError("down"), None])
+
+    def make():
+        if error := next(attempts):
+            raise error
+        return "made"
+
+    get = PerProcess(make)
+    with pytest.raises(ValueError, match="down"):
+        get()
+    assert get() == "made"
+
+
+def test_another_process_gets_another_object():
+    pids = iter([1, 1, 2, 1])
+    get = PerProcess(object, pid=lambda: next(pids))
+
+    first, same, other, again = get(), get(), get(), get()
+
+    assert first is same is again
+    assert other is not first
+
+
+def test_a_forked_child_makes_its_own():
+    get = PerProcess(os.getpid)
+    parent = get()
+
+    child = in_child(get)
+
+    assert parent == os.getpid() == get()
+    assert child not in {"", str(parent)}
+
+
+def test_a_child_does_not_wait_for_a_thread_that_it_does_not_have():
+    """The parent's lock is held by a thread at the moment of the fork."""
+    begun, end = threading.Event(), threading.Event()
+    parent = os.getpid()
+
+    def make():
+        if os.getpid() == parent:
+            begun.set()
+            end.wait(10)
+        return os.getpid()
+
+    get = PerProcess(make)
+    thread = threading.Thread(target=get)
+    thread.start()
+    begun.wait(10)
+    child = in_child(get)
+    end.set()
+    thread.join()
+
+    assert child not in {"", str(parent)}

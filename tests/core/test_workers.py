@@ -1,0 +1,103 @@
+"""Threads that make calls side by side and keep no process from ending."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+from contextvars import ContextVar
+
+import pytest
+
+from airflow_config_providers.core.workers import Workers
+
+_who: ContextVar[str] = ContextVar("_who", default="nobody")
+
+A_CALL_HANGS = """
+import threading
+from airflow_config_providers.core.workers import Workers
+begun = threading.Event()
+def hang():
+    begun.set()
+    threading.Event().wait()
+with Workers(1) as workers:
+    workers.start(hang)
+    begun.wait()
+print("done")
+"""
+
+
+def test_calls_are_made_side_by_side():
+    together = threading.Barrier(3)
+    with Workers(3) as workers:
+        answers = [workers.start(together.wait) for _ in range(3)]
+        assert sorted(answer.result() for answer in answers) == [0, 1, 2]
+
+
+def test_no_more_calls_are_made_at_once_than_allowed():
+    running, most, lock = [0], [0], threading.Lock()
+
+    def call() -> None:
+        with lock:
+            running[0] += 1
+            most[0] = max(most[0], running[0])
+        threading.Event().wait(0.001)
+        with lock:
+            running[0] -= 1
+
+    with Workers(3) as workers:
+        for answer in [workers.start(call) for _ in range(30)]:
+            answer.result()
+    assert most[0] <= 3
+
+
+@pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt, SystemExit])
+def test_what_a_call_raises_is_raised_where_its_answer_is_taken(error: type[BaseException]):
+    def fail() -> None:
+        raise error
+
+    with Workers(1) as workers, pytest.raises(error):
+        workers.start(fail).result()
+
+
+def test_a_call_sees_the_context_of_its_caller():
+    token = _who.set("caller")
+    try:
+        with Workers(1) as workers:
+            assert workers.start(_who.get).result() == "caller"
+    finally:
+        _who.reset(token)
+
+
+def test_what_has_not_begun_at_the_end_is_not_made():
+    begun, go_on = threading.Event(), threading.Event()
+
+    def first() -> None:
+        begun.set()
+        go_on.wait()
+
+    with Workers(1) as workers:
+        workers.start(first)
+        waiting = workers.start(lambda: None)
+        begun.wait()
+    go_on.set()
+
+    assert waiting.cancelled()
+
+
+def test_attack_61_a_call_that_hangs_keeps_no_process_from_ending():
+    command = [sys.executable, "-c", A_CALL_HANGS]
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=240, check=False)
+
+    assert (ended.returncode, ended.stdout, ended.stderr) == (0, "done\n", "")
+
+
+def test_where_no_thread_can_be_started_calls_are_made_in_the_caller_s(monkeypatch: pytest.MonkeyPatch):
+    def refuse(_: threading.Thread) -> None:
+        raise RuntimeError("can't create new thread at interpreter shutdown")
+
+    monkeypatch.setattr(threading.Thread, "start", refuse)
+    with Workers(2) as workers:
+        answers = [workers.start(threading.get_ident) for _ in range(2)]
+
+    assert [answer.result() for answer in answers] == [threading.get_ident()] * 2

@@ -64,6 +64,26 @@ def has_teams() -> bool:
     return bool(conf.getboolean("core", "multi_team", fallback=False))
 
 
+def max_workers() -> int:
+    """Return how many questions this deployment lets a provider ask at once; one while Airflow starts."""
+    if airflow_is_starting():
+        return 1
+    from airflow.sdk.configuration import conf  # noqa: PLC0415 - heavy, and not needed to import the package
+
+    return int(conf.getint("config_providers", "max_workers", fallback=32))
+
+
+def airflow_is_starting() -> bool:
+    """
+    Return whether this may be Airflow's own start, which reads options from secrets backends.
+
+    All must then be asked in this thread: another that imports a part of Airflow meanwhile would wait for this one for
+    ever.
+    """
+    spec = getattr(sys.modules.get("airflow"), "__spec__", None)
+    return bool(getattr(spec, "_initializing", False))
+
+
 def configured_backend() -> Any | None:
     """
     Make the secrets backend that the deployment has configured for processes such as this one; None without one.
@@ -138,6 +158,11 @@ def _first_answer(ask: Callable[[Any], _T | None], what: str) -> _T | None:
         answer = asked(partial(ask, backend), who=f"Secrets backend {type(backend).__name__}", what=what)
         if answer is not None:
             return answer
+    if _is_starting():
+        raise ProviderUnavailableError(
+            f"Airflow is starting, and its database cannot be asked for the {what} yet. Set it in the environment, or "
+            f"in a file of the secrets backend."
+        )
     return None
 
 
@@ -154,6 +179,8 @@ def _chain() -> list[Any]:
 
 
 def _load_chain() -> list[Any]:
+    if _is_starting():
+        return _chain_without_database()
     if _is_task() or _is_server():
         from airflow.sdk.execution_time.supervisor import (  # noqa: PLC0415 - heavy; a task has it at hand
             ensure_secrets_backend_loaded,
@@ -163,6 +190,20 @@ def _load_chain() -> list[Any]:
     from airflow.configuration import ensure_secrets_loaded  # noqa: PLC0415 - as above
 
     return ensure_secrets_loaded()
+
+
+def _chain_without_database() -> list[Any]:
+    """Make the backends that can answer while Airflow reads its configuration, with the database's address in it."""
+    from airflow.secrets.environment_variables import EnvironmentVariablesBackend  # noqa: PLC0415 - needed only then
+
+    custom = _make_configured()
+    return [*([] if custom is None else [custom]), _with_connections(EnvironmentVariablesBackend())]
+
+
+def _is_starting() -> bool:
+    """Return whether Airflow's configuration, which makes the chain of backends last, is still being imported."""
+    configuration = sys.modules.get("airflow.configuration")
+    return configuration is not None and not hasattr(configuration, "secrets_backend_list")
 
 
 def _is_task() -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import ClassVar
 
 from airflow_config_providers.core.data import ConfigData
@@ -11,6 +11,7 @@ from airflow_config_providers.providers import airflow_secrets
 from airflow_config_providers.providers.airflow_provider import AirflowConfigProvider
 from airflow_config_providers.providers.allowed_names import ALLOWLIST_PATTERN
 from airflow_config_providers.providers.json_text import read_json
+from airflow_config_providers.providers.side_by_side import side_by_side
 
 
 class AirflowVariableConfigProvider(AirflowConfigProvider):
@@ -25,6 +26,7 @@ class AirflowVariableConfigProvider(AirflowConfigProvider):
 
     :param read: gives the text of a variable, or None, by its name
     :param has_teams: tells whether the deployment has several teams
+    :param max_workers: gives how many variables are read at once
     """
 
     required_params: ClassVar[Mapping[str, str]] = {ALLOWLIST_PATTERN: "spark_.*"}
@@ -33,13 +35,16 @@ class AirflowVariableConfigProvider(AirflowConfigProvider):
         self,
         read: Callable[[str], str | None] = airflow_secrets.variable,
         has_teams: Callable[[], bool] = airflow_secrets.has_teams,
+        *,
+        max_workers: Callable[[], int] = airflow_secrets.max_workers,
     ) -> None:
         super().__init__(has_teams)
         self._read = read
+        self._max_workers = max_workers
 
     def get(self, path: str, keys: Collection[str] | None = None) -> ConfigData:
         """
-        Read the variables called ``keys``, or keys of the one called ``path``.
+        Read the variables called ``keys``, side by side, or keys of the one called ``path``.
 
         :raises AccessDeniedError: the pattern does not allow a name, whether it exists or not; or Airflow refuses
         :raises ProviderUnavailableError: Airflow cannot answer now
@@ -49,12 +54,12 @@ class AirflowVariableConfigProvider(AirflowConfigProvider):
         names = [path] if path else keys
         if names is None:
             raise ConfigException("Airflow's variables cannot be listed. Name the ones that are wanted.")
-        texts = self._texts(names)
+        texts = self._texts(sorted(names))
         return ConfigData(read_json(texts.get(path), keys, what=f"variable '{path}'") if path else texts)
 
-    def _texts(self, names: Collection[str]) -> dict[str, str]:
+    def _texts(self, names: Sequence[str]) -> dict[str, str]:
         allowed = self.allowed
         for name in names:
             allowed.require("variable", name)
-        texts = {name: self._read(name) for name in names}
-        return {name: text for name, text in texts.items() if text is not None}
+        texts = side_by_side(self._read, names, at_once=self._max_workers())
+        return {name: text for name, text in zip(names, texts, strict=True) if text is not None}

@@ -5,8 +5,11 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from collections.abc import Callable, Mapping
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
@@ -19,12 +22,24 @@ from airflow_config_providers.exceptions import (
     ProviderLookupError,
     ProviderUnavailableError,
 )
-from airflow_config_providers.providers.real_path import Steps, is_inside, open_real, real_path, steps
+from airflow_config_providers.providers.real_path import (
+    Link,
+    LinksReadOnce,
+    Steps,
+    is_inside,
+    link_target,
+    open_directory,
+    open_in,
+    open_real,
+    real_path,
+    steps,
+)
 
 ALLOWED_PATHS: Final = "allowed.paths"
 MAX_BYTES: Final = "max.bytes"
 DEFAULT_MAX_BYTES: Final = 1024 * 1024
 
+_ATTEMPTS: Final = 5
 _MISSING: Final = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG})
 _T = TypeVar("_T")
 
@@ -39,16 +54,19 @@ class AllowedFiles:
 
     :param allowed: directories, or single files; None allows everything
     :param max_bytes: size of the largest file that is read
+    :param link: reads a symbolic link
     """
 
     allowed: tuple[Steps, ...] | None = None
     max_bytes: int = DEFAULT_MAX_BYTES
+    link: Link = link_target
 
     @classmethod
-    def of(cls, configs: Mapping[str, Any]) -> AllowedFiles:
+    def of(cls, configs: Mapping[str, Any], *, link: Link = link_target) -> AllowedFiles:
         """
         Make it from a provider's parameters ``allowed.paths`` and ``max.bytes``.
 
+        :param link: reads a symbolic link
         :raises ProviderDefinitionError: a path is not absolute or does not exist, or the size is no positive number
         """
         paths = _paths(configs.get(ALLOWED_PATHS))
@@ -58,7 +76,7 @@ class AllowedFiles:
             problems.append(f"{MAX_BYTES} is not a positive number of bytes. The default is {DEFAULT_MAX_BYTES}.")
         if problems or max_bytes is None:
             raise ProviderDefinitionError(*problems)
-        return cls(None if paths is None else tuple(steps(os.path.normpath(path)) for path in paths), max_bytes)
+        return cls(None if paths is None else tuple(steps(os.path.normpath(path)) for path in paths), max_bytes, link)
 
     def read(self, path: str) -> bytes | None:
         """
@@ -68,13 +86,7 @@ class AllowedFiles:
         :raises LimitExceededError: the file is larger than ``max_bytes``
         :raises ProviderUnavailableError: the system could not read it now
         """
-        content = self._use(path, self._content, is_kind=stat.S_ISREG)
-        if content is not None and len(content) > self.max_bytes:
-            raise LimitExceededError(
-                f"{printable(path)} is larger than {self.max_bytes} bytes. Whoever defines the provider can raise "
-                f"param.{MAX_BYTES}."
-            )
-        return content
+        return self._small(path, self._use(path, self._content, is_kind=stat.S_ISREG))
 
     def read_text(self, path: str) -> str | None:
         """
@@ -82,16 +94,63 @@ class AllowedFiles:
 
         :raises ConfigException: it is not UTF-8. Other errors as with ``read``.
         """
-        content = self.read(path)
-        try:
-            return None if content is None else content.decode("utf-8")
-        except UnicodeDecodeError as error:
-            offset = error.start
-        raise ConfigException(f"{printable(path)}: byte {offset} is not UTF-8. Save the file as UTF-8.")
+        return _text(path, self.read(path))
 
-    def names(self, path: str) -> list[str] | None:
-        """Give the names in the directory at ``path``; None where there is none. Errors as with ``read``."""
-        return self._use(path, os.listdir, is_kind=stat.S_ISDIR)
+    def read_directory(self, path: str, keys: Collection[str] | None) -> Mapping[str, str] | None:
+        """
+        Give the texts of the regular files in the directory at ``path``; None where there is no directory.
+
+        Each link and each directory is opened once, so all texts are of one generation where somebody switches a link
+        or replaces the directory. Names that no reference can have are left out.
+
+        :param keys: the names that are wanted; None for all
+        :raises ConfigException: a file is not UTF-8. Other errors as with ``read``.
+        """
+
+        def read(link: LinksReadOnce) -> tuple[Mapping[str, str] | None, bool]:
+            real = self._allowed(path, link)
+            found, is_steady = _told(path, lambda: self._found(path, real, keys, link)) or (None, True)
+            is_whole = found is not None and keys is not None and found.keys() >= set(keys)
+            return found, is_whole or (is_steady and link.are_current())
+
+        return self._attempted(path, read)
+
+    def _found(
+        self, path: str, real: Steps, keys: Collection[str] | None, link: Link
+    ) -> tuple[Mapping[str, str] | None, bool]:
+        """Give the texts, and whether the directory that they were read from is still at its place."""
+        with open_real(real, is_kind=stat.S_ISDIR) as directory:
+            if directory is None:
+                return None, True
+            listed = os.listdir(directory)  # noqa: PTH208 - a descriptor
+            names = [name for name in listed if name.isprintable() and (keys is None or name in keys)]
+            texts: dict[str, str] = {}
+            for parent, files in self._by_parent(path, real, names, link).items():
+                with _opened(parent, directory if parent == real else None) as descriptor:
+                    texts.update(self._texts(path, files, descriptor))
+            return texts, _is_at(directory, real)
+
+    def _by_parent(self, path: str, real: Steps, names: Iterable[str], link: Link) -> dict[Steps, dict[str, str]]:
+        """Give directory -> key -> name in it, for all of ``names`` in the directory at ``real``."""
+        roots, found = self._real_roots(link), defaultdict[Steps, dict[str, str]](dict)
+        for name in names:
+            place = real_path((*real, name), roots, link=link)
+            if place is None:
+                raise _denied(f"{path}/{name}")
+            found[place[:-1]][name] = place[-1] if place else "."
+        return found
+
+    def _texts(self, path: str, files: Mapping[str, str], directory: int | None) -> Iterator[tuple[str, str]]:
+        for key, name in files.items():
+            file = f"{path}/{key}"
+            content = None if directory is None else _told(file, partial(self._content_in, directory, name))
+            text = _text(file, self._small(file, content))
+            if text is not None:
+                yield key, text
+
+    def _content_in(self, directory: int, name: str) -> bytes | None:
+        with open_in(directory, name, is_kind=stat.S_ISREG) as descriptor:
+            return None if descriptor is None else self._content(descriptor)
 
     def check(self) -> str:
         """
@@ -123,36 +182,102 @@ class AllowedFiles:
         with open(descriptor, "rb", closefd=False) as file:
             return file.read(self.max_bytes + 1)
 
+    def _small(self, path: str, content: bytes | None) -> bytes | None:
+        if content is not None and len(content) > self.max_bytes:
+            raise LimitExceededError(
+                f"{printable(path)} is larger than {self.max_bytes} bytes. Whoever defines the provider can raise "
+                f"param.{MAX_BYTES}."
+            )
+        return content
+
     def _use(self, path: str, use: Callable[[int], _T], *, is_kind: Callable[[int], bool]) -> _T | None:
+        def read(link: LinksReadOnce) -> tuple[_T | None, bool]:
+            real = self._allowed(path, link)
+
+            def opened() -> _T | None:
+                with open_real(real, is_kind=is_kind) as descriptor:
+                    return None if descriptor is None else use(descriptor)
+
+            found = _told(path, opened)
+            return found, found is not None or link.are_current()
+
+        return self._attempted(path, read)
+
+    def _attempted(self, path: str, read: Callable[[LinksReadOnce], tuple[_T, bool]]) -> _T:
+        """
+        Give what ``read`` gives, at the first attempt at which it says that nothing was switched under it.
+
+        :raises ProviderUnavailableError: something was at every attempt
+        """
+        for _ in range(_ATTEMPTS):
+            found, is_sound = read(LinksReadOnce(self.link))
+            if is_sound:
+                return found
+        raise ProviderUnavailableError(f"{printable(path)} was replaced each time that it was read. Try again later.")
+
+    def _allowed(self, path: str, link: Link) -> Steps:
         _refuse_unprintable(path)
-        real = self._real(path)
+        real = self._real(path, link)
         if real is None:
             raise _denied(path)
-        try:
-            with open_real(real, is_kind=is_kind) as descriptor:
-                return None if descriptor is None else use(descriptor)
-        except OSError as error:
-            code = error.errno
-        if code in _MISSING:
-            return None
-        raise _failure(path, code)
+        return real
 
-    def _real(self, path: str) -> Steps | None:
+    def _real(self, path: str, link: Link) -> Steps | None:
         if self.allowed is None:
-            return real_path(steps(Path(path).absolute()), [()])
+            return real_path(steps(Path(path).absolute()), [()], link=link)
         normal = steps(os.path.normpath(path))
         root = next((root for root in self.allowed if is_inside(normal, [root])), None)
         if root is None or not path.startswith("/"):
             return None
-        return real_path(_real_root(root) + normal[len(root) :], [_real_root(allowed) for allowed in self.allowed])
+        return real_path(_real_root(root, link) + normal[len(root) :], self._real_roots(link), link=link)
+
+    def _real_roots(self, link: Link) -> list[Steps]:
+        return [()] if self.allowed is None else [_real_root(allowed, link) for allowed in self.allowed]
+
+
+@contextmanager
+def _opened(directory: Steps, descriptor: int | None) -> Iterator[int | None]:
+    """Give a descriptor of ``directory``: the one that is open already, if there is one; None where it is gone."""
+    if descriptor is not None:
+        yield descriptor
+        return
+    with ExitStack() as stack:
+        yield _told("/" + "/".join(directory), lambda: stack.enter_context(open_directory(directory)))
+
+
+def _is_at(descriptor: int, path: Steps) -> bool:
+    try:
+        return os.path.samestat(os.fstat(descriptor), os.lstat("/" + "/".join(path)))
+    except OSError:
+        return False
+
+
+def _told(path: str, call: Callable[[], _T]) -> _T | None:
+    """Give what ``call`` gives; None where there is nothing. Any other error of the system is one about ``path``."""
+    try:
+        return call()
+    except OSError as error:
+        code = error.errno
+    if code in _MISSING:
+        return None
+    raise _failure(path, code)
+
+
+def _text(path: str, content: bytes | None) -> str | None:
+    try:
+        return None if content is None else content.decode("utf-8")
+    except UnicodeDecodeError as error:
+        offset = error.start
+    raise ConfigException(f"{printable(path)}: byte {offset} is not UTF-8. Save the file as UTF-8.")
 
 
 def _is_open(descriptor: int) -> bool:
     return True
 
 
-def _real_root(root: Steps) -> Steps:
-    return steps(os.path.realpath("/" + "/".join(root)))
+def _real_root(root: Steps, link: Link) -> Steps:
+    found = real_path(root, [()], link=link)
+    return root if found is None else found
 
 
 def _paths(value: object) -> list[str] | None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final, Self, TypeVar
@@ -15,10 +14,9 @@ from airflow_config_providers.core.text import printable
 from airflow_config_providers.exceptions import ConfigProvidersError
 from airflow_config_providers.providers.airflow_secrets import asked
 from airflow_config_providers.providers.backend_faults import AWS_BUSY, aws_fault, fault
+from airflow_config_providers.providers.side_by_side import side_by_side
 
 _K = TypeVar("_K")
-_T = TypeVar("_T")
-_R = TypeVar("_R")
 
 Lookup = Callable[[Any], Any]
 """Asks the backend that it is given for one thing."""
@@ -118,10 +116,11 @@ class AwsBatch:
     def _fetch(self, ids: Sequence[str]) -> dict[str, Text]:
         pages = [ids[start : start + self._store.page] for start in range(0, len(ids), self._store.page)]
         found: dict[str, Text] = {}
-        for page in _at_once(self._fetch_together, [page for page in pages if len(page) > 1]):
-            found |= page
+        together = [page for page in pages if len(page) > 1]
+        for answers in side_by_side(self._fetch_together, together, at_once=_AT_ONCE):
+            found |= answers
         alone = [id_ for id_ in ids if id_ not in found]
-        return found | dict(zip(alone, _at_once(self._fetch_one, alone), strict=True))
+        return found | dict(zip(alone, side_by_side(self._fetch_one, alone, at_once=_AT_ONCE), strict=True))
 
     def _fetch_together(self, ids: Sequence[str]) -> dict[str, Text]:
         """Ask for ``ids`` in one request; gives none where AWS refuses all for the sake of one."""
@@ -153,14 +152,6 @@ def _client(backend: Any) -> Any:
     if isinstance(kind, cached_property) and "client" not in vars(backend):
         vars(backend).setdefault("client", kind.func(backend))
     return backend.client
-
-
-def _at_once(call: Callable[[_T], _R], items: Sequence[_T]) -> list[_R]:
-    first = [call(item) for item in items[:1]]  # alone, as it makes the client, which takes longer than it asks
-    if len(items) < 2:
-        return first
-    with ThreadPoolExecutor(_AT_ONCE, "aws-secrets") as pool:
-        return first + list(pool.map(call, items[1:]))
 
 
 def _read_secret(client: Any, id_: str) -> str:

@@ -62,7 +62,7 @@ class BackendPlace:
             )
         if self.keys is None:
             raise ConfigException("What a secrets backend has cannot be listed. Name the secrets that are wanted.")
-        return [BackendSecret(_LISTS[self.path], key) for key in self.keys]
+        return [BackendSecret(_LISTS[self.path], key) for key in sorted(self.keys)]
 
     def data(self, found: Mapping[BackendSecret, Any]) -> ConfigData:
         """

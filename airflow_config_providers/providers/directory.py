@@ -10,6 +10,7 @@ from airflow_config_providers.core.data import ConfigData
 from airflow_config_providers.core.provider import ConfigProvider, configured
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.providers.allowed_files import ALLOWED_PATHS, AllowedFiles
+from airflow_config_providers.providers.real_path import Link, link_target
 
 _log = logging.getLogger(__name__)
 
@@ -21,16 +22,22 @@ class DirectoryConfigProvider(ConfigProvider):
     Made for secrets that Kubernetes mounts. A line end at the end of a file belongs to the value; a file that is not
     UTF-8 is refused when its key is asked for. Directories below are not entered. Parameters as with the file
     provider.
+
+    Kubernetes renews a mounted secret by switching one link, ``..data``, through which all files are reached, and then
+    removes what it led to. All keys of one ``get`` come from before the switch, or all from after it.
+
+    :param link: reads a symbolic link
     """
 
     required_params: ClassVar[Mapping[str, str]] = {ALLOWED_PATHS: "/var/run/secrets"}
 
-    def __init__(self) -> None:
+    def __init__(self, *, link: Link = link_target) -> None:
         self._files: AllowedFiles | None = None
+        self._link = link
 
     def configure(self, configs: Mapping[str, Any]) -> None:
         """Take ``allowed.paths`` and ``max.bytes``."""
-        self._files = AllowedFiles.of(configs)
+        self._files = AllowedFiles.of(configs, link=self._link)
 
     def get(self, path: str, keys: Collection[str] | None = None) -> ConfigData:
         """
@@ -39,17 +46,15 @@ class DirectoryConfigProvider(ConfigProvider):
         :raises AccessDeniedError: the directory, or a file that is asked for, is not inside an allowed path
         :raises ConfigException: a file that is asked for is not UTF-8
         :raises LimitExceededError: a file is too large
+        :raises ProviderUnavailableError: the directory was replaced at each attempt to read it
         """
         files = configured(self._files)
         if not path:
             return ConfigData({})
-        names = files.names(path)
-        if names is None:
+        found = files.read_directory(path, keys)
+        if found is None:
             _log.warning("There is no directory at %s.", printable(path))
-            return ConfigData({})
-        wanted = [name for name in names if name.isprintable() and (keys is None or name in keys)]
-        texts = {name: files.read_text(f"{path}/{name}") for name in wanted}
-        return ConfigData({name: text for name, text in texts.items() if text is not None})
+        return ConfigData(found or {})
 
     def check(self) -> str:
         """

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Collection, Mapping
-from typing import Any, ClassVar, Final
+from dataclasses import dataclass
+from typing import Any, ClassVar, Final, Self
 
 from airflow_config_providers.core.data import ConfigData
 from airflow_config_providers.core.provider import ConfigProvider, configured
@@ -35,8 +36,7 @@ class EnvVarConfigProvider(ConfigProvider):
 
     The parameter ``allowlist.pattern`` is a regular expression of Python that a name must match as a whole; without
     it all names do. A name that begins with one of ``SENSITIVE_PREFIXES`` must besides be one of the pattern's
-    alternatives, letter by letter, as ``AWS_REGION`` is in ``SPARK_.*|AWS_REGION``. Any other variable is as if it
-    were not set.
+    alternatives, letter by letter, as ``AWS_REGION`` is in ``SPARK_.*|AWS_REGION``. Any other variable is denied.
 
     :param environ: the environment, copied in ``configure``; None for the process's own
     """
@@ -45,7 +45,8 @@ class EnvVarConfigProvider(ConfigProvider):
 
     def __init__(self, environ: Mapping[str, str] | None = None) -> None:
         self._environ = environ
-        self._allowed: Mapping[str, str] | None = None
+        self._allowlist: _Allowlist | None = None
+        self._allowed: Mapping[str, str] = {}
 
     def configure(self, configs: Mapping[str, Any]) -> None:
         """
@@ -53,34 +54,69 @@ class EnvVarConfigProvider(ConfigProvider):
 
         :raises ProviderDefinitionError: the pattern is no regular expression
         """
-        pattern = str(configs.get(ALLOWLIST_PATTERN, ".*"))
-        is_match = _compiled(pattern).fullmatch
-        literal = frozenset(pattern.split("|"))
-        environ = os.environ if self._environ is None else self._environ
-        self._allowed = {
-            name: value
-            for name, value in environ.items()
-            if is_match(name) and (name in literal or not name.startswith(SENSITIVE_PREFIXES))
-        }
+        self._allowlist = _Allowlist.of(configs)
+        self._allowed = self._allowed_by(self._allowlist)
 
     def get(self, path: str, keys: Collection[str] | None = None) -> ConfigData:
         """
-        Give variables as they were at ``configure``.
+        Give variables as they were at ``configure``; a name that is not allowed is left out, set or not, with a denial.
 
         :raises ConfigException: ``path`` is not empty
         """
-        allowed = configured(self._allowed)
+        allowlist = configured(self._allowlist)
         if path:
             raise ConfigException(
                 f"Environment variables have no path, but the reference has {printable(path)}. "
                 f"Write the provider and the name alone, as in ${{env:DB_PASSWORD}}."
             )
-        return ConfigData({name: value for name, value in allowed.items() if keys is None or name in keys})
+        found = {name: value for name, value in self._allowed.items() if keys is None or name in keys}
+        return ConfigData(found, denials={name: allowlist.denial(name) for name in keys or () if name not in allowlist})
+
+    def environment_names(self, configs: Mapping[str, Any]) -> Collection[str]:
+        """
+        Return the names of the variables that ``allowlist.pattern`` allows and that are set.
+
+        :raises ProviderDefinitionError: the pattern is no regular expression
+        """
+        return frozenset(self._allowed_by(_Allowlist.of(configs)))
 
     def check(self) -> str:
         """Tell how many variables there are to give."""
-        found = len(configured(self._allowed))
+        configured(self._allowlist)
+        found = len(self._allowed)
         return f"{found} {'variable' if found == 1 else 'variables'}"
+
+    def _allowed_by(self, allowlist: _Allowlist) -> dict[str, str]:
+        environ = os.environ if self._environ is None else self._environ
+        return {name: value for name, value in environ.items() if name in allowlist}
+
+
+@dataclass(frozen=True, slots=True)
+class _Allowlist:
+    """The names that ``allowlist.pattern`` opens."""
+
+    pattern: re.Pattern[str]
+    literal: frozenset[str]
+
+    @classmethod
+    def of(cls, configs: Mapping[str, Any]) -> Self:
+        text = str(configs.get(ALLOWLIST_PATTERN, ".*"))
+        return cls(_compiled(text), frozenset(text.split("|")))
+
+    def __contains__(self, name: str) -> bool:
+        return bool(self.pattern.fullmatch(name)) and (name in self.literal or not _is_sensitive(name))
+
+    def denial(self, name: str) -> str:
+        """Say why a name that is not allowed is not."""
+        way = ", written out between the bars of the pattern" if _is_sensitive(name) else ""
+        return (
+            f"{ALLOWLIST_PATTERN} of the provider does not allow the environment variable {printable(name)}. Correct "
+            f"the reference, or have the deployment allow it{way}."
+        )
+
+
+def _is_sensitive(name: str) -> bool:
+    return name.startswith(SENSITIVE_PREFIXES)
 
 
 def _compiled(pattern: str) -> re.Pattern[str]:

@@ -19,6 +19,9 @@ from typing import Final
 Steps = tuple[str, ...]
 """An absolute path as its names; ``/`` is the empty tuple."""
 
+Link = Callable[[Steps], str | None]
+"""Says where the symbolic link at a path leads; None where there is no link."""
+
 _MOST_LINKS: Final = 40
 _ENTER: Final = os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC | getattr(os, "O_PATH", os.O_RDONLY)
 _READ: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
@@ -35,13 +38,44 @@ def is_inside(path: Steps, roots: Collection[Steps]) -> bool:
     return any(path[: len(root)] == root for root in roots)
 
 
-def real_path(path: Steps, roots: Collection[Steps]) -> Steps | None:
+def link_target(path: Steps) -> str | None:
+    """Say where the symbolic link at ``path`` leads; None where there is no link."""
+    try:
+        return str(Path("/", *path).readlink())
+    except OSError:
+        return None
+
+
+class LinksReadOnce:
+    """
+    Reads each symbolic link once, and says the same of it from then on.
+
+    :param read: reads a link
+    """
+
+    def __init__(self, read: Link = link_target) -> None:
+        self._read = read
+        self._known: dict[Steps, str | None] = {}
+
+    def __call__(self, path: Steps) -> str | None:
+        """Say where the symbolic link at ``path`` led when it was asked about first."""
+        if path not in self._known:
+            self._known[path] = self._read(path)
+        return self._known[path]
+
+    def are_current(self) -> bool:
+        """Tell whether all that were read lead where they led then."""
+        return all(self._read(path) == target for path, target in self._known.items())
+
+
+def real_path(path: Steps, roots: Collection[Steps], *, link: Link = link_target) -> Steps | None:
     """
     Replace the symbolic links in ``path``; None where that leads out of ``roots`` or goes round in circles.
 
     Looks at nothing outside the roots. The path need not exist.
 
     :param roots: real paths themselves
+    :param link: reads a symbolic link
     """
     todo = deque(path)
     found: Steps = ()
@@ -52,7 +86,7 @@ def real_path(path: Steps, roots: Collection[Steps]) -> Steps | None:
             found = found[:-1]
             continue
         found += (step,)
-        target = _link(found) if is_inside(found, roots) else None
+        target = link(found) if is_inside(found, roots) else None
         if target is None:
             continue
         links += 1
@@ -74,15 +108,24 @@ def open_real(path: Steps, *, is_kind: Callable[[int], bool]) -> Iterator[int | 
     :return: a context that gives a file descriptor and closes it
     :raises OSError: whatever the system says; ``ELOOP`` for a link in the last place
     """
-    name = path[-1] if path else "."
-    with _directory(path[:-1]) as parent:
-        mode = os.stat(name, dir_fd=parent, follow_symlinks=False).st_mode
-        if stat.S_ISLNK(mode):
-            raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
-        descriptor = os.open(name, _READ, dir_fd=parent) if is_kind(mode) else None
-    if descriptor is None:
+    with open_directory(path[:-1]) as parent, open_in(parent, path[-1] if path else ".", is_kind=is_kind) as descriptor:
+        yield descriptor
+
+
+@contextmanager
+def open_in(directory: int, name: str, *, is_kind: Callable[[int], bool]) -> Iterator[int | None]:
+    """
+    Open ``name`` in a directory that is open, as ``open_real`` does.
+
+    :param directory: a file descriptor
+    """
+    mode = os.stat(name, dir_fd=directory, follow_symlinks=False).st_mode
+    if stat.S_ISLNK(mode):
+        raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
+    if not is_kind(mode):
         yield None
         return
+    descriptor = os.open(name, _READ, dir_fd=directory)
     try:
         yield descriptor if is_kind(os.fstat(descriptor).st_mode) else None
     finally:
@@ -90,7 +133,13 @@ def open_real(path: Steps, *, is_kind: Callable[[int], bool]) -> Iterator[int | 
 
 
 @contextmanager
-def _directory(path: Steps) -> Iterator[int]:
+def open_directory(path: Steps) -> Iterator[int]:
+    """
+    Open a directory to look into, through no link.
+
+    :return: a context that gives a file descriptor, for ``dir_fd``, and closes it
+    :raises OSError: whatever the system says
+    """
     directory = os.open("/", _ENTER)
     try:
         for step in path:
@@ -100,10 +149,3 @@ def _directory(path: Steps) -> Iterator[int]:
         yield directory
     finally:
         os.close(directory)
-
-
-def _link(path: Steps) -> str | None:
-    try:
-        return str(Path("/", *path).readlink())
-    except OSError:
-        return None

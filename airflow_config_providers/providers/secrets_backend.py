@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Final
 
 from airflow_config_providers.core.data import ConfigData
 from airflow_config_providers.core.document import parse_object
+from airflow_config_providers.core.per_process import PerProcess
 from airflow_config_providers.core.provider import BatchConfigProvider, configured
 from airflow_config_providers.core.text import nearest, printable
 from airflow_config_providers.exceptions import ConfigProvidersError, ProviderDefinitionError
@@ -22,7 +23,7 @@ from airflow_config_providers.providers.backend_secret import (
     BackendPlace,
     BackendSecret,
 )
-from airflow_config_providers.providers.per_process import PerProcess
+from airflow_config_providers.providers.side_by_side import side_by_side
 
 BACKEND: Final = "backend"
 BACKEND_KWARGS: Final = "backend_kwargs"
@@ -67,11 +68,13 @@ class SecretsBackendConfigProvider(BatchConfigProvider):
       has configured for processes such as this one
     - ``backend_kwargs``: JSON object with its arguments; ``backend_kwargs.<name>`` is one of them, a text
 
-    The backend is made when it is first needed, and anew in a forked child.
+    The backend is made when it is first needed, and anew in a forked child. It is asked for one secret and then, if it
+    answers, for the others at once. If it fails, it is asked for no other, and the error is that of all of them.
 
     :param make_configured: makes the backend of the deployment, or gives None
     :param installed: gives the names that ``backend`` may have
     :param has_teams: tells whether the deployment has several teams
+    :param max_workers: gives how many secrets are asked for at once
     """
 
     required_params: ClassVar[Mapping[str, str]] = {ALLOWLIST_PATTERN: "spark_.*"}
@@ -82,7 +85,9 @@ class SecretsBackendConfigProvider(BatchConfigProvider):
         *,
         installed: Callable[[], Iterable[str]] = installed_backends,
         has_teams: Callable[[], bool] = airflow_secrets.has_teams,
+        max_workers: Callable[[], int] = airflow_secrets.max_workers,
     ) -> None:
+        self._max_workers = max_workers
         self._make_configured = make_configured
         self._installed = installed
         self._has_teams = has_teams
@@ -120,12 +125,10 @@ class SecretsBackendConfigProvider(BatchConfigProvider):
 
     def get_batch(self, wanted: Mapping[str, Collection[str]]) -> Mapping[str, ConfigData | Exception]:
         """
-        Ask a backend of AWS for what several paths need; leaves out all paths where the backend is another.
+        Ask the backend for what several paths need; a backend of AWS is asked with fewer requests than one for each.
 
         :raises ProviderDefinitionError: the backend cannot be made, or the deployment has configured none
         """
-        if AwsBatch.of(self._backend()) is None:
-            return {}
         plans: dict[BackendPlace, list[BackendSecret]] = {}
         outcomes: dict[str, ConfigData | Exception] = {}
         for path, keys in wanted.items():
@@ -172,19 +175,27 @@ class SecretsBackendConfigProvider(BatchConfigProvider):
         return secrets
 
     def _read(self, secrets: Iterable[BackendSecret]) -> Mapping[BackendSecret, Any]:
-        """Give the text, the connection, None, or the error for each; another error is raised."""
+        """Give the text, the connection, None, or the error for each."""
         backend = self._backend()
-        lookups = {secret: partial(_look_up, secret) for secret in secrets}
         if batch := AwsBatch.of(backend):
-            return batch.read(lookups)
-        who = f"Secrets backend {type(backend).__name__}"
-        return {
-            secret: asked(partial(lookup, backend), who=who, what=str(secret)) for secret, lookup in lookups.items()
-        }
+            return batch.read({secret: partial(_look_up, secret) for secret in secrets})
+        wanted = list(dict.fromkeys(secrets))
+        found: dict[BackendSecret, Any] = {}
+        try:
+            side_by_side(partial(_note_answer, found, backend), wanted, at_once=self._max_workers())
+        except ConfigProvidersError as error:
+            return dict.fromkeys(wanted, error) | found  # also of those that were not asked for
+        return found
 
 
 def _look_up(secret: BackendSecret, backend: Any) -> Any:
     return _LOOKUPS[secret.kind](backend, secret.name)
+
+
+def _note_answer(found: dict[BackendSecret, Any], backend: Any, secret: BackendSecret) -> None:
+    found[secret] = asked(
+        partial(_look_up, secret, backend), who=f"Secrets backend {type(backend).__name__}", what=str(secret)
+    )
 
 
 def _outcome(place: BackendPlace, found: Mapping[BackendSecret, Any]) -> ConfigData | Exception:

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from airflow_config_providers.core.provider import ConfigProvider
+from airflow_config_providers.core.resolver import ConfigResolver
 from airflow_config_providers.exceptions import AccessDeniedError, ConfigException, ConfigProvidersError
 from airflow_config_providers.providers.directory import DirectoryConfigProvider
 from airflow_config_providers.providers.env import EnvVarConfigProvider
@@ -212,3 +213,13 @@ def test_difference_env_keeps_credentials_of_the_deployment_back(kafka: Any) -> 
     pair = Pair(kafka, EnvVarConfigProvider(environ), theirs, {"allowlist.pattern": ".*"})
 
     assert (pair.our(""), pair.their("")) == ({"APP": "a"}, environ)
+
+
+def test_difference_env_denies_a_task_what_the_pattern_leaves_out(kafka: Any) -> None:
+    theirs = kafka.config.provider.EnvVarConfigProvider(kafka.map(ENVIRON))
+    pair = Pair(kafka, EnvVarConfigProvider(ENVIRON), theirs, {"allowlist.pattern": "APP_.*"})
+    resolver = ConfigResolver({"env": pair.ours})
+
+    assert pair.our("", {"APP_A", "PATH"}) == pair.their("", {"APP_A", "PATH"}) == {"APP_A": "1"}
+    with pytest.raises(AccessDeniedError):
+        resolver.resolve([], {"text": "${env:PATH}"})

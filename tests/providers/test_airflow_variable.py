@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import threading
+
 import pytest
 
 from airflow_config_providers.exceptions import (
@@ -65,6 +67,43 @@ def test_one_variable_is_read_once_for_all_its_keys() -> None:
     read = Reader()
     configured(read=read).get("document", {"port", "ratio", "credentials.password"})
     assert read.names == ["document"]
+
+
+def test_several_variables_are_read_side_by_side() -> None:
+    together = threading.Barrier(5, timeout=60)
+    names = {f"k{n}" for n in range(6)}
+    provider = AirflowVariableConfigProvider(
+        lambda name: name if name == "k0" else f"{name} {together.wait() * 0}", has_teams=lambda: False
+    )
+    provider.configure({})
+
+    assert provider.get("", names).data == {"k0": "k0", **{f"k{n}": f"k{n} 0" for n in range(1, 6)}}
+
+
+def test_where_airflow_does_not_answer_for_one_variable_no_other_is_asked_for() -> None:
+    """A backend that cannot sign in would be asked for all of them at the same time."""
+    asked: list[str] = []
+
+    def refuse(name: str) -> None:
+        asked.append(name)
+        raise AccessDeniedError("no")
+
+    provider = AirflowVariableConfigProvider(refuse, has_teams=lambda: False)
+    provider.configure({})
+    with pytest.raises(AccessDeniedError):
+        provider.get("", {"a", "b", "c", "d"})
+    assert asked == ["a"]
+
+
+def test_no_more_variables_are_read_at_once_than_max_workers_allows() -> None:
+    threads: list[threading.Thread] = []
+    provider = AirflowVariableConfigProvider(
+        lambda name: threads.append(threading.current_thread()), has_teams=lambda: False, max_workers=lambda: 1
+    )
+    provider.configure({})
+    provider.get("", {"a", "b", "c"})
+
+    assert threads == [threading.current_thread()] * 3
 
 
 @pytest.mark.parametrize("name", ["list", "broken", "whole", "empty"])

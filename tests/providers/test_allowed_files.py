@@ -9,6 +9,7 @@ import pytest
 
 from airflow_config_providers.exceptions import AccessDeniedError, LimitExceededError, ProviderDefinitionError
 from airflow_config_providers.providers.allowed_files import AllowedFiles
+from airflow_config_providers.providers.real_path import Steps, link_target
 
 
 @pytest.fixture
@@ -81,7 +82,8 @@ def test_no_regular_file_is_none(root: Path, missing: str) -> None:
 
 def test_no_directory_is_none(root: Path) -> None:
     files = AllowedFiles.of({"allowed.paths": str(root / "data")})
-    assert [files.names(f"{root}/data{below}") for below in ("", "/file", "/no")] == [["file"], None, None]
+    found = [files.read_directory(f"{root}/data{below}", None) for below in ("", "/file", "/no")]
+    assert found == [{"file": "data"}, None, None]
 
 
 def test_a_file_that_this_user_may_not_read_is_denied(root: Path) -> None:
@@ -134,3 +136,17 @@ def test_all_wrong_parameters_are_told_together() -> None:
     with pytest.raises(ProviderDefinitionError) as caught:
         AllowedFiles.of({"allowed.paths": "a,/no/such", "max.bytes": "x"})
     assert len(caught.value.problems) == 3
+
+
+def test_attack_71_a_file_whose_directory_was_switched_and_removed_is_read_anew(root: Path) -> None:
+    (root / "current").symlink_to("data")
+
+    def link(path: Steps) -> str | None:
+        target = link_target(path)
+        if target == "data":
+            (root / "data" / "file").unlink()
+            (root / "new").symlink_to("data2")
+            (root / "new").replace(root / "current")
+        return target
+
+    assert AllowedFiles.of({"allowed.paths": str(root)}, link=link).read(f"{root}/current/file") == b"data2"

@@ -144,3 +144,12 @@ def test_a_file_that_leads_out_of_the_allowed_path_is_denied(
     (mount / "link").symlink_to("/etc/passwd")
     with pytest.raises(AccessDeniedError, match="db/link is not inside an allowed path"):
         provider.get(str(mount), keys)
+
+
+def test_a_key_that_is_gone_is_left_out_where_nothing_is_switched(
+    provider: DirectoryConfigProvider, kubernetes: Path
+) -> None:
+    (kubernetes / "stale").symlink_to("..data/stale")
+
+    assert set(provider.get(str(kubernetes), {"password", "stale", "no"}).data) == {"password"}
+    assert set(provider.get(str(kubernetes)).data) == {"password"}

@@ -3,7 +3,15 @@ from __future__ import annotations
 import pytest
 
 from airflow_config_providers.core.data import ConfigData
-from airflow_config_providers.exceptions import ConfigException, ProviderDefinitionError
+from airflow_config_providers.core.layers import ConfigLayer, ConfigSource
+from airflow_config_providers.core.resolver import ConfigResolver, Unresolved
+from airflow_config_providers.core.transformer import ConfigTransformer
+from airflow_config_providers.exceptions import (
+    AccessDeniedError,
+    ConfigException,
+    ProviderDefinitionError,
+    UnresolvedReferenceError,
+)
 from airflow_config_providers.providers.env import EnvVarConfigProvider
 
 ENVIRON = {
@@ -82,3 +90,59 @@ def test_a_path_is_an_error() -> None:
 def test_nothing_is_read_before_configure() -> None:
     with pytest.raises(ProviderDefinitionError, match="not been configured"):
         EnvVarConfigProvider(ENVIRON).get("")
+
+
+def test_the_names_that_it_may_give_are_told() -> None:
+    names = EnvVarConfigProvider(ENVIRON).environment_names({"allowlist.pattern": "DB_.*|AWS_REGION|ABSENT"})
+
+    assert set(names) == {"DB_USER", "DB_PASSWORD", "AWS_REGION"}
+
+
+def resolve(provider: EnvVarConfigProvider, unresolved: Unresolved = Unresolved.FAIL, **configs: str) -> dict[str, str]:
+    layer = ConfigLayer(ConfigSource.DAG_CONFIG, "conf", configs)
+    return ConfigResolver({"env": provider}, unresolved=unresolved).resolve([layer]).configs()
+
+
+@pytest.mark.parametrize(
+    ("name", "way"),
+    [
+        pytest.param("DB_USER", "have the deployment allow it.", id="set"),
+        pytest.param("NOWHERE", "have the deployment allow it.", id="not set, which is not told"),
+        pytest.param(
+            "AWS_REGION", "have the deployment allow it, written out between the bars of the pattern.", id="sensitive"
+        ),
+    ],
+)
+def test_a_name_that_the_pattern_does_not_allow_is_denied(name: str, way: str) -> None:
+    with pytest.raises(AccessDeniedError) as caught:
+        resolve(configured("APP_.*|AWS_.*"), x=f"${{env:{name}}}")
+
+    (problem,) = caught.value.problems
+    assert f"${{env:{name}}} is denied. allowlist.pattern of the provider does not allow" in problem
+    assert f"the environment variable {name}. Correct the reference, or {way}" in problem
+
+
+def test_a_name_that_is_allowed_and_not_set_is_missing() -> None:
+    with pytest.raises(UnresolvedReferenceError, match="has no key 'DB_HOST' there"):
+        resolve(configured("DB_.*"), x="${env:DB_HOST}")
+
+
+def test_what_is_denied_is_told_beside_what_is_missing() -> None:
+    with pytest.raises(AccessDeniedError) as caught:
+        resolve(configured("DB_.*"), x="${env:DB_HOST}", y="${env:EMPTY}", z="${env:DB_USER}")
+
+    missing, denied = caught.value.problems
+    assert "x (" in missing
+    assert "DB_HOST" in missing
+    assert "y (" in denied
+    assert "is denied" in denied
+
+
+def test_a_name_that_the_pattern_does_not_allow_is_filtered_as_in_kafka() -> None:
+    """Whoever calls the provider itself, or a transformer, gets what Kafka gives: nothing."""
+    provider = configured("DB_.*")
+    text = "${env:EMPTY} ${env:DB_USER}"
+
+    assert provider.get("", {"EMPTY", "DB_USER"}) == ConfigData({"DB_USER": "airflow"})
+    assert ConfigTransformer({"env": provider}).transform({"x": text}).data == {"x": "${env:EMPTY} airflow"}
+    assert resolve(provider, Unresolved.KEEP, x=text) == {"x": "${env:EMPTY} airflow"}

@@ -9,7 +9,16 @@ from pathlib import Path
 
 import pytest
 
-from airflow_config_providers.providers.real_path import Steps, is_inside, open_real, real_path, steps
+from airflow_config_providers.providers.real_path import (
+    LinksReadOnce,
+    Steps,
+    is_inside,
+    open_directory,
+    open_in,
+    open_real,
+    real_path,
+    steps,
+)
 
 
 @pytest.fixture
@@ -72,6 +81,44 @@ def test_inside_is_decided_name_by_name(path: str, expected: bool) -> None:
 def test_a_link_inside_is_followed(root: Path, link: str, target: str) -> None:
     (root / link).symlink_to(target.format(root=root))
     assert real(root / link, root) == f"{root}/sub/file"
+
+
+def test_a_link_that_was_read_once_leads_where_it_led(root: Path) -> None:
+    (root / "link").symlink_to("sub")
+    links = LinksReadOnce()
+    assert links(steps(root / "link")) == "sub"
+    assert links(steps(root / "no")) is None
+    assert links.are_current()
+
+    (root / "new").symlink_to("elsewhere")
+    (root / "new").replace(root / "link")
+    assert links(steps(root / "link")) == "sub"
+    assert not links.are_current()
+
+
+def test_a_place_that_became_a_link_is_no_longer_what_it_was(root: Path) -> None:
+    links = LinksReadOnce()
+    assert links(steps(root / "link")) is None
+
+    (root / "link").symlink_to("sub")
+    assert not links.are_current()
+
+
+def test_a_file_is_opened_below_a_directory_that_is_open(root: Path) -> None:
+    (root / "link").symlink_to("sub/file")
+    with open_directory(steps(root / "sub")) as directory:
+        (root / "sub").rename(root / "moved")
+        with open_in(directory, "file", is_kind=stat.S_ISREG) as descriptor:
+            assert descriptor is not None
+            assert os.read(descriptor, 100) == b"inside"
+        with open_in(directory, ".", is_kind=stat.S_ISREG) as descriptor:
+            assert descriptor is None
+    with (
+        open_directory(steps(root)) as directory,
+        pytest.raises(OSError, match="symbolic"),
+        open_in(directory, "link", is_kind=stat.S_ISREG),
+    ):
+        pass
 
 
 @pytest.mark.parametrize("target", ["../outside", "../missing", "{root}/../outside", "/etc/passwd", "..", "/"])

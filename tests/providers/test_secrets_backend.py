@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import json
 import secrets
+import threading
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +11,7 @@ import pytest
 
 from airflow_config_providers.core.lookup import Lookup
 from airflow_config_providers.core.registry import ProviderRegistry
+from airflow_config_providers.core.resolver import ConfigResolver
 from airflow_config_providers.exceptions import (
     AccessDeniedError,
     ConfigException,
@@ -161,6 +164,144 @@ def test_paths_of_a_backend_that_reads_one_by_one_are_read_side_by_side() -> Non
         ("sm", ""): {"plain": "text"},
     }
     assert sorted(backend.asked) == ["db", "plain", "warehouse"]
+
+
+class Together(ScriptedBackend):
+    """Answers the first ``text``, and the others once so many are being asked for; notes how many ever were."""
+
+    def __init__(self, count: int) -> None:
+        self._barrier = threading.Barrier(count, timeout=60)
+        self._lock = threading.Lock()
+        self._now = 0
+        self._asked = 0
+        self.most = 0
+
+    def _answer(self, name: str) -> str:
+        with self._lock:
+            self._asked += 1
+            if self._asked == 1:
+                return "text"
+            self._now += 1
+            self.most = max(self.most, self._now)
+        self._barrier.wait()
+        with self._lock:
+            self._now -= 1
+        return "text"
+
+
+SIX = [f"k{n}" for n in range(6)]
+
+
+@pytest.mark.parametrize("path", ["", "variables", "config"])
+def test_the_keys_of_one_path_are_asked_for_side_by_side(path: str) -> None:
+    found = configured(Together(5), allowlist_pattern="|".join(SIX)).get(path, set(SIX))
+
+    assert found.data == dict.fromkeys(SIX, "text")
+
+
+def test_the_keys_of_several_paths_are_asked_for_side_by_side() -> None:
+    provider = configured(Together(5), allowlist_pattern="|".join(SIX))
+    wanted = {("sm", ""): set(SIX[:3]), ("sm", "config"): set(SIX[3:])}
+
+    assert Lookup({"sm": provider}).fetch(wanted).failures == {}
+
+
+def test_no_more_is_asked_for_at_once_than_max_workers_allows() -> None:
+    backend = Together(2)
+    provider = SecretsBackendConfigProvider(lambda: backend, has_teams=lambda: False, max_workers=lambda: 2)
+    provider.configure({"allowlist.pattern": "|".join(SIX)})
+    Lookup({"sm": provider}).fetch({("sm", ""): set(SIX[:3]), ("sm", "config"): set(SIX[3:5])})
+
+    assert backend.most == 2
+
+
+def test_the_setting_max_workers_is_the_one_of_the_deployment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AIRFLOW__CONFIG_PROVIDERS__MAX_WORKERS", "3")
+    backend = Together(3)
+    configured(backend).get("", {*SIX, "k6"})
+
+    assert backend.most == 3
+
+
+def places(*names: str) -> dict[tuple[str, str], set[str]]:
+    return {("sm", f"variables/{name}"): {"rate"} for name in names}
+
+
+@pytest.mark.parametrize("error", [ValueError(CANARY), AccessDeniedError("no")], ids=["unavailable", "denied"])
+def test_a_backend_that_fails_the_first_is_asked_for_no_other(error: Exception) -> None:
+    """It may be that it cannot sign in, and each further question would be a refused login."""
+    backend = Noted(dict.fromkeys(SIX, error))
+    found = Lookup({"sm": configured(backend)}).fetch(places(*SIX))
+
+    assert backend.asked == SIX[:1]
+    assert {type(failure) for failure in found.failures.values()} == {type(fault_of(error))}
+    assert len(found.failures) == 6
+
+
+def fault_of(error: Exception) -> Exception:
+    return error if isinstance(error, ConfigProvidersError) else ProviderUnavailableError()
+
+
+def test_a_backend_that_has_no_such_secret_has_answered() -> None:
+    backend = Noted(dict.fromkeys(SIX[1:], DOCUMENT))
+    found = Lookup({"sm": configured(backend)}).fetch(places(*SIX))
+
+    assert sorted(backend.asked) == SIX
+    assert found.failures == {}
+
+
+def test_after_a_failure_no_other_secret_is_asked_for_and_answers_are_kept() -> None:
+    answers = dict.fromkeys(SIX, DOCUMENT) | {SIX[2]: ValueError(CANARY)}
+    backend = Noted(answers)
+    provider = SecretsBackendConfigProvider(lambda: backend, has_teams=lambda: False, max_workers=lambda: 1)
+    provider.configure({})
+    found = Lookup({"sm": provider}).fetch(places(*SIX))
+
+    assert backend.asked == SIX[:3]
+    assert set(found.data) == set(places(*SIX[:2]))
+    assert {str(failure) for failure in found.failures.values()} == {
+        "Secrets backend Noted could not give variable 'k2' (ValueError). Try again later, or look into its log."
+    }
+
+
+def test_a_failure_is_told_once_with_the_keys_that_it_affects() -> None:
+    texts = {f"key {name}": f"${{sm:variables/{name}:rate}}" for name in SIX}
+    resolver = ConfigResolver({"sm": configured(Noted({SIX[0]: AccessDeniedError("It refuses.")}))}, attempts=1)
+
+    with pytest.raises(AccessDeniedError) as caught:
+        resolver.resolve([], texts)
+    assert caught.value.problems == ("It refuses. (6 keys: key k0, key k1, key k2, ...)",)
+
+
+class SigningIn(Noted):
+    """Signs in when it is asked, as Airflow's backends do, if it may; notes how often it tried."""
+
+    def __init__(self, *, may: bool) -> None:
+        super().__init__(dict.fromkeys(SIX, "text"))
+        self.may = may
+        self.logins = 0
+
+    @cached_property
+    def client(self) -> object:
+        self.logins += 1
+        if not self.may:
+            raise PermissionError("wrong password")
+        return object()
+
+    def _answer(self, name: str) -> Any:
+        return self.client and super()._answer(name)
+
+
+@pytest.mark.parametrize("may", [True, False], ids=["accepted", "refused"])
+@pytest.mark.parametrize("path", ["{}", "variables/{}"], ids=["one path", "many paths"])
+def test_a_backend_signs_in_once_whatever_is_asked_for(path: str, may: bool) -> None:
+    """A company's user is locked out after some refused logins."""
+    backend = SigningIn(may=may)
+    places = {("sm", "")} if path == "{}" else {("sm", path.format(name)) for name in SIX}
+    found = Lookup({"sm": configured(backend)}).fetch(dict.fromkeys(places, frozenset(SIX)))
+
+    assert backend.logins == 1
+    assert len(found.failures) == (0 if may and path == "{}" else len(places))
 
 
 def test_the_backend_is_made_when_it_is_first_needed_and_once() -> None:

@@ -1,4 +1,4 @@
-"""Rows 8, 9, 16 to 20, 27, 29, 34, 37, 42 to 44 and 52, as far as they are about what is asked of Vault."""
+"""Rows 8, 9, 16 to 20, 27, 29, 34, 37, 42 to 44, 52 and 60 to 62, as far as they are about what is asked of Vault."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import logging
 import os
 import secrets
 import signal
+import socket
 import sys
 import threading
 import time
@@ -27,6 +28,7 @@ from airflow_config_providers.exceptions import (
     AccessDeniedError,
     ConfigException,
     ConfigProvidersError,
+    ProviderLookupError,
     ProviderUnavailableError,
     UnresolvedReferenceError,
 )
@@ -56,10 +58,12 @@ BODY = json.dumps(
 
 
 def resolve(provider, reference, *layers, attempts=3):
-    """Give what a job gets for ``spark.app.x``; ``layers`` are weaker ones."""
-    conf = ConfigLayer(ConfigSource.DAG_CONFIG, "conf", {"spark.app.x": reference})
+    """Give what a job gets for ``spark.app.x``, where several references are keys more; ``layers`` are weaker ones."""
+    several = reference if isinstance(reference, list) else []
+    texts = {f"spark.app.x{number}": text for number, text in enumerate(several)} or {"spark.app.x": reference}
+    conf = ConfigLayer(ConfigSource.DAG_CONFIG, "conf", texts)
     resolved = ConfigResolver({"vault": provider}, attempts=attempts).resolve([conf, *layers])
-    return resolved.configs()["spark.app.x"]
+    return resolved.configs() if several else resolved.configs()["spark.app.x"]
 
 
 def told_by(error):
@@ -106,7 +110,7 @@ def test_attack_08_no_request_of_a_session_follows_a_redirect(vault, path):
         with opened(vault) as provider:
             vault.fail(99, "redirect", body=elsewhere.address, path=path)
             for ask in (provider.check, lambda: provider.get(f"{vault.kv1}/db", {"password"})):
-                with contextlib.suppress(ProviderUnavailableError):
+                with contextlib.suppress(ProviderLookupError):
                     ask()
         assert 307 in {request.status for request in vault.requests()}
     assert other.requests() == []
@@ -503,33 +507,50 @@ def test_attack_37_a_value_is_not_looked_into(vault, value):
 # --- 42, 43: storms, and a Vault that changes its mind ----------------------------------------------
 
 
-OUTAGES = pytest.mark.parametrize("what", [429, 473, 500, 503, "reset", "cut", "redirect"])
 WHEN = pytest.mark.parametrize("is_signed_in", [False, True], ids=["login", "read"])
+OUTAGES = pytest.mark.parametrize(  # a login that is dropped may have been a refusal: test_login_attempts.py
+    ("what", "is_signed_in"),
+    [(what, when) for what in (429, 473, 500, 503) for when in (False, True)] + [("reset", True), ("cut", True)],
+)
 
 
-@WHEN
 @OUTAGES
-def test_attack_42_an_unavailable_vault_is_asked_three_times_and_no_more(vault, secret, what, is_signed_in):
+def test_attack_42_an_unavailable_vault_is_asked_as_often_as_said_and_no_more(vault, secret, what, is_signed_in):
     with opened(vault) as provider:
         if is_signed_in:
             provider.check()
             vault.reset()
-        vault.fail(99, what, body="http://127.0.0.1:1")
+        vault.fail(99, what)
         with pytest.raises(ProviderUnavailableError):
             resolve(provider, f"${{vault:{secret}:password}}")
         assert len(vault.requests()) == 3
 
 
 @WHEN
+def test_attack_42_a_redirect_is_asked_for_once(vault, secret, is_signed_in):
+    """For a login, which all paths share, or for each path: another path may be answered."""
+    with opened(vault) as provider:
+        if is_signed_in:
+            provider.check()
+            vault.reset()
+        vault.fail(999, "redirect", body="http://127.0.0.1:1")
+        with pytest.raises(ProviderLookupError, match="redirect") as caught:
+            resolve(provider, [f"${{vault:{secret}/{number}:password}}" for number in range(200)])
+        assert type(caught.value) is ProviderLookupError
+        assert len(caught.value.problems) == 1
+        assert set(counted(vault).values()) == {1}
+        assert len(vault.requests()) == (200 if is_signed_in else 1)
+
+
 @OUTAGES
 def test_attack_42_an_outage_that_ends_in_time_is_not_noticed(vault, secret, what, is_signed_in):
     with opened(vault) as provider:
         path = secret.partition("/")[0] if is_signed_in else "auth/"
-        vault.fail(2, what, body="http://127.0.0.1:1", path=path)
+        vault.fail(2, what, path=path)
         assert resolve(provider, f"${{vault:{secret}:password}}") == CANARY
 
 
-def test_attack_42_a_vault_that_hangs_is_asked_three_times_and_no_more(vault, secret):
+def test_attack_42_a_vault_that_hangs_is_asked_as_often_as_said_and_no_more(vault, secret):
     with opened(vault, timeout="0.3", token=vault.root_token) as provider:
         vault.fail(99, "hang")
         with pytest.raises(ProviderUnavailableError, match="in time"):
@@ -704,3 +725,147 @@ def test_attack_52_threads_that_open_and_close_providers_leave_no_login_and_no_t
     assert vault.live_tokens() == frozenset()
     assert sessions._open == {}
     assert eventually(lambda: {t for t in threading.enumerate() if t.name == "vault-renewal"} <= before)
+
+
+# --- 60: a login that is refused --------------------------------------------------------------------
+
+
+def with_wrong_proof(vault, method):
+    """Give parameters of a sign-in that Vault refuses."""
+    if method == "userpass":
+        how = {"username": vault.userpass("*").username, "password": "wrong"}
+    elif method == "approle":
+        how = {"role_id": vault.approle("*").role_id, "secret_id": "wrong"}
+    else:
+        role = vault.jwt("*")
+        how = {"jwt_role": role.role, "jwt_token": "wrong", "auth_mount_point": role.mount}
+    return {"url": vault.address, "give_back_after_kill": "false", "auth_type": method, **how}
+
+
+@pytest.mark.parametrize("method", ["userpass", "approle", "jwt"])
+def test_attack_60_a_refused_login_is_one_login_however_many_paths_there_are(vault, method):
+    references = [f"${{vault:{vault.kv2}/{number}:password}}" for number in range(200)]
+    with contextlib.closing(provider_of(with_wrong_proof(vault, method))) as provider:
+        vault.reset()
+        for _ in range(3):
+            with pytest.raises(AccessDeniedError, match=f"refused the login by {method}") as caught:
+                resolve(provider, references)
+            (problem,) = caught.value.problems
+            assert problem.endswith("(200 keys: spark.app.x0, spark.app.x1, spark.app.x2, ...)")
+        assert [request.is_login for request in vault.requests()] == [True]
+
+
+def test_attack_60_threads_that_wait_for_a_refused_login_do_not_sign_in(vault):
+    with contextlib.closing(provider_of(with_wrong_proof(vault, "userpass"))) as provider:
+        vault.reset()
+        vault.delay(50)
+        numbers = iter(range(64))
+        found = side_by_side(64, lambda: provider.get(f"{vault.kv2}/{next(numbers)}", {"password"}))
+        assert {type(error) for error in found} == {AccessDeniedError}
+        assert len({id(error) for error in found}) == 64
+        assert len(vault.requests()) == 1
+
+
+def test_attack_60_two_providers_with_one_login_are_refused_once(vault):
+    sessions, params = Sessions(), with_wrong_proof(vault, "userpass")
+    vault.reset()
+    with (
+        contextlib.closing(provider_of(params, sessions)) as first,
+        contextlib.closing(provider_of(params, sessions)) as second,
+    ):
+        for provider in (first, second):
+            with pytest.raises(AccessDeniedError):
+                provider.get(f"{vault.kv2}/a", {"password"})
+        assert len(vault.requests()) == 1
+
+
+def test_attack_60_a_token_that_vault_does_not_know_is_tried_for_one_of_many_paths(vault):
+    references = [f"${{vault:{vault.kv2}/{number}:password}}" for number in range(200)]
+    with opened(vault, token="hvs.nonsense") as provider:
+        with pytest.raises(AccessDeniedError, match="does not know the token") as caught:
+            resolve(provider, references)
+        assert len(caught.value.problems) == 1
+        assert len({request.path for request in vault.requests() if request.path.startswith(vault.kv2)}) <= 2
+
+
+# --- 61: a server that takes its time ---------------------------------------------------------------
+
+
+def test_attack_61_a_vault_that_hangs_costs_many_paths_as_much_as_one(vault):
+    references = [f"${{vault:{vault.kv2}/{number}:password}}" for number in range(200)]
+    with opened(vault, timeout="0.3", token=vault.root_token, mount_point=vault.kv2, kv_engine_version="2") as provider:
+        vault.fail(999, "hang")
+        with pytest.raises(ProviderUnavailableError, match="in time") as caught:
+            resolve(provider, references)
+        assert len(caught.value.problems) == 1
+        vault._front.close()  # lets go of what hangs, so that it is counted
+        assert eventually(lambda: 32 <= len(vault.requests()) <= 32 + 8)
+
+
+def test_attack_61_a_vault_that_wants_to_be_left_alone_is_left_alone(vault):
+    references = [f"${{vault:{vault.kv2}/{number}:password}}" for number in range(200)]
+    with opened(vault, token=vault.root_token) as provider:
+        vault.fail(999, 429, headers={"Retry-After": "3600"})
+        with pytest.raises(ProviderUnavailableError, match="too many requests"):
+            resolve(provider, references)
+        assert len(vault.requests()) <= 32
+
+
+class Dripping:
+    """A server that takes a second for each of the few bytes that it sends, and never comes to an end."""
+
+    def __init__(self, beginning: bytes, *, seconds: float = 0.05) -> None:
+        self.beginning = beginning
+        self.connections = 0
+        self._seconds = seconds
+        self._over = threading.Event()
+        self._listening = socket.create_server(("127.0.0.1", 0))
+        self._threads = [threading.Thread(target=self._accept, daemon=True)]
+        self._threads[0].start()
+        self.address = f"http://127.0.0.1:{self._listening.getsockname()[1]}"
+
+    def close(self) -> None:
+        self._over.set()
+        self._listening.shutdown(socket.SHUT_RDWR)
+        self._listening.close()
+        for thread in self._threads:
+            thread.join()
+
+    def _accept(self) -> None:
+        with contextlib.suppress(OSError):
+            while True:
+                connection, _ = self._listening.accept()
+                self.connections += 1
+                self._threads.append(threading.Thread(target=self._drip, args=(connection,), daemon=True))
+                self._threads[-1].start()
+
+    def _drip(self, connection: socket.socket) -> None:
+        with connection, contextlib.suppress(OSError):
+            connection.recv(65536)
+            connection.sendall(self.beginning)
+            while not self._over.wait(self._seconds):
+                connection.sendall(b" ")
+
+
+@pytest.mark.parametrize(
+    "beginning",
+    [
+        pytest.param(b"HTTP/1.1", id="status"),
+        pytest.param(b"HTTP/1.1 200 OK\r\nX:", id="header"),
+        pytest.param(b"HTTP/1.1 200 OK\r\nContent-Length: 9999\r\n\r\n", id="body"),
+        pytest.param(b"HTTP/1.1 200 OK\r\n\r\n", id="body without length"),
+        pytest.param(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n270f\r\n", id="chunk"),
+    ],
+)
+@pytest.mark.parametrize("auth_type", ["token", "userpass"])
+def test_attack_61_a_server_that_drips_is_cut_off(beginning, auth_type):
+    """The time of an answer is over though no byte of it comes late."""
+    how = {"token": "t"} if auth_type == "token" else {"username": "u", "password": "p"}
+    with contextlib.closing(Dripping(beginning)) as server:
+        params = {"url": server.address, "auth_type": auth_type, "timeout": "0.5", "give_back_after_kill": "false"}
+        with (
+            contextlib.closing(provider_of({**params, **how})) as provider,
+            pytest.raises(ProviderUnavailableError, match="in time"),
+        ):
+            provider.get("secret/a", {"k"})
+        assert server.connections == 1

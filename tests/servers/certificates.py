@@ -1,4 +1,4 @@
-"""Certificates for 127.0.0.1 that only the tests trust."""
+"""Certificates that only the tests trust."""
 
 from __future__ import annotations
 
@@ -23,8 +23,13 @@ class Certificate:
         return context
 
 
-def self_signed(folder: Path, *names: str) -> Certificate:
-    """Make a certificate for 127.0.0.1, and for ``names``, in ``folder``."""
+def self_signed(folder: Path, *names: str, address: str = "127.0.0.1", begins: int = 0, ends: int = 1) -> Certificate:
+    """
+    Make a certificate for an address, and for ``names``, in ``folder``.
+
+    :param begins: days from now
+    :param ends: days from now
+    """
     from cryptography import x509
     from cryptography.hazmat.primitives import hashes, serialization
     from cryptography.hazmat.primitives.asymmetric import ec
@@ -32,11 +37,11 @@ def self_signed(folder: Path, *names: str) -> Certificate:
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "127.0.0.1")])
     now = datetime.datetime.now(datetime.UTC)
-    hosts = [x509.IPAddress(ipaddress.ip_address("127.0.0.1")), *map(x509.DNSName, names)]
+    hosts = [x509.IPAddress(ipaddress.ip_address(address)), *map(x509.DNSName, names)]
     made = (
         x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number())
-        .not_valid_before(now - datetime.timedelta(minutes=5))
-        .not_valid_after(now + datetime.timedelta(days=1))
+        .not_valid_before(now + datetime.timedelta(days=begins, minutes=-5))
+        .not_valid_after(now + datetime.timedelta(days=ends))
         .add_extension(x509.SubjectAlternativeName(hosts), critical=False)
         .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
         .sign(key, hashes.SHA256())

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import ssl
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
@@ -19,6 +19,8 @@ from airflow_config_providers.exceptions import (
     ProviderLookupError,
     ProviderUnavailableError,
 )
+from airflow_config_providers.providers.vault.bounded import MEBIBYTES, AnswerTooLargeError
+from airflow_config_providers.providers.vault.refusal import SECONDS_AFTER_A_REFUSAL
 
 if TYPE_CHECKING:
     from airflow_config_providers.providers.vault.login import Login
@@ -26,6 +28,10 @@ if TYPE_CHECKING:
 _T = TypeVar("_T")
 
 REFUSALS: Final = frozenset({401, 403})
+LOGIN_REFUSALS: Final = frozenset({400, 401, 403})
+"""Statuses with which Vault refuses a login, whatever else its answer holds."""
+TOO_MANY_REQUESTS: Final = 429
+"""Vault counts requests by mount or by path: others may be answered."""
 _UNFIT: Final = frozenset({400, 404, 405})
 
 _UNAVAILABLE: Final[Mapping[int, str]] = {
@@ -36,11 +42,33 @@ _UNAVAILABLE: Final[Mapping[int, str]] = {
     501: "is not initialised",
     503: "is sealed, or down for maintenance",
 }
+_OF_THE_SERVER: Final = frozenset({429, 472, 473, 501, 502, 503, 504})
+"""Statuses that say that the server, and not what was asked of it, is the trouble."""
+_ENDED: Final = re.compile(r"\binvalid token\b")
+"""What Vault says, since 1.15, of a token that has ended or never was one."""
+_POLICY: Final = re.compile(r"1 error occurred:\s+\* permission denied\s*")
+"""What Vault says of a token that lives and may not do what was asked; of any other it says less, or more."""
+_NO_LOGIN: Final = "missing client token"
+"""What older versions of Vault say, with status 400, of a path at which nobody signs in; newer ones say 403."""
+_USUAL_PLACES: Final[Mapping[str, str]] = {"aws_iam": "aws"}
+"""Method -> where it is mounted as a rule, if its name is another one."""
 _ID: Final = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _UPGRADES: Final = re.compile(r"Upgrading from non-versioned to versioned data\b")
 """Begins what a key-value engine of version 2 says, with status 400, while it gets ready."""
 
 _DEEPEST_CHAIN: Final = 20
+
+_UNTRUSTED: Final = "is not trusted. Name the CA that signed it with ca_cert"
+_FOR_ANOTHER_HOST: Final = "is for another host. Correct the address, or have a certificate made for it"
+_CERTIFICATES: Final[Mapping[int, str]] = {
+    9: "is not valid yet. Check the clock of this machine",
+    10: "has expired. Renew it where Vault runs",
+    18: "signs itself and is not trusted. Name it with ca_cert, or have a CA sign it",
+    23: "was revoked. Replace it where Vault runs",
+    62: _FOR_ANOTHER_HOST,
+    64: _FOR_ANOTHER_HOST,
+}
+"""OpenSSL's code -> what is wrong with a certificate, and what to do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +76,7 @@ class Answer:
     """
     What Vault answered: success, or a refusal that the asker can make sense of.
 
+    :param status: 0 where the answer is too large
     :param body: the JSON object; empty where there is none
     """
 
@@ -57,7 +86,12 @@ class Answer:
     @property
     def is_good(self) -> bool:
         """Whether Vault did what was asked."""
-        return self.status < 300
+        return 200 <= self.status < 300
+
+    @property
+    def is_too_large(self) -> bool:
+        """Whether there is more of it than we read; then nothing is known of it."""
+        return self.status == 0
 
     @property
     def is_denied(self) -> bool:
@@ -65,30 +99,74 @@ class Answer:
         return self.status in REFUSALS
 
     @property
+    def is_denied_by_policy(self) -> bool:
+        """Whether Vault refused what was asked, and knows the token."""
+        return self.is_denied and any(_POLICY.fullmatch(error) for error in self.errors)
+
+    @property
+    def says_token_has_ended(self) -> bool:
+        """Whether Vault says that it does not know the token there; not every version says so of one that has ended."""
+        return self.is_denied and any(map(_ENDED.search, self.errors))
+
+    @property
+    def knows_token(self) -> bool:
+        """Whether Vault knows the token that it was asked with, whatever the token may do."""
+        return self.is_good or self.is_denied_by_policy
+
+    @property
+    def may_know_token(self) -> bool:
+        """Whether Vault knows the token, or something before Vault answered in its place."""
+        return self.knows_token or not self.is_denied
+
+    @property
+    def errors(self) -> tuple[str, ...]:
+        """What Vault wrote. It is compared with what is known and never shown."""
+        errors = self.body.get("errors")
+        return tuple(map(str, errors)) if isinstance(errors, list) else ()
+
+    @property
     def shown(self) -> str:
         """The status, and the id of the request where Vault gave one."""
+        if self.is_too_large:
+            return f"more than {MEBIBYTES} MiB"
         request_id = self.body.get("request_id")
         has_id = isinstance(request_id, str) and _ID.fullmatch(request_id)
         return f"status {self.status}, request {request_id}" if has_id else f"status {self.status}"
+
+
+def check_server(status: int, *, where: str, retry_after: float | None = None) -> None:
+    """
+    Let pass what another request might be answered with at the same time.
+
+    :param retry_after: seconds before which the server wants no further request; None where it does not say
+    :raises ProviderUnavailableError: Vault cannot answer now
+    """
+    if status in _OF_THE_SERVER:
+        raise _unavailable(status, where, retry_after)
 
 
 def check_status(status: int, *, where: str) -> None:
     """
     Let pass what is a success, or a refusal that depends on what was asked.
 
-    :raises ProviderUnavailableError: Vault cannot answer now, or answered with a redirect
-    :raises ProviderLookupError: any other status
+    :raises ProviderUnavailableError: Vault cannot answer now
+    :raises ProviderLookupError: a redirect, or any other status
     """
-    if 200 <= status < 300 or status in REFUSALS | _UNFIT:
-        return
-    if status < 400:
-        raise ProviderUnavailableError(
+    check_server(status, where=where)
+    if 300 <= status < 400:
+        raise ProviderLookupError(
             f"{where} answers with a redirect (status {status}), which is not followed. Name the active node."
         )
+    if 200 <= status < 300 or status in REFUSALS | _UNFIT:
+        return
     if status in _UNAVAILABLE or status >= 500:
-        state = _UNAVAILABLE.get(status, "has an error of its own")
-        raise ProviderUnavailableError(f"{where} {state} (status {status}). Try again later.")
+        raise _unavailable(status, where)
     raise ProviderLookupError(f"{where} answered with status {status}. Check that the address is Vault's.")
+
+
+def _unavailable(status: int, where: str, retry_after: float | None = None) -> ProviderUnavailableError:
+    state = _UNAVAILABLE.get(status, "has an error of its own")
+    return ProviderUnavailableError(f"{where} {state} (status {status}). Try again later.", retry_after=retry_after)
 
 
 def check_readiness(answer: Answer, *, where: str) -> None:
@@ -97,27 +175,29 @@ def check_readiness(answer: Answer, *, where: str) -> None:
 
     :raises ProviderUnavailableError: it was made, mounted or unsealed just now
     """
-    errors = answer.body.get("errors")
-    if answer.status == 400 and isinstance(errors, list) and any(_UPGRADES.match(str(error)) for error in errors):
+    if answer.status == 400 and any(_UPGRADES.match(error) for error in answer.errors):
         raise ProviderUnavailableError(f"{where} is still making the mount ready ({answer.shown}). Try again later.")
+
+
+def unknown_token(where: str) -> AccessDeniedError:
+    """Make the error for a token that nobody can read with."""
+    return AccessDeniedError(
+        f"{where} does not know the token. It has ended, was revoked, or is one of another Vault or namespace: give "
+        f"another one."
+    )
+
+
+def token_of_elsewhere(where: str) -> AccessDeniedError:
+    """Make the error for a token that lives, and that a read was told to be none."""
+    return AccessDeniedError(
+        f"{where} knows the token, but it is not valid in the namespace of the secret. Set namespace to that of the "
+        f"secret, and auth_namespace to that of the login or the token."
+    )
 
 
 def no_json(where: str) -> ProviderUnavailableError:
     """Make the error for an answer that cannot be Vault's."""
     return ProviderUnavailableError(f"{where} answered with something that is not JSON. Check what stands before it.")
-
-
-def refused_read(answer: Answer, *, path: str, address: str, where: str) -> ProviderLookupError:
-    """
-    Make the error for a read that did not succeed.
-
-    :param path: of the reference
-    :param address: where Vault was asked for it, not quoted
-    """
-    asked = f"{where} refused to read '{printable(path)}' ({answer.shown})."
-    if answer.is_denied:
-        return AccessDeniedError(f"{asked} Let a policy of the login read '{printable(address)}', or correct the path.")
-    return ProviderLookupError(f"{asked} What stands there cannot be read like that. Correct the path.")
 
 
 def translated(call: Callable[[], _T], *, where: str) -> _T:
@@ -136,10 +216,20 @@ def translated(call: Callable[[], _T], *, where: str) -> _T:
     raise problem
 
 
-def translated_login(call: Callable[[], _T], *, login: Login, where: str) -> _T:
+def translated_login(
+    call: Callable[[], _T],
+    *,
+    login: Login,
+    where: str,
+    refusal: Callable[[], int | None],
+    retry_after: Callable[[], float | None],
+) -> _T:
     """
     Give the result of ``call``, a login.
 
+    :param refusal: returns the status with which Vault refused the login, which hvac does not show where it cannot
+        read the rest of the answer; None where Vault did not refuse it
+    :param retry_after: returns the seconds before which Vault wanted no further request when it answered
     :raises AccessDeniedError: it was refused
     :raises ConfigProvidersError: in place of any other exception, without cause and context
     """
@@ -148,18 +238,40 @@ def translated_login(call: Callable[[], _T], *, login: Login, where: str) -> _T:
     except ConfigProvidersError as error:
         problem = error
     except Exception as error:  # noqa: BLE001 - as above, and what the libraries of clouds raise
-        problem = _of_login(error, login, where) or _of_library(error, where)
+        if (status := refusal()) is not None:
+            problem = _refused(error, status, login, where)
+        else:
+            problem = _of_login(error, login, where, retry_after()) or _of_library(error, where)
     problem.__cause__ = problem.__context__ = None
     raise problem
 
 
-def _of_login(error: Exception, login: Login, where: str) -> ConfigProvidersError | None:
+def unanswered_login(login: Login, where: str, pause: float) -> ProviderUnavailableError:
+    """Make the error for a login that is not sent for ``pause`` seconds: the last answer to it was lost."""
+    shown = f"{pause:g} seconds" if pause <= 60 else f"{pause / 60:g} minutes"
+    return ProviderUnavailableError(
+        f"{where} did not answer the login {_named(login)}. If it refuses this login, a few more lock the user out, so "
+        f"this process waits for up to {shown} before it sends it again. Check that Vault answers in time, or raise "
+        f"the timeout."
+    )
+
+
+def is_answer_lost(error: Exception) -> bool:
+    """Return whether a request may have reached Vault, and its answer did not reach us, or not so that it is read."""
+    import requests.exceptions as of_requests  # noqa: PLC0415 - slow to import
+    from urllib3.exceptions import ConnectTimeoutError, NewConnectionError  # noqa: PLC0415 - as above
+
+    torn = of_requests.ChunkedEncodingError, of_requests.ContentDecodingError
+    broken = of_requests.ConnectionError, of_requests.Timeout, *torn
+    never_made = of_requests.ConnectTimeout, of_requests.ProxyError, of_requests.SSLError
+    never_sent = (*never_made, ConnectTimeoutError, NewConnectionError)
+    return isinstance(error, broken) and not any(isinstance(link, never_sent) for link in _chain(error))
+
+
+def _of_login(error: Exception, login: Login, where: str, retry_after: float | None) -> ConfigProvidersError | None:
     import hvac.exceptions as of_hvac  # noqa: PLC0415 - optional, and slow to import
 
     statuses: dict[type[Exception], int] = {
-        of_hvac.InvalidRequest: 400,
-        of_hvac.Unauthorized: 401,
-        of_hvac.Forbidden: 403,
         of_hvac.InvalidPath: 404,
         of_hvac.RateLimitExceeded: 429,
         of_hvac.InternalServerError: 500,
@@ -168,22 +280,27 @@ def _of_login(error: Exception, login: Login, where: str) -> ConfigProvidersErro
         of_hvac.VaultDown: 503,
     }
     status = statuses.get(type(error))
-    if status in {400, 401, 403}:
-        return AccessDeniedError(
-            f"{where} refused the login {_named(login)} (status {status}). Check the role, and what it signs in with."
-        )
     if status == 404:
-        return ProviderLookupError(
-            f"{where} knows no login {_named(login)} (status 404). Check auth_mount_point, and the namespace."
-        )
+        return ProviderLookupError(f"{where} knows no login {_named(login)} (status 404). {_unmounted(login)}")
     if status is not None:
-        return _of_status(status, where)
+        return _of_status(status, where, retry_after)
     is_odd = isinstance(error, of_hvac.VaultError)  # of a status that hvac does not know it does not tell the number
     return ProviderUnavailableError(f"{where} did not answer the login. Try again later.") if is_odd else None
 
 
-def _of_status(status: int, where: str) -> ConfigProvidersError:
+def _refused(error: Exception, status: int, login: Login, where: str) -> AccessDeniedError:
+    """Say that the mount is in question where Vault refuses the path, and not what was sent to it."""
+    is_of_login = status == 400 and _NO_LOGIN not in (getattr(error, "errors", None) or ())
+    check = "Check the role, and what it signs in with." + ("" if is_of_login else f" {_unmounted(login)}")
+    return AccessDeniedError(
+        f"{where} refused the login {_named(login)} (status {status}). {check} To lock nobody out, this process does "
+        f"not try it again for {SECONDS_AFTER_A_REFUSAL / 60:g} minutes."
+    )
+
+
+def _of_status(status: int, where: str, retry_after: float | None) -> ConfigProvidersError:
     try:
+        check_server(status, where=where, retry_after=retry_after)
         check_status(status, where=where)
     except ProviderLookupError as error:
         return error
@@ -191,17 +308,35 @@ def _of_status(status: int, where: str) -> ConfigProvidersError:
 
 
 def _named(login: Login) -> str:
-    method = getattr(login, "method", "") or type(login).__name__.removesuffix("Login").lower()
-    mount = getattr(login, "mount_point", "")
+    method, mount = _method_and_mount(login)
     return f"by {method} at '{printable(mount)}'" if mount else f"by {method}"
+
+
+def _unmounted(login: Login) -> str:
+    method, mount = _method_and_mount(login)
+    return (
+        f"Perhaps nothing is mounted at 'auth/{printable(mount or _USUAL_PLACES.get(method, method))}': set "
+        f"auth_mount_point to a path that 'vault auth list' shows, without 'auth/', and auth_namespace to its "
+        f"namespace."
+    )
+
+
+def _method_and_mount(login: Login) -> tuple[str, str]:
+    method = getattr(login, "method", "") or type(login).__name__.removesuffix("Login").lower()
+    return method, getattr(login, "mount_point", "")
 
 
 def _of_library(error: Exception, where: str) -> ConfigProvidersError:
     import requests.exceptions as of_requests  # noqa: PLC0415 - slow to import
+    from urllib3.exceptions import ReadTimeoutError  # noqa: PLC0415 - as above
 
+    if isinstance(error, AnswerTooLargeError):
+        return ProviderLookupError(
+            f"{where} answered with more than {MEBIBYTES} MiB, and so not as Vault does. Check what stands before it."
+        )
     if isinstance(error, of_requests.SSLError):
         return _of_tls(error, where)
-    if isinstance(error, of_requests.Timeout):
+    if isinstance(error, of_requests.Timeout) or any(isinstance(link, ReadTimeoutError) for link in _chain(error)):
         return ProviderUnavailableError(f"{where} did not answer in time. Try again later, or raise the timeout.")
     if isinstance(error, of_requests.ProxyError):
         return ProviderUnavailableError(f"{where} is not reached through the proxy. Check the proxy.")
@@ -220,16 +355,25 @@ def _of_library(error: Exception, where: str) -> ConfigProvidersError:
 
 
 def _of_tls(error: Exception, where: str) -> ConfigProvidersError:
-    found = [link for link in _chain(error) if isinstance(link, ssl.SSLError)]
-    if any(isinstance(link, ssl.SSLCertVerificationError) for link in found):
-        return ProviderLookupError(
-            f"{where} has a certificate that is not trusted. Name its CA with ca_cert, and check the host name."
-        )
-    if any(isinstance(link, ssl.SSLEOFError | ssl.SSLZeroReturnError | ssl.SSLSyscallError) for link in found):
+    links = list(_chain(error))
+    if (trouble := _certificate_trouble(links)) is not None:
+        return ProviderLookupError(f"{where} has a certificate that {trouble}.")
+    if any(isinstance(link, ssl.SSLEOFError | ssl.SSLZeroReturnError | ssl.SSLSyscallError) for link in links):
         return ProviderUnavailableError(f"{where} dropped the connection while TLS began. Try again later.")
     return ProviderLookupError(
         f"{where} and we agree on no TLS. Check whether the address is http or https, and the client certificate."
     )
+
+
+def _certificate_trouble(links: Sequence[BaseException]) -> str | None:
+    """Return what is wrong with a certificate, and what to do; None where nothing is."""
+    from urllib3.util.ssl_match_hostname import CertificateError  # noqa: PLC0415 - slow to import
+
+    if any(isinstance(link, CertificateError) for link in links):
+        return _FOR_ANOTHER_HOST
+    codes = [getattr(link, "verify_code", 0) for link in links if isinstance(link, ssl.SSLCertVerificationError)]
+    found = (_CERTIFICATES[code] for code in codes if code in _CERTIFICATES)
+    return next(found, _UNTRUSTED) if codes else None
 
 
 def _chain(error: BaseException) -> Iterator[BaseException]:

@@ -74,12 +74,13 @@ def _sender(server: dict[str, Any]) -> Any:
         handlers.append(urllib.request.HTTPSHandler(context=_tls(server)))
     opener = urllib.request.build_opener(*handlers)
     shared = {"Content-Type": "application/json", "X-Vault-Request": "true"}
-    if server["namespace"]:
-        shared["X-Vault-Namespace"] = server["namespace"]
 
     def send(request: dict[str, Any]) -> None:
         url, body = f"{server['url']}/v1/{request['path']}", json.dumps(request["body"]).encode()
         headers = {"X-Vault-Token": request["token"], **shared}
+        namespace = server["login_namespace" if request["path"].startswith("auth/") else "namespace"]
+        if namespace:
+            headers["X-Vault-Namespace"] = namespace
         opener.open(urllib.request.Request(url, body, headers, method="POST"), timeout=SECONDS_FOR_ONE).close()  # noqa: S310 - http or https, as the deployment says
 
     return send

@@ -39,6 +39,10 @@ class HeldToken:
         """Whether it is for us to end it, and everything that was leased with it."""
         return self.is_ours and not self.text.startswith(_BATCH)
 
+    def left(self, now: float) -> float | None:
+        """Return the seconds until it ends; None for a token without end or of unknown end."""
+        return None if self.expires is None else max(0.0, self.expires - now)
+
     def is_good_at(self, now: float) -> bool:
         """Tell whether it lasts long enough for a read."""
         return self.ttl is None or now < self.since + self.ttl - min(self.ttl / 10, _LONGEST_MARGIN)

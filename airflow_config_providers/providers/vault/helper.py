@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from importlib.resources import files
 from pathlib import Path
@@ -32,6 +33,7 @@ class Server:
 
     :param verify: as in ``VaultSettings``
     :param proxy: URL; empty for none
+    :param login_namespace: in which the login is given back; None for none
     """
 
     url: str
@@ -39,6 +41,7 @@ class Server:
     verify: bool | str
     cert: tuple[str, str] | None
     proxy: str = field(repr=False)
+    login_namespace: str | None = None
 
 
 class Helper:
@@ -78,12 +81,13 @@ class Helper:
             self._tell([{"drop": key}])
 
     def close(self) -> None:
-        """End the process."""
+        """End the process, at once if nothing is held; else it posts what is, which takes it half a minute at most."""
         with self._lock:
             process, self._process = self._process, None
+            end = _finish if self._held else _end
             self._held.clear()
         if process is not None:
-            _end(process)
+            end(process)
 
     def forget(self) -> None:
         """In a forked child: leave the process to the parent, whose end alone it is to wait for."""
@@ -107,7 +111,8 @@ class Helper:
 
 
 def _told(server: Server) -> Mapping[str, Any]:
-    return {name: getattr(server, name) for name in ("url", "namespace", "verify", "cert", "proxy")}
+    names = ("url", "namespace", "login_namespace", "verify", "cert", "proxy")
+    return {name: getattr(server, name) for name in names}
 
 
 def _start() -> subprocess.Popen[bytes] | None:
@@ -151,12 +156,24 @@ def _written(process: subprocess.Popen[bytes], messages: Iterable[Mapping[str, A
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    _pipe(process).close()
-    try:
-        process.wait(_SECONDS_TO_END)
-    except subprocess.TimeoutExpired:
+    if not _has_ended(process):
         process.kill()
         process.wait()
+
+
+def _finish(process: subprocess.Popen[bytes]) -> None:
+    """Let the process end by itself; nobody waits long for a server that hangs."""
+    if not _has_ended(process):
+        with suppress(RuntimeError):  # a process that is about to end starts no thread, and leaves no zombie either
+            threading.Thread(target=process.wait, name="vault-helper", daemon=True).start()
+
+
+def _has_ended(process: subprocess.Popen[bytes]) -> bool:
+    """Close the pipe to the process, and give it a moment."""
+    _pipe(process).close()
+    with suppress(subprocess.TimeoutExpired):
+        process.wait(_SECONDS_TO_END)
+    return process.returncode is not None
 
 
 def _let_go(process: subprocess.Popen[bytes]) -> None:

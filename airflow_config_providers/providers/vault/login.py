@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final, Protocol
 from urllib.parse import quote
 
 from airflow_config_providers.core.text import printable
-from airflow_config_providers.exceptions import ProviderLookupError, ProviderUnavailableError
+from airflow_config_providers.exceptions import ProviderLookupError
 from airflow_config_providers.providers.vault.credential import Credential
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ class Login(Protocol):
         Raises what hvac and requests raise, which ``faults`` turns into our errors, or one of ours:
 
         :raises ProviderDefinitionError: a library is missing
-        :raises ProviderUnavailableError: a token file is not there or empty, or Vault answered with a redirect
+        :raises ProviderUnavailableError: a token file is not there or empty
         :raises ProviderLookupError: a token file cannot be read or holds no token, or Vault's answer has no token
         """
 
@@ -55,6 +55,24 @@ class Login(Protocol):
         """
         return None
 
+    def read(self) -> Login:
+        """
+        Return this login with what its files hold now, so that it reads none of them itself.
+
+        A login that was refused is tried again when this differs. Raises what ``__call__`` raises of files.
+        """
+        return self
+
+    @property
+    def has_proof(self) -> bool:
+        """Whether ``read`` returns all that Vault is sent; clouds say only at a login who signs in."""
+        return False
+
+    @property
+    def can_lock_out(self) -> bool:
+        """Whether Vault, or who it asks, counts failures of it and locks a user out, or counts uses of a secret."""
+        return False
+
 
 @dataclass(frozen=True, slots=True)
 class TokenLogin(Login):
@@ -63,18 +81,25 @@ class TokenLogin(Login):
     credential: Credential
 
     def __call__(self, client: hvac.Client) -> VaultToken:
-        """Read the token."""
+        """Return the token."""
+        return VaultToken(self._token(), is_ours=False)
+
+    def read(self) -> Login:
+        """Return a login by the token that the file holds now."""
+        return TokenLogin(Credential(self._token()))
+
+    def version(self) -> object | None:
+        """Return the mark of the token file."""
+        return self.credential.version()
+
+    def _token(self) -> str:
         token = self.credential.read().strip()
         if not token or not (token.isascii() and token.isprintable()) or " " in token:
             where = f"The file {printable(self.credential.path)}" if self.credential.path else "The token that is given"
             raise ProviderLookupError(
                 f"{where} is no token of Vault: it is empty, or has blanks or letters that none has. Correct it."
             )
-        return VaultToken(token, is_ours=False)
-
-    def version(self) -> object | None:
-        """Give the mark of the token file."""
-        return self.credential.version()
+        return token
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,16 +111,17 @@ class _Method:
     function: str = "login"
     mount: str = "mount_point"
     quotes: bool = True
+    can_lock_out: bool = False
 
 
 _METHODS: Final[Mapping[str, _Method]] = {
-    "approle": _Method("role_id", "secret_id"),
+    "approle": _Method("role_id", "secret_id", can_lock_out=True),
     "github": _Method("", "token"),
     "jwt": _Method("role", "jwt", function="jwt_login", mount="path"),
     "kubernetes": _Method("role", "jwt"),
-    "ldap": _Method("username", "password"),
-    "radius": _Method("username", "password"),
-    "userpass": _Method("username", "password", quotes=False),
+    "ldap": _Method("username", "password", can_lock_out=True),
+    "radius": _Method("username", "password", can_lock_out=True),
+    "userpass": _Method("username", "password", quotes=False, can_lock_out=True),
 }
 
 
@@ -124,6 +150,22 @@ class CredentialLogin(Login):
         function = getattr(getattr(client.auth, self.method), names.function)
         return token_of(function(**arguments, use_token=False))
 
+    def read(self) -> Login:
+        """Return a login at the same place by the secret that the file holds now."""
+        proof = self._proof()
+        place = self.mount_point or self.method
+        return replace(self, proof=None if proof is None else Credential(proof), mount_point=place)
+
+    @property
+    def has_proof(self) -> bool:
+        """Always."""
+        return True
+
+    @property
+    def can_lock_out(self) -> bool:
+        """Return whether the method is one of those."""
+        return _METHODS[self.method].can_lock_out
+
     def _proof(self) -> str | None:
         if self.proof is None:
             return None
@@ -141,11 +183,10 @@ def token_of(answer: object) -> VaultToken:
     Take the token out of Vault's answer to a login.
 
     :param answer: what hvac gives: a dict for status 200, else a response
-    :raises ProviderUnavailableError: the answer is a redirect
     :raises ProviderLookupError: there is no token in it
     """
     if getattr(answer, "is_redirect", False):
-        raise ProviderUnavailableError(
+        raise ProviderLookupError(
             "Vault answered the login with a redirect, which is not followed. Give the address that answers itself."
         )
     auth = answer.get("auth") if isinstance(answer, dict) else None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
@@ -12,6 +13,7 @@ from airflow_config_providers.providers.vault.path import quoted
 Segments = tuple[str, ...]
 
 _KV: Final = frozenset({"kv", "generic"})
+_SECONDS_CLOSED: Final = 60.0
 _SYSTEM_TYPES: Final = frozenset({"system", "ns_system", "token", "ns_token"})
 
 
@@ -72,6 +74,7 @@ class Mounts:
     def __init__(self) -> None:
         self._known: Mapping[Segments, Mount] = {}
         self._absent: frozenset[str] = frozenset()
+        self._closed: Mapping[Segments, tuple[float, str]] = {}
 
     def find(self, segments: Segments) -> Mount | None:
         """Give the mount that holds ``segments``; None where it is not known."""
@@ -90,6 +93,15 @@ class Mounts:
     def remember_absent(self, name: str) -> None:
         """Keep that no mount has ``name`` as its first name."""
         self._absent |= {name}
+
+    def is_closed(self, segments: Segments, *, now: float, token: str | None = None) -> bool:
+        """Return whether Vault refused everything lately in the folder of ``segments``: to ``token``, or to any."""
+        until, refused = self._closed.get(segments[:-1], (-math.inf, ""))
+        return now < until and token in {None, refused}
+
+    def remember_closed(self, segments: Segments, *, now: float, token: str) -> None:
+        """Keep that for a while: policies change."""
+        self._closed = {**self._closed, segments[:-1]: (now + _SECONDS_CLOSED, token)}
 
 
 def question(segments: Segments) -> str:

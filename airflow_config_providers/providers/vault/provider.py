@@ -10,7 +10,6 @@ from typing import Any
 from airflow_config_providers.core import document
 from airflow_config_providers.core.data import ConfigData
 from airflow_config_providers.core.provider import ConfigProvider, configured
-from airflow_config_providers.core.text import printable
 from airflow_config_providers.providers import airflow_secrets
 from airflow_config_providers.providers.vault import wrapping
 from airflow_config_providers.providers.vault.path import VaultPath
@@ -71,10 +70,10 @@ class VaultConfigProvider(ConfigProvider):
         if keys is not None and not keys:
             return ConfigData({})
         read = reads.get(place)
-        if read is None:
-            _log.warning("%s has nothing at %s", reads.session.where, printable(path))
-            return ConfigData({})
-        return ConfigData(_texts(read.document, keys), read.ttl_at(reads.session.clock()))
+        if read.absence:
+            _log.warning("%s", read.absence)
+            return ConfigData({}, absence=read.absence)
+        return ConfigData(_texts(read.document, keys), read.ttl_in(reads.session))
 
     def check(self) -> None:
         """

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from airflow_config_providers.core.text import printable
-from airflow_config_providers.exceptions import ConfigException
-from airflow_config_providers.providers.vault import faults
+from airflow_config_providers.exceptions import ConfigException, ConfigProvidersError, ProviderUnavailableError
+from airflow_config_providers.providers.vault import explain
 from airflow_config_providers.providers.vault.faults import Answer
 from airflow_config_providers.providers.vault.mounts import Mount, Segments, question
 from airflow_config_providers.providers.vault.path import SYSTEM, VaultPath, quoted
@@ -16,6 +16,8 @@ from airflow_config_providers.providers.vault.path import SYSTEM, VaultPath, quo
 if TYPE_CHECKING:
     from airflow_config_providers.providers.vault.held_token import HeldToken
     from airflow_config_providers.providers.vault.session import Session
+
+_T = TypeVar("_T")
 
 _DEFAULT: Final = ("secret",)
 """Where Vault's own tools, and Airflow's, look for secrets."""
@@ -86,14 +88,15 @@ class Reader:
     names are. Without one it begins with its mount and, where there is none of that name, is looked for below
     ``secret``. A path that begins with the ``mount_point`` is taken as it is before anything else.
 
-    What kind of engine a mount is shows in the answer to the read itself, as a rule; else Vault is asked, once.
+    What kind of engine a mount is shows in the answer to the read itself, as a rule; else Vault is asked. Of threads
+    that come to an unknown mount at the same time one goes ahead, and the others wait for what it finds.
     """
 
     session: Session = field(repr=False)
 
-    def read(self, path: VaultPath) -> Outcome | None:
+    def read(self, path: VaultPath) -> Outcome:
         """
-        Give what stands at ``path``; None for nothing.
+        Give what stands at ``path``, or that there is nothing.
 
         A refusal with a token that has ended leads to one new login, and to reading once more.
 
@@ -102,27 +105,69 @@ class Reader:
         :raises ProviderLookupError: what stands there cannot be read
         :raises ConfigException: there are no versions there
         """
-        outcome = self._find(path)
-        if outcome.answer.is_denied and self.session.replaces(outcome.token):
-            refused, outcome = outcome.token, self._find(path)
-            if outcome.answer.is_denied:
-                self.session.login_was_no_help(refused)
-        if outcome.answer.is_good:
+        outcome = self._after_others(path)
+        if outcome.answer.is_good or outcome.answer.status == 404:
             return outcome
-        if outcome.answer.status == 404:
-            return None
-        address = "/".join(outcome.address)
-        raise faults.refused_read(outcome.answer, path=str(path), address=address, where=self.session.where)
+        raise explain.refusal(outcome, path, where=self.session.where)
+
+    def _after_others(self, path: VaultPath) -> Outcome:
+        """Find ``path``, where its mount is not known after another thread has been there, or as the first one."""
+        for together in (path.segments[:1], path.segments[:-1]):  # mostly one mount, and else one folder
+            if self._is_known(path):
+                break
+            place = self._places(path.segments)[0]
+            told = self._ahead(("first", *together), lambda: (path, self._find(path)), of=place.segments)
+            if told is not None and told[0] is path:
+                return told[1]
+        return self._find(path)
+
+    def _ahead(self, key: Hashable, call: Callable[[], _T], *, of: Segments) -> _T | None:
+        """
+        Return what ``call`` gives, or what it gives the first thread, which asks for a path of its own.
+
+        None if that thread's call failed and this thread's may not: the failure belongs to that path, or to its mount.
+
+        :param of: the path, from the mount on
+        """
+
+        def run() -> tuple[object, _T | None, ConfigProvidersError | None]:
+            try:
+                return run, call(), None
+            except ConfigProvidersError as error:
+                if isinstance(error, ProviderUnavailableError) and self.session.mounts.find(of) is None:
+                    raise
+                return run, None, error
+
+        first, found, error = self.session.flights.run(key, run)
+        if error is not None and first is run:
+            raise error
+        return found
 
     def _find(self, path: VaultPath) -> Outcome:
+        outcome = self._found(path)
+        if outcome.answer.is_denied and self.session.replaces(outcome.token, outcome.answer):
+            refused, outcome = outcome.token, self._found(path)
+            if outcome.answer.is_denied:
+                self.session.login_was_no_help(refused)
+        return outcome
+
+    def _is_known(self, path: VaultPath) -> bool:
+        """Return whether the first place to look at is in a mount whose kind is known."""
+        first = self._places(path.segments)[0]
+        return (self.session.mounts.find(first.segments) or self._said(first)) is not None
+
+    def _found(self, path: VaultPath) -> Outcome:
         tried: list[Outcome] = []
         for place in self._places(path.segments):
+            if tried and tried[-1].mount is not None and self._is_closed(place.segments, token=tried[-1].token.text):
+                continue
             outcome = self._read_at(place, path)
             if outcome.is_final:
                 self._note_absence(tried, outcome)
                 return outcome
             tried.append(outcome)
         tried += self._plain(path, [outcome.place for outcome in tried if outcome.mount is None])
+        self._note_closed(tried)
         return max(tried, key=lambda outcome: (outcome.answer.is_good, *outcome.weight))
 
     def _places(self, own: Segments) -> list[Place]:
@@ -140,7 +185,19 @@ class Reader:
             return [below]
         if own[:1] == _DEFAULT:
             return [as_it_is]
-        return [below, as_it_is] if self.session.mounts.is_absent(own[0]) else [as_it_is, below]
+        is_hopeless = self.session.mounts.is_absent(own[0]) or self._is_closed(own)
+        return [below, as_it_is] if is_hopeless else [as_it_is, below]
+
+    def _is_closed(self, segments: Segments, *, token: str | None = None) -> bool:
+        return self.session.mounts.is_closed(segments, now=self.session.clock(), token=token)
+
+    def _note_closed(self, tried: list[Outcome]) -> None:
+        """Remember where Vault refused everything, the question for the mount too: there is none that we may read."""
+        for outcome in tried:
+            same = [other for other in tried if other.place == outcome.place]
+            if all(other.mount is None and other.answer.is_denied for other in same):
+                token, now = outcome.token.text, self.session.clock()
+                self.session.mounts.remember_closed(outcome.place.segments, now=now, token=token)
 
     def _note_absence(self, tried: list[Outcome], found: Outcome) -> None:
         """Remember that the first name of a path is no mount, once a read below ``secret`` shows that all is well."""
@@ -181,8 +238,11 @@ class Reader:
             )
         query = None if path.version is None else {"version": str(path.version)}
         address, token, since = mount.address(place.segments), self.session.token(), self.session.clock()
-        answer = self.session.get(quoted(address), token=token, query=query)
-        return Outcome(place, answer, address, mount, token, since)
+        answer = self.session.get(quoted(address), token=token, query=query, mount=quoted(mount.segments))
+        outcome = Outcome(place, answer, address, mount, token, since)
+        if answer.is_too_large:
+            raise explain.too_large(outcome, path, where=self.session.where)
+        return outcome
 
     def _mount_of(self, segments: Segments) -> Mount | None:
         """
@@ -190,13 +250,12 @@ class Reader:
 
         Threads share the question where their paths have the first name in common, or all names but the last.
         """
-        together = self.session.flights.run
-        parent, mount = together(("mount", segments[0]), lambda: self._asked_mount(segments))
-        if mount is not None and mount.holds(segments):
-            return mount
-        if parent == segments[:-1]:
-            return None
-        return together(("mount", *segments[:-1]), lambda: self._asked_mount(segments))[1]
+        folder = segments[:-1]
+        for together in (segments[:1], folder):
+            told = self._ahead(("mount", *together), lambda: self._asked_mount(segments), of=segments)
+            if told is not None and (told[0] == folder or _holds(told[1], segments)):
+                return told[1] if _holds(told[1], segments) else None
+        return self._asked_mount(segments)[1]
 
     def _asked_mount(self, segments: Segments) -> tuple[Segments, Mount | None]:
         mount = self.session.mounts.find(segments)
@@ -207,3 +266,7 @@ class Reader:
             return segments[:-1], None
         self.session.mounts.remember(mount)
         return segments[:-1], mount
+
+
+def _holds(mount: Mount | None, segments: Segments) -> bool:
+    return mount is not None and mount.holds(segments)

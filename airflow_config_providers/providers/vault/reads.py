@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from airflow_config_providers.core.single_flight import SingleFlight
+from airflow_config_providers.providers.vault import explain
 from airflow_config_providers.providers.vault.leases import Lease, Leases
 from airflow_config_providers.providers.vault.path import VaultPath
 from airflow_config_providers.providers.vault.reader import Outcome, Reader
@@ -14,6 +15,7 @@ from airflow_config_providers.providers.vault.renewal import seconds
 from airflow_config_providers.providers.vault.sessions import SESSIONS, Sessions
 
 if TYPE_CHECKING:
+    from airflow_config_providers.providers.vault.session import Session
     from airflow_config_providers.providers.vault.settings import VaultSettings
 
 _LEFT_OF_A_LEASE: Final = 1 / 3
@@ -27,19 +29,22 @@ class Read:
 
     :param at: when it was read, by the session's clock
     :param ttl: milliseconds, as they were then; None for none
+    :param absence: why there was nothing; empty where there was something
     """
 
     document: Mapping[str, Any] = field(repr=False)
     at: float
     ttl: int | None = None
     lease: Lease | None = None
+    absence: str = ""
 
-    def ttl_at(self, now: float) -> int | None:
-        """Give the milliseconds that are left; whole seconds, as Vault counts."""
+    def ttl_in(self, session: Session) -> int | None:
+        """Return the milliseconds that are left; whole seconds, as Vault counts. A lease ends with its token."""
         if self.lease is None:
             return self.ttl
-        gone = int(now - self.lease.since)
-        return max(0, int(self.lease.current - gone) * 1000)
+        left = self.lease.current - int(session.clock() - self.lease.since)
+        left_of_token = session.left_of(self.lease.token)
+        return max(0, int(left if left_of_token is None else min(left, left_of_token)) * 1000)
 
 
 class Reads:
@@ -52,7 +57,7 @@ class Reads:
 
     def __init__(self, settings: VaultSettings, sessions: Sessions = SESSIONS) -> None:
         self._sessions = sessions
-        self._flights = SingleFlight(patience=None)
+        self._flights = SingleFlight(patience=None, asks_again=True)
         self._kept: dict[VaultPath, Read] = {}
         self.session = sessions.join(settings, self)
         self._leases = Leases(self.session)
@@ -60,12 +65,12 @@ class Reads:
 
     def forget(self) -> None:
         """In a forked child: leave to the parent what is the parent's."""
-        self._flights = SingleFlight(patience=None)
+        self._flights = SingleFlight(patience=None, asks_again=True)
         self._kept = {}
         self._leases.forget()
 
-    def get(self, path: VaultPath) -> Read | None:
-        """Give what stands at ``path``; None for nothing. Threads that ask at the same time share one request."""
+    def get(self, path: VaultPath) -> Read:
+        """Give what stands at ``path``. Threads that ask at the same time share one request."""
         kept = self._kept.get(path)
         if kept is not None and self._is_good(kept):
             return kept
@@ -79,13 +84,14 @@ class Reads:
         if is_last:
             self.session.close()
 
-    def _fresh(self, path: VaultPath) -> Read | None:
+    def _fresh(self, path: VaultPath) -> Read:
         kept = self._kept.get(path)
         if kept is not None and self._is_good(kept):
             return kept
         outcome = self._reader.read(path)
-        if outcome is None:
-            return None
+        if not outcome.answer.is_good:
+            absence = explain.absence(outcome, path, where=self.session.where)
+            return Read({}, self.session.clock(), absence=absence)
         read = self._read(outcome)
         self._kept = {**{p: k for p, k in self._kept.items() if self._is_good(k)}, path: read}
         return read
@@ -93,15 +99,16 @@ class Reads:
     def _read(self, outcome: Outcome) -> Read:
         body, document, now = outcome.answer.body, outcome.document, self.session.clock()
         lease = self._leases.add(body, token=outcome.token, since=outcome.since)
+        if lease is not None:
+            self.session.learn_end_of(outcome.token)
         if lease is None and (outcome.mount is None or outcome.mount.kv_version == 1) and "ttl" in document:
             return Read(document, now, ttl=int(seconds(body.get("lease_duration")) * 1000) or None)
         return Read(document, now, lease=lease)
 
     def _is_good(self, kept: Read) -> bool:
-        now = self.session.clock()
+        now, lease = self.session.clock(), kept.lease
+        if lease is not None and not self.session.has(lease.token):
+            return False
         if now - kept.at < self.session.settings.cache_ttl / 1000:
             return True
-        lease = kept.lease
-        return (
-            lease is not None and lease.left(now) >= lease.duration * _LEFT_OF_A_LEASE and self.session.has(lease.token)
-        )
+        return lease is not None and lease.left(now) >= lease.duration * _LEFT_OF_A_LEASE

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Self
 
-from airflow_config_providers.exceptions import ConfigProvidersError
+from airflow_config_providers.exceptions import ConfigProvidersError, ProviderLookupError
+from airflow_config_providers.providers.vault.breaker import Breaker
 from airflow_config_providers.providers.vault.helper import Helper, Server
 
 if TYPE_CHECKING:
@@ -49,14 +51,26 @@ class Returns:
     """
     Gives back, or has it given back by a process that outlives this one. Thread-safe.
 
+    Once Vault could not be asked to end a lease, it is not asked for others for a while, and so for logins: an end
+    waits once for each kind where Vault hangs.
+
     :param no_fork: held while the process is started: a fork would share the pipe to it
+    :param clock: seconds, monotonic
     """
 
-    def __init__(self, settings: VaultSettings, no_fork: threading.Lock | None = None) -> None:
+    def __init__(
+        self,
+        settings: VaultSettings,
+        no_fork: threading.Lock | None = None,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         self._settings = settings
         self._no_fork = no_fork
+        self._clock = clock
         self._helper: Helper | None = None
         self._lock = threading.Lock()
+        self._breakers: dict[str, Breaker] = {}
 
     def hold(self, owed: Return) -> int | None:
         """Have ``owed`` sent should this process end before it is done; gives a key for it, or None for nobody's."""
@@ -72,15 +86,21 @@ class Returns:
             self._helper.drop(key)
 
     def give_back(self, owed: Return, transport: Transport, *, key: int | None) -> bool:
-        """Send ``owed``, once; raises nothing, and is False where Vault could not be asked."""
+        """
+        Send ``owed``, once; raises nothing, and is False where Vault could not be asked.
+
+        Then the helper keeps what it knows by ``key``, and tries once when this session or this process ends.
+        """
         timeout = min(self._settings.timeout, _LONGEST)
+        breaker = self._breakers.setdefault(owed.path, Breaker(self._clock, failures=1))
         try:
-            answer = transport.post(owed.path, owed.body, token=owed.token, timeout=timeout)
+            with breaker.watching(ProviderLookupError):
+                answer = transport.post(owed.path, owed.body, token=owed.token, timeout=timeout)
         except ConfigProvidersError as error:
-            _log.warning("A %s of Vault was not given back and ends by itself: %s", owed.what, error)
+            hope = "ends by itself" if key is None else "is left to the helper"
+            _log.warning("A %s of Vault was not given back and %s: %s", owed.what, hope, error)
             return False
-        finally:
-            self.drop(key)
+        self.drop(key)
         if not answer.is_good:
             _log.warning("Vault did not take a %s back (%s); it ends by itself", owed.what, answer.shown)
         return True
@@ -88,11 +108,12 @@ class Returns:
     def forget(self) -> None:
         """In a forked child: leave it all to the parent."""
         self._lock = threading.Lock()
+        self._breakers = {}
         if self._helper is not None:
             self._helper.forget()
 
     def close(self) -> None:
-        """End the helper; it gives nothing back."""
+        """End the helper, which first tries once to give back what could not be given back."""
         if self._helper is not None:
             self._helper.close()
 
@@ -108,4 +129,4 @@ def _server(settings: VaultSettings) -> Server:
     )
     verify = requests.utils.DEFAULT_CA_BUNDLE_PATH if found["verify"] is True else found["verify"]
     proxy = requests.utils.select_proxy(settings.url, found["proxies"]) or ""
-    return Server(settings.url, settings.namespace, verify, settings.cert, proxy)
+    return Server(settings.url, settings.namespace, verify, settings.cert, proxy, settings.login_namespace)

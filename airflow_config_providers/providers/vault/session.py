@@ -10,17 +10,18 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from airflow_config_providers.core.single_flight import SingleFlight
-from airflow_config_providers.core.text import printable
 from airflow_config_providers.exceptions import (
-    AccessDeniedError,
     ConfigProvidersError,
     ProviderLookupError,
 )
 from airflow_config_providers.providers.vault import faults
+from airflow_config_providers.providers.vault.breaker import Breakers
 from airflow_config_providers.providers.vault.client import Clients, MakeClient, make_client
 from airflow_config_providers.providers.vault.faults import Answer
 from airflow_config_providers.providers.vault.held_token import HeldToken
+from airflow_config_providers.providers.vault.login_attempts import LoginAttempts
 from airflow_config_providers.providers.vault.mounts import Mounts
+from airflow_config_providers.providers.vault.refusal import Refusal
 from airflow_config_providers.providers.vault.renewal import (
     Clock,
     Renewals,
@@ -31,6 +32,7 @@ from airflow_config_providers.providers.vault.renewal import (
     when_to_retry,
 )
 from airflow_config_providers.providers.vault.returns import Return, Returns
+from airflow_config_providers.providers.vault.signing_in import SigningIn
 from airflow_config_providers.providers.vault.transport import Transport
 
 if TYPE_CHECKING:
@@ -51,9 +53,10 @@ class Session:
     :param clock: seconds, monotonic
     :param start: runs the function that renews in a thread of its own
     :param no_fork: held while a fork would do harm
+    :param attempts: what the sessions of the process know of refused logins
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - the first is what people give; the others are seams
         self,
         settings: VaultSettings,
         *,
@@ -61,26 +64,37 @@ class Session:
         make_client: MakeClient = make_client,
         start: Start = start_thread,
         no_fork: threading.Lock | None = None,
+        attempts: LoginAttempts | None = None,
     ) -> None:
         self.settings = settings
         self.clock = clock
         self.mounts = Mounts()
-        self.where = f"Vault at {printable(settings.url)}"
+        self.where = settings.where
         self._start = start
         no_fork = no_fork or threading.Lock()
         self._clients = Clients(settings, no_fork, make_client)
-        self._returns = Returns(settings, no_fork)
+        self._returns = Returns(settings, no_fork, clock=clock)
+        self._attempts = attempts or LoginAttempts()
         self._left_behind: list[object] = []
         self._begin()
 
     def _begin(self) -> None:
-        self.flights = SingleFlight(patience=None)
+        self.flights = SingleFlight(patience=None, asks_again=True)
         self.renewals = Renewals(self.clock, self._start)
         self._lock = threading.Lock()
         self._transport: Transport | None = None
         self._held: HeldToken | None = None
         self._is_closed = False
         self._no_login_before = self.clock()
+        self._breakers = Breakers(self.clock)
+        self._signing_in = SigningIn(
+            self.settings,
+            clock=self.clock,
+            clients=self._clients,
+            breakers=self._breakers,
+            attempts=self._attempts,
+        )
+        self._ended: Refusal | None = None
 
     def forget(self) -> None:
         """In a forked child: leave login, connections and threads to the parent, untouched."""
@@ -96,32 +110,45 @@ class Session:
         :raises ProviderUnavailableError: Vault cannot answer now
         """
         held = self._held
-        if held is not None and self._is_good(held):
-            return held
-        return self.flights.run("login", lambda: self._sign_in(None))
+        if held is None or not self._is_good(held):
+            return self.flights.run("login", lambda: self._sign_in(None))
+        if self._ended is not None:
+            self._ended.raise_at(self.clock(), of=held.text)
+        return held
 
-    def get(self, path: str, *, token: HeldToken, query: Mapping[str, str] | None = None) -> Answer:
-        """Read what Vault has at ``path``, which is quoted."""
-        return self.transport.get(path, token=token.text, query=query)
+    def get(self, path: str, *, token: HeldToken, query: Mapping[str, str] | None = None, mount: str = "") -> Answer:
+        """Read what Vault has at ``path``, which is quoted; ``mount`` as for ``Transport.get``."""
+        return self.transport.get(path, token=token.text, query=query, mount=mount)
 
     def post(self, path: str, body: Mapping[str, object], *, token: str, wrap_seconds: int = 0) -> Answer:
         """Have Vault do something, and answer wrapped where ``wrap_seconds`` says for how long."""
         return self.transport.post(path, body, token=token, wrap_seconds=wrap_seconds)
 
-    def replaces(self, refused: HeldToken) -> bool:
+    def replaces(self, refused: HeldToken, answer: Answer) -> bool:
         """
-        Tell whether there is another token than the one that a read was refused with, after a new login if need be.
+        Return whether there is another token than the one that a read was refused with, after a new login if need be.
 
-        A refused token of ours is looked up once for all threads: while it lives, the refusal is the policy's.
+        A refused token is looked up, once for all threads: while it lives, the refusal is the policy's, unless
+        ``answer`` says that the token is not known where the secret is.
+
+        :raises AccessDeniedError: the token has ended, and whoever gave it has given no other; or it is of elsewhere
+        :raises ProviderUnavailableError: Vault cannot say now whether it has ended
         """
         current = self._held
         if current is not None and current.text != refused.text:
             return True
         if self.clock() < self._no_login_before:
             return False
-        if refused.is_ours and self.flights.run(("alive", refused.text), lambda: self._is_alive(refused)):
+        found = self.flights.run(("alive", refused.text), lambda: self.get(_LOOKUP, token=refused))
+        if found.knows_token and answer.says_token_has_ended:
+            raise faults.token_of_elsewhere(self.where)
+        if found.may_know_token and not answer.says_token_has_ended:
             return False
-        return self._signed_in_anew(refused).text != refused.text
+        if self._signed_in_anew(refused).text != refused.text:
+            return True
+        error = faults.unknown_token(self.where)
+        self._ended = Refusal(error, of=refused.text, until=self.clock() + _SECONDS_WITHOUT_LOGIN)
+        raise error.again()
 
     def login_was_no_help(self, refused: HeldToken) -> None:
         """Take refusals for the policy's for a while: ``refused`` may live and not be allowed to look itself up."""
@@ -136,11 +163,13 @@ class Session:
         :raises ProviderUnavailableError: Vault cannot answer now
         """
         self.transport.get("sys/health", query={"standbyok": "true", "perfstandbyok": "true"})
+        self._ended = None  # somebody wants to know how it is now
+        self._signing_in.forgive()
         held = self.token()
-        if not self.get(_LOOKUP, token=held).is_denied:
+        if self.get(_LOOKUP, token=held).may_know_token:
             return
         if self._signed_in_anew(held).text == held.text:
-            raise AccessDeniedError(f"{self.where} refuses the token. It has ended, or was revoked: give another one.")
+            raise faults.unknown_token(self.where)
         self._give_back(held, self.transport)
 
     def hold_lease(self, lease_id: str, *, token: HeldToken) -> int | None:
@@ -155,9 +184,21 @@ class Session:
         return transport is not None and self._returns.give_back(owed, transport, key=key)
 
     def has(self, token: str) -> bool:
-        """Tell whether ``token`` is the one that we read with."""
+        """Return whether ``token`` is the one that we read with, and what was leased with it lasts for now."""
         held = self._held
-        return held is not None and held.text == token
+        if held is None or held.text != token:
+            return False
+        return held.is_good_at(self.clock()) if held.is_ours else held.left(self.clock()) != 0
+
+    def left_of(self, token: str) -> float | None:
+        """Return the seconds that ``token`` lasts unless it is renewed; None where it has no end that we know."""
+        held = self._held
+        return held.left(self.clock()) if held is not None and held.text == token else 0.0
+
+    def learn_end_of(self, token: HeldToken) -> None:
+        """Find out when a given token ends, which takes what was leased with it along; raises nothing."""
+        if not token.is_ours and not token.left(self.clock()):
+            self.flights.run(("end", token.text), lambda: self._learn_end_of(token))
 
     def ends_leases_of(self, token: str) -> bool:
         """Tell whether closing this session ends what was leased with ``token``, or its end did already."""
@@ -190,15 +231,29 @@ class Session:
             if self._is_closed:
                 raise ProviderLookupError(f"The session with {self.where} is closed. Open the provider again.")
             if self._transport is None:
-                self._transport = Transport(self._clients.new(), where=self.where)
+                self._transport = Transport(
+                    self._clients.new(),
+                    where=self.where,
+                    breakers=self._breakers,
+                    login_namespace=self.settings.login_namespace,
+                )
             return self._transport
 
     def _is_good(self, held: HeldToken) -> bool:
         mark = self.settings.login.version()
         return held.is_good_at(self.clock()) and (mark is None or mark == held.mark)
 
-    def _is_alive(self, held: HeldToken) -> bool:
-        return not self.get(_LOOKUP, token=held).is_denied
+    def _learn_end_of(self, token: HeldToken) -> None:
+        now = self.clock()
+        try:
+            answer = self.get(_LOOKUP, token=token)
+        except ProviderLookupError:
+            return
+        data = answer.body.get("data") if answer.is_good else None
+        ttl = seconds(data.get("ttl")) if isinstance(data, Mapping) else 0.0
+        with self._lock:
+            if ttl and self._held is not None and self._held.text == token.text:
+                self._held = replace(self._held, since=now, ttl=ttl)
 
     def _signed_in_anew(self, refused: HeldToken) -> HeldToken:
         return self.flights.run("login", lambda: self._sign_in(refused))
@@ -207,14 +262,11 @@ class Session:
         held = self._held
         if held is not None and self._is_good(held) and (refused is None or refused.text != held.text):
             return held
-        mark, since, login = self.settings.login.version(), self.clock(), self.settings.login
-        transport = self.transport
-        client = self._clients.new()
-        try:
-            given = faults.translated_login(lambda: login(client), login=login, where=self.where)
-        finally:
-            client.adapter.close()
+        mark, since, transport = self.settings.login.version(), self.clock(), self.transport
+        given = self._signing_in.token()
         new = HeldToken(given.token, given.is_ours, since, given.ttl, mark)
+        if held is not None and held.text == new.text:
+            new = replace(held, mark=mark)  # given again, and what we know of its end stays true
         if new.can_be_given_back:
             new = replace(new, key=self._returns.hold(Return.of_login(new.text)))
         self._take(new, transport)

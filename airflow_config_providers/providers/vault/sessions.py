@@ -8,6 +8,7 @@ import weakref
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final, Protocol
 
+from airflow_config_providers.providers.vault.login_attempts import LoginAttempts
 from airflow_config_providers.providers.vault.session import Session
 
 if TYPE_CHECKING:
@@ -24,19 +25,17 @@ class Member(Protocol):
 MakeSession = Callable[["VaultSettings", threading.Lock], Session]
 
 
-def _session(settings: VaultSettings, no_fork: threading.Lock) -> Session:
-    return Session(settings, no_fork=no_fork)
-
-
 class Sessions:
     """
     Gives equal settings the same session while anyone uses it. Thread-safe; a forked child begins anew.
 
     :param make: makes a session; its second argument is held while a fork would do harm
+    :ivar attempts: what all sessions know of logins that were refused; outlives them, and is not forgotten by a child
     """
 
-    def __init__(self, make: MakeSession = _session) -> None:
-        self._make = make
+    def __init__(self, make: MakeSession | None = None) -> None:
+        self.attempts = LoginAttempts()
+        self._make = make or self._session
         self._lock = threading.Lock()
         self._no_fork = threading.Lock()
         self._open: dict[VaultSettings, tuple[Session, list[Member]]] = {}
@@ -66,10 +65,14 @@ class Sessions:
     def forget(self) -> None:
         """In a forked child: begin anew. There is no other thread, and a lock may be held by one that is not there."""
         self._lock = threading.Lock()
+        self.attempts.forget_threads()
         for session, members in list(self._open.values()):
             session.forget()
             for member in list(members):
                 member.forget()
+
+    def _session(self, settings: VaultSettings, no_fork: threading.Lock) -> Session:
+        return Session(settings, no_fork=no_fork, attempts=self.attempts)
 
 
 def _watch_forks(sessions: weakref.ref[Sessions], no_fork: threading.Lock) -> None:

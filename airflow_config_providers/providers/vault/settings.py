@@ -21,6 +21,7 @@ PARAMS: Final = (
     "address",
     "assume_role_kwargs",
     "auth_mount_point",
+    "auth_namespace",
     "auth_type",
     "azure_resource",
     "azure_role",
@@ -85,6 +86,9 @@ _TOGETHER: Final = (
 )
 """Parameters that belong together: one that is given stands in for all of them in the connection."""
 
+_ROOT: Final = "root"
+"""What a namespace cannot be called, because it is Vault's word for the one that has no name."""
+
 _URL: Final = re.compile(
     r"(https?)://([a-z0-9._-]+|\[[0-9a-f:.]+\])(:[0-9]{1,5})?((?:/[a-z0-9._~-]+)*)/?", re.IGNORECASE | re.ASCII
 )
@@ -98,7 +102,8 @@ class VaultSettings:
 
     :param url: scheme, host and port
     :param login: how to sign in
-    :param namespace: of Vault Enterprise and OpenBao; None for none
+    :param namespace: of Vault Enterprise and OpenBao, in which the secrets are; None for none
+    :param auth_namespace: in which to sign in; None for that of the secrets, and ``root`` for none
     :param mount_point: the mount below which paths are looked for; None where a path begins with its mount
     :param kv_version: 1 or 2 where it is known beforehand; None to find out, once for each mount
     :param timeout: seconds, for connecting and for each read
@@ -122,6 +127,19 @@ class VaultSettings:
     trust_env: bool = False
     cache_ttl: int = 1000
     gives_back_after_kill: bool = True
+    auth_namespace: str | None = None
+
+    @property
+    def where(self) -> str:
+        """What errors and logs call the Vault."""
+        return f"Vault at {printable(self.url)}"
+
+    @property
+    def login_namespace(self) -> str | None:
+        """The namespace of the login, and of the token that it gives; None for none."""
+        if self.auth_namespace is None:
+            return self.namespace
+        return None if self.auth_namespace == _ROOT else self.auth_namespace
 
 
 def read_settings(
@@ -150,6 +168,7 @@ def read_settings(
         trust_env=options.flag("trust_env", default=False),
         cache_ttl=options.whole("cache.ttl", default=1000, least=0, most=_DAY) or 0,
         gives_back_after_kill=options.flag("give_back_after_kill", default=True),
+        auth_namespace=options.segments("auth_namespace") or None,
     )
     if options.problems:
         raise ProviderDefinitionError(*dict.fromkeys(options.problems))

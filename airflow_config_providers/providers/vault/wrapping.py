@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.exceptions import AccessDeniedError, ProviderLookupError
@@ -40,10 +40,11 @@ class WrappedSecretIdLogin(Login):
     role_id: str
     wrapping: Credential
     mount_point: str = ""
+    method: ClassVar[str] = APPROLE
 
     def __call__(self, client: hvac.Client) -> VaultToken:
         """Make sure that the secret ID came from where it should, take it out, and sign in."""
-        token = self.wrapping.read().strip()
+        token = self._token()
         made = _post(client, _LOOKUP, {"token": token}).get("creation_path")
         mount = self.mount_point or APPROLE
         if not re.fullmatch(rf"auth/{re.escape(mount)}/role/[^/]+/secret-id", str(made)):
@@ -53,6 +54,23 @@ class WrappedSecretIdLogin(Login):
             )
         secret_id = str(_post(client, _UNWRAP, {}, token=token).get("secret_id"))
         return CredentialLogin(APPROLE, self.role_id, Credential(secret_id), self.mount_point)(client)
+
+    def read(self) -> Login:
+        """Return a login at the same place by the wrapping token that the file holds now."""
+        return WrappedSecretIdLogin(self.role_id, Credential(self._token()), self.mount_point or APPROLE)
+
+    @property
+    def has_proof(self) -> bool:
+        """Always."""
+        return True
+
+    @property
+    def can_lock_out(self) -> bool:
+        """Always: the wrapping can be used once."""
+        return True
+
+    def _token(self) -> str:
+        return self.wrapping.read().strip()
 
 
 def wrapped_secret_id(session: Session, role: str, *, mount_point: str, seconds: int) -> str:

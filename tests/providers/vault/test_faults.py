@@ -16,7 +16,7 @@ from airflow_config_providers.exceptions import (
 )
 from airflow_config_providers.providers.vault import faults
 from airflow_config_providers.providers.vault.faults import Answer
-from tests.providers.vault.opened import opened, parameters, provider_of
+from tests.providers.vault.opened import counted, opened, parameters, provider_of
 
 ID = "0b3f1a52-9c1e-4d5f-8a10-2f4b7c6d8e90"
 
@@ -35,8 +35,6 @@ def error_of_a_read(vault, status: int | str, **fault: object) -> ConfigProvider
 @pytest.mark.parametrize(
     ("status", "word"),
     [
-        (301, "redirect"),
-        (307, "redirect"),
         (412, "caught up"),
         (429, "standby"),
         (472, "disaster recovery"),
@@ -100,9 +98,60 @@ def test_a_redirect_is_not_followed(vault) -> None:
     recorder = Recorder()
     with WebServer(recorder) as elsewhere:
         error = error_of_a_read(vault, "redirect", body=elsewhere.address)
-    assert type(error) is ProviderUnavailableError
+    assert type(error) is ProviderLookupError
     assert "Name the active node" in str(error)
     assert recorder.requests() == []
+
+
+@pytest.mark.parametrize("status", [301, 302, 307, 308])
+def test_a_redirect_is_not_tried_again(vault, status: int) -> None:
+    error = error_of_a_read(vault, status)
+    assert type(error) is ProviderLookupError
+    assert f"redirect (status {status})" in str(error)
+
+
+@pytest.mark.parametrize("what", [307, "redirect"])
+def test_a_redirect_of_one_path_blocks_no_other(vault, what: int | str) -> None:
+    for name in ("a", "b"):
+        vault.put(name, {"k": name})
+    with opened(vault, token=vault.root_token) as provider:
+        vault.fail(9, what, path=f"{vault.kv2}/data/a", body="http://127.0.0.1:1")
+        with pytest.raises(ProviderLookupError, match="redirect"):
+            provider.get(f"{vault.kv2}/a", {"k"})
+        assert provider.get(f"{vault.kv2}/b", {"k"}).data == {"k": "b"}
+        assert counted(vault) == {"GET kv2/data/a 307": 1, "GET kv2/data/b 200": 1}
+
+
+def test_too_many_requests_for_one_mount_delay_no_other(vault) -> None:
+    vault.put_v1("a", {"k": "v"})
+    with opened(vault, token=vault.root_token) as provider:
+        vault.fail(9, 429, path=f"{vault.kv2}/", headers={"Retry-After": "3600"})
+        for name in ("a", "b", "c"):
+            with pytest.raises(ProviderUnavailableError, match="too many requests"):
+                provider.get(f"{vault.kv2}/{name}", {"k"})
+        assert provider.get(f"{vault.kv1}/a", {"k"}).data == {"k": "v"}
+        assert counted(vault)["GET kv2/data/a 429"] == 1
+        assert counted(vault)["GET kv2/data/b 429"] == 0
+
+
+@pytest.mark.parametrize(
+    ("status", "header", "seconds"),
+    [(429, "7", 7), (503, "120", 120), (429, "", None), (429, "Wed, 21 Oct 2026 07:28:00 GMT", None), (500, "7", None)],
+)
+def test_how_long_vault_wants_to_be_left_alone_is_in_the_error(vault, status: int, header: str, seconds) -> None:
+    error = error_of_a_read(vault, status, headers={"Retry-After": header} if header else {})
+    assert isinstance(error, ProviderUnavailableError)
+    assert error.retry_after == seconds
+
+
+def test_how_long_vault_wants_no_login_is_in_the_error(vault) -> None:
+    with opened(vault) as provider:
+        vault.fail(9, 429, path="auth/", headers={"Retry-After": "7"})
+        for _ in range(3):
+            with pytest.raises(ProviderUnavailableError, match="too many requests") as caught:
+                provider.get(f"{vault.kv2}/a", {"k"})
+            assert caught.value.retry_after == 7
+        assert len(vault.requests()) == 1
 
 
 @pytest.mark.parametrize("status", [402, 409, 418, 422])
@@ -161,7 +210,17 @@ def test_a_login_that_fails(vault, status: int, kind: type[Exception]) -> None:
         assert f"login by approle at 'approle' (status {status})" in str(caught.value)
 
 
-@pytest.mark.parametrize("what", ["reset", "cut", "redirect"])
+def test_a_login_that_is_answered_with_a_redirect_is_not_tried_again(vault) -> None:
+    with opened(vault) as provider:
+        vault.fail(9, "redirect", path="auth/", body="http://127.0.0.1:1")
+        for _ in range(2):
+            with pytest.raises(ProviderLookupError, match="redirect") as caught:
+                provider.get(f"{vault.kv2}/a", {"k"})
+            assert type(caught.value) is ProviderLookupError
+        assert len(vault.requests()) == 1
+
+
+@pytest.mark.parametrize("what", ["reset", "cut"])
 def test_a_login_that_gets_no_answer_is_unavailable(vault, what: str) -> None:
     with opened(vault) as provider:
         vault.fail(9, what, path="auth/", body="http://127.0.0.1:1")
@@ -242,3 +301,67 @@ def test_an_error_of_ours_loses_its_chain() -> None:
     with pytest.raises(ProviderUnavailableError, match="ours") as caught:
         faults.translated(fail, where="")
     assert caught.value.__cause__ is caught.value.__context__ is None
+
+
+@pytest.mark.parametrize(
+    ("params", "place"),
+    [
+        ({"auth_type": "userpass", "username": "u", "password": "p", "auth_mount_point": "nowhere"}, "auth/nowhere"),
+        ({"auth_type": "approle", "role_id": "r", "auth_mount_point": "team/approle"}, "auth/team/approle"),
+        ({"auth_type": "approle", "role_id": "r", "auth_mount_point": "auth/x"}, "auth/auth/x"),
+        ({"auth_type": "jwt", "jwt_role": "r", "jwt_token": "t", "auth_mount_point": "oidc"}, "auth/oidc"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_a_login_where_nothing_is_mounted_says_so_and_what_to_set(vault, params: dict[str, str], place: str) -> None:
+    with (
+        contextlib.closing(provider_of({"url": vault.address, "give_back_after_kill": "false", **params})) as provider,
+        pytest.raises(ProviderLookupError, match=rf"Perhaps nothing is mounted at '{place}'.*auth_mount_point"),
+    ):
+        provider.get(f"{vault.kv2}/a", {"k"})
+
+
+@pytest.mark.parametrize(
+    ("params", "place"),
+    [
+        ({"auth_type": "ldap", "username": "u", "password": "p"}, "auth/ldap"),
+        ({"auth_type": "approle", "role_id": "r", "secret_id": "s"}, "auth/approle"),
+        ({"auth_type": "github", "token": "t"}, "auth/github"),
+        ({"auth_type": "aws_iam", "key_id": "k", "secret_id": "s"}, "auth/aws"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+@pytest.mark.parametrize(
+    ("status", "body"), [(403, "permission denied"), (404, "no handler for route"), (400, "missing client token")]
+)
+def test_the_usual_place_of_a_login_is_named(vault, params: dict[str, str], place: str, status: int, body: str) -> None:
+    vault.fail(9, status, path="auth/", body=json.dumps({"errors": [body]}))
+    with (
+        contextlib.closing(provider_of({"url": vault.address, "give_back_after_kill": "false", **params})) as provider,
+        pytest.raises(
+            ProviderLookupError, match=rf"Perhaps nothing is mounted at '{place}'.*without 'auth/'"
+        ) as caught,
+    ):
+        provider.get(f"{vault.kv2}/a", {"k"})
+    assert body not in str(caught.value).lower()
+
+
+def test_a_wrong_password_is_no_question_of_the_mount(vault) -> None:
+    user = vault.userpass("*")
+    params = {"url": vault.address, "auth_type": "userpass", "username": user.username, "password": "wrong"}
+    with (
+        contextlib.closing(provider_of({**params, "give_back_after_kill": "false"})) as provider,
+        pytest.raises(AccessDeniedError, match=r"\(status 400\)") as caught,
+    ):
+        provider.get(f"{vault.kv2}/a", {"k"})
+    assert "mounted" not in str(caught.value)
+
+
+def test_a_wrapped_secret_id_is_a_login_by_approle(vault) -> None:
+    params = {"auth_type": "approle", "role_id": "r", "wrapped_secret_id": "w", "give_back_after_kill": "false"}
+    vault.fail(9, 404)
+    with (
+        contextlib.closing(provider_of({"url": vault.address, **params})) as provider,
+        pytest.raises(ProviderLookupError, match="knows no login by approle"),
+    ):
+        provider.get(f"{vault.kv2}/a", {"k"})

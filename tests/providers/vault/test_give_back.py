@@ -1,10 +1,12 @@
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -12,11 +14,11 @@ import pytest
 
 from airflow_config_providers.providers.vault import give_back
 from airflow_config_providers.providers.vault.helper import Helper, Server
-from tests.providers.vault.opened import counted, parameters
+from tests.providers.vault.opened import ManualSessions, counted, parameters, provider_of, seen
 from tests.providers.vault.processes import children, command, eventually, helper_of, is_running, said, started_job
 from tests.servers.certificates import self_signed
 from tests.servers.recorder import Recorder
-from tests.servers.web import WebServer
+from tests.servers.web import Request, Response, WebServer
 
 TOKEN = "hvs.canary-of-a-token"
 REVOKE = "POST auth/token/revoke-self 204"
@@ -149,6 +151,65 @@ def test_after_close_there_is_no_child_left() -> None:
         os.waitpid(pid, os.WNOHANG)
 
 
+def test_what_vault_could_not_take_back_is_left_to_the_helper(vault, params: dict[str, object]) -> None:
+    with contextlib.closing(provider_of(params)) as provider:
+        provider.get(f"{vault.kv2}/a", {"k"})
+        vault.fail(1, 503, path="auth/token/revoke-self")
+    assert eventually(lambda: is_given_back(vault))
+    assert counted(vault)[REVOKE] == 1
+
+
+def test_what_vault_refuses_to_take_back_is_owed_no_more(vault, params: dict[str, object]) -> None:
+    with contextlib.closing(provider_of(params)) as provider:
+        provider.get(f"{vault.kv2}/a", {"k"})
+        vault.reset()
+        vault.fail(1, 403, path="auth/token/revoke-self")
+    assert seen(vault) == ["POST auth/token/revoke-self 403"]
+
+
+def test_a_vault_that_hangs_is_asked_to_take_back_one_thing(vault) -> None:
+    """However many leases and providers there are, their end waits once."""
+    sessions, path = ManualSessions(), vault.creds()
+    params = parameters(vault, token=vault.token("*", {"sys/leases/*": ["update"]}), timeout="0.3")
+    providers = [provider_of(params, sessions) for _ in range(5)]
+    for provider in providers:
+        provider.get(path, {"username"})
+    vault.reset()
+    vault.fail(99, "hang")
+    for provider in providers:
+        provider.close()
+    vault._front.close()  # lets go of what hangs, so that it is counted
+    assert eventually(lambda: len(vault.requests()) == 1)
+
+
+def test_a_lease_that_vault_could_not_take_back_does_not_keep_the_login(vault) -> None:
+    sessions, params, path = ManualSessions(), parameters(vault), vault.creds()
+    first, last = provider_of(params, sessions), provider_of(params, sessions)
+    first.get(path, {"username"})
+    vault.fail(1, 503, path="sys/leases/revoke")
+    first.close()
+    last.close()
+    assert counted(vault)["POST sys/leases/revoke 503"] == 1
+    assert is_given_back(vault)
+
+
+def test_a_helper_that_has_something_to_give_back_is_not_killed() -> None:
+    come = threading.Event()
+
+    def slow(request: Request) -> Response:
+        come.wait(30)
+        return Response(204)
+
+    with WebServer(slow) as server:
+        helper = Helper(Server(server.address, None, True, None, ""))
+        helper.hold("a", token=TOKEN, body={})
+        pid = helper.pid
+        helper.close()
+        assert is_running(pid)
+        come.set()
+        assert eventually(lambda: not is_running(pid))
+
+
 def test_a_helper_that_was_killed_is_started_again_with_all_that_is_held(caplog: pytest.LogCaptureFixture) -> None:
     recorder = Recorder()
     with WebServer(recorder) as server:
@@ -166,7 +227,7 @@ def test_a_helper_that_was_killed_is_started_again_with_all_that_is_held(caplog:
 
 def give(server: Mapping[str, object], *lines: object, end: str = "\n") -> None:
     """Run the program on ``lines``."""
-    told = {"namespace": None, "verify": True, "cert": None, "proxy": "", **server}
+    told = {"namespace": None, "login_namespace": None, "verify": True, "cert": None, "proxy": "", **server}
     text = "\n".join(json.dumps(line) for line in ({"server": told}, *lines)) + end
     program = [sys.executable, "-I", "-S", give_back.__file__]
     subprocess.run(program, input=text.encode(), check=True, timeout=120, env={})
@@ -193,6 +254,15 @@ def test_what_is_held_is_posted_once() -> None:
     assert request.headers["x-vault-namespace"] == "team"
     assert request.headers["x-vault-request"] == "true"
     assert request.headers["content-type"] == "application/json"
+
+
+def test_a_login_is_given_back_in_its_own_namespace() -> None:
+    recorder = Recorder()
+    with WebServer(recorder) as server:
+        told = {"url": server.address, "namespace": "team/a", "login_namespace": "team"}
+        give(told, hold(1, "sys/leases/revoke"), hold(2, "auth/token/revoke-self"))
+    found = {request.path: request.headers["x-vault-namespace"] for request in recorder.requests()}
+    assert found == {"/v1/sys/leases/revoke": "team/a", "/v1/auth/token/revoke-self": "team"}
 
 
 def test_what_was_dropped_is_not_posted() -> None:

@@ -5,6 +5,7 @@ import contextlib
 import pytest
 
 from airflow_config_providers.core import ConfigTransformer
+from airflow_config_providers.exceptions import AccessDeniedError
 from airflow_config_providers.providers.vault.sessions import Sessions
 from tests.providers.vault.opened import ManualSessions, counted, opened, parameters, provider_of, seen, side_by_side
 
@@ -191,3 +192,75 @@ def test_threads_share_one_lease(vault) -> None:
         found = side_by_side(32, lambda: dict(provider.get(path).data).popitem())
         assert len(set(found)) == 1
         assert len(vault.live_leases()) == 1
+
+
+# --- a token ends, and what was leased with it --------------------------------------------------------
+
+
+def test_attack_62_credentials_are_good_for_no_longer_than_the_login(vault, manual: ManualSessions) -> None:
+    path, role = vault.creds(ttl=3600), vault.approle("*", ttl=6, token_max_ttl=6)
+    with opened(vault, sessions=manual, role=role) as provider:
+        assert provider.get(path).ttl == 6000
+        manual.clock.sleep(2)
+        assert provider.get(path).ttl == 4000
+
+
+@pytest.mark.parametrize("cache_ttl", ["0", "86400000"], ids=["not cached", "cached for a day"])
+@pytest.mark.parametrize("max_ttl", [4, 5], ids=["never renewed", "renewed for the last time"])
+def test_attack_62_credentials_of_a_login_that_has_ended_are_not_given(
+    vault, manual: ManualSessions, max_ttl: int, cache_ttl: str
+) -> None:
+    path, role = vault.creds(ttl=3600), vault.approle("*", ttl=4, token_max_ttl=max_ttl)
+    with opened(vault, sessions=manual, role=role, **{"cache.ttl": cache_ttl}) as provider:
+        before = provider.get(path).data
+        manual.pass_time(3, vault)
+        manual.pass_time(2, vault)
+        after = provider.get(path)
+        assert after.data["username"] != before["username"]
+        assert 0 < after.ttl <= 4000
+        assert counted(vault)["POST auth/approle/login 200"] == 2
+
+
+def test_attack_62_a_secret_without_a_lease_outlives_the_login(vault, manual: ManualSessions) -> None:
+    vault.put("a", {"k": "v"})
+    role = vault.approle("*", ttl=4, token_max_ttl=4)
+    with opened(vault, sessions=manual, role=role, **{"cache.ttl": "86400000"}) as provider:
+        provider.get(f"{vault.kv2}/a")
+        manual.pass_time(4, vault)
+        assert provider.get(f"{vault.kv2}/a").data == {"k": "v"}
+        assert counted(vault)["GET kv2/data/a 200"] == 1
+
+
+def test_attack_62_credentials_are_good_for_no_longer_than_a_given_token(vault, manual: ManualSessions) -> None:
+    path = vault.creds(ttl=3600)
+    with opened(vault, sessions=manual, token=vault.token("*", ttl=4)) as provider:
+        assert 0 < provider.get(path).ttl <= 4000
+        provider.get(path)
+        assert counted(vault)["GET auth/token/lookup-self 200"] == 1
+        manual.pass_time(4.5, vault)
+        for _ in range(2):
+            with pytest.raises(AccessDeniedError, match="does not know the token"):
+                provider.get(path)
+
+
+def test_a_given_token_without_end_ends_no_lease(vault) -> None:
+    path = vault.creds(ttl=90)
+    with opened(vault, token=vault.root_token) as provider:
+        assert provider.get(path).ttl == 90_000
+
+
+def test_a_given_token_that_may_not_look_itself_up_is_taken_to_last(vault) -> None:
+    path = vault.creds(ttl=90)
+    token = vault.token(f"{vault.database}/creds/app", {"auth/token/lookup-self": ["deny"]})
+    with opened(vault, token=token) as provider:
+        assert provider.get(path).ttl == 90_000
+
+
+def test_a_given_token_that_somebody_renews_goes_on(vault, manual: ManualSessions) -> None:
+    path, token = vault.creds(ttl=3600), vault.token("*", ttl=4, explicit_max_ttl="60s")
+    with opened(vault, sessions=manual, token=token) as provider:
+        provider.get(path)
+        manual.pass_time(3, vault)
+        vault.admin.write_data("auth/token/renew", data={"token": token, "increment": "4s"})
+        manual.pass_time(2, vault)
+        assert provider.get(path).ttl > 0

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import pytest
 
+from airflow_config_providers.core import ConfigTransformer
 from airflow_config_providers.exceptions import AccessDeniedError, ConfigException
 from airflow_config_providers.providers.vault.mounts import Mount, Mounts
 from tests.providers.vault.opened import opened, seen
@@ -105,7 +106,7 @@ def test_an_engine_that_is_no_kv_is_read_as_it_is(vault) -> None:
     path = vault.creds(ttl=60)
     with opened(vault, token=vault.root_token) as provider:
         assert set(provider.get(path).data) == {"username", "password"}
-        assert seen(vault)[-1] == "GET database/creds/app 200"
+        assert "GET database/creds/app 200" in seen(vault)
 
 
 @pytest.fixture
@@ -226,3 +227,81 @@ def test_a_version_of_a_mount_that_keeps_none_is_refused(vault) -> None:
     vault.put_v1("a", {"k": "v"})
     with opened(vault, token=vault.root_token) as provider, pytest.raises(ConfigException, match="keeps none"):
         provider.get(f"{vault.kv1}/a?version=1", {"k"})
+
+
+@pytest.fixture
+def cold(vault):
+    """A hundred paths, and what the transformer is given for them."""
+
+    def made(mount: str, put, *, below: str = "apps") -> dict[str, str]:
+        for number in range(100):
+            put(f"{below}/{number}", {"k": str(number)})
+        return {str(number): f"${{vault:{mount}/{below}/{number}:k}}" for number in range(100)}
+
+    return made
+
+
+def denials(vault) -> list[str]:
+    return [request for request in seen(vault) if request.endswith(" 403")]
+
+
+@pytest.mark.parametrize("mount", ["kv1", "kv2"])
+def test_a_hundred_cold_paths_are_a_hundred_reads_and_at_most_one_probe(vault, cold, mount: str) -> None:
+    put = vault.put if mount == "kv2" else vault.put_v1
+    configs = cold(getattr(vault, mount), put)
+    role = vault.approle(f"{getattr(vault, mount)}/{'data/' if mount == 'kv2' else ''}apps/*")
+    with opened(vault, role=role) as provider:
+        found = ConfigTransformer({"vault": provider}).transform(configs).data
+        assert found == {key: key for key in configs}
+        probes = {"kv1": ["GET kv1/data/apps/0 403", "GET sys/internal/ui/mounts/kv1/apps/0 200"], "kv2": []}
+        reads = [f"GET {mount}/{'data/' if mount == 'kv2' else ''}apps/{number} 200" for number in range(100)]
+        assert sorted(seen(vault)) == sorted(["POST auth/approle/login 200", *reads, *probes[mount]])
+
+
+def test_a_hundred_cold_paths_below_secret_are_denied_once(vault, secret: str) -> None:
+    configs = {}
+    for number in range(100):
+        vault.admin.write_data(f"secret/data/{secret}/{number}", data={"data": {"k": str(number)}})
+        configs[str(number)] = f"${{vault:{secret}/{number}:k}}"
+    with opened(vault, role=vault.approle(f"secret/data/{secret}/*")) as provider:
+        assert ConfigTransformer({"vault": provider}).transform(configs).data == {key: key for key in configs}
+        assert len(seen(vault)) == 1 + 100 + 2
+        assert len(denials(vault)) == 2
+
+
+@pytest.mark.parametrize("missing", [1, 50])
+def test_paths_that_are_missing_do_not_have_the_others_ask_again(vault, secret: str, missing: int) -> None:
+    for number in range(missing, 100):
+        vault.admin.write_data(f"secret/data/{secret}/{number}", data={"data": {"k": str(number)}})
+    configs = {str(number): f"${{vault:{secret}/{number}:k}}" for number in range(100)}
+    with opened(vault, role=vault.approle(f"secret/data/{secret}/*")) as provider:
+        found = ConfigTransformer({"vault": provider}).transform(configs)
+        assert len(found.unresolved) == missing
+        assert len(denials(vault)) <= 3 + 2 * missing
+
+
+def test_a_hundred_references_on_five_paths_are_a_login_and_five_reads(vault) -> None:
+    for number in range(5):
+        vault.put(str(number), {str(key): "v" for key in range(20)})
+    configs = {f"{path}-{key}": f"${{vault:{vault.kv2}/{path}:{key}}}" for path in range(5) for key in range(20)}
+    with opened(vault) as provider:
+        ConfigTransformer({"vault": provider}).transform(configs)
+        reads = [f"GET kv2/data/{number} 200" for number in range(5)]
+        assert sorted(seen(vault)) == sorted(["POST auth/approle/login 200", *reads])
+
+
+def test_mounts_of_several_names_below_one_are_each_found_once(vault) -> None:
+    mounts = [f"team-{vault.kv2}/{name}/kv" for name in "ab"]
+    configs = {}
+    for mount in mounts:
+        vault.admin.write_data(f"sys/mounts/{mount}", data={"type": "kv", "options": {"version": "1"}})
+        for number in range(40):
+            vault.admin.write_data(f"{mount}/{number}", data={"k": "v"})
+            configs[f"{mount}{number}"] = f"${{vault:{mount}/{number}:k}}"
+    try:
+        with opened(vault) as provider:
+            assert set(ConfigTransformer({"vault": provider}).transform(configs).data.values()) == {"v"}
+            assert len(seen(vault)) <= 1 + 80 + 2 * 2 + 1
+    finally:
+        for mount in mounts:
+            vault.admin.delete(f"sys/mounts/{mount}")

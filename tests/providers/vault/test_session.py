@@ -149,14 +149,13 @@ def test_what_the_policy_denies_costs_no_login(vault, secret: str) -> None:
         }
 
 
-def test_where_a_token_may_not_look_itself_up_a_denial_costs_one_login(vault, secret: str) -> None:
+def test_where_a_token_may_not_look_itself_up_a_denial_costs_no_login(vault, secret: str) -> None:
     role = vault.approle(f"{vault.kv2}/data/b", {"auth/token/lookup-self": ["deny"]})
     with opened(vault, role=role) as provider:
         for _ in range(5):
-            with pytest.raises(AccessDeniedError):
+            with pytest.raises(AccessDeniedError, match="Let a policy"):
                 provider.get(secret, {"k"})
-        assert counted(vault)[LOGIN] == 2
-        assert counted(vault)[f"{LOOKUP} 403"] == 1
+        assert counted(vault)[LOGIN] == 1
 
 
 def test_a_given_token_is_neither_looked_up_nor_renewed_nor_given_back(vault, secret: str) -> None:
@@ -167,11 +166,42 @@ def test_a_given_token_is_neither_looked_up_nor_renewed_nor_given_back(vault, se
     assert len(vault.live_tokens()) == 1
 
 
-def test_a_given_token_that_is_refused_is_refused_at_once(vault, secret: str) -> None:
+def test_a_given_token_that_vault_does_not_know_is_told_and_not_asked_with_again(vault, secret: str) -> None:
     with opened(vault, token="hvs.nonsense") as provider:
-        with pytest.raises(AccessDeniedError):
+        for _ in range(3):
+            with pytest.raises(AccessDeniedError, match="does not know the token"):
+                provider.get(secret, {"k"})
+        assert counted(vault)[f"{LOOKUP} 403"] == 1
+        assert counted(vault)[f"{READ} 403"] == 1
+
+
+def test_a_given_token_that_was_revoked_is_told(vault, secret: str) -> None:
+    with opened(vault, token=vault.token("*"), **{"cache.ttl": "0"}) as provider:
+        provider.get(secret, {"k"})
+        revoke_all(vault)
+        with pytest.raises(AccessDeniedError, match="does not know the token"):
             provider.get(secret, {"k"})
-        assert not any("auth/" in request for request in seen(vault))
+
+
+@pytest.mark.parametrize("may_look", [True, False], ids=["may look itself up", "may not"])
+def test_a_given_token_whose_policy_says_nothing_of_the_path_is_told_so(vault, secret: str, may_look: bool) -> None:
+    paths = [f"{vault.kv2}/data/b"] if may_look else [f"{vault.kv2}/data/b", {"auth/token/lookup-self": ["deny"]}]
+    with (
+        opened(vault, token=vault.token(*paths)) as provider,
+        pytest.raises(AccessDeniedError, match="Let a policy of the login read"),
+    ):
+        provider.get(secret, {"k"})
+
+
+def test_a_token_file_that_changes_is_read_although_its_token_was_refused(vault, secret: str, tmp_path: Path) -> None:
+    file = tmp_path / "token"
+    file.write_text("hvs.nonsense")
+    params = {"url": vault.address, "auth_type": "token", "token_path": str(file), "give_back_after_kill": "false"}
+    with contextlib.closing(provider_of(params)) as provider:
+        with pytest.raises(AccessDeniedError, match="does not know the token"):
+            provider.get(secret, {"k"})
+        replace(file, vault.token("*"))
+        assert provider.get(secret, {"k"}).data == {"k": "v"}
 
 
 def test_a_token_file_is_read_again_when_it_changes(vault, secret: str, tmp_path: Path) -> None:
@@ -232,6 +262,57 @@ def test_a_refused_login_is_denied_and_says_how_it_was_tried(vault, secret: str)
         provider.get(secret, {"k"})
 
 
+def wrong_password(vault) -> dict[str, str]:
+    user = vault.userpass("*")
+    params = {"url": vault.address, "auth_type": "userpass", "username": user.username, "password": "wrong"}
+    return {**params, "give_back_after_kill": "false", "cache.ttl": "0"}
+
+
+def logins(vault) -> int:
+    return sum(request.is_login for request in vault.requests())
+
+
+def test_a_refused_login_is_not_tried_again_until_vault_has_forgotten_it(
+    vault, secret: str, manual: ManualSessions
+) -> None:
+    with contextlib.closing(provider_of(wrong_password(vault), manual)) as provider:
+        for seconds, count in [(0, 1), (900, 1), (59, 1), (2, 2), (0, 2)]:
+            manual.clock.sleep(seconds)
+            with pytest.raises(AccessDeniedError, match=r"refused the login by userpass.*16 minutes"):
+                provider.get(secret, {"k"})
+            assert logins(vault) == count
+
+
+def test_a_refused_login_is_tried_again_with_what_stands_in_the_file_then(vault, secret: str, tmp_path: Path) -> None:
+    user, file = vault.userpass("*"), tmp_path / "password"
+    file.write_text("wrong")
+    params = {"url": vault.address, "auth_type": "userpass", "username": user.username, "password_path": str(file)}
+    with contextlib.closing(provider_of({**params, "give_back_after_kill": "false"})) as provider:
+        for _ in range(2):
+            with pytest.raises(AccessDeniedError):
+                provider.get(secret, {"k"})
+        assert logins(vault) == 1
+        replace(file, user.password)
+        assert provider.get(secret, {"k"}).data == {"k": "v"}
+
+
+def test_a_check_tries_a_login_that_was_refused(vault, secret: str) -> None:
+    with contextlib.closing(provider_of(wrong_password(vault))) as provider:
+        for ask in (lambda: provider.get(secret, {"k"}), provider.check, lambda: provider.get(secret, {"k"})):
+            with pytest.raises(AccessDeniedError, match="refused the login"):
+                ask()
+        assert logins(vault) == 2
+
+
+def test_a_login_at_a_mount_that_is_not_there_is_not_tried_for_each_path(vault, secret: str) -> None:
+    with opened(vault, auth_mount_point="approle") as provider:
+        vault.fail(9, 404, path="auth/")
+        for _ in range(3):
+            with pytest.raises(ProviderLookupError, match="knows no login"):
+                provider.get(secret, {"k"})
+        assert logins(vault) == 1
+
+
 def test_a_login_that_failed_is_tried_again(vault, secret: str) -> None:
     with opened(vault) as provider:
         vault.fail(1, 503, path="auth/")
@@ -256,6 +337,25 @@ def test_a_namespace_goes_with_every_request(vault, secret: str) -> None:
         assert {request.namespace for request in vault.requests()} == {"team/a"}
 
 
+def test_the_login_and_its_token_are_of_another_namespace_than_the_secrets(vault, manual: ManualSessions) -> None:
+    role, path = vault.approle("*", ttl=7, token_max_ttl=100), vault.creds(ttl=7)
+    spaces = {"namespace": "team/a", "auth_namespace": "team"}
+    with opened(vault, sessions=manual, role=role, **spaces, **{"cache.ttl": "0"}) as provider:
+        provider.check()
+        provider.get(path)
+        manual.pass_time(5, vault)
+    found = {(request.path.partition("/")[0], request.namespace) for request in vault.requests()}
+    assert found == {("auth", "team"), ("sys", "team/a"), (path.partition("/")[0], "team/a")}
+    assert {"auth/token/renew-self", "auth/token/revoke-self"} < {request.path for request in vault.requests()}
+
+
+def test_a_login_in_the_root_has_no_namespace(vault, secret: str) -> None:
+    with opened(vault, namespace="team/a", auth_namespace="root") as provider, contextlib.suppress(ProviderLookupError):
+        provider.get(secret, {"k"})
+    assert {request.namespace for request in vault.requests() if request.path.startswith("auth/")} == {""}
+    assert {request.namespace for request in vault.requests() if request.method == "GET"} == {"team/a"}
+
+
 def test_a_check_reads_no_secret(vault) -> None:
     with opened(vault) as provider:
         provider.check()
@@ -263,7 +363,10 @@ def test_a_check_reads_no_secret(vault) -> None:
 
 
 def test_a_check_of_a_wrong_token_is_denied(vault) -> None:
-    with opened(vault, token="hvs.nonsense") as provider, pytest.raises(AccessDeniedError, match="refuses the token"):
+    with (
+        opened(vault, token="hvs.nonsense") as provider,
+        pytest.raises(AccessDeniedError, match="does not know the token"),
+    ):
         provider.check()
 
 

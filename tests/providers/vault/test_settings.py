@@ -51,6 +51,7 @@ def test_every_setting_is_read(tmp_path: Path) -> None:
         "kubernetes_role": "jobs",
         "auth_mount_point": "/k8s/",
         "namespace": "team/a",
+        "auth_namespace": "team/",
         "mount_point": "secret",
         "kv_engine_version": "2",
         "timeout": "2.5",
@@ -78,7 +79,31 @@ def test_every_setting_is_read(tmp_path: Path) -> None:
         trust_env=True,
         cache_ttl=0,
         gives_back_after_kill=False,
+        auth_namespace="team",
     )
+
+
+@pytest.mark.parametrize(
+    ("params", "expected"),
+    [
+        ({}, None),
+        ({"namespace": "team/a"}, "team/a"),
+        ({"namespace": "team/a", "auth_namespace": "team"}, "team"),
+        ({"namespace": "team/a", "auth_namespace": "root"}, None),
+        ({"namespace": "team/a", "auth_namespace": "/"}, "team/a"),
+        ({"auth_namespace": "team"}, "team"),
+    ],
+    ids=str,
+)
+def test_where_to_sign_in(params: dict[str, str], expected: str | None) -> None:
+    assert read({**ENOUGH, **params}).login_namespace == expected
+
+
+def test_where_to_sign_in_is_said_beside_a_connection() -> None:
+    said = connection({"client_kwargs": {"namespace": "team/a"}})
+    settings = read({"conn_id": "v", "auth_namespace": "team"}, connection=said)
+
+    assert (settings.namespace, settings.login_namespace) == ("team/a", "team")
 
 
 def test_equal_definitions_give_equal_settings_with_equal_hashes() -> None:

@@ -1,0 +1,112 @@
+"""
+Why a path of Vault gave nothing.
+
+What Vault wrote is compared with what is known; of it, only the number of a version is repeated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+from airflow_config_providers.core.text import printable
+from airflow_config_providers.exceptions import AccessDeniedError, ProviderLookupError
+
+if TYPE_CHECKING:
+    from airflow_config_providers.providers.vault.mounts import Segments
+    from airflow_config_providers.providers.vault.path import VaultPath
+    from airflow_config_providers.providers.vault.reader import Outcome
+
+_API: Final = "v1"
+_API_KINDS: Final = frozenset({"data", "metadata"})
+
+
+def absence(outcome: Outcome, path: VaultPath, *, where: str) -> str:
+    """
+    Return sentences that say why there is nothing at a path.
+
+    :param path: of the reference
+    :param where: names the Vault
+    """
+    return f"{where} {_missing(outcome, path)}{_hint(outcome, path)}"
+
+
+def refusal(outcome: Outcome, path: VaultPath, *, where: str) -> ProviderLookupError:
+    """
+    Make the error for a read that did not succeed.
+
+    :param path: of the reference
+    :param where: names the Vault
+    """
+    answer, hint = outcome.answer, _hint(outcome, path)
+    asked = f"{where} refused to read '{printable(str(path))}' ({answer.shown})."
+    if not answer.is_denied:
+        return ProviderLookupError(f"{asked} What stands there cannot be read like that. Correct the path.{hint}")
+    address = printable("/".join(outcome.address))
+    advice = f"Let a policy of the login read '{address}', or correct the path"
+    if _has_no_mount(outcome, path):
+        advice += f": nothing that the login may read is mounted at '{printable(path.segments[0])}'"
+    return AccessDeniedError(f"{asked} {advice}.{hint}")
+
+
+def too_large(outcome: Outcome, path: VaultPath, *, where: str) -> ProviderLookupError:
+    """
+    Make the error for an answer of which there is more than we read.
+
+    :param path: of the reference
+    :param where: names the Vault
+    """
+    return ProviderLookupError(
+        f"{where} answered for '{printable(str(path))}' with {outcome.answer.shown}, which no reference reads. Correct "
+        f"the path, or keep there what the job needs and nothing else."
+    )
+
+
+def _missing(outcome: Outcome, path: VaultPath) -> str:
+    name, metadata = printable(str(path)), _metadata(outcome)
+    if metadata.get("destroyed") is True:
+        return f"has destroyed{_version(metadata)} '{name}'. Write a new version, or refer to another one."
+    if metadata.get("deletion_time"):
+        return f"has deleted{_version(metadata)} '{name}'. Undelete it, write a new version, or refer to another one."
+    if _has_no_mount(outcome, path):
+        mount, below = printable(path.segments[0]), printable("/".join(outcome.place.segments))
+        also = "" if below == name else f", and no secret at '{below}'"
+        return f"has no mount '{mount}' that the login may read{also}. Correct the path, or mount the engine."
+    version = "" if path.version is None else ", or no such version of it"
+    place = printable("/".join(outcome.place.segments))
+    return f"has no secret at '{place}'{version}. Correct the path, or write the secret."
+
+
+def _has_no_mount(outcome: Outcome, path: VaultPath) -> bool:
+    """Return whether the path begins with no mount that the login may read, and should."""
+    place = outcome.place
+    return not place.is_given and (place.segments != path.segments or outcome.mount is None)
+
+
+def _metadata(outcome: Outcome) -> Mapping[str, Any]:
+    data = outcome.answer.body.get("data")
+    metadata = data.get("metadata") if isinstance(data, Mapping) else None
+    return metadata if isinstance(metadata, Mapping) else {}
+
+
+def _version(metadata: Mapping[str, Any]) -> str:
+    number = metadata.get("version")
+    return f" version {number} of" if isinstance(number, int) else ""
+
+
+def _hint(outcome: Outcome, path: VaultPath) -> str:
+    """Return the path as a reference has it, if it was written as Vault's API has it."""
+    own = path.segments[1:] if path.segments[0] == _API else path.segments
+    mount = _mount(outcome, own)
+    rest = own[len(mount) :]
+    if len(rest) > 1 and rest[0] in _API_KINDS:
+        rest = rest[1:]
+    elif own == path.segments:
+        return ""
+    meant = printable("/".join((*mount, *rest)))
+    return f" If this is a path of Vault's API, write '{meant}': a reference has the path of 'vault kv get'."
+
+
+def _mount(outcome: Outcome, segments: Segments) -> Segments:
+    mount = outcome.mount
+    return mount.segments if mount is not None and mount.holds(segments) else segments[:1]

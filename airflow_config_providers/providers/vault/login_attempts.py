@@ -1,0 +1,165 @@
+"""What the logins of a process came to, so that it locks no user out by repeating one."""
+
+from __future__ import annotations
+
+import secrets
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import astuple, dataclass, replace
+from hashlib import blake2b
+from typing import TYPE_CHECKING, Any, Final, cast
+
+from airflow_config_providers.exceptions import AccessDeniedError, ProviderLookupError, ProviderUnavailableError
+from airflow_config_providers.providers.vault.refusal import SECONDS_AFTER_A_REFUSAL
+
+if TYPE_CHECKING:
+    from airflow_config_providers.providers.vault.login import Login
+    from airflow_config_providers.providers.vault.settings import VaultSettings
+
+_MOST_KEPT: Final = 1024
+_TURNS: Final = 64
+_SECONDS_AFTER_LOST_ONES: Final = (8.0, 120.0, SECONDS_AFTER_A_REFUSAL)
+"""
+How long a login is not sent after its first, second and third lost answer in a row; each may have been a refusal.
+
+The first pause is one that the retries of a resolve outlast. Vault locks a user at the fifth failure, and counts anew
+after 15 minutes without one. The three are three failures at most, and a test of the connection between them is a
+fourth; the last pause has Vault count anew. So this process alone locks no user out.
+"""
+_SECONDS_AFTER_LOST_ONES_IF_PROVEN: Final = (8.0, 60.0)
+"""For a login that worked before: Vault hardly counts failures of it, but may count the uses of its secret."""
+_SECONDS_BETWEEN_CHECKS: Final = 60.0
+"""One check of many providers tries each login once."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Record:
+    """
+    What is known of one login.
+
+    :param until: when all this is forgotten, by the clock of the sessions
+    :param error: why it is not tried; None where it is
+    :param paused_until: until when the error keeps it from being tried
+    :param lost: how many answers to it were lost
+    :param is_proven: whether Vault took it at the last time that it answered
+    :param forgiven: when it was tried again for a check; None for never
+    """
+
+    until: float = 0.0
+    error: ProviderLookupError | None = None
+    paused_until: float = 0.0
+    lost: int = 0
+    is_proven: bool = False
+    forgiven: float | None = None
+
+    def at(self, now: float) -> _Record:
+        """Return what is left of it."""
+        return self if now < self.until else _Record(is_proven=self.is_proven)
+
+    def error_at(self, now: float) -> ProviderLookupError | None:
+        """Return an equal error that says how long to wait, if another try may help then; None where it may now."""
+        if self.error is None or now >= self.paused_until:
+            return None
+        if isinstance(self.error, ProviderUnavailableError):
+            return ProviderUnavailableError(*self.error.problems, retry_after=self.paused_until - now)
+        return self.error.again()
+
+    @property
+    def pause(self) -> float:
+        """The seconds for which a login is left alone after so many lost answers."""
+        pauses = _SECONDS_AFTER_LOST_ONES_IF_PROVEN if self.is_proven else _SECONDS_AFTER_LOST_ONES
+        return pauses[min(self.lost, len(pauses)) - 1]
+
+
+class LoginAttempts:
+    """
+    The logins of all sessions that Vault refused or did not answer. Thread-safe; nothing in it tells a secret.
+
+    A forked child knows what its parent knew: Vault counts failures for a user and not for a process.
+    """
+
+    def __init__(self) -> None:
+        self._secret = secrets.token_bytes(32)
+        self._records: dict[bytes, _Record] = {}
+        self.forget_threads()
+
+    def forget_threads(self) -> None:
+        """In a forked child: let go of the locks, which threads may hold that are not there."""
+        self._lock = threading.Lock()
+        self._turns = tuple(threading.Lock() for _ in range(_TURNS))
+
+    def key(self, settings: VaultSettings, login: Login) -> bytes:
+        """
+        Return a digest of where one signs in, as whom and with what; another process makes another one.
+
+        :param login: as ``Login.read`` returns it
+        """
+        parts = settings.url, settings.login_namespace, type(login).__name__, astuple(cast("Any", login))
+        return blake2b(repr(parts).encode("utf-8"), key=self._secret).digest()  # OpenSSL may hang in a forked child
+
+    @contextmanager
+    def turn(self, key: bytes, *, seconds: float) -> Iterator[None]:
+        """
+        Wait while another session signs in with the same, so that a refusal of it is known.
+
+        :raises ProviderUnavailableError: after so many seconds
+        """
+        turn = self._turns[key[0] % _TURNS]
+        if not turn.acquire(timeout=seconds):
+            raise ProviderUnavailableError(
+                "Another provider signs in with the same and gets no answer. Try again later."
+            )
+        try:
+            yield
+        finally:
+            turn.release()
+
+    def check(self, key: bytes, *, now: float) -> None:
+        """
+        Let pass a login that was not refused lately, and whose answer was not lost lately.
+
+        :raises AccessDeniedError: an equal error to that of the refusal
+        :raises ProviderUnavailableError: nobody knows whether Vault refused it; says when it may be sent again
+        """
+        record = self._records.get(key)
+        error = None if record is None else record.at(now).error_at(now)
+        if error is not None:
+            raise error
+
+    def refused(self, key: bytes, error: AccessDeniedError, *, now: float) -> None:
+        """Remember that Vault refused a login."""
+        until = now + SECONDS_AFTER_A_REFUSAL
+        self._change(key, now, lambda record: replace(record, error=error.again(), paused_until=until, is_proven=False))
+
+    def lost(self, key: bytes, error: Callable[[float], ProviderUnavailableError], *, now: float) -> None:
+        """
+        Remember that the answer to a login was lost, which Vault may have refused.
+
+        :param error: returns why it is not sent, from the seconds for which it is not
+        """
+
+        def change(record: _Record) -> _Record:
+            new = replace(record, lost=record.lost + 1)
+            return replace(new, error=error(new.pause), paused_until=now + new.pause)
+
+        self._change(key, now, change)
+
+    def accepted(self, key: bytes, *, now: float) -> None:
+        """Remember only that a login works."""
+        self._change(key, now, lambda _: _Record(is_proven=True))
+
+    def forgive(self, key: bytes, *, now: float) -> None:
+        """Let a login be tried once more, because somebody wants to know how it is now; at most once a minute."""
+        record = self._records.get(key)
+        if record is None or (record.forgiven is not None and now - record.forgiven < _SECONDS_BETWEEN_CHECKS):
+            return
+        self._change(key, now, lambda record: replace(record, error=None, forgiven=now))
+
+    def _change(self, key: bytes, now: float, change: Callable[[_Record], _Record]) -> None:
+        with self._lock:
+            new = change(self._records.pop(key, _Record()).at(now))
+            kept = _SECONDS_AFTER_LOST_ONES_IF_PROVEN[-1] if new.is_proven else SECONDS_AFTER_A_REFUSAL
+            self._records[key] = replace(new, until=now + kept)
+            for oldest in list(self._records)[:-_MOST_KEPT]:
+                del self._records[oldest]

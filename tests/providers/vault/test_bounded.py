@@ -1,0 +1,161 @@
+"""A server that answers with more than anybody reads."""
+
+from __future__ import annotations
+
+import contextlib
+import gzip
+import itertools
+import socket
+import threading
+from collections.abc import Iterable, Iterator
+
+import pytest
+
+pytest.importorskip("hvac")
+
+from airflow_config_providers.exceptions import ProviderLookupError
+from airflow_config_providers.providers.vault.bounded import AnswerTooLargeError, Bounded
+from tests.providers.vault.opened import provider_of
+from tests.servers.web import Request, Response, WebServer
+
+OK = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
+NOT_FOUND = OK.replace(b"200 OK", b"404 Not Found")
+MEBIBYTE = bytes(1024 * 1024)
+BOMB = gzip.compress(bytes(64 * 1024 * 1024))
+"""64 KiB that become 64 MiB."""
+GZIP_HEADER = BOMB[:10]
+EMPTY_BLOCK = bytes.fromhex("000000ffff")
+"""Five bytes of a compressed answer that become none."""
+
+
+def chunk(data: bytes) -> bytes:
+    return b"%x\r\n%b\r\n" % (len(data), data)
+
+
+class Flood:
+    """A server that sends ``pieces``, as long as there are any, or the client is there."""
+
+    def __init__(self, pieces: Iterable[bytes]) -> None:
+        self.asked: list[bytes] = []
+        self._pieces = pieces
+        self._listening = socket.create_server(("127.0.0.1", 0))
+        self._thread = threading.Thread(target=self._accept)
+        self._thread.start()
+        self.address = f"http://127.0.0.1:{self._listening.getsockname()[1]}"
+
+    def close(self) -> None:
+        self._listening.shutdown(socket.SHUT_RDWR)
+        self._listening.close()
+        self._thread.join()
+
+    def _accept(self) -> None:
+        with contextlib.suppress(OSError):
+            while True:
+                connection, _ = self._listening.accept()
+                with connection, contextlib.suppress(OSError):
+                    self.asked.append(connection.recv(65536).split(b"\r\n")[0])
+                    for piece in self._pieces:
+                        connection.sendall(piece)
+
+
+class Endless:
+    """The same pieces for each who asks: a beginning, and one for ever."""
+
+    def __init__(self, beginning: bytes, piece: bytes) -> None:
+        self._parts = beginning, piece
+
+    def __iter__(self) -> Iterator[bytes]:
+        beginning, piece = self._parts
+        return itertools.chain([beginning], itertools.repeat(piece))
+
+
+FLOODS = pytest.mark.parametrize(
+    "pieces",
+    [
+        pytest.param(Endless(OK + b"\r\n", MEBIBYTE), id="without length"),
+        pytest.param(Endless(OK + b"Content-Length: 99999999999\r\n\r\n", MEBIBYTE), id="with length"),
+        pytest.param(Endless(NOT_FOUND + b"\r\n", MEBIBYTE), id="refusal"),
+        pytest.param(Endless(OK + b"Transfer-Encoding: chunked\r\n\r\n", chunk(MEBIBYTE)), id="chunks"),
+        pytest.param(
+            Endless(OK + b"Content-Encoding: gzip\r\n\r\n" + GZIP_HEADER, EMPTY_BLOCK * 65536),
+            id="compressed nothing",
+        ),
+        pytest.param([OK + b"Content-Encoding: gzip\r\nContent-Length: %d\r\n\r\n" % len(BOMB), BOMB], id="compressed"),
+        pytest.param(
+            Endless(OK + b"Content-Encoding: gzip\r\nTransfer-Encoding: chunked\r\n\r\n", chunk(BOMB)),
+            id="compressed in chunks",
+        ),
+        pytest.param(Endless(b"HTTP/1.1 307 Moved\r\nLocation: http://127.0.0.1:1/\r\n\r\n", MEBIBYTE), id="redirect"),
+    ],
+)
+
+
+@FLOODS
+def test_an_answer_without_end_is_told_with_its_path_and_not_asked_for_again(pieces: Iterable[bytes]) -> None:
+    with contextlib.closing(Flood(pieces)) as server:
+        provider = provider_of({"url": server.address, "token": "hvs.t"})
+        with pytest.raises(ProviderLookupError, match=r"'kv/apps/db' with more than 32 MiB") as caught:
+            provider.get("kv/apps/db", {"k"})
+        assert type(caught.value) is ProviderLookupError
+        assert caught.value.__cause__ is caught.value.__context__ is None
+        assert server.asked == [b"GET /v1/kv/data/apps/db HTTP/1.1"]
+        provider.close()
+
+
+def test_a_login_that_is_answered_without_end_is_tried_once() -> None:
+    with contextlib.closing(Flood(Endless(OK + b"\r\n", MEBIBYTE))) as server:
+        provider = provider_of({"url": server.address, "auth_type": "approle", "role_id": "r", "secret_id": "s"})
+        for _ in range(2):
+            with pytest.raises(ProviderLookupError, match=r"more than 32 MiB") as caught:
+                provider.get("kv/apps/db", {"k"})
+            assert type(caught.value) is ProviderLookupError
+        assert len(server.asked) == 1
+        provider.close()
+
+
+def large_below_kv_large(request: Request) -> Response:
+    headers = {"Content-Type": "application/json"}
+    if request.path.startswith("/v1/kv/data/large/"):
+        return Response(200, BOMB, {**headers, "Content-Encoding": "gzip"})
+    return Response(200, b'{"data": {"data": {"k": "v"}, "metadata": {"version": 1}}}', headers)
+
+
+def test_a_path_whose_answer_is_too_large_fails_no_other_path() -> None:
+    with WebServer(large_below_kv_large) as server:
+        provider = provider_of({"url": server.address, "token": "hvs.t"})
+        for number in range(4):
+            with pytest.raises(ProviderLookupError, match="32 MiB"):
+                provider.get(f"kv/large/{number}", {"k"})
+            assert provider.get(f"kv/{number}", {"k"}).data == {"k": "v"}
+        provider.close()
+
+
+class Raw:
+    """What urllib3 would give."""
+
+    status = 200
+
+    def __init__(self, *pieces: bytes) -> None:
+        self.is_closed = False
+        self._pieces = pieces
+
+    def stream(self, amount: int, *, decode_content: bool) -> Iterator[bytes]:
+        yield from self._pieces
+
+    def close(self) -> None:
+        self.is_closed = True
+
+
+def test_an_answer_of_the_largest_size_is_read() -> None:
+    raw = Raw(b"12345", b"67890")
+    bounded = Bounded(raw, most=10)
+    assert b"".join(bounded.stream(5, decode_content=True)) == b"1234567890"
+    assert bounded.status == 200
+    assert not raw.is_closed
+
+
+def test_a_byte_more_is_too_much_and_the_connection_is_closed() -> None:
+    raw = Raw(b"12345", b"678901")
+    with pytest.raises(AnswerTooLargeError):
+        list(Bounded(raw, most=10).stream(5, decode_content=True))
+    assert raw.is_closed

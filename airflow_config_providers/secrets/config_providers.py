@@ -32,6 +32,12 @@ _NO_FILES: Final = (
     "what is none."
 )
 
+_SETTING: Final = "setting"
+
+_DENIED: Final = "is denied"
+_UNAVAILABLE: Final = "is unavailable"
+_UNRESOLVED: Final = "cannot be resolved, and Airflow must not go on with its default for it"
+
 
 @dataclass(frozen=True, slots=True)
 class _Question:
@@ -54,7 +60,8 @@ class ConfigProvidersBackend(BaseSecretsBackend):
 
     A name that is in no file, or a reference whose key is missing, gives None, and Airflow asks its next backend. Where
     a provider refuses or cannot be asked, or a file or a definition is wrong, Airflow must not do that: an
-    ``AirflowSecretsBackendAccessDenied`` is raised. Safe to use from several threads.
+    ``AirflowSecretsBackendAccessDenied`` is raised. So it is where a setting holds a reference whose key is missing:
+    Airflow would use its default. Safe to use from several threads.
 
     :param connections_file_path: files of connections
     :param variables_file_path: files of variables
@@ -80,7 +87,7 @@ class ConfigProvidersBackend(BaseSecretsBackend):
         self._files = {
             "connection": EntryFiles(paths(connections_file_path), load_definitions, team_of),
             "variable": EntryFiles(paths(variables_file_path), load_variables),
-            "setting": EntryFiles(paths(configs_file_path), load_definitions),
+            _SETTING: EntryFiles(paths(configs_file_path), load_definitions),
         }
 
     def get_connection(self, conn_id: str, team_name: str | None = None) -> Any:
@@ -110,11 +117,11 @@ class ConfigProvidersBackend(BaseSecretsBackend):
 
     def get_config(self, key: str) -> str | None:
         """
-        Give the value of a setting; None where there is none.
+        Give the value of a setting; None where it is in no file.
 
-        :raises AirflowSecretsBackendAccessDenied: a provider refused, or something is wrong
+        :raises AirflowSecretsBackendAccessDenied: a provider refused or has no such key, or something is wrong
         """
-        return self._answer(_Question("setting", key), variable_shape)
+        return self._answer(_Question(_SETTING, key), variable_shape)
 
     def _answer(self, question: _Question, shape: Callable[[Any], Shape]) -> str | None:
         return _stopping(question, lambda: off_the_loop(lambda: self._asked(question, shape)))
@@ -143,23 +150,23 @@ def _stopping(question: _Question, answer: Callable[[], _T]) -> _T | None:
     try:
         return answer()
     except UnresolvedReferenceError as error:
-        _log.warning("%s Airflow asks its next secrets backend for %s.", " ".join(error.problems), question)
-        return None
+        if question.kind != _SETTING:
+            _log.warning("%s Airflow asks its next secrets backend for %s.", " ".join(error.problems), question)
+            return None
+        outcome, reason = _UNRESOLVED, " ".join(error.problems)
     except ConfigProvidersError as error:
-        is_denied, reason = isinstance(error, AccessDeniedError), " ".join(error.problems)
+        outcome = _DENIED if isinstance(error, AccessDeniedError) else _UNAVAILABLE
+        reason = " ".join(error.problems)
     except Exception as error:  # noqa: BLE001 - Airflow would ask the next backend; the text may hold a value
-        is_denied, reason = False, f"{type(error).__name__} was raised, whose text may hold a value."
-    stop = _refusal(is_denied, f"{question} is {'denied' if is_denied else 'unavailable'}. {reason}")
+        outcome, reason = _UNAVAILABLE, f"{type(error).__name__} was raised, whose text may hold a value."
+    stop = _refusal(outcome, f"{question} {outcome}. {reason}")
     _log.error("%s", stop)
     raise stop
 
 
-def _refusal(is_denied: bool, text: str) -> Exception:
+def _refusal(outcome: str, text: str) -> Exception:
     with importing():
-        from airflow_config_providers.secrets.refusal import (  # noqa: PLC0415 - Airflow may be reading its configuration
-            SecretDeniedError,
-            SecretUnavailableError,
-            refusal,
-        )
+        from airflow_config_providers.secrets import refusal  # noqa: PLC0415 - Airflow may be reading its configuration
 
-    return refusal(SecretDeniedError if is_denied else SecretUnavailableError, text)
+    kinds = {_DENIED: refusal.SecretDeniedError, _UNRESOLVED: refusal.SecretUnresolvedError}
+    return refusal.refusal(kinds.get(outcome, refusal.SecretUnavailableError), text)

@@ -152,7 +152,7 @@ def _items(providers: Mapping[str, Any] | str) -> tuple[tuple[str, str], ...]:
     if isinstance(providers, str):
         try:
             written = json.loads(providers)
-        except ValueError:
+        except (ValueError, RecursionError):
             written = None
     if not isinstance(written, Mapping) or not all(isinstance(value, str | int) for value in written.values()):
         raise ConfigException("providers in the backend_kwargs is no JSON object of texts. Correct it.")

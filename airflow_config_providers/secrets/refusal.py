@@ -11,7 +11,12 @@ from functools import cache
 from typing import Any
 
 from airflow_config_providers.airflow_compat import AirflowSecretsBackendAccessDenied
-from airflow_config_providers.exceptions import AccessDeniedError, ConfigProvidersError, ProviderUnavailableError
+from airflow_config_providers.exceptions import (
+    AccessDeniedError,
+    ConfigProvidersError,
+    ProviderUnavailableError,
+    UnresolvedReferenceError,
+)
 
 
 class SecretRefusedError(AirflowSecretsBackendAccessDenied, ConfigProvidersError):
@@ -27,6 +32,10 @@ class SecretDeniedError(SecretRefusedError, AccessDeniedError):
 
 class SecretUnavailableError(SecretRefusedError, ProviderUnavailableError):
     """A provider or a file could not be asked, or something is defined wrongly."""
+
+
+class SecretUnresolvedError(SecretRefusedError, UnresolvedReferenceError):
+    """A reference has no value, and without one nothing may take its place."""
 
 
 def refusal(kind: type[SecretRefusedError], text: str) -> SecretRefusedError:

@@ -12,6 +12,7 @@ from airflow_config_providers.core.reverse import SHORTEST
 from airflow_config_providers.core.text import nearest, printable
 from airflow_config_providers.core.variable import variables
 from airflow_config_providers.exceptions import ProviderDefinitionError
+from airflow_config_providers.providers.airflow_secrets import airflow_is_starting
 from airflow_config_providers.secrets import trail
 from airflow_config_providers.secrets.definitions import Definitions
 from airflow_config_providers.secrets.imports import import_what_an_answer_needs
@@ -36,6 +37,8 @@ def resolved(content: Any, where: str, *, definitions: Definitions, state: Proce
     import_what_an_answer_needs()
     with state.providers(definitions).use() as providers:
         _refuse_unknown(wanted, providers)
+        if trail.is_nested():  # what waits for an answer must not wait for what other threads open
+            providers.open_for(wanted.values())
         values = _values(wanted, providers)
     return replaced(content, values)
 
@@ -43,8 +46,15 @@ def resolved(content: Any, where: str, *, definitions: Definitions, state: Proce
 def _values(wanted: Mapping[str, str], providers: Mapping[str, ConfigProvider]) -> dict[str, str]:
     from airflow_config_providers import settings  # noqa: PLC0415 - Airflow may be reading its configuration
 
-    attempts = 1 if trail.is_nested() else 3  # who needs the answer tries again
-    found = ConfigResolver(providers, max_workers=settings.max_workers(), attempts=attempts).resolve([], wanted)
+    attempts = 1 if trail.is_nested() else 3  # who needs the answer tries again; a scheduler cannot wait for long
+    resolver = ConfigResolver(
+        providers,
+        max_workers=settings.max_workers(),
+        attempts=attempts,
+        timeout=settings.resolve_timeout(),
+        in_callers_thread=airflow_is_starting(),
+    )
+    found = resolver.resolve([], wanted)
     for value in found.values():
         _mask(value)
     return {text: found.text(where) for where, text in wanted.items()}

@@ -8,23 +8,24 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from airflow_config_providers.core.data import ConfigData
+from airflow_config_providers.core.on_demand import ProvidersOnDemand
 from airflow_config_providers.core.provider import BatchConfigProvider, ConfigProvider
-from airflow_config_providers.core.registry import ConfiguredProviders
 from airflow_config_providers.core.reverse import SHORTEST
 from airflow_config_providers.core.single_flight import SingleFlight
 from airflow_config_providers.core.text import printable
+from airflow_config_providers.core.under_way import UnderWay
 from airflow_config_providers.secrets import trail
 from airflow_config_providers.secrets.definitions import Definitions
 from airflow_config_providers.secrets.imports import importing
 
-Open = Callable[[Mapping[str, str]], ConfiguredProviders]
+Open = Callable[[Mapping[str, str]], ProvidersOnDemand]
 
 
-def open_for_deployment(definitions: Mapping[str, str]) -> ConfiguredProviders:
+def open_for_deployment(definitions: Mapping[str, str]) -> ProvidersOnDemand:
     """
-    Make and configure the providers that ``definitions`` define, as the deployment allows.
+    Give the providers that ``definitions`` define, as the deployment allows.
 
-    :raises ConfigProvidersError: a provider is defined wrongly, or refuses, or cannot connect
+    :raises ConfigProvidersError: the definitions cannot be read
     """
     from airflow_config_providers import settings  # noqa: PLC0415 - Airflow may be reading its configuration
     from airflow_config_providers.airflow_compat import mask_secret  # noqa: PLC0415 - as above
@@ -36,7 +37,7 @@ def open_for_deployment(definitions: Mapping[str, str]) -> ConfiguredProviders:
     registry = ProviderRegistry(
         allowed_classes=settings.allowed_provider_classes(), deployment=True, importing=importing
     )
-    return registry.open(definitions)
+    return registry.on_demand(definitions)
 
 
 class SharedProviders:
@@ -46,7 +47,7 @@ class SharedProviders:
     Those of a former definition are closed when nobody uses them any more.
 
     :param definitions: what to open
-    :param open_: opens it
+    :param open_: gives what they define
     """
 
     def __init__(self, definitions: Definitions, open_: Open = open_for_deployment) -> None:
@@ -57,15 +58,19 @@ class SharedProviders:
         self._kept: _Opened | None = None
 
     @contextmanager
-    def use(self) -> Iterator[Mapping[str, ConfigProvider]]:
+    def use(self) -> Iterator[ProvidersOnDemand]:
         """
-        Give the providers, which stay open while the ``with`` block runs.
+        Give the providers; those that are open stay so while the ``with`` block runs.
 
-        :raises ConfigProvidersError: they cannot be opened
+        :raises ConfigProvidersError: their definitions cannot be read
         """
         opened = self._taken()
         try:
-            yield opened.providers
+            yield ProvidersOnDemand(
+                opened.providers,
+                lambda name: _named(name, self._open_one(opened.providers, name)),
+                under_way=opened.under_way,
+            )
         finally:
             self._give_back(opened)
 
@@ -84,30 +89,35 @@ class SharedProviders:
                 self._opening.run(state, lambda state=state: self._open(state))  # type: ignore[misc]  # a bound name
 
     def _open(self, state: Hashable) -> None:
-        opened = self._open_providers(self._definitions.read())
-        self._replace(_Opened(opened, state, {name: _named(name, provider) for name, provider in opened.items()}))
+        self._replace(_Opened(self._open_providers(self._definitions.read()), state))
+
+    def _open_one(self, providers: ProvidersOnDemand, name: str) -> ConfigProvider:
+        if providers.is_open(name):
+            return providers[name]
+        with trail.step(f"opening provider {printable(name)}", identity=(self._definitions, name)):
+            return providers[name]
 
     def _replace(self, opened: _Opened | None) -> None:
         with self._lock:
             former, self._kept = self._kept, opened
             is_unused = former is not None and former.users == 0
         if former is not None and is_unused:
-            former.configured.close()
+            former.providers.close()
 
     def _give_back(self, opened: _Opened) -> None:
         with self._lock:
             opened.users -= 1
             is_over = opened is not self._kept and opened.users == 0
         if is_over:
-            opened.configured.close()
+            opened.providers.close()
 
 
 @dataclass(slots=True)
 class _Opened:
-    configured: ConfiguredProviders
+    providers: ProvidersOnDemand
     state: Hashable
-    providers: Mapping[str, ConfigProvider] = field(repr=False)
     users: int = 0
+    under_way: UnderWay = field(default_factory=UnderWay)
 
 
 class _Named(ConfigProvider):

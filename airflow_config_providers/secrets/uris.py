@@ -37,7 +37,11 @@ def uri_fields(conn_id: str, uri: str) -> dict[str, Any]:
         )
     held = _HeldReferences(uri)
     fields, extra = _parsed(conn_id, held)
-    return {**map_leaves(fields, held.restored), "extra": map_leaves(extra, held.restored)}  # type: ignore[dict-item]  # a mapping stays one
+    try:
+        return {**map_leaves(fields, held.restored), "extra": map_leaves(extra, held.restored)}  # type: ignore[dict-item]  # a mapping stays one
+    except RecursionError:
+        pass
+    raise ConfigException("A parameter of its URI has collections that are nested too deep. Write it flat.")
 
 
 class _HeldReferences:

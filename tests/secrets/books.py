@@ -22,19 +22,21 @@ class Book:
     :param data: path -> key -> value
     :param on_get: called with each path before it is answered; may raise
     :param on_open: called when a provider is configured; may raise
+    :param on_need: called with what a provider needs to open; may raise
     :param opened: the process that each provider was opened in
     """
 
     data: dict[str, dict[str, str]] = field(default_factory=dict)
     on_get: Callable[[str], object] = lambda path: None
     on_open: Callable[[], object] = lambda: None
+    on_need: Callable[[str], object] = lambda name: None
     opened: list[int] = field(default_factory=list)
     calls: list[tuple[str, frozenset[str] | None]] = field(default_factory=list)
     closed: int = 0
 
 
 class BookProvider(ConfigProvider):
-    """Its parameter ``book`` is the name of a book in ``BOOKS``; ``revision`` means nothing."""
+    """Its parameters: ``book``, a name in ``BOOKS``; ``needs``, what it needs to open; ``revision`` means nothing."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -44,6 +46,8 @@ class BookProvider(ConfigProvider):
         with self._lock:
             self._book.opened.append(os.getpid())
         self._book.on_open()
+        if "needs" in configs:
+            self._book.on_need(configs["needs"])
 
     def get(self, path: str, keys: Collection[str] | None = None) -> ConfigData:
         with self._lock:

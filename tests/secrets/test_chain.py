@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import threading
 
 import pytest
 from airflow.models import Connection as ServerConnection
@@ -71,6 +72,35 @@ def test_trouble_stops_the_chain(deployment, ask, error, message):
 
     with pytest.raises(AirflowSecretsBackendAccessDenied, match=message):
         ask()
+
+
+def test_attack_61_a_provider_that_hangs_stops_the_chain_at_the_deadline(deployment, monkeypatch):
+    monkeypatch.setenv("AIRFLOW__CONFIG_PROVIDERS__RESOLVE_TIMEOUT", "1")
+    let_go = threading.Event()
+    deployment.book.on_get = lambda path: let_go.wait()
+    with pytest.raises(AirflowSecretsBackendAccessDenied, match="'book' gave no answer within 1 seconds"):
+        ASK["task-connection"]()
+    let_go.set()
+
+
+def test_a_provider_that_hangs_while_it_is_opened_stops_the_chain_and_costs_few_threads(deployment, monkeypatch):
+    monkeypatch.setenv("AIRFLOW__CONFIG_PROVIDERS__RESOLVE_TIMEOUT", "1")
+    let_go = threading.Event()
+    deployment.book.on_open = let_go.wait
+    for _ in range(5):
+        with pytest.raises(AirflowSecretsBackendAccessDenied, match="'book' gave no answer within 1 seconds"):
+            ASK["task-connection"]()
+
+    assert len(deployment.book.opened) == 4
+    let_go.set()
+    assert ASK["task-connection"]() == "strong"
+
+
+@pytest.mark.parametrize("text", ["0", "-1", "1.5", "x", "86401"])
+def test_a_deadline_that_is_none_is_refused(deployment, monkeypatch, text):
+    monkeypatch.setenv("AIRFLOW__CONFIG_PROVIDERS__RESOLVE_TIMEOUT", text)
+    with pytest.raises(AirflowSecretsBackendAccessDenied, match="resolve_timeout: expected a number of seconds"):
+        ASK["task-connection"]()
 
 
 @pytest.mark.parametrize("ask", ASK.values(), ids=ASK)

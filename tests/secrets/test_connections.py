@@ -208,6 +208,8 @@ WRONG = {
     "three-schemes": ("a://b://c://d", "no URI that Airflow can read"),
     "name": ({"conn_type": "x", "extra": {"${book:db:a}": 1}}, "holds a reference"),
     "name-in-a-uri": ("mysql://h?${book:db:a}=1", "holds a reference"),
+    "deep-in-a-uri": (f"mysql://h?a={'[' * 100}{']' * 100}", "nested too deep"),
+    "deep": ({"conn_type": "x", "extra": "[" * 5000 + "]" * 5000}, "nested too deep"),
     "whole": ("${book:db:uri}", "is a reference as a whole"),
     "whole-extra": ({"conn_type": "x", "extra": "${book:db:extra}"}, "no JSON that can be read"),
 }
@@ -246,7 +248,7 @@ def test_settings_that_exclude_each_other_are_refused_at_once(shelf):
         shelf.backend(providers_file="/x", conn_id="y")
 
 
-@pytest.mark.parametrize("providers", ["[1]", "{", {"config.providers": ["a"]}])
+@pytest.mark.parametrize("providers", ["[1]", "{", "[" * 5000, {"config.providers": ["a"]}])
 def test_definitions_that_are_no_texts_are_refused_at_once(shelf, providers):
     with pytest.raises(ConfigException, match="no JSON object of texts"):
         shelf.backend(providers=providers)

@@ -104,7 +104,7 @@ def test_a_provider_that_needs_it_to_open_is_named(airflow):
 
     with pytest.raises(
         AirflowSecretsBackendAccessDenied,
-        match=r"connection vault_default -> the providers of .* -> connection vault_default",
+        match="connection vault_default -> opening provider book -> connection vault_default",
     ):
         Connection.get("vault_default")
 
@@ -114,6 +114,103 @@ def test_a_provider_may_need_a_plain_one_to_open(airflow):
     shelf.book.on_open = lambda: Connection.get("vault_default")
 
     assert Connection.get("db").password == "plain"
+
+
+PAIR = {"of_book": "x://u:${book:x:y}@h", "of_other": "x://u:${other:x:y}@h"}
+
+
+def needing(shelf, **connections):
+    """Give definitions of providers that ask Airflow for a connection when they open."""
+    shelf.book.on_need = Connection.get
+    return shelf.providers | {f"config.providers.{name}.param.needs": conn for name, conn in connections.items()}
+
+
+def test_a_provider_may_need_what_another_provider_answers_to_open(airflow, shelf):
+    """As Vault needs ``vault_default``, whose token is in the environment, and which is in the same file."""
+    shelf = airflow(
+        {"vault_default": "vault://u:${other:t:token}@h", "db": "x://u:${book:db:password}@h"},
+        providers=needing(shelf, book="vault_default"),
+    )
+    shelf.book.data = {"t": {"token": "t0ken"}, "db": {"password": "p4ssword"}}
+    tokens = []
+    shelf.book.on_get = lambda path: None
+    shelf.book.on_need = lambda name: tokens.append(Connection.get(name).password)
+
+    assert Connection.get("db").password == "p4ssword"
+    assert tokens == ["t0ken"]
+
+
+def test_vaults_own_connection_is_in_the_same_file_with_its_token_in_the_environment(
+    shelf, configure, vault, monkeypatch
+):
+    vault.put("apps/warehouse", {"password": "p4ssword"})
+    monkeypatch.setenv("VAULT_LOGIN_TOKEN", vault.token(f"{vault.kv2}/data/apps/*"))
+    definitions = {
+        "config.providers": "env, vault",
+        "config.providers.env.class": "env",
+        "config.providers.env.param.allowlist.pattern": "VAULT_LOGIN_TOKEN",
+        "config.providers.vault.class": "vault",
+        "config.providers.vault.param.conn_id": "vault_default",
+    }
+    connections = {
+        "vault_default": f"{vault.address.replace('http://', 'vault://:${env:VAULT_LOGIN_TOKEN}@')}",
+        "warehouse": f"postgresql://report:${{vault:{vault.kv2}/apps/warehouse:password}}@db.example:5432/flights",
+    }
+    configure(shelf.settings(connections, providers=definitions))
+
+    assert Connection.get("warehouse").password == "p4ssword"
+
+
+def test_two_providers_that_need_each_other_to_open_are_named(airflow, shelf):
+    airflow(PAIR, providers=needing(shelf, book="of_other", other="of_book"))
+
+    with pytest.raises(
+        AirflowSecretsBackendAccessDenied,
+        match="connection of_book -> opening provider book -> connection of_other -> opening provider other -> "
+        "connection of_book",
+    ):
+        Connection.get("of_book")
+
+
+def test_two_providers_of_one_connection_that_need_each_other_to_open_are_named(airflow, shelf):
+    """They are opened side by side, and neither waits for the other."""
+    airflow(PAIR | {"db": "x://${book:x:y}:${other:x:y}@h"}, providers=needing(shelf, book="of_other", other="of_book"))
+
+    with pytest.raises(AirflowSecretsBackendAccessDenied, match=r"connection db -> opening provider .* -> connection"):
+        Connection.get("db")
+
+
+def test_two_providers_of_one_connection_are_opened_where_one_needs_the_other(airflow, shelf):
+    airflow(
+        {"vault_default": "vault://u:${other:t:token}@h", "db": "x://${other:db:user}:${book:db:password}@h"},
+        providers=needing(shelf, book="vault_default"),
+    )
+    shelf.book.data = {"t": {"token": "t0ken"}, "db": {"user": "me", "password": "p4ssword"}}
+    shelf.book.on_get = lambda path: None
+
+    assert (Connection.get("db").login, Connection.get("db").password) == ("me", "p4ssword")
+
+
+def test_two_threads_that_open_such_a_pair_from_both_ends_both_find_it(airflow, shelf):
+    """Neither waits for what the other opens, which would be for ever."""
+    both = threading.Barrier(2, timeout=60)
+    waited = threading.local()
+    airflow(PAIR, providers=needing(shelf, book="of_other", other="of_book"))
+
+    def wait_once(name):
+        if not getattr(waited, "done", False):
+            waited.done = True
+            both.wait()
+        return Connection.get(name)
+
+    shelf.book.on_need = wait_once
+
+    def start(name):
+        with pytest.raises(AirflowSecretsBackendAccessDenied, match=f"connection {name} -> .* -> connection {name}"):
+            Connection.get(name)
+
+    with ThreadPoolExecutor(2) as pool:
+        list(pool.map(start, ["of_book", "of_other"]))
 
 
 def test_definitions_may_stand_in_a_connection_that_this_backend_serves(airflow, shelf):

@@ -27,7 +27,7 @@ def test_all_questions_share_what_is_open(secret):
         backend = secret.backend({"db": f"x://u:{TEXT}@h"}, {"v": TEXT})  # as Airflow 3.2 does, one for each question
         assert backend.get_connection("db").password == backend.get_variable("v") == "p4ssword"
 
-    assert secret.book.opened == [os.getpid()] * 2  # the two providers that are defined
+    assert secret.book.opened == [os.getpid()]
     assert secret.book.closed == 0
 
 
@@ -36,7 +36,7 @@ def test_other_definitions_are_other_providers(secret):
     other = secret.backend(variables={"v": TEXT}, providers_file=secret.providers_file())
 
     assert first.get_variable("v") == other.get_variable("v")
-    assert len(secret.book.opened) == 4
+    assert len(secret.book.opened) == 2
 
 
 def test_a_changed_definition_opens_anew_and_closes_the_former(secret):
@@ -45,7 +45,7 @@ def test_a_changed_definition_opens_anew_and_closes_the_former(secret):
     secret.providers_file(revision="another")
 
     assert backend.get_variable("v") == "p4ssword"
-    assert (len(secret.book.opened), secret.book.closed) == (4, 2)
+    assert (len(secret.book.opened), secret.book.closed) == (2, 1)
 
 
 def test_the_former_stay_open_for_who_still_asks_them(secret):
@@ -73,14 +73,14 @@ def test_the_former_stay_open_for_who_still_asks_them(secret):
         assert late.result() == "late"
 
     assert seen == [0]
-    assert secret.book.closed == 2
+    assert secret.book.closed == 1
 
 
 def test_a_definition_that_breaks_is_unavailable_until_it_is_mended(secret):
     backend = secret.backend(variables={"v": TEXT}, providers_file=secret.providers_file())
     backend.get_variable("v")
-    secret.write("providers.properties", "config.providers=nothing")
-    with pytest.raises(AirflowSecretsBackendAccessDenied, match=r"config.providers.nothing.class is missing"):
+    secret.write("providers.properties", "config.providers=book")
+    with pytest.raises(AirflowSecretsBackendAccessDenied, match=r"config.providers.book.class is missing"):
         backend.get_variable("v")
     (secret.folder / "providers.properties").unlink()
     with pytest.raises(AirflowSecretsBackendAccessDenied, match="cannot be read"):
@@ -98,6 +98,45 @@ def test_what_could_not_be_opened_is_tried_again_at_the_next_question(secret):
         backend.get_variable("v")
 
     assert backend.get_variable("v") == "p4ssword"
+
+
+def test_a_provider_whose_first_opening_never_ends_is_opened_for_the_next_question(secret, monkeypatch):
+    begun, let_go = threading.Event(), threading.Event()
+
+    def hang_once():
+        if not begun.is_set():
+            begun.set()
+            let_go.wait()
+
+    secret.book.on_open = hang_once
+    backend = secret.backend(variables={"v": TEXT})
+    monkeypatch.setenv("AIRFLOW__CONFIG_PROVIDERS__RESOLVE_TIMEOUT", "1")
+    with pytest.raises(AirflowSecretsBackendAccessDenied, match="gave no answer within"):
+        backend.get_variable("v")
+    begun.wait()
+    monkeypatch.setenv("AIRFLOW__CONFIG_PROVIDERS__RESOLVE_TIMEOUT", "60")
+
+    assert backend.get_variable("v") == "p4ssword"
+    let_go.set()
+
+
+def test_a_definition_that_is_wrong_is_in_the_way_of_its_own_references_alone(secret):
+    broken = {"config.providers": "book, vault", "config.providers.vault.class": "vault"}
+    texts = {"v": TEXT, "w": "${vault:a:b}", "x": f"{TEXT}${{vault:a:b}}"}
+    backend = secret.backend(variables=texts, providers={**secret.providers, **broken})
+
+    assert backend.get_variable("v") == "p4ssword"
+    for name in ("w", "x"):
+        with pytest.raises(AirflowSecretsBackendAccessDenied, match=r"Provider vault: .*The address is missing"):
+            backend.get_variable(name)
+
+
+def test_threads_that_need_different_providers_open_each_once(secret):
+    backend = secret.backend(variables={"v": TEXT, "w": TEXT.replace("book", "other")})
+
+    with ThreadPoolExecutor(16) as pool:
+        assert set(pool.map(backend.get_variable, ["v", "w"] * 8)) == {"p4ssword"}
+    assert len(secret.book.opened) == 2
 
 
 def raise_(error):
@@ -123,7 +162,7 @@ def test_closing_the_state_closes_them_and_the_next_question_opens_them(secret):
     backend.get_variable("v")
     state().close()
 
-    assert secret.book.closed == 2
+    assert secret.book.closed == 1
     assert backend.get_variable("v") == "p4ssword"
 
 

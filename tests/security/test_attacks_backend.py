@@ -232,7 +232,7 @@ def test_attack_42_64_threads_open_once_and_read_each_path_once(slow):
     backend = slow.backend({"db": "mysql://${book:api:key}:${book:db:password}@h"})
 
     assert {c.password for c in at_once(64, lambda number: backend.get_connection("db"))} == {CANARY}
-    assert len(slow.book.opened) == 2  # the two providers that are defined
+    assert len(slow.book.opened) == 1
     assert sorted(path for path, _ in slow.book.calls) == ["api", "db"]
 
 
@@ -240,7 +240,7 @@ def test_attack_42_64_threads_with_questions_of_their_own_open_once(slow):
     backend = slow.backend(variables={f"v{number}": f"{number} {TEXT}" for number in range(64)})
 
     assert at_once(64, lambda number: backend.get_variable(f"v{number}")) == [f"{n} {CANARY}" for n in range(64)]
-    assert len(slow.book.opened) == 2
+    assert len(slow.book.opened) == 1
 
 
 def test_attack_42_64_threads_that_ask_in_vain_try_no_more_often_than_one(slow):
@@ -347,4 +347,51 @@ def test_attack_52_what_the_parent_has_open_is_not_used_in_the_child(secret):
         told = json.load(pipe)
     os.waitpid(child, 0)
 
-    assert told == [CANARY, [child, child], 0]
+    assert told == [CANARY, [child], 0]
+
+
+# --- 63: Airflow's own start through a reference ---------------------------------------------------
+
+START = """
+import sys, airflow
+from airflow.configuration import conf
+from tests.secrets import noting
+assert conf.get("database", "sql_alchemy_conn") == sys.argv[1]
+print(noting.WITHIN, sorted(noting.BROUGHT_IN.intersection(sys.argv[2:])))
+"""
+DATABASE = "sqlite:////tmp/never-opened.db"
+ASKING = ("airflow.sdk.definitions.asset", "airflow.sdk.execution_time.task_runner", "airflow.settings")
+
+
+def brought_about(shelf, run_python, *, kind, reference, **params):  # noqa: F811
+    """Have Airflow start with its database's address in a provider, and give what the answers brought about."""
+    params = {f"config.providers.p.param.{key.replace('__', '.')}": value for key, value in params.items()}
+    kwargs = {
+        "configs_file_path": shelf.write("settings.yaml", {"db": f"${{p:{reference}}}"}),
+        "providers": {"config.providers": "p", "config.providers.p.class": kind, **params},
+    }
+    environ = {
+        "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN_SECRET": "db",
+        "AIRFLOW__SECRETS__BACKEND": "tests.secrets.noting.NotingBackend",
+        "AIRFLOW__SECRETS__BACKEND_KWARGS": json.dumps(kwargs),
+        "OF_AIRFLOW": DATABASE,
+    }
+    return run_python(START, DATABASE, *ASKING, **environ).splitlines()[-1]
+
+
+@pytest.mark.parametrize("kind", ["env", "file", "directory"])
+def test_attack_63_a_provider_that_opens_asks_nothing_of_the_backend(shelf, run_python, kind):  # noqa: F811
+    """Airflow asks while it is imported: an answer must not import the modules that ask the same again."""
+    folder = str(shelf.folder)
+    file, _ = shelf.write("f.properties", f"address={DATABASE}"), shelf.write("address", DATABASE)
+    references = {"env": "OF_AIRFLOW", "file": f"{file}:address", "directory": f"{folder}:address"}
+    params = {"allowlist__pattern": "OF_AIRFLOW"} if kind == "env" else {"allowed__paths": folder}
+
+    assert brought_about(shelf, run_python, kind=kind, reference=references[kind], **params) == "[] []"
+
+
+def test_attack_63_vault_asks_nothing_of_the_backend_when_it_opens(shelf, run_python, vault):  # noqa: F811
+    vault.put("db", {"address": DATABASE})
+    login = {"url": vault.address, "token": vault.root_token}
+
+    assert brought_about(shelf, run_python, kind="vault", reference=f"{vault.kv2}/db:address", **login) == "[] []"

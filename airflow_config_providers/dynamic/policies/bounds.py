@@ -11,8 +11,11 @@ from airflow_config_providers.core.policy import AlterConfigPolicy, RequestMetad
 from airflow_config_providers.core.quantity import SIZES, read_quantity
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.core.variable import scan
-from airflow_config_providers.dynamic.policies.older_names import current_name
+from airflow_config_providers.dynamic.policies.driver_options import all_settings, unreadable
+from airflow_config_providers.dynamic.policies.heap_options import heap_problems, heap_settings
+from airflow_config_providers.dynamic.policies.key_names import current_name, names_of
 from airflow_config_providers.dynamic.policies.params import Params
+from airflow_config_providers.dynamic.policies.unlimited import HARMLESS, UNLIMITED
 from airflow_config_providers.exceptions import ConfigException, PolicyViolation
 
 PLAIN_UNITS: Final[Mapping[str, str]] = {
@@ -37,8 +40,13 @@ class Bounds(AlterConfigPolicy):
     """
     Denies a size or a number that is out of bounds, or that cannot be told to be within them.
 
-    A key that is not set passes: then Spark's default counts. With dynamic allocation it is
+    A key that is not set passes: then Spark's default applies. With dynamic allocation it is
     ``spark.dynamicAllocation.maxExecutors`` that limits the number of executors.
+
+    The size of a heap among the options of a virtual machine counts as the memory of that machine.
+
+    Where there is a ``max``, zero and negative numbers are denied if Spark reads them as "no limit", and also where
+    that is not known, unless ``min`` allows them. A value that Spark completes later cannot be compared, and is denied.
 
     Parameters: each key that is bounded, with ``min`` and ``max``, one of them or both. A number such as ``8`` bounds
     a number, a text such as ``16g`` a size. ``unit`` is that of a size without one, such as ``m``; Spark's for the
@@ -62,13 +70,19 @@ class Bounds(AlterConfigPolicy):
 
     def validate(self, request: RequestMetadata) -> None:
         """Refuse each key that is out of bounds."""
+        configs = request.configs_after
         problems = [
             f"'{printable(key)}' {problem}"
-            for key, text in sorted(request.configs_after.items())
-            if (bound := self._bounds.get(current_name(key))) and (problem := bound.problem(text))
+            for key, text in [*all_settings(configs), *heap_settings(configs)]
+            for bound in self._bounds_of(key)
+            if (problem := bound.problem(text))
         ]
-        if problems:
+        unknown = unreadable(configs) | heap_problems(configs, self._bounds)
+        if problems := [*problems, *unknown.values()]:
             raise PolicyViolation(*problems)
+
+    def _bounds_of(self, key: str) -> Iterator[_Bound]:
+        yield from (self._bounds[name] for name in names_of(key) if name in self._bounds)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,9 +90,11 @@ class _Bound:
     """
     What one key may be.
 
+    :param key: its name of today
     :param least: as it was written, as is ``most``
     """
 
+    key: str
     read: _Read
     least: str | None
     most: str | None
@@ -96,7 +112,18 @@ class _Bound:
             return f"is more than {self.most}. Lower it."
         if self.least is not None and number < self._number(self.least):
             return f"is less than {self.least}. Raise it."
-        return None
+        return self._unlimited(number)
+
+    def _unlimited(self, number: int) -> str | None:
+        """Return the problem with a number below ``max`` that may mean "no limit"."""
+        if self.most is None or number > 0:
+            return None
+        if number in UNLIMITED.get(self.key, ()):
+            return f"has no limit with this number. Write one from 1 to {self.most}."
+        is_asked_for = self.least is not None or self._number(self.most) <= 0
+        if is_asked_for or number in HARMLESS.get(self.key, ()):
+            return None
+        return f"may have no limit with a number below 1. Write one from 1 to {self.most}, or add min to the policy."
 
     def _number(self, text: str) -> int:
         return self.read(text) or 0
@@ -112,7 +139,7 @@ def _bound(key: str, given: Any) -> _Bound:
     params.problems += [where + problem for problem in _wrong(limits, read, unit)]
     params.finish()
     least, most = (None if name not in limits else printable(str(limits[name])) for name in ("min", "max"))
-    return _Bound(read, least, most, takes_references)
+    return _Bound(current_name(str(key)), read, least, most, takes_references)
 
 
 def _wrong(limits: Mapping[str, Any], read: _Read, unit: str) -> Iterator[str]:

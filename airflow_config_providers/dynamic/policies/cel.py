@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from functools import cache
 from typing import Any, Final
 
 from airflow_config_providers.core.policy import AlterConfigPolicy, RequestMetadata
 from airflow_config_providers.core.quantity import SIZES, TIMES, read_quantity
-from airflow_config_providers.core.text import printable
+from airflow_config_providers.core.text import octets, printable
 from airflow_config_providers.dynamic.policies.params import Params
 from airflow_config_providers.exceptions import ConfigException, PolicyViolation
 
@@ -30,6 +30,15 @@ _PLAIN_REASONS: Final = {
 
 _NUL: Final = "\0"
 """The library ends a text there: an expression would judge another text than Spark gets."""
+
+_LONGEST: Final = 64 * 1024
+_ALL: Final = 1024 * 1024
+_WORK: Final = 16 * 1024 * 1024
+"""
+Octets of one text, of all, and of the longest for each key or part of a text.
+
+The library copies a text each time an expression asks for it, and gives nothing back before it has ended.
+"""
 
 _NO_CONTAINER: Final = " (in container '')"
 
@@ -63,13 +72,17 @@ class CelExpression:
         if kind != "BOOL":
             raise ConfigException(f"it gives {kind.lower()}, and must give true or false. Compare it with something.")
         self._text = text
+        self._separators = frozenset(_separators(text))
 
     def holds(self, request: RequestMetadata) -> bool:
         """
         Evaluate it.
 
-        :raises PolicyViolation: it cannot be evaluated, for instance because a key is missing; no value is told
+        :raises PolicyViolation: it cannot be evaluated, for instance because a key is missing or a value is too long;
+            no value is told
         """
+        if problem := _size_problem(request, self._separators):
+            raise PolicyViolation(f"The expression cannot be evaluated: {problem}")
         if _NUL in "".join(_texts(request)):
             raise PolicyViolation(
                 "The expression cannot be evaluated: a key or a value holds a character NUL. Remove it."
@@ -185,6 +198,30 @@ def _texts(request: RequestMetadata) -> Iterator[str]:
         yield from configs
         yield from configs.values()
     yield request.resource.name
+
+
+def _separators(expression: str) -> Iterator[str]:
+    """Return the texts at which an expression splits or replaces; an empty one where they are not written out."""
+    for found in re.findall(r"""\b(?:split|replace)\s*\(\s*(?:'([^'\\]*)'|"([^"\\]*)")?""", expression):
+        yield found[0] or found[1]
+
+
+def _size_problem(request: RequestMetadata, separators: Collection[str]) -> str | None:
+    """Return why an expression would need too much memory for ``request``; None where it would not."""
+    maps = (request.configs_before, request.configs_after, request.texts)
+    sizes = [(len(octets(text)), key) for each in maps for key, value in each.items() for text in (key, value)]
+    longest, key = max(sizes, default=(0, ""))
+    if longest > _LONGEST:
+        return f"'{printable(key)}' has {longest} bytes, and expressions take {_LONGEST}. Shorten it."
+    if (size := sum(size for size, _ in sizes)) > _ALL:
+        return f"the configuration has {size} bytes, and expressions take {_ALL}. Set fewer keys."
+    splits = (text.count(separator) + 1 for text in _texts(request) for separator in separators)
+    if (parts := max(*map(len, maps), *splits)) * longest > _WORK:
+        return (
+            f"a value of {longest} bytes is too long beside {parts} keys or parts of a value. "
+            f"Shorten '{printable(key)}', or set fewer keys."
+        )
+    return None
 
 
 def _compile_problems(told: str) -> Iterator[str]:

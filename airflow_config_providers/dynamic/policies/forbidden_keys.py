@@ -7,6 +7,7 @@ from typing import Any
 
 from airflow_config_providers.core.policy import AlterConfigPolicy, RequestMetadata
 from airflow_config_providers.core.text import printable
+from airflow_config_providers.dynamic.policies.driver_options import all_settings, unreadable
 from airflow_config_providers.dynamic.policies.params import Params
 from airflow_config_providers.dynamic.policies.patterns import Patterns
 from airflow_config_providers.exceptions import PolicyViolation
@@ -27,5 +28,7 @@ class ForbiddenKeys(AlterConfigPolicy):
 
     def validate(self, request: RequestMetadata) -> None:
         """Refuse each such key."""
-        if found := self._keys.matching(request.configs_after):
-            raise PolicyViolation(*(f"'{printable(key)}' may not be set. Remove it." for key in found))
+        found = self._keys.matching({key for key, _ in all_settings(request.configs_after)})
+        problems = [f"'{printable(key)}' may not be set. Remove it." for key in found]
+        if problems := [*problems, *unreadable(request.configs_after).values()]:
+            raise PolicyViolation(*problems)

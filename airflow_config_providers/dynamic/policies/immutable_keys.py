@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from airflow_config_providers.core.policy import AlterConfigPolicy, RequestMetadata
 from airflow_config_providers.core.text import printable
+from airflow_config_providers.dynamic.policies.driver_options import all_settings, unreadable
 from airflow_config_providers.dynamic.policies.params import Params
 from airflow_config_providers.dynamic.policies.patterns import Patterns
+from airflow_config_providers.dynamic.policies.substitution import changed_through
 from airflow_config_providers.exceptions import PolicyViolation
 
 
 class ImmutableKeys(AlterConfigPolicy):
     """
     Denies that one of ``keys`` is set, changed or deleted.
+
+    A key also changes when its value takes in that of another key, as ``${spark.app.x}`` does, and the other changes.
 
     When a task is rendered, what it has without dynamic layers and run configuration counts as before: so these
     layers cannot change the keys, whenever they were written.
@@ -32,7 +36,26 @@ class ImmutableKeys(AlterConfigPolicy):
 
     def validate(self, request: RequestMetadata) -> None:
         """Refuse each change of such a key."""
-        changed = self._keys.matching(request.changed)
-        refused = [key for key in changed if not self._deletable or key in request.configs_after]
-        if refused:
-            raise PolicyViolation(*(f"'{printable(key)}' must stay as it is. Leave it out." for key in refused))
+        before, after = set(all_settings(request.configs_before)), set(all_settings(request.configs_after))
+        changed = self._keys.matching({*request.changed, *(key for key, _ in before ^ after)})
+        present = {key for key, _ in after}
+        refused = [key for key in changed if not self._deletable or key in present]
+        problems = [f"'{printable(key)}' must stay as it is. Leave it out." for key in refused]
+        if problems := [*problems, *self._changed_through(request), *_changed_options(request)]:
+            raise PolicyViolation(*problems)
+
+    def _changed_through(self, request: RequestMetadata) -> Iterator[str]:
+        """Return the problems with keys that change because a part of their value does."""
+        origins = changed_through(request.changed, request.configs_after)
+        for key in self._keys.matching(origins):
+            yield (
+                f"'{printable(key)}' must stay as it is, and '{printable(origins[key])}' is a part of its value. "
+                f"Leave '{printable(origins[key])}' out."
+            )
+
+
+def _changed_options(request: RequestMetadata) -> Iterator[str]:
+    """Return the problems with options that may now set any key, and did not before."""
+    for options, problem in unreadable(request.configs_after).items():
+        if options in request.changed:
+            yield problem

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 from fnmatch import translate
 
-from airflow_config_providers.dynamic.policies.older_names import current_name
+from airflow_config_providers.dynamic.policies.key_names import current_name, names_of
 
 
 class Patterns:
@@ -17,7 +17,7 @@ class Patterns:
     """
 
     def __init__(self, patterns: Iterable[str], *, excluded: Iterable[str] = ()) -> None:
-        self._included, self._excluded = _compiled(patterns), _compiled(excluded)
+        self._included, self._excluded = _Compiled(patterns), _Compiled(excluded)
 
     @classmethod
     def of(cls, patterns: Iterable[str] | None) -> Patterns | None:
@@ -26,12 +26,21 @@ class Patterns:
 
     def matches(self, text: str) -> bool:
         """Tell whether a pattern fits all of ``text``."""
-        return self._included.fullmatch(text) is not None and self._excluded.fullmatch(text) is None
+        return self._included.fits(text) and not self._excluded.fits(text)
 
     def matching(self, keys: Iterable[str]) -> list[str]:
-        """Give the keys that match, in order; an older name of Spark's matches as the current one does too."""
-        return sorted(key for key in keys if self.matches(key) or self.matches(current_name(key)))
+        """Return the keys of which one of the names that they stand for matches, in order."""
+        return sorted(key for key in keys if any(map(self.matches, names_of(key))))
 
 
-def _compiled(patterns: Iterable[str]) -> re.Pattern[str]:
-    return re.compile("|".join(translate(pattern) for pattern in patterns) or r"(?!)")
+class _Compiled:
+    """Most patterns are plain names: these are looked up, and not tried one after the other."""
+
+    def __init__(self, patterns: Iterable[str]) -> None:
+        texts = set(patterns)
+        plain = {text for text in texts if not re.search(r"[*?\[]", text)}
+        self._plain = plain | {current_name(name) for name in plain}
+        self._others = re.compile("|".join(translate(text) for text in sorted(texts - plain)) or r"(?!)")
+
+    def fits(self, text: str) -> bool:
+        return text in self._plain or self._others.fullmatch(text) is not None

@@ -2,69 +2,72 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Final
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 from airflow_config_providers.core.data import HIDDEN
 from airflow_config_providers.core.policy import AlterConfigPolicy, RequestMetadata
+from airflow_config_providers.core.sensitive import shows_secret, sounds_secret
 from airflow_config_providers.core.text import printable
-from airflow_config_providers.core.variable import scan
+from airflow_config_providers.core.variable import ConfigVariable, parse, scan
 from airflow_config_providers.dynamic.policies.params import Params
 from airflow_config_providers.dynamic.policies.patterns import Patterns
 from airflow_config_providers.exceptions import PolicyViolation
-
-SENSITIVE_NAMES: Final = (
-    "*password*",
-    "*passwd*",
-    "*passphrase*",
-    "*secret*",
-    "*token*",
-    "*credential*",
-    "*access.key*",
-    "*accesskey*",
-    "*access-key*",
-    "*account.key*",
-    "*api.key*",
-    "*apikey*",
-    "*private.key*",
-    "*privatekey*",
-)
 
 
 class ReferencesOnly(AlterConfigPolicy):
     """
     Denies a secret that is written out, also one that would be encrypted.
 
-    Parameters: ``keys``, a list of patterns of keys under which only references may stand, in any case; those of
-    ``SENSITIVE_NAMES`` where it is not given. ``except``, a list of those under which anything may. A value that the
-    definition calls a secret is denied under every other key too.
+    Parameters: ``keys``, a list of patterns of keys under which only references may stand, in any case; those that
+    sound like a secret where it is not given. ``except``, a list of those under which anything may. A value that the
+    definition calls a secret is denied under every other key too, and so is one with a password in a URL or a setting
+    such as ``password=`` or ``"password":``, unless a reference stands there.
     """
 
     def configure(self, configs: Mapping[str, Any]) -> None:
         """Take ``keys`` and ``except``."""
         params = Params(configs)
-        keys, excluded = params.texts("keys", SENSITIVE_NAMES), params.texts("except", ())
+        keys, excluded = params.texts_if_given("keys"), params.texts("except", ())
         params.finish()
-        self._keys = Patterns(key.lower() for key in keys)
+        self._keys = None if keys is None else Patterns(key.lower() for key in keys)
         self._excluded = Patterns(key.lower() for key in excluded)
 
     def validate(self, request: RequestMetadata) -> None:
         """Refuse each secret that is written out."""
-        configs = request.configs_after
-        if found := [key for key in sorted(configs) if self._is_refused(key.lower(), configs[key])]:
-            raise PolicyViolation(
-                *(
-                    f"'{printable(key)}' may hold nothing but references. Write one, such as ${{vault:path:key}}."
-                    for key in found
-                )
-            )
+        if problems := [
+            f"'{printable(key)}' {problem}"
+            for key, text in sorted(request.configs_after.items())
+            if (problem := self._problem(key, text))
+        ]:
+            raise PolicyViolation(*problems)
 
-    def _is_refused(self, key: str, text: str) -> bool:
-        is_bound = text == HIDDEN or (self._keys.matches(key) and not self._excluded.matches(key))
-        return is_bound and not _is_references(text)
+    def _problem(self, key: str, text: str) -> str | None:
+        is_excluded = self._excluded.matches(key.lower())
+        if text == HIDDEN or (self._is_bound(key) and not is_excluded):
+            if not _is_references(text):
+                return "may hold nothing but references. Write one, such as ${vault:path:key}."
+        elif not is_excluded and shows_secret(_without_references(text)):
+            return "has a secret written out in its value. Write a reference in its place, such as ${vault:path:key}."
+        return None
+
+    def _is_bound(self, key: str) -> bool:
+        return sounds_secret(key) if self._keys is None else self._keys.matches(key.lower())
 
 
 def _is_references(text: str) -> bool:
-    """Tell whether there is a reference and nothing beside references."""
-    spans = scan(text)
-    return bool(spans) and sum(end - start for start, end, *_ in spans) == len(text)
+    """Return whether there is a reference and nothing beside references."""
+    return bool(scan(text)) and not _without_references(text)
+
+
+def _without_references(text: str) -> str:
+    """Leave out the references; one that a blank follows leaves a mark, so that what comes next is no part of it."""
+    return "".join(_rest(parse(text)))
+
+
+def _rest(parts: Sequence[str | ConfigVariable]) -> Iterator[str]:
+    for part, following in zip(parts, [*parts[1:], ""], strict=True):
+        if isinstance(part, str):
+            yield part
+        elif isinstance(following, str) and following[:1].isspace():
+            yield ";"

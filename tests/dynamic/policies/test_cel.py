@@ -2,8 +2,11 @@ from __future__ import annotations
 
 import contextlib
 import os
+import subprocess
+import sys
 import threading
 import traceback
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -149,6 +152,106 @@ def test_what_cannot_be_evaluated_denies_and_quotes_no_value(text, reason):
 def test_a_hostile_value_denies_or_does_not_match(value):
     with contextlib.suppress(PolicyViolation):
         assert not holds("after['k'].split(',').exists(part, part == 'y')", after={"k": value})
+
+
+@pytest.mark.parametrize(
+    ("given", "reason"),
+    [
+        pytest.param({"after": {"k": "x" * 65_537}}, "'k' has 65537 bytes", id="a long value"),
+        pytest.param({"after": {"k": "\u20ac" * 30_000}}, "'k' has 90000 bytes", id="its bytes count"),
+        pytest.param({"before": {"k": "x" * 65_537}}, "'k' has 65537 bytes", id="before"),
+        pytest.param({"texts": {"k": "x" * 65_537}}, "'k' has 65537 bytes", id="beside the configuration"),
+        pytest.param({"after": {"k" * 65_537: "x"}}, "has 65537 bytes", id="a long key"),
+        pytest.param({"after": {f"k{n}": "x" * 10_000 for n in range(150)}}, "the configuration has", id="all"),
+        pytest.param(
+            {"after": {"k": "x" * 60_000, **{f"k{n}": "" for n in range(300)}}}, "beside 301 keys", id="for each key"
+        ),
+        pytest.param({"after": {"k": "," * 5_000}}, "5001 keys or parts", id="for each part"),
+    ],
+)
+def test_a_configuration_that_would_take_too_much_memory_denies(given, reason):
+    with pytest.raises(PolicyViolation, match="cannot be evaluated") as error:
+        holds("!('spark.x' in after) || after['spark.x'].split(',').all(part, part != '')", **given)
+
+    assert reason in str(error.value)
+    assert len(str(error.value)) < 1_000
+
+
+@pytest.mark.parametrize(
+    ("expression", "is_taken"),
+    [
+        ("after['k'].split(';').size() == 1", True),
+        ("after['k'].split(',').size() == 5001", False),
+        ('after["k"].replace(",", "") == ""', False),
+        ("after['k'].split(at).size() == 1", False),
+        ("after['k'].split ( ',' ).size() == 1", False),
+        ("size(after['k']) == 5000", True),
+    ],
+)
+def test_a_text_has_as_many_parts_as_the_expression_makes_of_it(expression, is_taken):
+    with contextlib.nullcontext() if is_taken else pytest.raises(PolicyViolation, match="parts of a value"):
+        assert holds(expression, after={"k": "," * 5_000})
+
+
+def test_a_configuration_of_a_large_job_is_taken():
+    jars = ",".join(f"s3a://libraries/release/{number}/some-library-{number}.jar" for number in range(300))
+    after = {"spark.jars": jars, **{f"spark.app.key{number}": "value " * 20 for number in range(300)}}
+
+    assert holds("after['spark.jars'].split(',').all(jar, jar.endsWith('.jar'))", after=after, before=after)
+    assert holds("after.all(key, key in before && after[key] == before[key])", after=after, before=after)
+
+
+HOSTILE = [
+    ("size(after['k']) > 0", "{'k': 'x' * 64_000_000}"),
+    ("after['k'].split(',').exists(part, part == 'y')", "{'k': ',' * 4_000_000}"),
+    ("size(after['k'].replace(',', after['k'])) > 0", "{'k': ',' * 16_000}"),
+    ("size(after['k'].replace(',', after['k'])) > 0", "{'k': ',' * 4_000}"),
+    ("size(after['k'].split('').map(part, after['k'])) > 0", "{'k': 'x' * 9_000}"),
+    (
+        "size(after.map(key, after['k'] + after['k'])) > 0",
+        "{'k': 'x' * 65_000, **{f'k{n}': 'v' for n in range(9_000)}}",
+    ),
+    ("size(after.map(key, after['k'] + after['k'])) > 0", "{'k': 'x' * 65_000, **{f'k{n}': 'v' for n in range(240)}}"),
+    ("after.all(key, after['k'].split(',').size() != 1)", "{'k': ',' * 6_000, **{f'k{n}': 'v' for n in range(3_000)}}"),
+    ("after['k'].matches('^(a|aa)+$')", "{'k': 'a' * 64_000_000 + 'b'}"),
+    (
+        "after.all(one, after.all(two, one == two || after[one] != after[two]))",
+        "{f'k{n}': f'{n}' + 'x' * 9_000 for n in range(99)}",
+    ),
+    (
+        "[1, 2, 3].all(n, after.all(key, after['k'] + key != ''))",
+        "{'k': 'x' * 65_000, **{f'k{n}': '' for n in range(240)}}",
+    ),
+]
+MEASURE = """
+import re, sys
+from pathlib import Path
+from airflow_config_providers.core.alter import ConfigResource
+from airflow_config_providers.core.policy import PolicyViolation, RequestMetadata
+from airflow_config_providers.dynamic.policies.cel import CelExpression
+
+def peak():
+    return int(re.search(r"VmHWM:\\s+(\\d+) kB", Path("/proc/self/status").read_text())[1])
+
+expression = CelExpression(sys.argv[1])
+request = RequestMetadata(ConfigResource.of_task("a", "b"), {}, eval(sys.argv[2]))
+before = peak()
+try:
+    expression.holds(request)
+except PolicyViolation:
+    pass
+print(peak() - before)
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="reads the peak from /proc, so it needs Linux")
+@pytest.mark.parametrize(("expression", "configs"), HOSTILE)
+def test_memory_is_bounded_whatever_the_configuration_holds(expression, configs):
+    run = [sys.executable, "-c", MEASURE, expression, configs]
+
+    grown = int(subprocess.run(run, capture_output=True, text=True, check=True).stdout) // 1024
+
+    assert grown < 200
 
 
 @pytest.mark.parametrize(

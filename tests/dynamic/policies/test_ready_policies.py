@@ -22,7 +22,9 @@ from airflow_config_providers.dynamic.policies import (
     ReferencesOnly,
     RequiredKeys,
 )
+from airflow_config_providers.dynamic.policies.key_names import names_of
 from airflow_config_providers.dynamic.policies.patterns import Patterns
+from airflow_config_providers.dynamic.policies.unlimited import HARMLESS, UNLIMITED
 from airflow_config_providers.exceptions import ConfigException
 from airflow_config_providers.spark.catalogue import spark_definition
 
@@ -105,6 +107,58 @@ def test_bounds_hold_for_the_older_name_of_a_key():
     ]
 
 
+@pytest.mark.parametrize(
+    ("key", "bound", "text", "reason"),
+    [
+        ("spark.driver.maxResultSize", {"max": "4g"}, "0", "has no limit"),
+        ("spark.driver.maxResultSize", {"max": "4g"}, "-1", "has no limit"),
+        ("spark.driver.maxResultSize", {"max": "4g"}, " 0G ", "has no limit"),
+        ("spark.driver.maxResultSize", {"min": 0, "max": "4g"}, "0", "has no limit"),
+        ("spark.executor.pyspark.memory", {"max": "4g"}, "0", "has no limit"),
+        ("spark.sql.files.maxRecordsPerFile", {"max": 1000}, "-5", "has no limit"),
+        ("spark.sql.cteRecursionRowLimit", {"max": 1000}, "-1", "has no limit"),
+        ("spark.dynamicAllocation.maxExecutors", {"max": 50}, "infinity", "cannot be compared"),
+        ("spark.dynamicAllocation.maxExecutors", {"max": 50}, "2147483647", "more than 50"),
+        (CORES, {"max": 8}, "0", "may have no limit"),
+        (CORES, {"max": 8}, "-1", "may have no limit"),
+        (MEMORY, {"max": "4g"}, "-1g", "may have no limit"),
+        (MEMORY, {"max": "4g"}, "0m", "may have no limit"),
+        ("spark.app.rows", {"max": 8}, "0", "may have no limit"),
+        ("spark.app.rows", {"min": 0, "max": 8}, "0", None),
+        ("spark.app.rows", {"min": -1, "max": 8}, "-1", None),
+        ("spark.app.rows", {"max": 0}, "0", None),
+        ("spark.app.rows", {"min": 0}, "0", None),
+        ("spark.dynamicAllocation.minExecutors", {"max": 8}, "0", None),
+        ("spark.sql.autoBroadcastJoinThreshold", {"max": "1g", "unit": "b"}, "-1", None),
+        ("spark.executor.memoryOverhead", {"max": "1g"}, "0", None),
+    ],
+)
+def test_a_maximum_denies_what_means_no_limit(key, bound, text, reason):
+    problems = denied(made(Bounds, {key: bound}), {key: text})
+
+    assert [reason in problem for problem in problems] == ([True] if reason else [])
+
+
+def test_what_is_unlimited_and_what_is_harmless_are_keys_of_spark():
+    undeclared = {"spark.port.maxRetries"}
+
+    assert {*UNLIMITED, *HARMLESS} - undeclared <= spark_definition().names()
+    assert not UNLIMITED.keys() & HARMLESS.keys()
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        "spark.hadoop.fs.s3a.threads.max",
+        "fs.s3a.threads.max",
+        "spark.hadoop.fs.s3a.bucket.a.b.threads.max",
+        "fs.s3a.bucket.lake.threads.max",
+    ],
+)
+def test_bounds_hold_for_each_spelling_of_a_key_of_hadoop(key):
+    assert denied(made(Bounds, {"spark.hadoop.fs.s3a.threads.max": {"max": 64}}), {key: "65"})
+
+
 def test_bounds_may_let_references_pass():
     assert not denied(made(Bounds, {MEMORY: {"max": "1g", "references": True}}), {MEMORY: "${file:a:b}"})
 
@@ -114,7 +168,7 @@ def test_bounds_know_the_unit_of_plain_numbers():
     assert denied(made(Bounds, {"spark.app.x": {"max": "1g", "unit": "g"}}), {"spark.app.x": "2"})
 
 
-@given(st.integers(0, 2**40), st.sampled_from("kmgt"))
+@given(st.integers(1, 2**40), st.sampled_from("kmgt"))
 def test_bounds_agree_with_arithmetic(number, unit):
     problems = denied(made(Bounds, {MEMORY: {"max": "16g"}}), {MEMORY: f"{number}{unit}"})
 
@@ -155,6 +209,38 @@ def test_forbidden_keys():
     assert not denied(policy, {}, before={"spark.jars": "x"})
 
 
+@pytest.mark.parametrize(
+    ("pattern", "key"),
+    [
+        ("spark.hadoop.fs.s3a.endpoint", "fs.s3a.endpoint"),
+        ("spark.hadoop.fs.s3a.endpoint", "spark.hadoop.fs.s3a.bucket.lake.endpoint"),
+        ("spark.hadoop.fs.s3a.endpoint", "fs.s3a.bucket.a.dotted.bucket.endpoint"),
+        ("spark.hadoop.fs.azure.account.auth.type", "spark.hadoop.fs.azure.account.auth.type.a.dfs.core.windows.net"),
+        ("spark.hadoop.fs.azure.account.auth.type", "fs.azure.account.auth.type.box.a.dfs.core.windows.net"),
+        ("spark.hadoop.hive.metastore.uris", "spark.hive.metastore.uris"),
+        ("spark.hadoop.hive.metastore.uris", "hive.metastore.uris"),
+        ("spark.hadoop.net.topology.script.file.name", "spark.hadoop.topology.script.file.name"),
+        ("spark.hadoop.fs.*", "fs.defaultFS"),
+        ("spark.yarn.jar", "spark.yarn.jars"),
+        ("spark.reducer.maxMbInFlight", "spark.reducer.maxSizeInFlight"),
+    ],
+)
+def test_a_key_is_meant_however_it_is_spelled(pattern, key):
+    assert keys_of(denied(made(ForbiddenKeys, {"keys": [pattern]}), {key: CANARY})) == [key]
+
+
+@pytest.mark.parametrize("start", ["fs.azure", "spark.hadoop.fs.s3a.bucket"])
+@pytest.mark.parametrize("dots", [100, 100_000])
+def test_a_key_stands_for_few_names_however_long_it_is(start, dots):
+    assert len(names_of(start + ".x" * dots)) < 50
+
+
+def test_a_spelling_can_be_excepted_like_the_key():
+    policy = made(ForbiddenKeys, {"keys": "spark.hadoop.fs.*", "except": "spark.hadoop.fs.s3a.endpoint"})
+
+    assert not denied(policy, {"fs.s3a.endpoint": "x"})
+
+
 def test_forbidden_keys_cannot_be_set_by_their_older_names():
     policy = made(ForbiddenKeys, {"keys": ["spark.yarn.jars"]})
 
@@ -193,6 +279,38 @@ def test_required_keys(before, after, at, is_denied):
 )
 def test_immutable_keys(before, after, hidden, is_denied):
     assert bool(denied(made(ImmutableKeys, {"keys": ["k"]}), after, before, hidden=hidden)) is is_denied
+
+
+@pytest.mark.parametrize(
+    ("text", "other"),
+    [
+        pytest.param("${spark.app.size}", "spark.app.size", id="of Spark"),
+        pytest.param("1 ${spark.app.size}2", "spark.app.size", id="a part"),
+        pytest.param("${fs.size}", "spark.hadoop.fs.size", id="of Hadoop"),
+        pytest.param("${fs.size}", "fs.size", id="of Hadoop without the prefix"),
+        pytest.param("${spark.app.between}", "spark.app.size", id="through another key"),
+        pytest.param("${fs.${spark.app.x}}", "spark.app.size", id="nested"),
+    ],
+)
+def test_immutable_keys_do_not_change_through_a_part_of_their_value(text, other):
+    policy = made(ImmutableKeys, {"keys": ["k"]})
+    same = {"k": text, "spark.app.between": "${spark.app.size}"}
+
+    assert keys_of(denied(policy, {**same, other: CANARY}, {**same, other: "1"})) == ["k"]
+    assert keys_of(denied(policy, {**same, other: CANARY}, same)) == ["k"]
+    assert keys_of(denied(policy, same, {**same, other: "1"})) == ["k"]
+
+
+def test_immutable_keys_may_take_in_what_does_not_change():
+    configs = {"k": "${spark.app.size}", "spark.app.size": "1"}
+
+    assert not denied(made(ImmutableKeys, {"keys": ["k"]}), {**configs, "x": "2"}, configs)
+
+
+def test_values_that_take_in_each_other_end():
+    configs = {f"k{number}": f"${{k{number - 1}}}" for number in range(2_000)} | {"k0": "${k1999}"}
+
+    assert len(denied(made(ImmutableKeys, {"keys": ["k*"]}), {**configs, "k5": "1"}, configs)) == 2_000
 
 
 def test_immutable_keys_may_be_deletable():
@@ -357,6 +475,77 @@ def test_if_then_tells_what_is_wanted_and_no_value():
     assert not denied(policy, {"a": "1", "e": "X "})
 
 
+COMPLETED_LATER = [
+    "${spark.app.on}",
+    "${env:ON}",
+    "${system:on}",
+    "${env.ON:-true}",
+    "${file:/etc/jobs.properties:on}",
+    "t${env:RUE}",
+    "${",
+    "[hidden]",
+]
+
+
+@pytest.mark.parametrize("text", COMPLETED_LATER)
+def test_if_then_denies_where_it_cannot_tell_whether_the_condition_holds(text):
+    problems = denied(made(DynamicAllocation), {ALLOCATION: text})
+
+    assert len(problems) == 2
+    assert problems[1] == f"'{ALLOCATION}' cannot be compared. Write its value out."
+
+
+@pytest.mark.parametrize("text", COMPLETED_LATER)
+def test_if_then_denies_where_it_cannot_tell_whether_the_rest_holds(text):
+    assert denied(made(DynamicAllocation), {ALLOCATION: "true", TRACKING: text})
+
+
+def test_if_then_lets_pass_what_surely_holds():
+    assert not denied(made(DynamicAllocation), {ALLOCATION: "${spark.app.on}", TRACKING: "true"})
+    assert not denied(made(DynamicAllocation), {ALLOCATION: "false", TRACKING: "${spark.app.on}"})
+    assert not denied(made(IfThen, {"if": {"a": 1, "b": 1}, "then": {"c": 1}}), {"a": "2", "b": "${spark.app.on}"})
+
+
+@pytest.mark.parametrize(
+    ("wanted", "text", "is_denied"),
+    [
+        (4, "4", True),
+        (4, "04", True),
+        (4, "+4", True),
+        (4, "5", False),
+        (4, "4m", True),
+        (0, "0m", True),
+        (0, "4m", False),
+        ("1g", "1024m", True),
+        ("1g", "1048576k", True),
+        ("1g", "1025m", False),
+        ("1g", "1073741824", True),
+        ("10min", "600s", True),
+        ("10min", "601s", False),
+        ("batch", "BATCH ", True),
+        ("batch", "streaming", False),
+        (True, "false", False),
+        (None, "${spark.app.on}", False),
+    ],
+)
+def test_if_then_compares_what_values_mean(wanted, text, is_denied):
+    assert bool(denied(made(IfThen, {"if": {"k": wanted}, "then": {"x": 1}}), {"k": text})) is is_denied
+
+
+def test_if_then_denies_where_a_key_has_two_values_under_two_names():
+    policy = made(IfThen, {"if": {"spark.memory.offHeap.enabled": True}, "then": {"x": "1"}})
+
+    assert denied(policy, {"spark.unsafe.offHeap": "false", "spark.memory.offHeap.enabled": "true"})
+    assert denied(policy, {"spark.unsafe.offHeap": "true", "spark.memory.offHeap.enabled": "false"})
+    assert not denied(policy, {"spark.unsafe.offHeap": "false", "spark.memory.offHeap.enabled": "false"})
+
+
+def test_if_then_sees_keys_of_hadoop_however_they_are_spelled():
+    policy = made(IfThen, {"if": {"spark.hadoop.fs.a": True}, "then": {"x": "1"}})
+
+    assert denied(policy, {"fs.a": "true"})
+
+
 def test_if_then_sees_older_names():
     policy = made(IfThen, {"if": {"spark.memory.offHeap.enabled": True}, "then": {"x": "1"}})
 
@@ -400,6 +589,68 @@ def test_if_then_that_cannot_be_used(params):
         ("spark.hadoop.fs.s3a.access.key", CANARY, True),
         ("spark.app.url", "jdbc:x", False),
         ("spark.app.url", "[hidden]", True),
+        ("spark.app.db.pwd", CANARY, True),
+        ("spark.app.db.pass", CANARY, True),
+        ("spark.app.DB_PASS", CANARY, True),
+        ("spark.app.keyStorePass", CANARY, True),
+        ("spark.app.connectionString", CANARY, True),
+        ("spark.app.connection-string", CANARY, True),
+        ("spark.hadoop.fs.azure.sas.box.account.dfs.core.windows.net", CANARY, True),
+        ("spark.app.sas", CANARY, True),
+        ("spark.app.blobSas", CANARY, True),
+        ("spark.app.sasUrl", CANARY, True),
+        ("spark.app.sharedKey", CANARY, True),
+        ("spark.app.db.password", "${spark.app.plain}", True),
+        ("spark.app.bypass", "x", False),
+        ("spark.app.compass", "x", False),
+        ("spark.app.passthrough", "x", False),
+        ("spark.app.disaster", "x", False),
+        ("spark.io.encryption.keySizeBits", "256", False),
+        ("spark.app.url", f"jdbc:postgresql://u:{CANARY}@db/x", True),
+        ("spark.app.url", f"jdbc:sqlserver://db;user=u;password={CANARY}", True),
+        ("spark.app.url", f"Endpoint=sb://x/;SharedAccessKey={CANARY}", True),
+        ("spark.app.url", f"https://a.blob.core.windows.net/?sv=1&sig={CANARY}", True),
+        ("spark.app.url", f"jdbc:x?password=${{vault:db:password}}{CANARY}", True),
+        ("spark.app.url", "jdbc:x?password=${spark.app.plain}", True),
+        ("spark.app.url", "jdbc:x?user=u&password=${vault:db:password}", False),
+        ("spark.app.url", "jdbc:x://u:${vault:db:password}@db/x", False),
+        ("spark.app.url", "jdbc:x://db:5432/x?user=u", False),
+        ("spark.jars", "https://host:8080/a.jar,s3a://b/c@d.jar", False),
+        ("spark.app.x", f'{{"password":"{CANARY}"}}', True),
+        ("spark.app.x", f'{{"user": "u", "db_password" : "{CANARY}"}}', True),
+        ("spark.app.x", f"{{'password':'{CANARY}'}}", True),
+        ("spark.app.x", f'{{\\"apiKey\\":\\"{CANARY}\\"}}', True),
+        ("spark.app.x", '{"secretKey": 12345}', True),
+        ("spark.app.x", f"password: {CANARY}", True),
+        ("spark.app.x", f"user: u\n  db.password:  '{CANARY} 2'\n", True),
+        ("spark.app.x", f"- token: {CANARY}", True),
+        ("spark.app.x", f"{{user: u, password: {CANARY}}}", True),
+        ("spark.app.x", f"password = {CANARY}", True),
+        ("spark.app.x", f"required user='a' password='{CANARY}';", True),
+        ("spark.app.x", f"//u:{CANARY}@h", True),
+        ("spark.app.x", f"sig={CANARY}&se=1", True),
+        ("spark.app.x", f"password=${{vault:db:password}} password={CANARY}", True),
+        ("spark.app.pw", CANARY, True),
+        ("spark.app.DB_PW", CANARY, True),
+        ("spark.app.dbPw", CANARY, True),
+        ("spark.app.cred", CANARY, True),
+        ("spark.app.creds", CANARY, True),
+        ("spark.app.dbCreds", CANARY, True),
+        ("spark.app.x", '{"password":"${vault:db:password}"}', False),
+        ("spark.app.x", "{'password': '${vault:db:password}', 'user': 'u'}", False),
+        ("spark.app.x", "password: ${vault:db:password}\nuser: u", False),
+        ("spark.app.x", "password: ${vault:db:password} user: u", False),
+        ("spark.app.x", "password = ${vault:db:password} user = u", False),
+        ("spark.app.x", 'required password="${vault:db:password}" user="u";', False),
+        ("spark.app.x", "//u:${vault:db:password}@h", False),
+        ("spark.app.x", '{"token": null, "secret": true, "tokens": 5, "password": ""}', False),
+        ("spark.app.x", "Enter the token: it is shown once", False),
+        ("spark.app.x", "token: see the page about secrets", False),
+        ("spark.app.x", "arn:aws:secretsmanager:eu-west-1:1:secret:db-AbC", False),
+        ("spark.app.x", "tokenizer: bert, design=new, sparse: yes", False),
+        ("spark.app.pwa", "x", False),
+        ("spark.app.sacred", "x", False),
+        ("spark.app.credit", "x", False),
     ],
 )
 def test_references_only(key, text, is_denied):
@@ -413,6 +664,13 @@ def test_references_only_with_keys_and_exceptions():
         "a.pin",
         "a.token",
     ]
+
+
+def test_references_only_has_exceptions_for_values_too():
+    policy = made(ReferencesOnly, {"except": ["spark.app.url"]})
+
+    assert not denied(policy, {"spark.app.url": "jdbc:x?password=public"})
+    assert denied(policy, {"spark.app.url": "[hidden]"})
 
 
 RULES = {

@@ -1,0 +1,80 @@
+"""The names that ready policies know are those of the installed Spark: a new version that has more makes these fail."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from airflow_config_providers.core.older_names import OLDER_NAMES
+from airflow_config_providers.dynamic.policies import CODE_LOADING_KEYS
+from airflow_config_providers.dynamic.policies.generated_names import (
+    CODE_LOADING_HADOOP,
+    CODE_LOADING_SPARK,
+    GENERATED_FROM,
+)
+from airflow_config_providers.dynamic.policies.patterns import Patterns
+from airflow_config_providers.spark.catalogue import spark_definition
+
+ROOT = Path(__file__).parents[3]
+AGAIN = "run tools/generate_policy_names.py, as its docstring says"
+
+
+@pytest.fixture(scope="module")
+def tool() -> Iterator[Any]:
+    pytest.importorskip("pyspark", reason="pip install pyspark")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(ROOT / "tools")
+        import generate_policy_names
+
+        yield generate_policy_names
+
+
+@pytest.fixture(scope="module")
+def jvm(tool: Any) -> Iterator[Any]:
+    gateway = tool.launch_gateway()
+    yield gateway.jvm
+    gateway.shutdown()
+    gateway.proc.communicate()
+
+
+@pytest.mark.integration
+def test_every_key_of_spark_that_loads_code_is_known(tool: Any, jvm: Any) -> None:
+    assert tool.spark_keys(jvm) - set(CODE_LOADING_SPARK) == set(), AGAIN
+
+
+@pytest.mark.integration
+def test_every_key_of_hadoop_that_loads_code_is_known(tool: Any) -> None:
+    assert tool.hadoop_keys(tool._hadoop_jars()) - set(CODE_LOADING_HADOOP) == set(), AGAIN
+
+
+@pytest.mark.integration
+def test_every_older_name_is_known(tool: Any, jvm: Any) -> None:
+    assert tool.older_names(jvm).items() - OLDER_NAMES.items() == set(), AGAIN
+
+
+@pytest.mark.integration
+def test_what_is_harmless_is_denied_by_no_name(tool: Any) -> None:
+    assert not {*CODE_LOADING_SPARK, *CODE_LOADING_HADOOP} & tool.HARMLESS.keys()
+
+
+def test_the_names_are_those_of_the_pinned_pyspark() -> None:
+    assert GENERATED_FROM[0] in (ROOT / "constraints.txt").read_text().splitlines()
+    assert GENERATED_FROM[0] == f"pyspark=={spark_definition().version}"
+
+
+def test_the_file_systems_that_pyspark_leaves_out_are_there() -> None:
+    assert {"hadoop-aws", "hadoop-azure"} <= {source.partition("==")[0] for source in GENERATED_FROM}
+
+
+def test_a_pattern_fits_every_generated_name() -> None:
+    names = [*CODE_LOADING_SPARK, *(f"spark.hadoop.{name}" for name in CODE_LOADING_HADOOP), *CODE_LOADING_HADOOP]
+
+    assert Patterns(CODE_LOADING_KEYS).matching(names) == sorted(names)
+
+
+def test_no_older_name_is_a_current_one() -> None:
+    """But for one that was renamed twice, of which each reads the one before."""
+    assert OLDER_NAMES.keys() & set(OLDER_NAMES.values()) == {"spark.yarn.max.executor.failures"}

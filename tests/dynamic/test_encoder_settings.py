@@ -1,0 +1,102 @@
+"""The settings of what encrypts secrets of the dynamic configuration."""
+
+from __future__ import annotations
+
+import pytest
+
+pytest.importorskip("airflow")
+
+from airflow_config_providers import settings
+from airflow_config_providers.cli.encoder import _encoder
+from airflow_config_providers.core.data import Password
+from airflow_config_providers.dynamic.encrypted_text import EncoderSettings, EncryptedText
+from airflow_config_providers.dynamic.password_encoder import ITERATIONS
+from airflow_config_providers.exceptions import ConfigException
+from airflow_config_providers.operators.job_dynamic import Opener
+
+WRONG = {
+    "password_encoder_keyfactory_algorithm": "PBKDF2WithHmacMD5",
+    "password_encoder_cipher_algorithm": "DES/CBC/PKCS5Padding",
+    "password_encoder_key_length": "64",
+    "password_encoder_iterations": "many",
+}
+
+
+@pytest.fixture
+def given(monkeypatch):
+    """Give settings to this process; a secret is given already."""
+
+    def give(**options):
+        for name, text in options.items():
+            monkeypatch.setenv(f"AIRFLOW__CONFIG_PROVIDERS__{name.upper()}", text)
+
+    give(password_encoder_secret="an-encoder-secret")
+    return give
+
+
+def sealed() -> EncryptedText:
+    return EncryptedText.read(settings.seal()(Password("hunter2")))
+
+
+def test_secrets_are_encrypted_with_the_strongest_by_default(given):
+    assert sealed().settings == EncoderSettings("PBKDF2WITHHMACSHA512", "AES/GCM/NOPADDING", 256, ITERATIONS)
+
+
+def test_secrets_are_encrypted_as_the_settings_say(given):
+    given(
+        password_encoder_keyfactory_algorithm="PBKDF2WithHmacSHA256",
+        password_encoder_cipher_algorithm="AES/CBC/PKCS5Padding",
+        password_encoder_key_length="128",
+        password_encoder_iterations="4096",
+    )
+
+    assert sealed().settings == EncoderSettings("PBKDF2WITHHMACSHA256", "AES/CBC/PKCS5PADDING", 128, 4096)
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_a_wrong_setting_of_the_encoder_is_named_where_a_secret_is_encrypted(given, name):
+    given(**{name: WRONG[name]})
+
+    with pytest.raises(ConfigException, match=rf"\[config_providers\] {name} is") as told:
+        sealed()
+    assert len(told.value.problems) == 1
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        pytest.param(sealed, id="seal"),
+        pytest.param(_encoder, id="encoder rotate"),
+        pytest.param(lambda: Opener()._encoder, id="a task"),
+    ],
+)
+def test_all_wrong_settings_of_the_encoder_are_told_at_once_wherever_it_is_used(given, use):
+    given(**WRONG)
+
+    with pytest.raises(ConfigException) as told:
+        use()
+    assert all(name in str(told.value) for name in WRONG)
+
+
+def test_a_wrong_setting_of_the_encoder_stops_nobody_who_encrypts_nothing(given):
+    given(**WRONG)
+
+    assert settings.seal() is not None
+
+
+def test_an_encoder_of_the_settings_reads_what_was_encrypted_with_the_old_secret_and_other_settings(given):
+    text = settings.password_encoder().encode(Password("hunter2"))
+    given(
+        password_encoder_secret="the-next-secret",
+        password_encoder_old_secret="an-encoder-secret",
+        password_encoder_iterations="5000",
+    )
+
+    assert settings.password_encoder().decode(text) == Password("hunter2")
+
+
+def test_without_a_secret_there_is_no_encoder(given):
+    given(password_encoder_secret="")
+
+    assert settings.password_encoder() is None
+    assert settings.seal() is None

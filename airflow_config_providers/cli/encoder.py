@@ -29,10 +29,10 @@ def rotate(args: Any) -> None:
 
 
 def _encoder() -> PasswordEncoder:
-    secret = settings.password_encoder_secret()
-    if not secret:
+    encoder = settings.password_encoder()
+    if encoder is None:
         raise ConfigException(
             "There is no secret to encrypt with. Set password_encoder_secret in [config_providers], and "
             "password_encoder_old_secret to the one before it."
         )
-    return PasswordEncoder(secret, old_secret=settings.password_encoder_old_secret() or None)
+    return encoder

@@ -19,8 +19,12 @@ from airflow_config_providers.spark.catalogue import spark_definition
 
 Row = Mapping[str, Any]
 
-DETAILS: Final = ("documentation", "synonyms")
+DETAILS: Final = ("alterable_at", "documentation", "synonyms")
 """Columns of a description that are for programs."""
+
+
+_HINTS: Final = 10
+"""Unknown keys for which the nearest name is looked for, among all that there are."""
 
 
 class Hidden:
@@ -52,11 +56,9 @@ class Selection:
         :raises ConfigException: there is no such key
         """
         if unknown := [key for key in self.keys if key not in entries]:
+            hints = {key: nearest(key, entries) for key in unknown[:_HINTS]}
             raise ConfigException(
-                *(
-                    f"There is no key '{printable(key)}'{nearest(key, entries) or '.'} Correct the name."
-                    for key in unknown
-                )
+                *(f"There is no key '{printable(key)}'{hints.get(key) or '.'} Correct the name." for key in unknown)
             )
         found = [entries[key] for key in sorted(self.keys or entries)]
         return found if self.keys or self.defaults else [entry for entry in found if _is_set(entry)]
@@ -73,6 +75,7 @@ def described(entries: Sequence[ConfigEntry]) -> list[Row]:
             "type": entry.type,
             "sensitive": entry.is_sensitive,
             "read_only": entry.is_read_only,
+            "alterable_at": [kind.name for kind in entry.alterable_at],
             "documentation": entry.documentation,
             "synonyms": [_synonym(entry.name, synonym) for synonym in entry.synonyms],
         }

@@ -14,9 +14,20 @@ from airflow_config_providers.core.layers import ConfigEntry, ConfigLayer, Layer
 from airflow_config_providers.core.policy import AlterConfigPolicy, NamedPolicy, PolicyViolation, denials
 from airflow_config_providers.core.reconfigurable import Reconfigurables
 from airflow_config_providers.dynamic import history
-from airflow_config_providers.dynamic.attempts import until_nobody_interferes
-from airflow_config_providers.dynamic.change import CheckedChange, Edit, PlannedChange, Planner, Seal, on_texts
-from airflow_config_providers.dynamic.document import StoredConfig, Value
+from airflow_config_providers.dynamic.attempts import Attempts
+from airflow_config_providers.dynamic.change import (
+    LONGEST_VALUE,
+    CheckedChange,
+    Edit,
+    PlannedChange,
+    Planner,
+    Plans,
+    Seal,
+    by_resource,
+    on_texts,
+    refuse_many,
+)
+from airflow_config_providers.dynamic.document import StoredConfig, Value, name_of
 from airflow_config_providers.dynamic.followers import Followers, Settle
 from airflow_config_providers.dynamic.history import Change
 from airflow_config_providers.dynamic.layers import dynamic_layer, inherited, settled
@@ -86,7 +97,8 @@ class ConfigAdmin:
     :param layers: the layers that are not dynamic
     :param seal: encrypts secrets that are written out; without it they are refused
     :param author: who makes the changes
-    :param followers: resource -> those who follow it, each with what ``settled`` gives now; they are told in this order
+    :param followers: resource -> those who follow it, each with what ``settled`` gives now; they are told in this
+        order, and cannot follow what the definition calls read-only
     :param warn: is told what a reader of a description should know
     :param sleep: waits before a change is made anew
     """
@@ -109,10 +121,12 @@ class ConfigAdmin:
         self._policies = [_named(policy) for policy in policies]
         self._layers = layers
         self._planner = Planner(self._definition, seal)
-        self._writer = Writer(store, author)
+        self._author = author
+        self._attempts = Attempts(store, sleep)
         self._followers = Followers(dict(followers))
+        if definition is not None:
+            self._followers.follow(definition)
         self._warn = warn
-        self._sleep = sleep
 
     def describe_configs(
         self,
@@ -157,6 +171,8 @@ class ConfigAdmin:
         """
         Change keys. Each resource is changed as a whole or not at all; one that is refused keeps no other from it.
 
+        A resource takes ``MOST_OPERATIONS`` in one request.
+
         :param validate_only: check everything, and write nothing
         :param if_version: the version that a resource must have; for a change that builds on what was seen
         :raises ConfigException: names all that is wrong, policies that deny included
@@ -164,7 +180,7 @@ class ConfigAdmin:
         :raises ProviderUnavailableError: the store cannot be asked now
         """
         edits = {
-            resource: on_texts(partial(altered, operations=operations, definition=self._definition))
+            resource: on_texts(partial(_altered, operations=operations, definition=self._definition))
             for resource, operations in configs.items()
         }
         return self._alter("alter", edits, validate_only=validate_only, if_version=if_version or {})
@@ -220,34 +236,37 @@ class ConfigAdmin:
     ) -> dict[ConfigResource, AlterConfigResult]:
         request = _Request(event, edits, validate_only, if_version, cache(self._beneath))
         with self._followers.turn([] if validate_only else edits):
-            outcomes, snapshot = until_nobody_interferes(partial(self._attempt, request), self._sleep)
+            names = {name_of(resource) for resource in edits}
+            outcomes, snapshot = self._attempts.until_done(partial(self._attempt, request), names)
             if not validate_only:
                 outcomes = self._told(outcomes, request, snapshot)
         _raise_refusals(outcomes, is_written=not validate_only)
         return self._results(_plans(outcomes), snapshot, request.beneath)
 
     def _changes(self, resource: ConfigResource, snapshot: Snapshot) -> list[Change]:
-        found = [change for change in snapshot.history(resource) if change.task_id == resource.task_id]
+        found = [change for change in snapshot.history(resource).changes if change.task_id == resource.task_id]
         if not found:
             self._layers(resource)
         return found
 
-    def _attempt(self, request: _Request) -> tuple[Outcomes, Snapshot] | None:
+    def _attempt(self, request: _Request, store: ConfigStore) -> tuple[Outcomes, Snapshot] | None:
         """Plan and write; None where others wrote meanwhile."""
         edits = request.edits
-        snapshot = Snapshot.read(self._store, [*edits, *self._followers.concerned(edits)], histories=True)
+        snapshot = Snapshot.read(store, [*edits, *self._followers.concerned(edits)], histories=True)
         outcomes = {resource: self._planned(resource, request, snapshot) for resource in edits}
         outcomes |= self._followers.refusals(_plans(outcomes), self._settle(request, snapshot))
         plans = [plan for plan in _plans(outcomes) if plan.keys]
-        is_done = request.validate_only or not plans or self._writer.write(snapshot, plans, event=request.event)
-        return (outcomes, snapshot) if is_done else None
+        if plans and not request.validate_only:
+            is_done = Writer(store, self._author).write(snapshot, plans, event=request.event)
+            return (outcomes, snapshot) if is_done else None
+        return outcomes, snapshot
 
     def _told(self, outcomes: Outcomes, request: _Request, snapshot: Snapshot) -> Outcomes:
-        back = partial(take_back, snapshot, self._writer, self._sleep)
+        back = partial(take_back, snapshot, self._attempts, self._author)
         return {**outcomes, **self._followers.tell(_plans(outcomes), self._settle(request, snapshot), back)}
 
     def _settle(self, request: _Request, snapshot: Snapshot) -> Settle:
-        def settle(resource: ConfigResource, plans: Sequence[PlannedChange]) -> Mapping[str, Value]:
+        def settle(resource: ConfigResource, plans: Plans) -> Mapping[str, Value]:
             return settled([*_configs_after(resource, plans, snapshot).values()], request.beneath(resource).layers)
 
         return settle
@@ -311,9 +330,9 @@ class ConfigAdmin:
     def _results(
         self, plans: Sequence[PlannedChange], snapshot: Snapshot, beneath: Callable[[ConfigResource], _Beneath]
     ) -> dict[ConfigResource, AlterConfigResult]:
-        results = {}
+        results, planned = {}, by_resource(plans)
         for plan in plans:
-            layers = (*_dynamic_after(plan.resource, plans, snapshot), *beneath(plan.resource).layers)
+            layers = (*_dynamic_after(plan.resource, planned, snapshot), *beneath(plan.resource).layers)
             entries = LayeredConfig(layers, self._definition).entries()
             changed = {key: entries.get(key) for key in plan.keys}
             results[plan.resource] = AlterConfigResult(plan.resource, changed, layers)
@@ -368,8 +387,17 @@ def _named(policy: AlterConfigPolicy | NamedPolicy) -> NamedPolicy:
     return policy if isinstance(policy, NamedPolicy) else NamedPolicy(type(policy).__name__, policy)
 
 
+def _altered(before: Mapping[str, str], *, operations: Sequence[AlterConfigOp], definition: ConfigDef) -> Altered[str]:
+    refuse_many(len(operations))
+    return altered(before, operations, definition, longest=LONGEST_VALUE)
+
+
 def _replacing(wanted: Mapping[str, str | None]) -> Callable[[Mapping[str, str]], Altered[str]]:
-    return lambda before: whole(wanted)
+    def replaced(before: Mapping[str, str]) -> Altered[str]:
+        refuse_many(sum(before.get(key) != text for key, text in wanted.items()))
+        return whole(wanted)
+
+    return replaced
 
 
 def _returning(version: int, changes: Sequence[Change], *, name: str) -> Edit:
@@ -392,21 +420,22 @@ def _unknown(error: UnknownResourceError, before: StoredConfig) -> UnknownResour
     return UnknownResourceError(" ".join([*error.problems, *rest]))
 
 
-def _dynamic_after(resource: ConfigResource, plans: Sequence[PlannedChange], snapshot: Snapshot) -> list[ConfigLayer]:
+def _dynamic_after(resource: ConfigResource, plans: Plans, snapshot: Snapshot) -> list[ConfigLayer]:
     """Give the dynamic layers of ``resource`` when ``plans`` are carried out."""
     return [dynamic_layer(one, config) for one, config in _configs_after(resource, plans, snapshot).items()]
 
 
-def _configs_after(
-    resource: ConfigResource, plans: Sequence[PlannedChange], snapshot: Snapshot
-) -> dict[ConfigResource, StoredConfig]:
-    """Give what ``resource`` has and inherits when ``plans`` are carried out, the strongest first."""
-    planned = {plan.resource: StoredConfig(plan.after, _version_after(plan, snapshot)) for plan in plans}
-    return {one: planned.get(one) or snapshot.config(one) for one in inherited(resource)}
+def _configs_after(resource: ConfigResource, plans: Plans, snapshot: Snapshot) -> dict[ConfigResource, StoredConfig]:
+    """Return what ``resource`` has and inherits when ``plans`` are carried out, the strongest first."""
+    return {
+        one: _config_after(plans[one], snapshot) if one in plans else snapshot.config(one)
+        for one in inherited(resource)
+    }
 
 
-def _version_after(plan: PlannedChange, snapshot: Snapshot) -> int:
-    return snapshot.document(plan.resource).version + 1 if plan.keys else plan.before.version
+def _config_after(plan: PlannedChange, snapshot: Snapshot) -> StoredConfig:
+    version = snapshot.document(plan.resource).version + 1 if plan.keys else plan.before.version
+    return StoredConfig(plan.after, version)
 
 
 def _plans(outcomes: Outcomes) -> list[PlannedChange]:

@@ -3,29 +3,26 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Mapping, Sequence
+import time
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
 from airflow_config_providers.core.text import printable
+from airflow_config_providers.dynamic.contention import impatient, is_contention, lock_rows
 from airflow_config_providers.dynamic.store import AuditEntry, Kept
 from airflow_config_providers.exceptions import ProviderUnavailableError
 
 if TYPE_CHECKING:
     from airflow.models.crypto import FernetProtocol
     from sqlalchemy import CursorResult
-    from sqlalchemy.exc import DBAPIError
     from sqlalchemy.orm import Session, scoped_session
 
 _T = TypeVar("_T")
 
 EVENT: Final = "config_providers"
 """Begins the names of events in Airflow's audit log."""
-
-_CONTENTION: Final = frozenset({"40001", "40P01", "55P03"})
-"""SQLSTATEs of a transaction that others kept from its end."""
-
-_CONTENTION_OF_MYSQL: Final = frozenset({1205, 1213})
-"""The same as MySQL numbers them: it waited too long for a lock, or was the victim of a deadlock."""
 
 
 def airflow_session() -> Session:
@@ -42,15 +39,23 @@ class VariableStore:
 
     A change is one transaction: each variable is written if its ciphertext is still the one that was read, and an entry
     is added to the audit log. It begins by writing, and writes in the order of the names, so that no two changes wait
-    for each other. Thread-safe; holds no connection between calls.
+    for each other. Thread-safe; holds no connection between calls, except in a ``turn``.
 
     :param owner: whom the audit log names
     :param begin: begins a session
+    :param sleep: waits before it is tried anew to lock a database that has no queue of writers
     """
 
-    def __init__(self, owner: str = "", begin: Callable[[], Session] = airflow_session) -> None:
+    def __init__(
+        self,
+        owner: str = "",
+        begin: Callable[[], AbstractContextManager[Session]] = airflow_session,
+        *,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
         self._owner = owner
         self._begin = begin
+        self._sleep = sleep
 
     def read(self, names: Collection[str]) -> dict[str, Kept]:
         """
@@ -72,6 +77,23 @@ class VariableStore:
         encrypted = {name: _encrypted(texts[name]) for name in sorted(texts)}
         return bool(_translated(lambda: self._swap(expected, encrypted, audit)))
 
+    @contextmanager
+    def turn(self, names: Collection[str]) -> Iterator[VariableStore]:
+        """
+        Return a store for one change: it reads and writes in one transaction, which has the rows of ``names`` locked.
+
+        On SQLite that is the whole database. It is not thread-safe.
+
+        :raises ProviderUnavailableError: the database cannot be asked
+        """
+        with self._begin() as session:
+            lock = partial(lock_rows, session, _table(), sorted(names), self._sleep)
+            if _translated(lock):
+                yield VariableStore(self._owner, lambda: nullcontext(session))
+            else:
+                session.rollback()
+                yield self
+
     def _rows(self, names: Collection[str]) -> dict[str, tuple[str, bool]]:
         from sqlalchemy import select  # noqa: PLC0415 - slow to import
 
@@ -85,7 +107,9 @@ class VariableStore:
         self, expected: Mapping[str, Kept], encrypted: Mapping[str, Mapping[str, Any]], audit: Sequence[AuditEntry]
     ) -> bool:
         with self._begin() as session:
-            if not all(_is_written(session, name, expected[name].mark, encrypted[name]) for name in encrypted):
+            with impatient(session):
+                is_done = all(_is_written(session, name, expected[name].mark, encrypted[name]) for name in encrypted)
+            if not is_done:
                 session.rollback()
                 return False
             session.add_all([self._logged(entry) for entry in audit])
@@ -110,23 +134,13 @@ def _translated(call: Callable[[], _T]) -> _T | None:
 
     try:
         return call()
-    except DBAPIError as error:
-        problem, is_contention = type(error).__name__, _is_contention(error)
     except SQLAlchemyError as error:
-        problem, is_contention = type(error).__name__, False
-    if is_contention:
+        problem, is_busy = type(error).__name__, isinstance(error, DBAPIError) and is_contention(error)
+    if is_busy:
         return None
     raise ProviderUnavailableError(
         f"Airflow's database cannot be asked ({problem}). Try again later; a change was made as a whole or not at all."
     )
-
-
-def _is_contention(error: DBAPIError) -> bool:
-    origin = error.orig
-    code = getattr(origin, "sqlstate", None) or getattr(origin, "pgcode", None)
-    busy = getattr(origin, "sqlite_errorname", "").startswith(("SQLITE_BUSY", "SQLITE_LOCKED"))
-    number = next(iter(getattr(origin, "args", ())), None)
-    return busy or code in _CONTENTION or number in _CONTENTION_OF_MYSQL
 
 
 def _table() -> Any:
@@ -139,17 +153,21 @@ def _kept(name: str, stored: str, is_encrypted: bool) -> Kept:
     text = _decrypted(stored) if is_encrypted else stored
     if text is None:
         raise ProviderUnavailableError(
-            f"The variable '{printable(name)}' cannot be decrypted. Give Airflow the Fernet key that it was written "
-            f"with."
+            f"The variable '{printable(name)}' cannot be decrypted. Set fernet_key in [core] to the key that it was "
+            f"written with."
         )
     return Kept(text, stored)
 
 
 def _decrypted(stored: str) -> str | None:
+    """Return the text; None where Airflow has no key, or another one."""
     from cryptography.fernet import InvalidToken  # noqa: PLC0415 - as late as the database
 
+    fernet = _fernet()
+    if not fernet.is_encrypted:
+        return None
     try:
-        return _fernet().decrypt(stored.encode()).decode()
+        return fernet.decrypt(stored.encode()).decode()
     except (InvalidToken, UnicodeDecodeError):
         return None
 

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from itertools import count
 from typing import Final, TypeVar
 
+from airflow_config_providers.dynamic.store import ConfigStore, TurnTaking
 from airflow_config_providers.exceptions import ProviderUnavailableError
 
 _T = TypeVar("_T")
+
+UNGUARDED: Final = 2
+"""Attempts that keep nobody waiting. After them a writer takes a turn, or one of many might never get through."""
 
 _ATTEMPTS: Final = 200
 _SHORTEST_WAIT: Final = 0.01
@@ -15,27 +22,49 @@ _LONGEST_WAIT: Final = 0.25
 """Seconds. An attempt takes about ten milliseconds: a dozen others are out of the way by then."""
 
 
-def until_nobody_interferes(attempt: Callable[[], _T | None], sleep: Callable[[float], None]) -> _T:
+@dataclass(frozen=True, slots=True)
+class Attempts:
     """
-    Give what ``attempt`` gives, as soon as that is not None.
+    Tries a change of a store until nobody interferes.
 
     :param sleep: waits before it is tried anew
-    :raises ProviderUnavailableError: it was None each time
     """
-    from tenacity import RetryError, Retrying, retry_if_result, stop_after_attempt, wait_random_exponential  # noqa: PLC0415 - slow
 
-    retrying = Retrying(
-        stop=stop_after_attempt(_ATTEMPTS),
-        wait=wait_random_exponential(_SHORTEST_WAIT, max=_LONGEST_WAIT),
-        retry=retry_if_result(lambda result: result is None),
-        sleep=sleep,
-    )
-    try:
-        done = retrying(attempt)
-    except RetryError:
-        done = None
-    if done is None:
-        raise ProviderUnavailableError(
-            "Others change the same configuration again and again. Nothing was changed: try again later."
+    store: ConfigStore
+    sleep: Callable[[float], None]
+
+    def until_done(self, attempt: Callable[[ConfigStore], _T | None], names: Collection[str]) -> _T:
+        """
+        Return what ``attempt`` returns, as soon as that is not None.
+
+        :param attempt: is given the store to work with
+        :param names: what it writes
+        :raises ProviderUnavailableError: it was None each time
+        """
+        from tenacity import RetryError, Retrying, retry_if_result, stop_after_attempt, wait_random_exponential  # noqa: PLC0415 - slow
+
+        retrying = Retrying(
+            stop=stop_after_attempt(_ATTEMPTS),
+            wait=wait_random_exponential(_SHORTEST_WAIT, max=_LONGEST_WAIT),
+            retry=retry_if_result(lambda result: result is None),
+            sleep=self.sleep,
         )
-    return done
+        numbers = count()
+        try:
+            done = retrying(lambda: self._once(attempt, names, is_guarded=next(numbers) >= UNGUARDED))
+        except RetryError:
+            done = None
+        if done is None:
+            raise ProviderUnavailableError(
+                "Others change the same configuration again and again. Nothing was changed: try again later."
+            )
+        return done
+
+    def _once(
+        self, attempt: Callable[[ConfigStore], _T | None], names: Collection[str], *, is_guarded: bool
+    ) -> _T | None:
+        with self._turn(names) if is_guarded else nullcontext(self.store) as store:
+            return attempt(store)
+
+    def _turn(self, names: Collection[str]) -> AbstractContextManager[ConfigStore]:
+        return self.store.turn(names) if isinstance(self.store, TurnTaking) else nullcontext(self.store)

@@ -2,27 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
 from airflow_config_providers.core.alter import Altered, ConfigResource
 from airflow_config_providers.core.data import HIDDEN, Password
 from airflow_config_providers.core.definition import ConfigDef
-from airflow_config_providers.core.keys import key_problem
+from airflow_config_providers.core.keys import key_problem, text_problem
 from airflow_config_providers.core.policy import RequestMetadata
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.core.variable import scan
 from airflow_config_providers.dynamic.document import Sealed, StoredConfig, Value
 from airflow_config_providers.dynamic.history import difference
 from airflow_config_providers.dynamic.layers import shown
-from airflow_config_providers.exceptions import ConfigException, ReservedKeyError
+from airflow_config_providers.exceptions import ConfigException, LimitExceededError, ReservedKeyError
 
 LONGEST_VALUE: Final = 64 * 1024
 """Characters of one value."""
 
 MOST_CHARACTERS: Final = 1024 * 1024
 """Characters of all that one resource has."""
+
+MOST_OPERATIONS: Final = 1000
+"""Operations on one resource in one request."""
 
 Edit = Callable[[Mapping[str, Value]], Altered[Value]]
 """Gives what a resource is to have, of what it has; a secret that is new is still a text."""
@@ -43,6 +46,18 @@ def on_texts(change: Callable[[Mapping[str, str]], Altered[str]]) -> Edit:
     return edit
 
 
+def refuse_many(operations: int) -> None:
+    """
+    Refuse what would keep others waiting.
+
+    :raises LimitExceededError: these are more than ``MOST_OPERATIONS``
+    """
+    if operations > MOST_OPERATIONS:
+        raise LimitExceededError(
+            f"{operations} operations in one request, and {MOST_OPERATIONS} are allowed. Make several requests."
+        )
+
+
 @dataclass(frozen=True, slots=True)
 class PlannedChange:
     """
@@ -60,6 +75,15 @@ class PlannedChange:
     def keys(self) -> list[str]:
         """The keys that change."""
         return difference(self.before.values, self.after)
+
+
+Plans = Mapping[ConfigResource, PlannedChange]
+"""What is planned for each resource of a request."""
+
+
+def by_resource(plans: Iterable[PlannedChange]) -> Plans:
+    """Return ``plans``, each under its resource."""
+    return {plan.resource: plan for plan in plans}
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +144,7 @@ class Planner:
         """
         done = edit(before.values)
         texts = _fresh(done.after, before.values)
-        wrong = {key: found for key, text in texts.items() if (found := list(self._problems(key, text)))}
+        wrong = {key: found for key, text in texts.items() if (found := list(self._problems(resource, key, text)))}
         problems = [*map(ConfigException, done.problems), *(problem for found in wrong.values() for problem in found)]
         asked = {**done.asked, **{key: texts[key] for key in wrong}}
         if too_much := list(_too_much({**done.after, **asked})):
@@ -142,9 +166,9 @@ class Planner:
     def _is_secret(self, key: str, text: str) -> bool:
         return self.definition.is_secret(key, text) and not scan(text)
 
-    def _problems(self, key: str, text: str) -> Iterator[ConfigException]:
+    def _problems(self, resource: ConfigResource, key: str, text: str) -> Iterator[ConfigException]:
         where = f"'{printable(key)}'"
-        if problem := key_problem(key, where):
+        if problem := key_problem(key, where) or text_problem(text, where):
             yield problem
             return
         if len(text) > LONGEST_VALUE:
@@ -153,6 +177,9 @@ class Planner:
             yield from self._problems_of_secret(where, text)
         if reason := self.definition.read_only_reason(key):
             yield ConfigException(f"{where} is read-only: {reason}")
+        elif resource.type not in (kinds := self.definition.alterable_at(key)):
+            elsewhere = " or ".join(f"{kind.phrase} ({kind.name})" for kind in kinds)
+            yield ConfigException(f"{where} cannot be altered here. Alter it for {elsewhere}.")
         if key in self.definition.names() and not scan(text):
             yield from (ConfigException(misfit) for misfit in self.definition.misfits(key, text))
 

@@ -10,10 +10,8 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from airflow_config_providers.core.alter import ConfigResource, ResourceType
-from airflow_config_providers.core.text import printable
-from airflow_config_providers.exceptions import ConfigException
-
-FORMAT: Final = 1
+from airflow_config_providers.core.text import is_unicode, octets
+from airflow_config_providers.dynamic.stored_json import FORMAT, read_json, unknown, variable
 
 HISTORY: Final = ".history"
 """What the name of a document's history has more than that of the document."""
@@ -24,9 +22,14 @@ _LONGEST_NAME: Final = 250
 
 @dataclass(frozen=True, slots=True)
 class Sealed:
-    """A secret that was written out, as ``PasswordEncoder`` wrote it."""
+    """
+    A secret that was written out, as ``PasswordEncoder`` wrote it.
+
+    :param more: members beside it that only a newer version knows
+    """
 
     text: str = field(repr=False)
+    more: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
 
 
 Value = str | Sealed
@@ -39,10 +42,12 @@ class StoredConfig:
 
     :param values: key -> text with its references, or a secret that is sealed
     :param version: that of the change that made it so; 0 where nothing was ever changed
+    :param more: members that only a newer version knows; a change keeps them
     """
 
     values: Mapping[str, Value] = field(default_factory=dict, repr=False)
     version: int = 0
+    more: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,12 +60,14 @@ class Document:
     :param tasks: task id -> that of the task
     :param beside: version of the deployment's document that was last written together with this one; who read an
         older one of that has to read it again
+    :param more: members that only a newer version knows; a change keeps them
     """
 
     version: int = 0
     own: StoredConfig = field(default_factory=StoredConfig)
     tasks: Mapping[str, StoredConfig] = field(default_factory=dict)
     beside: int = 0
+    more: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
 
     def config(self, resource: ConfigResource) -> StoredConfig:
         """Give what ``resource`` has, which is one of this document's."""
@@ -69,7 +76,10 @@ class Document:
     def changed(self, changes: Mapping[ConfigResource, Mapping[str, Value]]) -> Document:
         """Give the next version, in which each resource has what ``changes`` says."""
         version = self.version + 1
-        made = {resource: StoredConfig(dict(values), version) for resource, values in changes.items()}
+        made = {
+            resource: replace(self.config(resource), values=dict(values), version=version)
+            for resource, values in changes.items()
+        }
         own = next((config for resource, config in made.items() if not resource.task_id), self.own)
         tasks = {**self.tasks, **{resource.task_id: config for resource, config in made.items() if resource.task_id}}
         return replace(self, version=version, own=own, tasks=tasks)
@@ -84,9 +94,9 @@ def name_of(resource: ConfigResource, *, kind: str = "") -> str:
     if resource.type is ResourceType.DEFAULT:
         return f"{prefix}.default"
     name = f"{prefix}.dag.{resource.dag_id}"
-    if len(name) <= _LONGEST_NAME:
+    if len(name) <= _LONGEST_NAME and is_unicode(name):
         return name
-    return f"{prefix}.long.{hashlib.sha256(resource.dag_id.encode()).hexdigest()}"
+    return f"{prefix}.long.{hashlib.sha256(octets(resource.dag_id)).hexdigest()}"
 
 
 def history_name(resource: ConfigResource) -> str:
@@ -98,7 +108,7 @@ def write(document: Document) -> str:
     """Give the text of a document."""
     tasks = {task: _written(config) for task, config in document.tasks.items()}
     parts = {"version": document.version, "beside": document.beside, "own": _written(document.own), "tasks": tasks}
-    return json.dumps({"format": FORMAT, **parts}, ensure_ascii=False, sort_keys=True)
+    return json.dumps({**document.more, "format": FORMAT, **parts}, ensure_ascii=False, sort_keys=True)
 
 
 def read(text: str | None, *, name: str) -> Document:
@@ -108,21 +118,12 @@ def read(text: str | None, *, name: str) -> Document:
     :param name: under which it is stored
     :raises ConfigException: it cannot be read; it is neither used nor written over
     """
-    if text is None:
-        return EMPTY
-    try:
-        return _read(json.loads(text))
-    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
-        pass
-    raise ConfigException(
-        f"The dynamic configuration in the variable '{printable(name)}' cannot be read: it was written by something "
-        f"else, or by a later version. Nothing of it is used or changed. Correct or delete the variable."
-    )
+    return EMPTY if text is None else read_json(text, _read, where=variable(name, "dynamic configuration"))
 
 
 def written_value(value: Value) -> Any:
     """Give what stands for ``value`` in JSON."""
-    return {"sealed": value.text} if isinstance(value, Sealed) else value
+    return {**value.more, "sealed": value.text} if isinstance(value, Sealed) else value
 
 
 def value_of(found: Any) -> Value:
@@ -130,28 +131,34 @@ def value_of(found: Any) -> Value:
     Read what ``written_value`` gave.
 
     :raises ValueError: it is something else
+    :raises KeyError: so is this
     """
     if isinstance(found, str):
         return found
-    if not isinstance(found, dict) or set(found) != {"sealed"} or not isinstance(found["sealed"], str):
+    if not isinstance(found, dict) or not isinstance(found["sealed"], str):
         raise ValueError
-    return Sealed(found["sealed"])
+    return Sealed(found["sealed"], unknown(found, "sealed"))
 
 
 def _written(config: StoredConfig) -> dict[str, Any]:
-    return {"version": config.version, "values": {key: written_value(value) for key, value in config.values.items()}}
+    values = {key: written_value(value) for key, value in config.values.items()}
+    return {**config.more, "version": config.version, "values": values}
 
 
-def _read(found: Any) -> Document:
-    if found["format"] != FORMAT:
-        raise ValueError
+def _read(found: Mapping[str, Any]) -> Document:
     tasks = {str(task): _config(config) for task, config in found["tasks"].items()}
-    return Document(_number(found["version"]), _config(found["own"]), MappingProxyType(tasks), _number(found["beside"]))
+    return Document(
+        _number(found["version"]),
+        _config(found["own"]),
+        MappingProxyType(tasks),
+        _number(found["beside"]),
+        unknown(found, "format", "version", "own", "tasks", "beside"),
+    )
 
 
-def _config(found: Any) -> StoredConfig:
+def _config(found: Mapping[str, Any]) -> StoredConfig:
     values = {str(key): value_of(value) for key, value in found["values"].items()}
-    return StoredConfig(MappingProxyType(values), _number(found["version"]))
+    return StoredConfig(MappingProxyType(values), _number(found["version"]), unknown(found, "version", "values"))
 
 
 def _number(found: Any) -> int:

@@ -39,15 +39,22 @@ class EncoderSettings:
     key_length: int
     iterations: int
 
-    def problems(self) -> list[str]:
-        """Give what is wrong, one sentence each."""
-        wrong = {
-            "keyFactoryAlgorithm is not known. Use PBKDF2WithHmacSHA512.": self.key_factory not in HASHES,
-            "cipherAlgorithm is not known. Use AES/GCM/NoPadding.": self.cipher not in CIPHERS,
-            "keyLength is none of 128, 192 and 256.": self.key_length not in KEY_LENGTHS,
-            f"iterations is not from 1 to {MOST_ITERATIONS}.": not 1 <= self.iterations <= MOST_ITERATIONS,
+    def wrong(self) -> dict[str, str]:
+        """Return what is wrong, by Kafka's name of the field."""
+        fields = {
+            "keyFactoryAlgorithm": ("is not known. Use PBKDF2WithHmacSHA512.", self.key_factory not in HASHES),
+            "cipherAlgorithm": ("is not known. Use AES/GCM/NoPadding.", self.cipher not in CIPHERS),
+            "keyLength": ("is none of 128, 192 and 256.", self.key_length not in KEY_LENGTHS),
+            "iterations": (
+                f"is not from 1 to {MOST_ITERATIONS}.",
+                not 1 <= self.iterations <= MOST_ITERATIONS,
+            ),
         }
-        return [problem for problem, is_so in wrong.items() if is_so]
+        return {name: what for name, (what, is_so) in fields.items() if is_so}
+
+    def problems(self) -> list[str]:
+        """Return what is wrong, one sentence each."""
+        return [f"{name} {what}" for name, what in self.wrong().items()]
 
     def is_weaker_than(self, other: EncoderSettings) -> bool:
         """Tell whether anything of this is less than in ``other``."""

@@ -7,14 +7,15 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 
 from airflow_config_providers.core.alter import ConfigResource
+from airflow_config_providers.core.definition import ConfigDef
 from airflow_config_providers.core.reconfigurable import GoBack, Reconfigurables
-from airflow_config_providers.dynamic.change import PlannedChange
+from airflow_config_providers.dynamic.change import PlannedChange, Plans, by_resource
 from airflow_config_providers.dynamic.document import Value
 from airflow_config_providers.dynamic.layers import inherited
 from airflow_config_providers.dynamic.reasons import Reasons
 from airflow_config_providers.exceptions import ConfigException, ConfigProvidersError
 
-Settle = Callable[[ConfigResource, Sequence[PlannedChange]], Mapping[str, Value]]
+Settle = Callable[[ConfigResource, Plans], Mapping[str, Value]]
 """
 Gives what counts for a resource when changes are carried out: key -> text with its references, or a sealed secret.
 
@@ -45,6 +46,15 @@ class Followers:
         if problems:
             raise ConfigException(*problems)
 
+    def follow(self, definition: ConfigDef) -> None:
+        """
+        Refuse those who follow a key that ``definition`` calls read-only, now and later.
+
+        :raises ConfigException: names who and which keys
+        """
+        for members in self.sets.values():
+            members.follow(definition)
+
     def concerned(self, changed: Collection[ConfigResource]) -> list[ConfigResource]:
         """Give the resources that are followed and that a change of ``changed`` concerns."""
         return [followed for followed in self.sets if any(one in changed for one in inherited(followed))]
@@ -68,8 +78,10 @@ class Followers:
         They are asked anew about what is left, until nobody refuses that.
         """
         refused: dict[ConfigResource, ConfigProvidersError] = {}
-        while more := self._refusals([plan for plan in plans if plan.keys and plan.resource not in refused], settle):
+        left = by_resource(plan for plan in plans if plan.keys)
+        while more := self._refusals(left, settle):
             refused |= more
+            left = {resource: plan for resource, plan in left.items() if resource not in more}
         return refused
 
     def tell(
@@ -81,9 +93,10 @@ class Followers:
         :param take_back: is given the changes that concern anybody
         :returns: the resources whose changes are not in effect, and why
         """
-        plans = [plan for plan in plans if plan.keys and self.concerned([plan.resource])]
+        followed = {one for members in self.sets for one in inherited(members)}
+        plans = [plan for plan in plans if plan.keys and plan.resource in followed]
         try:
-            problems = self._tell(plans, settle)
+            problems = self._tell(by_resource(plans), settle)
         except BaseException:
             take_back(plans)
             raise
@@ -92,32 +105,29 @@ class Followers:
         error = ConfigException(*problems, *take_back(plans))
         return {plan.resource: error for plan in plans}
 
-    def _refusals(self, plans: Sequence[PlannedChange], settle: Settle) -> dict[ConfigResource, ConfigProvidersError]:
+    def _refusals(self, plans: Plans, settle: Settle) -> dict[ConfigResource, ConfigProvidersError]:
         found: dict[ConfigResource, Reasons] = {}
-        changed = [plan.resource for plan in plans]
-        for followed in self.concerned(changed):
+        for followed in self.concerned(plans):
             if error := self._refusal(followed, plans, settle):
-                for resource in filter(set(inherited(followed)).__contains__, changed):
+                for resource in filter(plans.__contains__, inherited(followed)):
                     who = f"Those who follow {followed} do not agree to the change of {resource}"
                     problems = [f"{who}: {problem}" for problem in error.problems]
                     found.setdefault(resource, Reasons()).add(type(error)(*problems))
         return {resource: reasons.together() for resource, reasons in found.items()}
 
-    def _refusal(
-        self, followed: ConfigResource, plans: Sequence[PlannedChange], settle: Settle
-    ) -> ConfigProvidersError | None:
+    def _refusal(self, followed: ConfigResource, plans: Plans, settle: Settle) -> ConfigProvidersError | None:
         try:
             self.sets[followed].validate(settle(followed, plans))
         except ConfigProvidersError as error:
             return error
         return None
 
-    def _tell(self, plans: Sequence[PlannedChange], settle: Settle) -> list[str]:
+    def _tell(self, plans: Plans, settle: Settle) -> list[str]:
         """Tell all; or nobody in the end, and give why."""
         told: dict[ConfigResource, GoBack] = {}
         problems: list[str] = []
         try:
-            for followed in self.concerned([plan.resource for plan in plans]):
+            for followed in self.concerned(plans):
                 told[followed] = self.sets[followed].tell(settle(followed, plans))
         except ConfigProvidersError as error:
             problems = [f"{followed}: {problem}" for problem in error.problems]

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import accumulate
 from typing import Any, Final
 
-from airflow_config_providers.core.text import printable
-from airflow_config_providers.dynamic.document import FORMAT, Value, value_of, written_value
+from airflow_config_providers.dynamic.document import Value, value_of, written_value
+from airflow_config_providers.dynamic.stored_json import FORMAT, read_json, unknown, variable
 from airflow_config_providers.exceptions import ConfigException
 
 LONGEST: Final = 200
@@ -31,6 +31,7 @@ class Change:
     :param was: key -> value before, None for none; the keys that changed
     :param became: key -> value since
     :param event: what was done, as the audit log has it; empty where that was not remembered
+    :param more: members that only a newer version knows
     """
 
     version: int
@@ -40,6 +41,24 @@ class Change:
     was: Mapping[str, Value | None] = field(repr=False)
     became: Mapping[str, Value | None] = field(repr=False)
     event: str = ""
+    more: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """
+    The changes of a document that are remembered.
+
+    :param changes: the newest last
+    :param more: members that only a newer version knows; a change keeps them
+    """
+
+    changes: Sequence[Change] = ()
+    more: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
+
+    def extended(self, changes: Iterable[Change]) -> History:
+        """Return the history with ``changes`` at its end."""
+        return replace(self, changes=(*self.changes, *changes))
 
 
 def difference(before: Mapping[str, Value], after: Mapping[str, Value]) -> list[str]:
@@ -66,10 +85,11 @@ def as_of(version: int, now: Mapping[str, Value], changes: Sequence[Change], *, 
     return values
 
 
-def write(changes: Sequence[Change]) -> str:
-    """Give the text of the newest changes."""
-    texts = [json.dumps(_written(change)) for change in changes[-LONGEST:]]
-    return f'{{"format": {FORMAT}, "changes": [{", ".join(_newest(texts))}]}}'
+def write(history: History) -> str:
+    """Return the text of the newest changes."""
+    texts = [json.dumps(_written(change)) for change in history.changes[-LONGEST:]]
+    head = json.dumps({**history.more, "format": FORMAT}).removesuffix("}")
+    return f'{head}, "changes": [{", ".join(_newest(texts))}]}}'
 
 
 def _newest(texts: list[str]) -> list[str]:
@@ -78,28 +98,19 @@ def _newest(texts: list[str]) -> list[str]:
     return texts[-max(kept, 1) :]
 
 
-def read(text: str | None, *, name: str) -> list[Change]:
+def read(text: str | None, *, name: str) -> History:
     """
     Read what ``write`` wrote; nothing is no change.
 
+    :param name: under which it is stored
     :raises ConfigException: it cannot be read
     """
-    if text is None:
-        return []
-    try:
-        found = json.loads(text)
-        if found["format"] != FORMAT:
-            raise ValueError
-        return [_read(change) for change in found["changes"]]
-    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
-        pass
-    raise ConfigException(
-        f"The history in the variable '{printable(name)}' cannot be read. Nothing is changed. Correct or delete it."
-    )
+    return History() if text is None else read_json(text, _history, where=variable(name, "history"))
 
 
 def _written(change: Change) -> dict[str, Any]:
     return {
+        **change.more,
         "version": change.version,
         "task": change.task_id,
         "at": change.at,
@@ -114,10 +125,15 @@ def _values(values: Mapping[str, Value | None]) -> dict[str, Any]:
     return {key: None if value is None else written_value(value) for key, value in values.items()}
 
 
-def _read(found: Any) -> Change:
+def _history(found: Mapping[str, Any]) -> History:
+    return History([_change(change) for change in found["changes"]], unknown(found, "format", "changes"))
+
+
+def _change(found: Mapping[str, Any]) -> Change:
     was, became = (
         {str(key): None if value is None else value_of(value) for key, value in found[part].items()}
         for part in ("was", "became")
     )
     at, by, event = str(found["at"]), str(found["by"]), str(found.get("event", ""))
-    return Change(int(found["version"]), str(found["task"]), at, by, was, became, event)
+    more = unknown(found, "version", "task", "at", "by", "event", "was", "became")
+    return Change(int(found["version"]), str(found["task"]), at, by, was, became, event, more)

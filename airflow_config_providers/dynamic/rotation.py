@@ -5,20 +5,20 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Final
 
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.dynamic import document, history
+from airflow_config_providers.dynamic.attempts import Attempts
 from airflow_config_providers.dynamic.document import HISTORY, Document, Sealed, StoredConfig, Value
-from airflow_config_providers.dynamic.history import Change
+from airflow_config_providers.dynamic.history import Change, History
 from airflow_config_providers.dynamic.password_encoder import PasswordEncoder
 from airflow_config_providers.dynamic.store import AuditEntry, ConfigStore
-from airflow_config_providers.exceptions import ConfigException, ProviderUnavailableError
+from airflow_config_providers.exceptions import ConfigException
 
 PREFIX: Final = "config_providers.dynamic"
 EVENT: Final = "rotate"
-
-_ATTEMPTS: Final = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,45 +68,29 @@ class Rotation:
 
         :raises ProviderUnavailableError: the store cannot be asked now
         """
+        attempts = Attempts(self.store, self.sleep)
         for name in names:
             try:
-                rotated = self._rotated(name)
+                rotated = attempts.until_done(partial(self._attempt, name), [name])
             except ConfigException as error:
                 rotated = Rotated(name, 0, 0, error.problems)
             yield rotated
 
-    def _rotated(self, name: str) -> Rotated:
-        from tenacity import RetryError, Retrying, retry_if_result, stop_after_attempt, wait_random_exponential  # noqa: PLC0415 - slow
-
-        retrying = Retrying(
-            stop=stop_after_attempt(_ATTEMPTS),
-            wait=wait_random_exponential(0.005, max=0.5),
-            retry=retry_if_result(lambda result: result is None),
-            sleep=self.sleep,
-        )
-        try:
-            done: Rotated | None = retrying(lambda: self._attempt(name))
-        except RetryError:
-            done = None
-        if done is None:
-            raise ProviderUnavailableError(f"Others change '{printable(name)}' again and again. Try again later.")
-        return done
-
-    def _attempt(self, name: str) -> Rotated | None:
+    def _attempt(self, name: str, store: ConfigStore) -> Rotated | None:
         """Do it once; None where others wrote meanwhile."""
         past = PREFIX + HISTORY + name.removeprefix(PREFIX)
-        kept = self.store.read([name, past])
+        kept = store.read([name, past])
         anew = _Anew(self.encoder)
         texts = {
             name: document.write(anew.document(document.read(kept[name].text, name=name))),
-            past: history.write([anew.change(change) for change in history.read(kept[past].text, name=past)]),
+            past: history.write(anew.history(history.read(kept[past].text, name=past))),
         }
         rotated = Rotated(name, anew.secrets, anew.reencoded, tuple(f"{name}: {text}" for text in anew.problems))
         if self.validate_only or not anew.reencoded:
             return rotated
         details = {"variable": name, "secrets": anew.reencoded}
         dag_id = name.removeprefix(f"{PREFIX}.dag.") if name.startswith(f"{PREFIX}.dag.") else ""
-        is_done = self.store.swap(kept, texts, [AuditEntry(EVENT, dag_id, "", details)])
+        is_done = store.swap(kept, texts, [AuditEntry(EVENT, dag_id, "", details)])
         return rotated if is_done else None
 
 
@@ -124,7 +108,10 @@ class _Anew:
         tasks = {task: self._config(config) for task, config in document.tasks.items()}
         return replace(document, own=self._config(document.own), tasks=tasks)
 
-    def change(self, change: Change) -> Change:
+    def history(self, history: History) -> History:
+        return replace(history, changes=[self._change(change) for change in history.changes])
+
+    def _change(self, change: Change) -> Change:
         was, became = (
             {key: None if value is None else self._value(key, value) for key, value in values.items()}
             for values in (change.was, change.became)
@@ -143,7 +130,7 @@ class _Anew:
         self.secrets += 1
         text = self._text(key, value.text)
         self.reencoded += text != value.text
-        return Sealed(text)
+        return replace(value, text=text)
 
     def _text(self, key: str, text: str) -> str:
         if text not in self._done:

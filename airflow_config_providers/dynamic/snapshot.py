@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Self
 
 from airflow_config_providers.core.alter import ConfigResource, ResourceType
 from airflow_config_providers.dynamic import document, history
 from airflow_config_providers.dynamic.document import Document, StoredConfig, history_name, name_of
-from airflow_config_providers.dynamic.history import Change
+from airflow_config_providers.dynamic.history import History
 from airflow_config_providers.dynamic.store import ConfigStore, Kept
 
 DEPLOYMENT = ConfigResource(ResourceType.DEFAULT)
@@ -25,7 +25,7 @@ class Snapshot:
 
     kept: Mapping[str, Kept] = field(repr=False)
     _documents: dict[str, Document] = field(default_factory=dict, init=False, repr=False, compare=False)
-    _histories: dict[str, Sequence[Change]] = field(default_factory=dict, init=False, repr=False, compare=False)
+    _histories: dict[str, History] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @classmethod
     def read(cls, store: ConfigStore, resources: Iterable[ConfigResource], *, histories: bool = False) -> Self:
@@ -54,9 +54,9 @@ class Snapshot:
         """Give what ``resource`` itself has. Errors as with ``document``."""
         return self.document(resource).config(resource)
 
-    def history(self, resource: ConfigResource) -> Sequence[Change]:
+    def history(self, resource: ConfigResource) -> History:
         """
-        Give the changes of the document that holds ``resource``, the newest last.
+        Return the changes of the document that holds ``resource``.
 
         :raises ConfigException: they cannot be read
         """

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,4 +53,19 @@ class ConfigStore(Protocol):
         Write ``texts``, and ``audit`` with them, if all is still as ``expected``; else nothing, and give False.
 
         A process that is killed meanwhile leaves all of it or nothing.
+        """
+
+
+@runtime_checkable
+class TurnTaking(Protocol):
+    """A store that can keep other writers waiting. One that cannot leaves it to luck which of many gets through."""
+
+    def turn(self, names: Collection[str]) -> AbstractContextManager[ConfigStore]:
+        """
+        Return a store for one change: until it is written, or the context ends, nobody else writes ``names``.
+
+        A name that nothing is stored under cannot be kept from others. Where the turn cannot be had, the store
+        is one that keeps nobody waiting.
+
+        :raises ProviderUnavailableError: it cannot be asked now
         """

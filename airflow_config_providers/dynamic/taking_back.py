@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Final
 
 from airflow_config_providers.core.alter import ConfigResource
-from airflow_config_providers.dynamic.attempts import until_nobody_interferes
+from airflow_config_providers.dynamic.attempts import Attempts
 from airflow_config_providers.dynamic.change import PlannedChange
+from airflow_config_providers.dynamic.document import name_of
 from airflow_config_providers.dynamic.snapshot import Snapshot
-from airflow_config_providers.dynamic.writing import Writer
+from airflow_config_providers.dynamic.store import ConfigStore
+from airflow_config_providers.dynamic.writing import Author, Writer
 from airflow_config_providers.exceptions import ConfigProvidersError
 
 EVENT: Final = "take_back"
 
 
-def take_back(
-    snapshot: Snapshot, writer: Writer, sleep: Callable[[float], None], plans: Sequence[PlannedChange]
-) -> list[str]:
+def take_back(snapshot: Snapshot, attempts: Attempts, author: Author, plans: Sequence[PlannedChange]) -> list[str]:
     """
     Give resources what they had before ``plans``, by a change of its own; what others changed since stays.
 
@@ -29,7 +29,7 @@ def take_back(
     """
     written = {plan.resource: snapshot.document(plan.resource).version + 1 for plan in plans}
     try:
-        return until_nobody_interferes(partial(_attempt, plans, written, writer), sleep)
+        return attempts.until_done(partial(_attempt, plans, written, author), {name_of(one) for one in written})
     except Exception as error:  # noqa: BLE001 - whatever it is, what is the case must be told
         reason = " ".join(error.problems) if isinstance(error, ConfigProvidersError) else type(error).__name__
     return [
@@ -39,15 +39,18 @@ def take_back(
     ]
 
 
-def _attempt(plans: Sequence[PlannedChange], written: Mapping[ConfigResource, int], writer: Writer) -> list[str] | None:
+def _attempt(
+    plans: Sequence[PlannedChange], written: Mapping[ConfigResource, int], author: Author, store: ConfigStore
+) -> list[str] | None:
     """Do it once; None where others wrote meanwhile."""
-    now = Snapshot.read(writer.store, written, histories=True)
-    ours = [plan for plan in plans if now.config(plan.resource).version == written[plan.resource]]
+    now = Snapshot.read(store, written, histories=True)
+    is_ours = {plan.resource: now.config(plan.resource).version == written[plan.resource] for plan in plans}
+    ours = [plan for plan in plans if is_ours[plan.resource]]
     back = [PlannedChange(plan.resource, now.config(plan.resource), plan.before.values) for plan in ours]
-    if back and not writer.write(now, back, event=EVENT):
+    if back and not Writer(store, author).write(now, back, event=EVENT):
         return None
     done = [_taken_back(plan.resource, now) for plan in ours]
-    return [*done, *(_left(plan.resource, now) for plan in plans if plan not in ours)]
+    return [*done, *(_left(plan.resource, now) for plan in plans if not is_ours[plan.resource])]
 
 
 def _taken_back(resource: ConfigResource, now: Snapshot) -> str:

@@ -55,11 +55,9 @@ class Writer:
             after = before.changed({plan.resource: plan.after for plan in group})
             after = replace(after, beside=after.beside if name == name_of(DEPLOYMENT) else beside or after.beside)
             texts[name] = document.write(after)
-            changes = [
-                *snapshot.history(group[0].resource),
-                *(self._change(plan, after.version, event) for plan in group),
-            ]
-            texts[history_name(group[0].resource)] = history.write(changes)
+            changes = [self._change(plan, after.version, event) for plan in group]
+            past = snapshot.history(group[0].resource).extended(changes)
+            texts[history_name(group[0].resource)] = history.write(past)
         expected = {name: snapshot.kept[name] for name in texts}
         return self.store.swap(expected, texts, [_audit(plan, event) for plan in plans])
 

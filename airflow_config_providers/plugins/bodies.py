@@ -11,11 +11,15 @@ from fastapi import Depends, HTTPException
 from starlette.requests import Request
 
 from airflow_config_providers.core.alter import AlterConfigOp, OpType
-from airflow_config_providers.core.text import nearest, printable
+from airflow_config_providers.core.text import is_unicode, nearest, printable
+from airflow_config_providers.dynamic.change import refuse_many
 from airflow_config_providers.exceptions import MalformedRequestError
 
 LONGEST: Final = 4 * 1024 * 1024
 """Bytes of a body: a change of the largest configuration that is kept, however it is escaped."""
+
+_TOLD: Final = 10
+"""Unknown fields that are told by name."""
 
 _REQUIRED: Final = object()
 
@@ -34,9 +38,12 @@ class Alteration:
         Read it.
 
         :raises MalformedRequestError: names all that is wrong
+        :raises LimitExceededError: there are too many operations
         """
         fields = _Fields(body)
-        operations = [_operation(fields, number, one) for number, one in enumerate(fields.take("operations", list, []))]
+        given = fields.take("operations", list, [])
+        refuse_many(len(given))
+        operations = [_operation(fields, number, one) for number, one in enumerate(given)]
         validate_only, if_version = fields.take("validate_only", bool, False), fields.take("if_version", int, None)
         if not operations:
             fields.problems.append("'operations': nothing is to change. Give a list of op, name and value.")
@@ -94,10 +101,13 @@ class _Fields:
             raise MalformedRequestError(*self.problems)
 
     def refuse_others(self) -> None:
-        """Collect the fields that nobody has taken."""
-        for name in sorted(self._content.keys() - set(self._taken)):
+        """Collect the fields that nobody has taken; of many, the first ones and how many others there are."""
+        others = sorted(self._content.keys() - set(self._taken))
+        for name in others[:_TOLD]:
             hint = nearest(name, self._taken) or "."
             self.problems.append(f"'{self._where}{printable(name)}' is no field{hint} Remove or correct it.")
+        if len(others) > _TOLD:
+            self.problems.append(f"{len(others) - _TOLD} others are no fields either. Remove them.")
 
 
 _WORDS: Final = {bool: "true or false", int: "a number", list: "a list", str: "a text"}
@@ -111,6 +121,12 @@ def _operation(fields: _Fields, number: int, content: Any) -> AlterConfigOp | No
     inner = _Fields(content, f"{where}.", fields.problems)
     op, name, value = inner.take("op", str, "SET"), inner.take("name", str), inner.take("value", str, None)
     inner.refuse_others()
+    for part, text in (("name", name), ("value", value)):
+        if isinstance(text, str) and not is_unicode(text):
+            fields.problems.append(
+                f"'{where}.{part}', of the key '{printable(str(name))}', holds half of a surrogate pair, which is no "
+                f"character. Correct it."
+            )
     if op not in OpType.__members__:
         fields.problems.append(f"'{where}.op' is none of {', '.join(OpType.__members__)}.")
     return AlterConfigOp(name, value, OpType[op]) if not fields.problems else None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
+from pathlib import Path
 
 import pytest
 import yaml
@@ -104,12 +105,24 @@ def test_the_arguments_of_a_jdbc_job_are_named(cli: Cli, task: str):
 
 
 def test_nulls_and_booleans_are_those_of_json_and_yaml(cli: Cli):
-    row = {"value": None, "sensitive": True, "read_only": False, "type": None}
+    row = {
+        "value": None,
+        "sensitive": True,
+        "read_only": False,
+        "type": None,
+        "alterable_at": ["DEFAULT", "DAG", "TASK"],
+    }
     words = f"describe {REPORT} --key spark.app.old.password --output"
 
     for read, output in ((json.loads, "json"), (yaml.safe_load, "yaml")):
         (found,) = read(cli(f"{words} {output}").out)
         assert row.items() <= found.items()
+
+
+def test_it_is_told_where_a_key_may_be_altered(cli: Cli):
+    (row,) = cli.json(f"describe {REPORT} --key spark.executor.cores")
+
+    assert row["alterable_at"] == ["DEFAULT", "DAG", "TASK"]
 
 
 @pytest.mark.parametrize("output", ["table", "plain"])
@@ -278,6 +291,32 @@ def test_what_is_wrong_is_told_on_standard_error_and_nothing_changes(cli: Cli, w
     assert "error:" not in done.out
     assert cli.deployment.query("select count(*) from variable") == [(0,)]
     assert cli.deployment.query("select count(*) from log") == [(0,)]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        pytest.param(("alter", "--default", "--add-config", "spark.app.a=x\udcff"), id="value"),
+        pytest.param(("alter", "--default", "--add-config", "spark.\udcff=x"), id="key"),
+        pytest.param(("alter", "--dag", "\udcff", "--add-config", "spark.app.a=x"), id="DAG"),
+        pytest.param(("describe", "--dag", "flights", "--task", "\udcff"), id="task"),
+    ],
+)
+def test_octets_that_are_no_text_are_told_by_the_name_of_their_key(cli: Cli, words: tuple[str, ...]):
+    """Python gives such octets of a command line as halves of surrogate pairs."""
+    done = cli("", *words)
+
+    assert done.code == 3
+    assert "Traceback" not in done.err
+    assert any(word in done.err for word in ("spark.app.a", "\\udcff"))
+
+
+def test_a_file_of_very_many_changes_is_refused(cli: Cli, tmp_path: Path):
+    (tmp_path / "many.properties").write_text("".join(f"spark.app.k{n}=x\n" for n in range(1001)))
+    done = cli("alter --default --add-config-file", str(tmp_path / "many.properties"))
+
+    assert done.code == 3
+    assert "1001 operations in one request, and 1000 are allowed" in done.err
 
 
 ODD = "x\nerror: y\x1b[31m\x9b"

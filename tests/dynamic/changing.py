@@ -3,7 +3,8 @@ Processes that change the same configurations at the same time.
 
 ``python -m tests.dynamic.changing URL PROCESSES TIMES EVERY DAG...``: each process counts in a key of its own, and
 appends its numbers, or every tenth of them, to the list ``spark.jars``, of all DAGs at once, of which an empty name
-stands for the deployment default. Their ids are printed.
+stands for the deployment default. Their ids are printed. A process that needs more than ``MOST_ATTEMPTS`` for a change
+fails.
 """
 
 from __future__ import annotations
@@ -23,12 +24,25 @@ from sqlalchemy import Engine, create_engine, text
 from sqlalchemy.orm import sessionmaker
 
 from airflow_config_providers.core.alter import AlterConfigOp, ConfigResource, OpType, ResourceType
+from airflow_config_providers.core.policy import AlterConfigPolicy, RequestMetadata
 from airflow_config_providers.dynamic.admin import ConfigAdmin
 from airflow_config_providers.dynamic.airflow_store import VariableStore
 from airflow_config_providers.spark.catalogue import spark_definition
 
 ROOT = Path(__file__).parents[2]
+MOST_ATTEMPTS = 10
+"""Far more than a turn takes, and far fewer than it took one of eight without turns."""
+
 DEFAULT = ConfigResource(ResourceType.DEFAULT)
+
+
+class Counting(AlterConfigPolicy):
+    """Counts the attempts that a change takes: each asks the policies."""
+
+    asked = 0
+
+    def validate(self, request: RequestMetadata) -> None:
+        self.asked += 1
 
 
 def create_tables(engine: Engine) -> None:
@@ -64,12 +78,15 @@ def jars(store: VariableStore, resource: ConfigResource) -> list[str]:
 
 
 def _change(process: int, *, url: str, times: int, every: int, resources: Sequence[ConfigResource]) -> None:
-    admin = ConfigAdmin(VariableStore(str(process), sessionmaker(create_engine(url))), spark_definition())
+    policy = Counting()
+    admin = ConfigAdmin(VariableStore(str(process), sessionmaker(create_engine(url))), spark_definition(), [policy])
     for number in range(times):
         operations = [AlterConfigOp(f"spark.app.count{process}", str(number))]
         if number % every == 0:
             operations.append(AlterConfigOp("spark.jars", f"{process}-{number}", OpType.APPEND))
+        policy.asked = 0
         admin.incremental_alter_configs(dict.fromkeys(resources, operations))
+        assert policy.asked <= MOST_ATTEMPTS * len(resources), policy.asked
 
 
 def _forked(change: Callable[[int], None], process: int) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
@@ -12,11 +13,13 @@ from airflow_config_providers.core.data import Password
 from airflow_config_providers.core.definition import ConfigDef, ConfigType, Importance, Range
 from airflow_config_providers.core.layers import ConfigLayer, ConfigSource
 from airflow_config_providers.core.policy import AlterConfigPolicy, RequestMetadata
+from airflow_config_providers.core.reconfigurable import Reconfigurables
 from airflow_config_providers.dynamic.admin import ConfigAdmin
 from airflow_config_providers.dynamic.document import name_of
 from airflow_config_providers.dynamic.writing import Author
 from airflow_config_providers.exceptions import (
     ConfigException,
+    LimitExceededError,
     PolicyViolation,
     ProviderUnavailableError,
     ReservedKeyError,
@@ -76,6 +79,30 @@ class Policy(AlterConfigPolicy):
                 raise PolicyViolation(f"{key} must not be {value}")
 
 
+def calls(do) -> int:
+    """Count the Python functions that ``do`` calls."""
+    counted = 0
+
+    def count(frame, event, argument):
+        nonlocal counted
+        counted += event == "call"
+
+    sys.setprofile(count)
+    try:
+        do()
+    finally:
+        sys.setprofile(None)
+    return counted
+
+
+def change_many(number: int, *, are_followed: bool = False) -> int:
+    """Change as many tasks, ten to a DAG, in one request; return how many functions that calls."""
+    resources = [ConfigResource.of_task(f"dag{place // 10}", f"task{place}") for place in range(number)]
+    members = {resource: Reconfigurables({}) for resource in resources if are_followed}
+    one = admin(InMemoryConfigStore(), followers=members)
+    return calls(lambda: one.incremental_alter_configs({resource: [set_("cores", "6")] for resource in resources}))
+
+
 # Describing
 
 
@@ -104,6 +131,21 @@ def test_synonyms_are_left_out_where_nobody_asks_for_them(store):
     entry = admin(store).describe_configs([TASK])[TASK]["cores"]
 
     assert (entry.value, entry.source, entry.synonyms) == ("1", ConfigSource.DEFAULT_CONFIG, ())
+
+
+@pytest.mark.parametrize(
+    ("key", "origin"),
+    [
+        pytest.param("cores", "dynamic configuration of task 'report' of DAG 'flights', version 1", id="a layer"),
+        pytest.param("jars", "default", id="the default"),
+    ],
+)
+def test_an_entry_without_synonyms_says_where_its_value_was_written(store, key, origin):
+    admin(store).incremental_alter_configs({TASK: [set_("cores", "6")]})
+
+    entry = admin(store).describe_configs([TASK])[TASK][key]
+
+    assert (entry.origin, entry.synonyms) == (origin, ())
 
 
 def test_a_task_does_not_see_what_another_task_has(store):
@@ -181,6 +223,63 @@ def test_what_is_wrong_is_refused_and_nothing_changes(store, operations, kind, w
     assert "hunter2" not in str(refused.value)
 
 
+HALF = "\ud800"
+NO_NAMES = [
+    pytest.param(ConfigResource(ResourceType.DAG, HALF), id="DAG"),
+    pytest.param(ConfigResource(ResourceType.DAG, HALF * 300), id="DAG, long"),
+    pytest.param(ConfigResource.of_task("flights", HALF), id="task"),
+    pytest.param(ConfigResource.of_task(HALF * 300, "job"), id="task, long"),
+]
+
+
+@pytest.mark.parametrize("resource", NO_NAMES)
+def test_half_of_a_surrogate_pair_is_in_no_name(store, resource):
+    one = admin(store)
+    asked = [
+        lambda: one.describe_configs([resource]),
+        lambda: one.settled(resource),
+        lambda: one.incremental_alter_configs({resource: [set_("cores", "1")]}),
+        lambda: one.history(resource),
+        lambda: one.rollback(resource),
+    ]
+    for ask in asked:
+        with pytest.raises(ConfigException, match="holds half of a surrogate pair"):
+            ask()
+
+
+def many(count):
+    return [set_(f"k{n}", "x") for n in range(count)]
+
+
+def test_a_thousand_operations_are_carried_out(store):
+    one = admin(store)
+
+    assert len(one.incremental_alter_configs({DAG: many(1000)})[DAG].entries) == 1000
+    assert len(one.alter_configs({DAG: {}})[DAG].entries) == 1000
+
+
+def test_more_operations_than_a_thousand_are_refused_and_keep_no_other_resource_from_its_change(store):
+    one, other = admin(store), ConfigResource(ResourceType.DAG, "other")
+    with pytest.raises(LimitExceededError, match="1001 operations in one request, and 1000 are allowed"):
+        one.incremental_alter_configs({DAG: many(1001), other: [set_("own", "x")]})
+
+    assert "k1" not in one.describe_configs([DAG])[DAG]
+    assert one.describe_configs([other])[other]["own"].value == "x"
+
+
+def test_what_a_replacement_sets_anew_counts_and_what_it_leaves_or_deletes_does_not(store):
+    one = admin(store)
+    kept = {f"k{n}": "x" for n in range(1500)}
+    one.alter_configs({DAG: dict(list(kept.items())[:900])})
+    one.alter_configs({DAG: kept})
+    one.alter_configs({DAG: {**kept, "k0": "y"}})
+    with pytest.raises(LimitExceededError, match="1500 operations in one request"):
+        one.alter_configs({DAG: dict.fromkeys(kept, "z")})
+
+    assert one.describe_configs([DAG])[DAG]["k0"].value == "y"
+    assert len(one.alter_configs({DAG: {}})[DAG].entries) == 1500
+
+
 def test_all_that_is_wrong_is_told_at_once(store):
     with pytest.raises(ConfigException) as refused:
         admin(store).incremental_alter_configs(
@@ -190,11 +289,91 @@ def test_all_that_is_wrong_is_told_at_once(store):
     assert len(refused.value.problems) == 3
 
 
+@pytest.mark.parametrize(
+    ("configs", "key"), [({"cores": 4}, "'cores'"), ({4: "x"}, "4")], ids=["a number", "a number as key"]
+)
+def test_what_replaces_all_and_is_no_text_is_refused_and_named(store, configs, key):
+    with pytest.raises(ConfigException, match=f"flights.*{key}.*as a string"):
+        admin(store).alter_configs({DAG: configs})
+    assert store.texts == {}
+
+
+LEVELS = (
+    ConfigDef()
+    .define("default.only", ConfigType.STRING, "", alterable_at=[ResourceType.DEFAULT])
+    .define("task.only", ConfigType.STRING, "", alterable_at=[ResourceType.TASK])
+    .define("not.for.all", ConfigType.STRING, "", alterable_at=[ResourceType.TASK, ResourceType.DAG])
+    .define("nowhere", ConfigType.STRING, "", alterable_at=[])
+    .define("everywhere", ConfigType.STRING, "")
+)
+
+
+@pytest.mark.parametrize(
+    ("key", "allowed"),
+    [
+        pytest.param("default.only", [DEFAULT], id="for the default"),
+        pytest.param("task.only", [TASK], id="for a task"),
+        pytest.param("not.for.all", [DAG, TASK], id="for no default"),
+        pytest.param("nowhere", [], id="read-only"),
+        pytest.param("everywhere", [DEFAULT, DAG, TASK], id="for all"),
+        pytest.param("custom", [DEFAULT, DAG, TASK], id="not defined"),
+    ],
+)
+@pytest.mark.parametrize("resource", [DEFAULT, DAG, TASK], ids=lambda resource: resource.type.name)
+def test_a_key_is_altered_where_its_definition_allows_it(store, key, allowed, resource):
+    one = ConfigAdmin(store, LEVELS)
+    changes = [
+        lambda: one.incremental_alter_configs({resource: [set_(key, "x")]}),
+        lambda: one.alter_configs({resource: {key: "x"}}),
+    ]
+
+    for change in changes:
+        if resource in allowed:
+            change()
+        else:
+            levels = [level.type.name for level in allowed] or ["read-only"]
+            with pytest.raises(ConfigException, match=f"'{key}' .*{'.*'.join(levels)}"):
+                change()
+    assert len(store.texts) == (2 if resource in allowed else 0)
+
+
+def test_describe_tells_where_a_key_may_be_altered(store):
+    entries = ConfigAdmin(store, LEVELS).describe_configs([TASK])[TASK]
+
+    assert {key: [kind.name for kind in entry.alterable_at] for key, entry in entries.items()} == {
+        "default.only": ["DEFAULT"],
+        "task.only": ["TASK"],
+        "not.for.all": ["DAG", "TASK"],
+        "nowhere": [],
+        "everywhere": ["DEFAULT", "DAG", "TASK"],
+    }
+    assert [key for key, entry in entries.items() if entry.is_read_only] == ["nowhere"]
+
+
+def test_what_was_stored_where_it_may_no_longer_be_altered_can_be_deleted(store):
+    ConfigAdmin(store).incremental_alter_configs({DAG: [set_("task.only", "x"), set_("everywhere", "x")]})
+    one = ConfigAdmin(store, LEVELS)
+
+    one.incremental_alter_configs({DAG: [set_("everywhere", "y")]})
+    one.incremental_alter_configs({DAG: [delete("task.only")]})
+
+    assert one.describe_configs([DAG])[DAG]["task.only"].source is ConfigSource.DEFAULT_CONFIG
+
+
 def test_one_resource_that_is_refused_keeps_no_other_from_its_change(store):
     with pytest.raises(ConfigException, match="others were changed all the same: DAG 'flights'"):
         admin(store).incremental_alter_configs({DEFAULT: [set_("cores", "x")], DAG: [set_("cores", "3")]})
 
     assert admin(store).describe_configs([DAG])[DAG]["cores"].source is ConfigSource.DYNAMIC_DAG_CONFIG
+
+
+@pytest.mark.parametrize("are_followed", [False, True], ids=["nobody follows", "all are followed"])
+def test_the_work_of_a_request_grows_with_the_number_of_its_resources(are_followed):
+    change_many(1)
+
+    few, many = (change_many(number, are_followed=are_followed) for number in (100, 400))
+
+    assert many < 5 * few
 
 
 def test_validate_only_writes_nothing_and_asks_policies(store):

@@ -23,6 +23,7 @@ from airflow_config_providers.dynamic.admin import ConfigAdmin
 from airflow_config_providers.dynamic.airflow_store import VariableStore
 from airflow_config_providers.dynamic.document import name_of
 from airflow_config_providers.dynamic.store import AuditEntry, Kept
+from airflow_config_providers.dynamic.task import task_layers
 from airflow_config_providers.exceptions import ConfigException, ProviderUnavailableError
 from tests.dynamic.changing import DEFAULT, expected, jars, started
 
@@ -179,6 +180,34 @@ def test_a_change_on_top_of_what_cannot_be_decrypted_is_refused(store, sessions,
     with pytest.raises(ProviderUnavailableError, match=f"'{name}' cannot be decrypted"):
         admin.incremental_alter_configs({DAG: [AlterConfigOp("k", "2")]})
     assert stored(sessions) == before
+
+
+@pytest.fixture
+def without_key(fernet, store, monkeypatch) -> None:
+    """Store a configuration, and then lose the key."""
+    from airflow.models import crypto
+
+    ConfigAdmin(store).incremental_alter_configs({DAG: [AlterConfigOp("k", "1")]})
+    monkeypatch.setenv("AIRFLOW__CORE__FERNET_KEY", "")
+    crypto.get_fernet.cache_clear()
+
+
+@pytest.mark.usefixtures("without_key")
+def test_without_a_fernet_key_nobody_is_told_to_delete_what_is_encrypted(store, sessions):
+    before = stored(sessions)
+
+    with pytest.raises(ProviderUnavailableError, match="Set fernet_key in") as told:
+        ConfigAdmin(store).incremental_alter_configs({DAG: [AlterConfigOp("k", "2")]})
+    assert "delete" not in str(told.value).lower()
+    assert stored(sessions) == before
+
+
+@pytest.mark.usefixtures("without_key")
+def test_a_task_of_a_deployment_without_its_fernet_key_is_told_so(sessions):
+    """Airflow's API server then gives a task the ciphertext."""
+    with pytest.raises(ConfigException, match="Set fernet_key in") as told:
+        task_layers("flights", "report", stored(sessions).get)
+    assert "delete" not in str(told.value).lower()
 
 
 def test_a_fernet_key_that_is_none_is_told(store, monkeypatch):

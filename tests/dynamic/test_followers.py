@@ -30,6 +30,7 @@ from airflow_config_providers.exceptions import (
     ProviderUnavailableError,
     UnknownResourceError,
 )
+from airflow_config_providers.spark.catalogue import spark_definition
 from airflow_config_providers.testing import FakeClock
 
 DEFAULT = ConfigResource(ResourceType.DEFAULT)
@@ -585,3 +586,28 @@ def test_one_set_follows_one_resource(store, pool):
 def test_what_is_no_resource_is_not_followed(store, pool):
     with pytest.raises(ConfigException, match="A DAG is named by its id"):
         ConfigAdmin(store, followers={ConfigResource(ResourceType.DAG): following(store, pool)})
+
+
+# Keys that never change
+
+
+class OfTheDeployment(Pool):
+    def __init__(self, key: str) -> None:
+        super().__init__(keys=[key])
+
+
+@pytest.mark.parametrize("key", ["spark.master", "config.providers"])
+def test_who_follows_a_key_that_is_not_dynamic_is_refused(store, key):
+    members = Reconfigurables({})
+    ConfigAdmin(store, spark_definition(), followers={DAG: members})
+
+    with pytest.raises(ConfigException, match=f"OfTheDeployment cannot follow '{key}', which is not dynamic"):
+        members.add(OfTheDeployment(key))
+
+
+def test_who_follows_a_key_that_an_admin_calls_read_only_is_refused_by_that(store):
+    members = Reconfigurables({})
+    members.add(OfTheDeployment("spark.master"))
+
+    with pytest.raises(ConfigException, match=r"cannot follow 'spark\.master'"):
+        ConfigAdmin(store, spark_definition(), followers={DAG: members})

@@ -7,11 +7,16 @@ from hypothesis import strategies as st
 
 from airflow_config_providers.dynamic import history
 from airflow_config_providers.dynamic.document import Sealed
-from airflow_config_providers.dynamic.history import LONGEST, MOST_CHARACTERS, Change
+from airflow_config_providers.dynamic.history import LONGEST, MOST_CHARACTERS, Change, History
 
 
 def change(version: int, value: str = "v") -> Change:
     return Change(version, "", "2026-01-01T00:00:00+00:00", "ann", {"k": None}, {"k": value})
+
+
+def kept(*changes: Change) -> list[Change]:
+    """Write changes, and return those that are read."""
+    return list(history.read(history.write(History(changes)), name="n").changes)
 
 
 VALUES = st.dictionaries(st.text(), st.none() | st.text() | st.builds(Sealed, st.text()), max_size=3)
@@ -19,35 +24,34 @@ VALUES = st.dictionaries(st.text(), st.none() | st.text() | st.builds(Sealed, st
 
 @given(st.builds(Change, st.integers(min_value=1), st.text(), st.text(), st.text(), VALUES, VALUES))
 def test_what_was_written_is_read(one):
-    assert history.read(history.write([one]), name="n") == [one]
+    assert kept(one) == [one]
 
 
 def test_nothing_was_changed():
-    assert history.read(history.write([]), name="n") == history.read(None, name="n") == []
+    assert kept() == []
+    assert history.read(None, name="n") == History()
 
 
 def test_the_oldest_of_many_changes_is_forgotten():
-    kept = history.read(history.write([change(version) for version in range(1, LONGEST + 3)]), name="n")
+    changes = kept(*(change(version) for version in range(1, LONGEST + 3)))
 
-    assert [one.version for one in kept] == list(range(3, LONGEST + 3))
+    assert [one.version for one in changes] == list(range(3, LONGEST + 3))
 
 
 def test_the_oldest_of_large_changes_are_forgotten():
-    text = history.write([change(version, "x" * 10_000) for version in range(1, 101)])
+    text = history.write(History([change(version, "x" * 10_000) for version in range(1, 101)]))
 
-    kept = history.read(text, name="n")
+    changes = history.read(text, name="n").changes
     assert MOST_CHARACTERS - 11_000 < len(text) < MOST_CHARACTERS + 100
-    assert [one.version for one in kept] == list(range(101 - len(kept), 101))
+    assert [one.version for one in changes] == list(range(101 - len(changes), 101))
 
 
 def test_the_newest_change_is_remembered_whatever_its_size():
     large = change(2, "x" * 2 * MOST_CHARACTERS)
 
-    assert history.read(history.write([change(1), large]), name="n") == [large]
+    assert kept(change(1), large) == [large]
 
 
 def test_a_small_change_after_a_large_one_forgets_that():
     """Those that are remembered are the newest without a gap, or going back would skip one."""
-    changes = [change(1), change(2, "x" * 2 * MOST_CHARACTERS), change(3)]
-
-    assert history.read(history.write(changes), name="n") == [change(3)]
+    assert kept(change(1), change(2, "x" * 2 * MOST_CHARACTERS), change(3)) == [change(3)]

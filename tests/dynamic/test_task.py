@@ -88,7 +88,7 @@ def test_a_deployment_s_document_that_was_deleted_is_told(store):
     set_all(store, "v", DEFAULT, TASK)
     del store.texts[name_of(DEFAULT)]
 
-    with pytest.raises(ProviderUnavailableError, match="Was a variable deleted"):
+    with pytest.raises(ProviderUnavailableError, match="Restore it"):
         task_layers("flights", "report", Reading(store))
 
 

@@ -92,6 +92,68 @@ def test_attack_41_what_cannot_be_understood_is_not_told_back(server: Server, co
     assert server.ask("admin", "GET", "/default/history").json()["rows"] == []
 
 
+JSON = {"Content-Type": "application/json"}
+
+
+def test_a_change_of_very_many_keys_is_refused_at_once(server: Server):
+    """They would take minutes, and whoever else asks would wait."""
+    answer = server.alter("admin", "/default", *(set_(f"spark.app.key{n}", "x") for n in range(20_000)))
+
+    assert (answer.status_code, answer.json()["kind"]) == (422, "refused")
+    assert answer.json()["problems"] == [
+        "20000 operations in one request, and 1000 are allowed. Make several requests."
+    ]
+    assert server.ask("admin", "GET", "/default/history").json()["rows"] == []
+
+
+def test_a_change_of_many_keys_is_made(server: Server):
+    answer = server.alter("admin", "/default", *(set_(f"spark.app.key{n}", "x") for n in range(1000)))
+
+    assert answer.status_code == 200
+    assert len(answer.json()["rows"]) == 1000
+
+
+def test_very_many_unknown_fields_are_counted_and_not_listed(server: Server):
+    answer = server.ask(
+        "admin", "PATCH", "/default", content=json.dumps({f"f{n:06}": 0 for n in range(50_000)}), headers=JSON
+    )
+
+    assert answer.status_code == 400
+    assert answer.json()["problems"][-1] == "49990 others are no fields either. Remove them."
+    assert len(answer.json()["problems"]) < 20
+
+
+@pytest.mark.parametrize(
+    ("operation", "key"),
+    [
+        pytest.param(f'{{"name": "spark.app.x", "value": "{CANARY}\\ud800"}}', "spark.app.x", id="a value"),
+        pytest.param('{"name": "spark.app.\\udfff", "value": "x"}', "spark.app.\\udfff", id="a key"),
+        pytest.param('{"op": "DELETE", "name": "spark.app.\\udfff"}', "spark.app.\\udfff", id="a key that is deleted"),
+    ],
+)
+def test_half_of_a_surrogate_pair_is_refused_by_the_name_of_its_key(server: Server, operation: str, key: str):
+    answer = server.ask("admin", "PATCH", "/default", content=f'{{"operations": [{operation}]}}', headers=JSON)
+
+    assert (answer.status_code, answer.json()["kind"]) == (400, "malformed")
+    assert f"of the key '{key}', holds half of a surrogate pair" in answer.json()["problems"][0]
+    assert CANARY not in answer.text
+
+
+@pytest.mark.parametrize(
+    "path", ["/default?key=%ED%A0%80", "/dags/%ED%A0%80", "/dags/flights/tasks/%ED%A0%80", "/dags/%FF"]
+)
+def test_an_address_with_half_of_a_surrogate_pair_names_nothing(server: Server, path: str):
+    assert server.ask("admin", "GET", path).status_code in {400, 404, 422}
+
+
+@pytest.mark.parametrize("depth", [100, 900, 5000])
+@pytest.mark.parametrize("part", ['{"operations": DEEP}', '{"operations": [{"name": "a", "value": DEEP}]}', "DEEP"])
+def test_a_deep_list_is_malformed(server: Server, part: str, depth: int):
+    content = part.replace("DEEP", "[" * depth + "]" * depth)
+
+    assert server.ask("admin", "PATCH", "/default", content=content, headers=JSON).status_code == 400
+
+
 def test_attack_41_a_secret_is_in_no_answer_no_log_and_no_file(server: Server):
     """Altered, described, gone back to, refused with, and denied: only whether there is one is told."""
     server.policies.write_text(

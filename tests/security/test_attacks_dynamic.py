@@ -24,16 +24,23 @@ from airflow_config_providers.core.policy import (
     RequestMetadata,
     validate_all,
 )
+from airflow_config_providers.core.reconfigurable import Reconfigurable, Reconfigurables
+from airflow_config_providers.dynamic.admin import ConfigAdmin
+from airflow_config_providers.dynamic.document import HISTORY, name_of
 from airflow_config_providers.dynamic.password_encoder import PasswordEncoder
 from airflow_config_providers.dynamic.policies import (
     Bounds,
     CelExpression,
     CodeLoadingKeys,
+    DynamicAllocation,
     ForbiddenKeys,
+    IfThen,
     ImmutableKeys,
     ReferencesOnly,
 )
+from airflow_config_providers.dynamic.rotation import Rotation, documents
 from airflow_config_providers.exceptions import ConfigException
+from airflow_config_providers.testing import InMemoryConfigStore
 
 DAG = ConfigResource(ResourceType.DAG, "flights")
 DEFINITION = ConfigDef().define("spark.jars", ConfigType.LIST, "").define("spark.app.tags", ConfigType.LIST, "a,b")
@@ -183,8 +190,6 @@ def test_attack_40_one_policy_cannot_hide_a_key_from_the_next():
 
 @pytest.mark.parametrize("text", ["TRUE", " true", "tRuE\n"])
 def test_attack_40_a_truth_is_a_truth_however_it_is_spelled(text):
-    from airflow_config_providers.dynamic.policies import DynamicAllocation
-
     assert is_denied(made(DynamicAllocation), {}, {"spark.dynamicAllocation.enabled": text})
 
 
@@ -335,3 +340,352 @@ def test_attack_47_what_does_not_fit_is_told_with_the_same_words_whatever_the_re
             told.add(str(error))
 
     assert len(told) == 1
+
+
+# --- 64: a rolling upgrade that loses what the older version does not know ---------------------------
+
+TASK = ConfigResource.of_task("flights", "report")
+SECRETS = ConfigDef().define("password", ConfigType.PASSWORD, None)
+OLD, BOTH = PasswordEncoder("old", **FAST), PasswordEncoder("new", old_secret="old", **FAST)
+LATER = {"by": ["a newer version", None, {"number": 1.5}]}
+
+
+def changed_by_a_newer_version(changes=3):
+    """Return a store with a history, in which every object has a member that this version does not know."""
+    store = InMemoryConfigStore()
+    for number in range(changes):
+        upgrading(store).incremental_alter_configs(
+            {
+                one: [AlterConfigOp("password", f"hunter{number}"), AlterConfigOp("k", str(number))]
+                for one in (DAG, TASK)
+            }
+        )
+    for name, text in store.texts.items():
+        found = json.loads(text)
+        mark(found)
+        store.texts[name] = json.dumps(found)
+    return store
+
+
+def upgrading(store, **more):
+    return ConfigAdmin(store, SECRETS, seal=OLD.encode, **more)
+
+
+def mark(node, *, is_mapping=False):
+    """Add a member to each object; what is in ``tasks``, ``values``, ``was`` and ``became`` is named by users."""
+    if isinstance(node, dict):
+        for name, child in node.items():
+            mark(child, is_mapping=name in {"tasks", "values", "was", "became"})
+        if not is_mapping:
+            node["later"] = LATER
+    for child in node if isinstance(node, list) else ():
+        mark(child)
+
+
+def marked(node, path=()):
+    """Return the paths of the objects that still have the member as it was."""
+    children = node.items() if isinstance(node, dict) else enumerate(node) if isinstance(node, list) else ()
+    own = {path} if isinstance(node, dict) and node.get("later") == LATER else set()
+    return own.union(*(marked(child, (*path, name)) for name, child in children if name != "later"))
+
+
+class Failing(Reconfigurable):
+    def reconfigurable_configs(self):
+        return ["k"]
+
+    def validate_reconfiguration(self, configs):
+        pass
+
+    def reconfigure(self, configs):
+        raise OSError
+
+
+def failing_to_follow(store):
+    members = Reconfigurables({})
+    members.add(Failing())
+    with pytest.raises(ConfigException, match="was taken back"):
+        upgrading(store, followers={DAG: members}).incremental_alter_configs({DAG: [AlterConfigOp("k", "new")]})
+
+
+CHANGES = pytest.mark.parametrize(
+    "change",
+    [
+        pytest.param(lambda s: upgrading(s).incremental_alter_configs({DAG: [AlterConfigOp("k", "new")]}), id="alter"),
+        pytest.param(lambda s: upgrading(s).incremental_alter_configs({TASK: [AlterConfigOp("k", "new")]}), id="task"),
+        pytest.param(lambda s: upgrading(s).alter_configs({DAG: {"password": "[hidden]", "k": "n"}}), id="replace"),
+        pytest.param(lambda s: upgrading(s).rollback(DAG), id="rollback"),
+        pytest.param(failing_to_follow, id="take back"),
+        pytest.param(lambda s: list(Rotation(s, BOTH).rotate(documents(list(s.texts)))), id="rotate"),
+    ],
+)
+
+
+@CHANGES
+def test_attack_64_a_change_keeps_members_that_it_does_not_know(change):
+    store = changed_by_a_newer_version()
+    before = {name: marked(json.loads(text)) for name, text in store.texts.items()}
+    texts = dict(store.texts)
+
+    change(store)
+
+    assert {name for name, text in store.texts.items() if text != texts[name]} == set(texts)
+    for name, text in store.texts.items():
+        assert before[name] <= marked(json.loads(text))
+        assert len(before[name]) > 4
+
+
+def test_attack_64_what_a_rollback_brings_back_has_the_members_that_it_had():
+    store = changed_by_a_newer_version()
+    upgrading(store).incremental_alter_configs({DAG: [AlterConfigOp("password", None, OpType.DELETE)]})
+
+    upgrading(store).rollback(DAG)
+
+    assert ("own", "values", "password") in marked(json.loads(store.texts[name_of(DAG)]))
+
+
+def test_attack_64_a_member_that_is_not_known_is_shown_to_nobody():
+    store = changed_by_a_newer_version()
+
+    assert "later" not in repr(upgrading(store).describe_configs([DAG], include_synonyms=True)[DAG]["password"])
+    assert "later" not in repr(upgrading(store).history(DAG))
+
+
+@pytest.mark.parametrize("kind", ["", HISTORY], ids=["document", "history"])
+def test_attack_64_a_later_format_is_refused_without_advice_to_delete(kind):
+    store = changed_by_a_newer_version()
+    name = name_of(DAG, kind=kind)
+    store.texts[name] = store.texts[name].replace('"format": 1', '"format": 2')
+    before = dict(store.texts)
+
+    for change in (
+        lambda: upgrading(store).incremental_alter_configs({DAG: [AlterConfigOp("k", "new")]}),
+        lambda: upgrading(store).rollback(DAG),
+        lambda: next(iter(Rotation(store, BOTH).rotate([name_of(DAG)]))).problems,
+    ):
+        try:
+            problem = str(change())
+        except ConfigException as error:
+            problem = str(error)
+        assert f"'{name}'" in problem
+        assert "format 2, this version reads 1: upgrade" in problem
+        assert "delete" not in problem.lower()
+    assert store.texts == before
+
+
+# --- 70: ready policies passed by substitution, by references, by "no limit" ------------------------
+
+ON = "spark.dynamicAllocation.enabled"
+
+
+@pytest.mark.parametrize(
+    "text", ["${spark.app.on}", "${env:ON}", "${system:on}", "${vault:apps/x:on}", "${env.ON:-true}"]
+)
+@pytest.mark.parametrize("more", [{}, {"spark.app.on": "true"}], ids=["alone", "with the other key"])
+def test_attack_70_a_value_that_is_completed_later_switches_nothing_on(text, more):
+    assert is_denied(made(DynamicAllocation), {}, {ON: text, **more})
+    assert is_denied(made(IfThen, {"if": {ON: True}, "then": {"spark.app.reviewed": True}}), {}, {ON: text, **more})
+
+
+def test_attack_70_a_frozen_key_does_not_change_through_another_one():
+    before = {"spark.jars": "${spark.app.jars}", "spark.app.jars": "s3a://jobs/a.jar"}
+
+    assert is_denied(made(CodeLoadingKeys), before, {**before, "spark.app.jars": "s3a://evil/b.jar"})
+    assert not is_denied(made(CodeLoadingKeys), before, {**before, "spark.app.x": "1"})
+
+
+@pytest.mark.parametrize(
+    "options",
+    ["-D{}={}", "-Xss4m -D{}={} -Dx=y", '"-D{}={}"', "-D'{}'={}", '-D{}="{}"', '"-D\\{}={}"'],
+)
+@pytest.mark.parametrize("holder", ["spark.driver.extraJavaOptions", "spark.driver.defaultJavaOptions"])
+def test_attack_70_an_option_of_the_driver_sets_no_key_past_a_policy(options, holder):
+    def given(key, value):
+        return {holder: options.format(key, value)}
+
+    assert is_denied(made(Bounds, {"spark.executor.memory": {"max": "4g"}}), {}, given("spark.executor.memory", "64g"))
+    assert is_denied(made(DynamicAllocation), {}, given(ON, "true"))
+    assert is_denied(made(ForbiddenKeys, {"keys": ["spark.authenticate"]}), {}, given("spark.authenticate", "false"))
+    assert is_denied(made(ImmutableKeys, {"keys": ["spark.yarn.queue"]}), {}, given("spark.yarn.queue", "fast"))
+    assert not is_denied(made(ImmutableKeys, {"keys": ["spark.yarn.queue"]}), {}, given("spark.app.x", "fast"))
+    assert not is_denied(
+        made(Bounds, {"spark.executor.memory": {"max": "4g"}}), {}, given("spark.executor.memory", "2g")
+    )
+
+
+DRIVER = "spark.driver.extraJavaOptions"
+TRACKING = "spark.dynamicAllocation.shuffleTracking.enabled"
+
+
+@pytest.mark.parametrize("text", ['" true"', "'\ttrue'", '"\\ true"', "\\ true", "'true '", "TRUE"])
+def test_attack_an_option_of_the_driver_hides_no_value_by_blanks(text):
+    assert is_denied(made(DynamicAllocation), {}, {DRIVER: f"-D{ON}={text}"})
+    assert is_denied(made(IfThen, {"if": {ON: True}, "then": {"spark.x": 1}}), {}, {DRIVER: f"-D{ON}={text}"})
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        "-Da=-Dspark.shuffle.service.enabled=true",
+        f'"-Da=b -D{TRACKING}=true"',
+        f"'-Da=b -D{TRACKING}=true'",
+        f"-Da=b\\ -D{TRACKING}=true",
+        f'-Da=\\" -D{TRACKING}=true -Db=\\"',
+        f"-Da=b\u00a0-D{TRACKING}=true",
+        f"-Da=b\u2003-D{TRACKING}=true",
+        f"x-D{TRACKING}=true",
+        f"-D{TRACKING}",
+        f"-D{TRACKING}=true 'x",
+        f"-D{TRACKING}=true \\",
+    ],
+)
+def test_attack_an_option_of_the_driver_that_spark_does_not_read_is_no_way_out(options):
+    assert is_denied(made(DynamicAllocation), {}, {ON: "true", DRIVER: options})
+
+
+@pytest.mark.parametrize(
+    "options", [f"-D{TRACKING}=true", f'-Xss4m "-D{TRACKING}=true" -Dx="a b"', f"-D{TRACKING}=' true'"]
+)
+def test_an_option_of_the_driver_that_spark_reads_is_a_way_out(options):
+    assert not is_denied(made(DynamicAllocation), {}, {ON: "true", DRIVER: options})
+
+
+UNREADABLE = ["-Da='b", '-Da="b', "-Da=b\\", "-D\\spark.app.x=1", '-Da=\\" -Dspark.app.x=1 -Db=\\"']
+
+
+@pytest.mark.parametrize("options", UNREADABLE)
+@pytest.mark.parametrize(
+    "policy",
+    [
+        made(Bounds, {"spark.executor.cores": {"max": 4}}),
+        made(DynamicAllocation),
+        made(IfThen, {"if": {"spark.a": 1}, "then": {"spark.b": 1}}),
+        made(ForbiddenKeys, {"keys": ["spark.authenticate"]}),
+        made(ImmutableKeys, {"keys": ["spark.yarn.queue"]}),
+    ],
+    ids=lambda policy: type(policy).__name__,
+)
+def test_attack_options_that_cannot_be_split_in_one_way_may_set_any_key(policy, options):
+    assert is_denied(policy, {}, {DRIVER: options})
+
+
+@pytest.mark.parametrize("options", UNREADABLE)
+def test_options_that_cannot_be_split_may_stay_where_keys_are_frozen(options):
+    frozen = made(ImmutableKeys, {"keys": ["spark.yarn.queue"]})
+
+    assert not is_denied(frozen, {DRIVER: options}, {DRIVER: options, "spark.app.y": "1"})
+    assert not is_denied(frozen, {DRIVER: options}, {DRIVER: "-Da=b"})
+
+
+@pytest.mark.parametrize(
+    ("options", "key"),
+    [
+        ("spark.driver.extraJavaOptions", "spark.driver.memory"),
+        ("spark.driver.defaultJavaOptions", "spark.driver.memory"),
+        ("spark.executor.extraJavaOptions", "spark.executor.memory"),
+        ("spark.executor.defaultJavaOptions", "spark.executor.memory"),
+        ("spark.yarn.am.extraJavaOptions", "spark.yarn.am.memory"),
+    ],
+)
+@pytest.mark.parametrize(
+    ("text", "denied"),
+    [
+        ("-XX:MaxHeapSize=64g", True),
+        ("-mx64g", True),
+        ("-Xmx64g", True),
+        ('-Xss4m "-XX:Max"HeapSize=64g', True),
+        ("-mx\\64g", True),
+        ("-XX:MaxHeapSize=68719476736", True),
+        ("-XX:MaxHeapSize=0x1000000000", True),
+        ("-XX:MaxHeapSize=${vault:apps:heap}", True),
+        ("-XX:Flags=/tmp/flags", True),
+        ("-XX:VMOptionsFile=/tmp/flags", True),
+        ("-Da=b @/tmp/options", True),
+        ("-Da='b", True),
+        ("-XX:MaxHeapSize=2g", False),
+        ("-mx2097152k", False),
+        ("-XX:MaxHeapSize=1073741824", False),
+        ("-XX:MaxRAMPercentage=90", False),
+        ("-Da=-mx64g '-Db=c -mx64g' -Dmail=a@b", False),
+        ("-Dpassword=${vault:it's:p w}", False),
+    ],
+)
+def test_attack_no_option_sets_the_heap_past_the_bounds_of_memory(options, key, text, denied):
+    assert is_denied(made(Bounds, {key: {"max": "4g"}}), {}, {options: text}) == denied
+
+
+def test_a_heap_is_free_where_its_memory_is_not_bounded():
+    bounds = made(Bounds, {"spark.executor.memory": {"max": "4g"}})
+
+    assert not is_denied(bounds, {}, {DRIVER: "-XX:MaxHeapSize=64g -XX:Flags=/tmp/flags"})
+
+
+@pytest.mark.parametrize("text", ["0", "-1", "0b", "-1g"])
+@pytest.mark.parametrize("key", ["spark.driver.maxResultSize", "spark.executor.pyspark.memory", "spark.app.size"])
+def test_attack_70_no_limit_is_not_below_the_maximum(key, text):
+    assert is_denied(made(Bounds, {key: {"max": "4g", "unit": "m"}}), {}, {key: text})
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        "spark.sql.sources.default",
+        "spark.kubernetes.allocation.pods.allocator",
+        "spark.app.initial.jar.urls",
+        "spark.streaming.clock",
+        "spark.user.groups.mapping",
+        "spark.sql.streaming.stateStore.compression.codec",
+        "spark.hadoop.fs.s3a.custom.signers",
+        "spark.hadoop.fs.s3a.bucket.lake.custom.signers",
+        "fs.s3a.custom.signers",
+        "spark.hadoop.fs.s3a.audit.service.classname",
+        "spark.hadoop.fs.s3a.audit.request.handlers",
+        "spark.hadoop.fs.s3a.audit.execution.interceptors",
+        "spark.hadoop.fs.s3a.delegation.token.binding",
+        "spark.hadoop.fs.s3a.s3.client.factory.impl",
+        "spark.hadoop.fs.azure.account.oauth.provider.type",
+        "spark.hadoop.fs.azure.account.oauth.provider.type.a.dfs.core.windows.net",
+        "spark.hadoop.fs.azure.account.keyprovider.a.dfs.core.windows.net",
+        "spark.hadoop.fs.azure.sas.token.provider.type.a.dfs.core.windows.net",
+        "spark.hadoop.fs.azure.shellkeyprovider.script",
+        "spark.hadoop.dfs.client.failover.proxy.provider.cluster",
+        "spark.hadoop.dfs.client.failover.resolver.impl",
+        "spark.hadoop.mapreduce.outputcommitter.factory.class",
+        "spark.hadoop.mapreduce.outputcommitter.factory.scheme.s3a",
+        "spark.hadoop.mapreduce.outputcommitter.factory.scheme.acme",
+        "spark.hadoop.mapreduce.outputcommitter.named.classname",
+        "spark.hadoop.mapred.output.committer.class",
+        "spark.hadoop.mapreduce.output.fileoutputformat.compress.codec",
+        "spark.hadoop.parquet.read.filter",
+        "spark.hadoop.parquet.crypto.factory.class",
+        "spark.hadoop.rpc.engine.org.apache.Protocol",
+        "spark.hadoop.topology.script.file.name",
+        "hive.metastore.uris",
+    ],
+)
+def test_attack_70_no_run_brings_in_a_class_by_its_name(key):
+    assert is_denied(made(CodeLoadingKeys), {}, {key: "acme.Evil"})
+    assert is_denied(made(CodeLoadingKeys), {key: "acme.Good"}, {key: "acme.Evil"}, at=Moment.RENDER)
+
+
+@pytest.mark.parametrize("name", ["pwd", "pass", "connectionString", "sas", "keyStorePass"])
+def test_attack_70_a_secret_is_one_however_its_key_is_called(name):
+    assert is_denied(made(ReferencesOnly), {}, {f"spark.app.db.{name}": CANARY})
+
+
+@pytest.mark.parametrize("text", ["jdbc:x://u:hunter2@h/d", f"jdbc:x;password={CANARY}", f"https://h/?sig={CANARY}"])
+def test_attack_70_a_secret_is_one_also_inside_of_a_value(text):
+    assert is_denied(made(ReferencesOnly), {}, {"spark.app.db.url": text})
+
+
+# --- a small change that costs minutes --------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", [OpType.APPEND, OpType.SUBTRACT])
+def test_attack_a_value_that_is_too_long_is_refused_and_not_carried_out(kind):
+    admin = ConfigAdmin(InMemoryConfigStore(), DEFINITION)
+    admin.incremental_alter_configs({DAG: [AlterConfigOp("spark.jars", "a")]})
+
+    with pytest.raises(ConfigException, match=r"'spark\.jars' has 80000 characters, and 65536 are allowed"):
+        admin.incremental_alter_configs({DAG: [AlterConfigOp("spark.jars", "a," * 40_000, kind)]})
+
+    assert admin.describe_configs([DAG])[DAG]["spark.jars"].value == "a"

@@ -1,0 +1,99 @@
+"""Several writers of one database: who waits for whom, and for how long."""
+
+from __future__ import annotations
+
+import random
+import sqlite3
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Final, cast
+
+if TYPE_CHECKING:
+    from sqlalchemy.exc import DBAPIError
+    from sqlalchemy.orm import Session
+
+_STATES: Final = frozenset({"40001", "40P01", "55P03"})
+"""SQLSTATEs of a transaction that others kept from its end."""
+
+_NUMBERS_OF_MYSQL: Final = frozenset({1205, 1213})
+"""The same as MySQL numbers them: it waited too long for a lock, or was the victim of a deadlock."""
+
+_TRIES: Final = 10_000
+_LONGEST_WAIT: Final = 0.025
+_SHORTEST_WAIT: Final = 0.001
+"""Seconds between tries to lock SQLite's database, at most; the longer a writer waits, the more often it tries."""
+
+_IMPATIENCE: Final = 0.98
+"""What a wait is of the one before: who has waited for half a second tries far more often than who comes now."""
+
+
+def is_contention(error: DBAPIError) -> bool:
+    """Return whether other writers are the reason of ``error``."""
+    origin = error.orig
+    code = getattr(origin, "sqlstate", None) or getattr(origin, "pgcode", None)
+    number = next(iter(getattr(origin, "args", ())), None)
+    return _is_busy(origin) or code in _STATES or number in _NUMBERS_OF_MYSQL
+
+
+def lock_rows(session: Session, table: Any, keys: Sequence[str], sleep: Callable[[float], None]) -> bool:
+    """
+    Lock the rows of ``table`` that have one of ``keys``, in this order, until the end of the transaction.
+
+    SQLite has no locks of rows: it is the whole database there.
+
+    :param sleep: waits before it is tried anew, where the database has no queue
+    :returns: whether they are locked
+    """
+    from sqlalchemy import select  # noqa: PLC0415 - slow to import
+
+    if _is_sqlite(session):
+        with impatient(session):
+            return _lock_database(_driver_connection(session), sleep)
+    for key in keys:  # one by one: databases sort texts in other ways than Python, and swaps must not meet a turn
+        session.execute(select(table.c.key).where(table.c.key == key).with_for_update()).all()
+    return True
+
+
+@contextmanager
+def impatient(session: Session) -> Iterator[None]:
+    """
+    Have SQLite fail at once where others write, and not wait; other databases let writers queue.
+
+    SQLite's own way of waiting favours whoever came last: they look most often whether it is their turn.
+    """
+    if not _is_sqlite(session):
+        yield
+        return
+    connection = _driver_connection(session)
+    (patience,) = connection.execute("PRAGMA busy_timeout").fetchone()
+    connection.execute("PRAGMA busy_timeout = 0")
+    try:
+        yield
+    finally:
+        connection.execute(f"PRAGMA busy_timeout = {patience}")
+
+
+def _lock_database(connection: sqlite3.Connection, sleep: Callable[[float], None]) -> bool:
+    for number in range(_TRIES):
+        try:
+            connection.execute("BEGIN IMMEDIATE")
+        except sqlite3.OperationalError as error:
+            if not _is_busy(error):  # whoever uses the connection next tells what is wrong with it
+                return False
+        else:
+            return True
+        sleep(random.uniform(0, max(_SHORTEST_WAIT, _LONGEST_WAIT * _IMPATIENCE**number)))  # noqa: S311 - no secret
+    return False
+
+
+def _is_busy(error: BaseException | None) -> bool:
+    return getattr(error, "sqlite_errorname", "").startswith(("SQLITE_BUSY", "SQLITE_LOCKED"))
+
+
+def _is_sqlite(session: Session) -> bool:
+    return session.get_bind().dialect.name == "sqlite"
+
+
+def _driver_connection(session: Session) -> sqlite3.Connection:
+    """Return the driver's own connection: trying and failing with it costs a tenth."""
+    return cast("sqlite3.Connection", session.connection().connection.driver_connection)

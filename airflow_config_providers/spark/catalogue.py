@@ -11,9 +11,10 @@ from typing import Final
 
 from airflow_config_providers.core.cached import cached_property
 from airflow_config_providers.core.definition import ConfigDef, ConfigKey, ConfigType, Importance, Validator
+from airflow_config_providers.core.sensitive import reveals
 from airflow_config_providers.spark.expansion import is_substituted_by_spark
 from airflow_config_providers.spark.read_only import READ_ONLY
-from airflow_config_providers.spark.redaction import reveals, sounds_sensitive
+from airflow_config_providers.spark.redaction import sounds_sensitive
 from airflow_config_providers.spark.units import SIZE, TIME
 
 _QUANTITIES: Final[dict[str, Validator]] = {"SIZE": SIZE, "TIME": TIME}

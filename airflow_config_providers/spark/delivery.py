@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
-from typing import NoReturn
+from typing import Final, NoReturn
 
+from airflow_config_providers.core.text import printable
 from airflow_config_providers.exceptions import UndeliverableValueError
 from airflow_config_providers.spark import fidelity
+from airflow_config_providers.spark.command_line import size
 from airflow_config_providers.spark.redaction import REDACTION_KEY, widened
 
 
@@ -27,25 +29,31 @@ class Delivery:
         raise TypeError("A Delivery is not pickled or copied: it holds secrets. Send the settled configuration.")
 
 
-def plan(
+def plan(  # noqa: PLR0913 - the first is split, and the others say how
     configs: Mapping[str, str],
     *,
     sensitive: Collection[str],
     written: Mapping[str, str] | None = None,
     filed: Collection[str] = (),
+    room: int | None = None,
+    in_process: bool = False,
 ) -> Delivery:
     """
     Decide for each key of ``configs`` how it travels.
 
-    The file takes what is sensitive, what stood in a file before, and what a command line would change. A key
-    must not be in both, or the command would win.
+    The file takes what is sensitive, what stood in a file before, and what a command line would change. Where the
+    rest is too much for a command line, the file takes that as well. A key must not be in both, or the command would
+    win.
 
     :param configs: key -> resolved value, all layers settled
     :param sensitive: keys whose value nobody may see; Spark is told to hide them. One that is not in ``configs``,
         such as ``sun.java.command``, is hidden all the same
     :param written: key -> text with its references; without it every sensitive value counts as resolved as a whole
     :param filed: keys whose value was written in a properties file
-    :raises UndeliverableValueError: a sensitive value would not arrive as it is; names all of them
+    :param room: bytes that the command has for the plain keys; None for any number
+    :param in_process: whether Python sets the plain keys once more when the JVM runs, so that what the command
+        changes is corrected
+    :raises UndeliverableValueError: a value would not arrive as it is; names all of them
     """
     written = written or {}
     hidden, filed = frozenset(sensitive), frozenset(filed)
@@ -55,7 +63,25 @@ def plan(
     if redaction is not None:
         configs, hidden = {**configs, REDACTION_KEY: redaction}, hidden | {REDACTION_KEY}
     private = {key: value for key, value in configs.items() if key in hidden or key in filed or _needs_file(key, value)}
-    return Delivery({key: value for key, value in configs.items() if key not in private}, private)
+    plain = {key: value for key, value in configs.items() if key not in private}
+    _refuse_lost(plain, fidelity.is_argument if in_process else fidelity.survives_command)
+    if room is not None and size(plain) > room:
+        moved = {key: value for key, value in plain.items() if key not in _KEPT and fidelity.survives_file(key, value)}
+        private, plain = private | moved, {key: value for key, value in plain.items() if key not in moved}
+        _refuse_too_long(plain, room)
+    return Delivery(plain, private)
+
+
+_KEPT: Final = frozenset(
+    {
+        "spark.app.name",
+        "spark.kubernetes.submission.waitAppCompletion",
+        "spark.master",
+        "spark.remote",
+        "spark.yarn.submit.waitAppCompletion",
+    }
+)
+"""Keys that operators set in the command themselves unless they see one there, and that then beat a file."""
 
 
 def _refuse_changes(configs: Mapping[str, str], written: Mapping[str, str]) -> None:
@@ -66,6 +92,22 @@ def _refuse_changes(configs: Mapping[str, str], written: Mapping[str, str]) -> N
     ]
     if problems:
         raise UndeliverableValueError(*problems)
+
+
+def _refuse_lost(plain: Mapping[str, str], survives: Callable[[str, str], bool]) -> None:
+    """Refuse what neither the file nor the command hands over: in a command it might become another key."""
+    problems = [fidelity.loss(key, value) for key, value in plain.items() if not survives(key, value)]
+    if problems:
+        raise UndeliverableValueError(*problems)
+
+
+def _refuse_too_long(plain: Mapping[str, str], room: int) -> None:
+    if size(plain) > room:
+        raise UndeliverableValueError(
+            f"{len(plain)} keys are too long for a command line together, and would not arrive by a properties file: "
+            f"they do not begin with 'spark.', or their values begin or end with a blank, a tab or another control "
+            f"character. The first is {printable(next(iter(plain)))}. Correct or remove them."
+        )
 
 
 def _needs_file(key: str, value: str) -> bool:

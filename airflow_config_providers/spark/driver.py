@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import atexit
 import os
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
@@ -13,7 +13,7 @@ from airflow_config_providers.core.registry import ProviderRegistry
 from airflow_config_providers.core.resolver import ResolvedConfig, Unresolved
 from airflow_config_providers.exceptions import ConfigException
 from airflow_config_providers.log import reversal
-from airflow_config_providers.spark import driver_configuration, specification
+from airflow_config_providers.spark import child_environment, driver_configuration, specification
 from airflow_config_providers.spark.driver_process import DriverProcess, driver_process
 from airflow_config_providers.spark.layers import read_text
 
@@ -44,7 +44,7 @@ def session(
     :raises ConfigException: there is a SparkContext already, or the configuration cannot be used
     :raises ExposedValueError: a reference stands where Spark reads it before Python, or shows it
     :raises UndeliverableValueError: Spark would change a value
-    :raises ProviderDefinitionError: the providers are defined wrongly
+    :raises ProviderDefinitionError: a provider that is referred to is defined wrongly
     :raises ProviderLookupError: a provider gave no answer
     :raises ValueError: ``unresolved`` is another word
     """
@@ -55,13 +55,13 @@ def session(
     process = driver_process(os.environ)
     configs = {**process.configs(), **own}
     with ExitStack() as stack:
-        opened = stack.enter_context(ProviderRegistry(deployment=True).open(_definitions(configs, providers)))
+        opened = stack.enter_context(ProviderRegistry(deployment=True).on_demand(_definitions(configs, providers)))
         found = driver_configuration.resolved(
             configs, opened, unresolved=Unresolved(unresolved), has_begun=process.has_begun
         )
         values = driver_configuration.with_redaction(found)
         reversal.install(found.reverser)
-        _start(process, values, found)
+        _start(process, values, found, withheld=child_environment.withheld(opened.environment_names()))
         atexit.register(stack.pop_all().close)
     for key, text in own.items():
         builder.config(key, values.get(key, text))
@@ -80,11 +80,13 @@ def _definitions(configs: Mapping[str, str], given: Mapping[str, str] | str | No
     return definitions
 
 
-def _start(process: DriverProcess, values: Mapping[str, str], found: ResolvedConfig) -> None:
+def _start(
+    process: DriverProcess, values: Mapping[str, str], found: ResolvedConfig, *, withheld: Collection[str]
+) -> None:
     """Start Spark; what it says of a configuration that it does not take may hold a value."""
     problem = ""
     try:
-        process.start(values)
+        process.start(values, withheld=withheld)
     except ConfigException:
         raise
     except Exception as error:  # noqa: BLE001 - whatever Spark or its JVM raises

@@ -33,13 +33,18 @@ def resolved(
     :raises UndeliverableValueError: Spark would change a value
     :raises ConfigProvidersError: as ``ConfigResolver.resolve`` does
     """
-    texts = {key: text for key, text in configs.items() if not is_specification(key)}
+    written = texts(configs)
     if has_begun:
-        _refuse_early(texts, providers)
+        _refuse_early(written, providers)
     resolver = ConfigResolver(providers, spark_definition(), unresolved=unresolved, foreign=SUBSTITUTED_BY_SPARK)
-    found = resolver.resolve([ConfigLayer(ConfigSource.DAG_CONFIG, "Spark's configuration", texts)])
+    found = resolver.resolve([ConfigLayer(ConfigSource.DAG_CONFIG, "Spark's configuration", written)])
     _refuse_changes(found)
     return found
+
+
+def texts(configs: Mapping[str, str]) -> dict[str, str]:
+    """Give ``configs`` without what tells the driver of its providers."""
+    return {key: text for key, text in configs.items() if not is_specification(key)}
 
 
 def with_redaction(found: ResolvedConfig) -> dict[str, str]:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, MutableMapping
+from collections.abc import Collection, Iterator, Mapping, MutableMapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Protocol
 
 from airflow_config_providers.core.properties import dump
 from airflow_config_providers.exceptions import ConfigException, UndeliverableValueError
-from airflow_config_providers.spark import fidelity
+from airflow_config_providers.spark import child_environment, fidelity
 from airflow_config_providers.spark.layers import ConfigFile, file_layer
 from airflow_config_providers.spark.private_file import private_file
 
@@ -26,8 +26,12 @@ class DriverProcess(Protocol):
     def configs(self) -> dict[str, str]:
         """Give the configuration as it was written, with references."""
 
-    def start(self, configs: Mapping[str, str]) -> None:
-        """Make the SparkContext with ``configs``."""
+    def start(self, configs: Mapping[str, str], *, withheld: Collection[str] = ()) -> None:
+        """
+        Make the SparkContext with ``configs``.
+
+        :param withheld: names of the environment variables that what is started for it does not inherit
+        """
 
 
 class Submitted:
@@ -42,8 +46,8 @@ class Submitted:
         SparkContext._ensure_initialized()
         return dict(SparkConf().getAll())
 
-    def start(self, configs: Mapping[str, str]) -> None:
-        """Make the SparkContext."""
+    def start(self, configs: Mapping[str, str], *, withheld: Collection[str] = ()) -> None:
+        """Make the SparkContext; the JVM runs already, with all that it inherited."""
         from pyspark import SparkConf, SparkContext  # noqa: PLC0415 - as above
 
         SparkContext(conf=SparkConf().setAll(list(configs.items())))
@@ -68,7 +72,7 @@ class Unsubmitted:
         file = ConfigFile(str(path), str(path), is_lenient=True)
         return dict(file_layer(file).configs) if path.is_file() else {}
 
-    def start(self, configs: Mapping[str, str]) -> None:
+    def start(self, configs: Mapping[str, str], *, withheld: Collection[str] = ()) -> None:
         """
         Start the JVM and make the SparkContext.
 
@@ -79,7 +83,11 @@ class Unsubmitted:
         lost = [key for key, value in configs.items() if not fidelity.survives_file(key, value)]
         if lost:
             raise UndeliverableValueError(*(problem for key in lost for problem in _why(key, configs[key])))
-        with _properties(configs) as path, self._arguments(f"--properties-file {path}"):
+        with (
+            _properties(configs) as path,
+            self._arguments(f"--properties-file {path}"),
+            child_environment.lacking(self._environ, withheld),
+        ):
             SparkContext._ensure_initialized()
         SparkContext()
 

@@ -14,19 +14,56 @@ _NUMBERS: Final = frozenset({ConfigType.BOOLEAN, ConfigType.INT, ConfigType.LONG
 
 _WRITTEN_OUT: Final = frozenset(
     {
+        "spark.admin.acls",
+        "spark.admin.acls.groups",
         "spark.app.name",
+        "spark.archives",
+        "spark.driver.defaultExtraClassPath",
         "spark.driver.defaultJavaOptions",
         "spark.driver.extraClassPath",
         "spark.driver.extraJavaOptions",
         "spark.driver.extraLibraryPath",
+        "spark.driver.host",
         "spark.driver.memory",
+        "spark.executor.defaultExtraClassPath",
         "spark.executor.defaultJavaOptions",
         "spark.executor.extraClassPath",
         "spark.executor.extraJavaOptions",
         "spark.executor.extraLibraryPath",
+        "spark.files",
+        "spark.jars",
+        "spark.jars.ivy",
+        "spark.jars.packages",
+        "spark.local.dir",
+        "spark.metrics.namespace",
+        "spark.modify.acls",
+        "spark.modify.acls.groups",
+        "spark.pyspark.driver.python",
+        "spark.pyspark.python",
+        "spark.python.daemon.module",
+        "spark.python.worker.module",
+        "spark.repl.class.uri",
+        "spark.repl.local.jars",
+        "spark.submit.pyFiles",
+        "spark.ui.custom.executor.log.url",
+        "spark.ui.view.acls",
+        "spark.ui.view.acls.groups",
+        "spark.yarn.dist.archives",
+        "spark.yarn.dist.files",
+        "spark.yarn.dist.jars",
+        "spark.yarn.dist.pyFiles",
     }
 )
-"""In Spark's UI, or in the command of the driver or of an executor."""
+"""
+In Spark's UI or event log, in the command or the log of an executor, or in the command of the driver.
+
+From files, jars and packages Spark derives other keys, the URLs of its file server, and the class path. No redaction
+hides the class path: Spark stars what is listed beside a path, not the path. The local directory is an argument of the
+``chmod`` that Hadoop starts for each file.
+"""
+
+_ENVIRONMENT_OF_EXECUTORS: Final = "spark.executorEnv."
+"""The JSON page of a standalone Worker has it."""
 
 _NEEDED_BEFORE_EXECUTORS_CONNECT: Final = ("spark.auth", "spark.network", "spark.port.", "spark.rpc", "spark.ssl")
 """Spark gives these to executors as ``-D`` options."""
@@ -37,6 +74,7 @@ def is_exposed(key: str) -> bool:
     known = spark_definition().config_keys.get(key)
     if known is not None and known.type in _NUMBERS:
         return False
-    if key == "spark.authenticate.secret" or "Password" in key:
+    if key == "spark.authenticate.secret" or (key.startswith("spark.ssl.") and "Password" in key):
         return False
-    return key in _WRITTEN_OUT or key.startswith(_NEEDED_BEFORE_EXECUTORS_CONNECT) or key.endswith(".port")
+    written_out_below = (_ENVIRONMENT_OF_EXECUTORS, *_NEEDED_BEFORE_EXECUTORS_CONNECT)
+    return key in _WRITTEN_OUT or key.startswith(written_out_below) or key.endswith(".port")

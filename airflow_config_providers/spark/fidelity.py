@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import Final
 
-from airflow_config_providers.core.text import printable
+from airflow_config_providers.core.text import is_unicode, octets, printable
 from airflow_config_providers.spark.expansion import hadoop_expands_value, spark_expands_value
 
 _TRIMMED: Final = "".join(chr(c) for c in range(0x21) if chr(c) not in "\r\n")
@@ -15,7 +14,23 @@ _TRIMMED: Final = "".join(chr(c) for c in range(0x21) if chr(c) not in "\r\n")
 _LONGEST_ARGUMENT: Final = 131_071
 """Bytes that Linux takes for one argument of a command."""
 
+_IGNORED: Final = "spark-submit ignores keys that do not begin with 'spark.'. Give it a name that does."
+
+_CUT: Final = (
+    "its value begins or ends with a blank, a tab or another control character, which Spark cuts off. Store the value "
+    "without, or encoded, and let the job decode it."
+)
+
+_NO_CHARACTER: Final = "its value holds half of a surrogate pair, which is no character."
+
 _HADOOP_PREFIXES: Final = ("spark.hadoop.", "spark.hive.")
+
+
+def is_argument(key: str, value: str) -> bool:
+    """Tell whether ``--conf key=value`` can be given to a command, and names this key and no other."""
+    argument = f"{key}={value}"
+    is_short = len(argument) <= _LONGEST_ARGUMENT and len(octets(argument)) <= _LONGEST_ARGUMENT
+    return is_short and "=" not in key and "\0" not in argument and is_unicode(argument)
 
 
 def survives_command(key: str, value: str) -> bool:
@@ -24,14 +39,12 @@ def survives_command(key: str, value: str) -> bool:
 
     spark-submit's script drops carriage returns, and Java reads arguments in the encoding of the locale.
     """
-    argument = f"{key}={value}"
-    is_plain = argument.isascii() and "\r" not in argument and "\0" not in argument
-    return is_plain and "=" not in key and len(argument) <= _LONGEST_ARGUMENT
+    return is_argument(key, value) and f"{key}{value}".isascii() and "\r" not in f"{key}{value}"
 
 
 def survives_file(key: str, value: str) -> bool:
     """Tell whether a properties file hands over exactly this."""
-    return key.startswith("spark.") and value == value.strip(_TRIMMED) and _is_text(value)
+    return key.startswith("spark.") and value == value.strip(_TRIMMED) and is_unicode(value)
 
 
 def problems(key: str, value: str, *, written: str) -> Iterator[str]:
@@ -44,20 +57,29 @@ def problems(key: str, value: str, *, written: str) -> Iterator[str]:
     """
     name = printable(key)
     if value != written and not key.startswith("spark."):
-        yield f"{name}: spark-submit ignores keys that do not begin with 'spark.'. Give it a name that does."
+        yield f"{name}: {_IGNORED}"
     if value != value.strip(_TRIMMED):
-        yield (
-            f"{name}: its value begins or ends with a blank, a tab or another control character, which Spark cuts off. "
-            f"Store the value without, or encoded, and let the job decode it."
-        )
+        yield f"{name}: {_CUT}"
     yield from problems_in_process(key, value, written=written)
+
+
+def loss(key: str, value: str) -> str:
+    """Say why neither a command nor a properties file hands over ``value``, which is no secret."""
+    name = printable(key)
+    if not is_unicode(value):
+        return f"{name}: {_NO_CHARACTER} Correct it."
+    why = _CUT if key.startswith("spark.") else _IGNORED
+    return (
+        f"{name}: neither a command nor a properties file hands over this key and value. A command changes '=' in a "
+        f"key, carriage returns, characters outside ASCII and what is longer than 128 KiB. In a file, {why}"
+    )
 
 
 def problems_in_process(key: str, value: str, *, written: str) -> Iterator[str]:
     """Say what would become of ``value`` in a SparkConf that Python sets, one sentence for each change."""
     name = printable(key)
-    if not _is_text(value):
-        yield f"{name}: its value holds half of a surrogate pair, which is no character. Correct the stored value."
+    if not is_unicode(value):
+        yield f"{name}: {_NO_CHARACTER} Correct the stored value."
     if key.startswith(_HADOOP_PREFIXES) and hadoop_expands_value(value, written=written):
         yield (
             f"{name}: its value holds '${{...}}', which Hadoop would replace once more. "
@@ -68,10 +90,6 @@ def problems_in_process(key: str, value: str, *, written: str) -> Iterator[str]:
             f"{name}: its value holds '${{env:...}}', '${{system:...}}' or '${{spark....}}', which Spark would replace "
             f"once more under a key of its own. Store another value."
         )
-
-
-def _is_text(value: str) -> bool:
-    return re.search("[\ud800-\udfff]", value) is None
 
 
 def _is_known_to_spark(key: str) -> bool:

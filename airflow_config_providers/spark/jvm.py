@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import Final
+import sys
+from collections.abc import Collection, Iterable, Iterator
+from contextlib import contextmanager, suppress
+from typing import Any, Final
 
 from airflow_config_providers.core.properties import dump
+from airflow_config_providers.spark import child_environment
 from airflow_config_providers.spark.delivery import Delivery
 from airflow_config_providers.spark.private_file import PrivateFile, private_file
 
@@ -24,7 +26,11 @@ def has_started() -> bool:
 
 @contextmanager
 def submitting(delivery: Delivery) -> Iterator[None]:
-    """Have the JVM that PySpark starts read the private part of ``delivery`` from a file that nobody else can read."""
+    """
+    Have the JVM that PySpark starts read the private part of ``delivery`` from a file that nobody else can read.
+
+    The JVM lives on and serves later tasks. It has forgotten that part by then: their redaction would not hide it.
+    """
     if not delivery.private:
         yield
         return
@@ -37,6 +43,37 @@ def submitting(delivery: Delivery) -> Iterator[None]:
             os.environ.pop(_ARGUMENTS)
             if before is not None:
                 os.environ[_ARGUMENTS] = before
+            _forget(delivery.private)
+
+
+@contextmanager
+def launching_without(names: Collection[str]) -> Iterator[None]:
+    """Have the JVM that PySpark starts inherit no environment variable of ``names``. This process keeps them."""
+    from pyspark import SparkContext  # noqa: PLC0415 - as in has_started
+
+    place = vars(sys.modules[SparkContext.__module__])
+    launch = place["launch_gateway"]
+
+    def launch_gateway(*args: Any, **kwargs: Any) -> Any:
+        with child_environment.lacking(os.environ, names):
+            return launch(*args, **kwargs)
+
+    place["launch_gateway"] = launch_gateway
+    try:
+        yield
+    finally:
+        place["launch_gateway"] = launch
+
+
+def _forget(keys: Iterable[str]) -> None:
+    """Remove ``keys`` from the system properties of the JVM, of which each new SparkContext takes its configuration."""
+    from py4j.protocol import Py4JError  # noqa: PLC0415 - as in has_started
+    from pyspark import SparkContext  # noqa: PLC0415 - as in has_started
+
+    if (jvm := SparkContext._jvm) is not None:
+        with suppress(Py4JError, OSError):  # the JVM has ended, and they with it
+            for key in keys:
+                jvm.java.lang.System.clearProperty(key)
 
 
 def _path(file: PrivateFile) -> str:

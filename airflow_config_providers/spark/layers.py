@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
 from airflow_config_providers.core import properties
+from airflow_config_providers.core.definition import ConfigDef
 from airflow_config_providers.core.environment import EnvironmentOverrides
 from airflow_config_providers.core.java_text import format_double
 from airflow_config_providers.core.layers import ConfigLayer, ConfigSource
 from airflow_config_providers.core.registry import is_reserved
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.exceptions import ConfigException
+from airflow_config_providers.spark.layer_files import Bound, read_layer_file
 
 SUBSTITUTED_BY_SPARK: Final = frozenset({"env", "system", "spark", "sparkconf", "hiveconf", "hivevar"})
 """Prefixes of ``${prefix:name}`` that Spark itself replaces."""
+
+_SERVICE_LINK: Final = re.compile(r"(tcp|udp|sctp)://(\[[0-9A-Fa-f:.]+\]|[0-9.]+):[0-9]{1,5}", re.ASCII)
+"""What Kubernetes gives as ``<SERVICE>_PORT`` and ``<SERVICE>_PORT_<number>_TCP``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,12 +34,18 @@ class ConfigFile:
     :param path: where it is
     :param is_template: whether its values are Jinja templates; in Spark's own files ``{{APP_ID}}`` is Spark's
     :param is_lenient: whether a key may be set twice, as in files that are not ours to correct
+    :param bounds: where it must be
     """
 
     name: str
     path: str = field(repr=False)
     is_template: bool = False
     is_lenient: bool = False
+    bounds: tuple[Bound, ...] = ()
+
+    def bounds_in(self, located: Callable[[str], str]) -> tuple[Bound, ...]:
+        """Return the bounds with each directory as ``located`` gives it."""
+        return tuple(replace(bound, directories=tuple(map(located, bound.directories))) for bound in self.bounds)
 
 
 def mapping_layer(source: ConfigSource, name: str, configs: Any) -> ConfigLayer:
@@ -68,9 +80,10 @@ def file_layer(file: ConfigFile) -> ConfigLayer:
     """
     Make a layer of a Java properties file; each key's origin is its file and line.
 
-    :raises ConfigException: the file cannot be read, is malformed, or sets a key twice
+    :raises ConfigException: the file cannot be read, is outside of its bounds, is malformed, or sets a key twice
     """
-    entries = properties.parse(read_text(file.path, name=file.name), name=file.name)
+    content = read_layer_file(file.path, name=file.name, bounds=file.bounds)
+    entries = properties.parse(_decoded(content, name=file.name), name=file.name)
     lines = _lines_by_key(entries)
     repeated = {key: found for key, found in lines.items() if len(found) > 1}
     if repeated and not file.is_lenient:
@@ -95,15 +108,24 @@ def _lines_by_key(entries: Iterable[properties.Property]) -> dict[str, list[int]
     return lines
 
 
-def environment_layer(environ: Mapping[str, str], keys: Iterable[str]) -> tuple[ConfigLayer, list[str]]:
+def environment_layer(
+    environ: Mapping[str, str], keys: Iterable[str], definition: ConfigDef | None = None
+) -> tuple[ConfigLayer, list[str]]:
     """
     Make a layer of the environment variables that stand for one of ``keys``.
 
-    :return: the layer, and a sentence for each key that is set by several variables which disagree
+    Kubernetes gives each pod variables for the services beside it, such as ``SPARK_UI_PORT=tcp://10.0.0.1:4040``, and
+    nobody means them as configuration: one that does not fit the type of its key is left out.
+
+    :param definition: knows the types
+    :return: the layer, and a sentence for each variable that is left out, and for each key that is set by several
+        variables which disagree
     """
-    overrides = EnvironmentOverrides(environ)
-    origins = {key: name for key in keys if not is_reserved(key) and (name := overrides.origin(key)) is not None}
-    doubts = [
+    overrides, definition = EnvironmentOverrides(environ), definition or ConfigDef()
+    found = {key: name for key in keys if not is_reserved(key) and (name := overrides.origin(key)) is not None}
+    origins = {key: name for key, name in found.items() if not _is_service_link(key, environ[name], definition)}
+    doubts = [_left_out(key, name) for key, name in found.items() if key not in origins]
+    doubts += [
         f"{key} is set by {' and '.join(names)} with different values; {origins[key]} counts."
         for key in origins
         if (names := overrides.ambiguous(key))
@@ -111,6 +133,18 @@ def environment_layer(environ: Mapping[str, str], keys: Iterable[str]) -> tuple[
     configs = {key: overrides.lookup(key) or "" for key in origins}
     described = {key: f"environment variable {name}" for key, name in origins.items()}
     return ConfigLayer(ConfigSource.ENVIRONMENT_CONFIG, "environment", configs, described), doubts
+
+
+def _is_service_link(key: str, text: str, definition: ConfigDef) -> bool:
+    is_typed = key in definition.names()
+    return is_typed and _SERVICE_LINK.fullmatch(text) is not None and bool(definition.misfits(key, text))
+
+
+def _left_out(key: str, name: str) -> str:
+    return (
+        f"The environment variable {name} is left out: it looks like one of Kubernetes' service links, and does not "
+        f"fit {key}. Set enableServiceLinks: false for the pod, or rename the service."
+    )
 
 
 def read_text(path: str, *, name: str) -> str:
@@ -121,12 +155,24 @@ def read_text(path: str, *, name: str) -> str:
     :raises ConfigException: it cannot be read, or is not UTF-8
     """
     try:
-        return Path(path).read_bytes().decode("utf-8")
+        content = Path(path).read_bytes()
     except OSError as error:
         problem = error.strerror or type(error).__name__
+    else:
+        return _decoded(content, name=name)
+    raise _unreadable(name, problem)
+
+
+def _decoded(content: bytes, *, name: str) -> str:
+    try:
+        return content.decode("utf-8")
     except UnicodeDecodeError as error:
         problem = f"byte {error.start} is not UTF-8"
-    raise ConfigException(
+    raise _unreadable(name, problem)
+
+
+def _unreadable(name: str, problem: str) -> ConfigException:
+    return ConfigException(
         f"The properties file '{printable(name)}' cannot be read: {problem}. Correct the path or the file."
     )
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from typing import Final
+
+from airflow_config_providers.spark.hadoop_names import other_names
 
 REDACTION_KEY: Final = "spark.redaction.regex"
 
@@ -14,20 +16,24 @@ _HIDDEN_BY_EVERY_SPARK: Final = "(?i)secret|password|token|access[.]?key"
 DEFAULT_PATTERN: Final = f"{_HIDDEN_BY_EVERY_SPARK}|credential"
 """The default of Spark 4.3, the widest."""
 
-_NAMES: Final = (
-    r"(?i)secret|passw|passphrase|pwd|token|credential|signature"
-    r"|(?:access|account|api|encryption|private|sas|shared)[._-]?key"
-)
-_TEXTS: Final = (
-    r"(?i)(?:passw[a-z]{0,8}|pwd|secret|token|(?:access|account|api|shared)[._-]?key)=[^&;,\s]"
-    r"|://[^/\s:@]{0,256}:[^/\s@]{1,1024}@"
-)
-"""A password in a URL, or as one of several settings in one text."""
+_OF_HADOOP: Final = "spark.hadoop."
 
+_SHOWN_BELOW: Final = {_OF_HADOOP: "", "spark.hive.": "hive.", "spark.metrics.conf.": ""}
+"""Beginning of a key -> what Spark writes in its place where it shows the key a second time."""
 
-def reveals(key: str, text: str) -> bool:
-    """Tell whether ``text`` under ``key`` looks like a secret that is written out; wider than what Spark hides."""
-    return re.search(_NAMES, key) is not None or re.search(_TEXTS, text) is not None
+_OF_FILES: Final = ("spark.app.initial.file.urls", "spark.yarn.dist.files")
+_OF_JARS: Final = ("spark.app.initial.jar.urls", "spark.repl.local.jars", "spark.yarn.dist.jars")
+
+_SHOWN_AS: Final[Mapping[str, tuple[str, ...]]] = {
+    "spark.archives": ("spark.app.initial.archive.urls", "spark.yarn.dist.archives"),
+    "spark.files": _OF_FILES,
+    "spark.jars": _OF_JARS,
+    "spark.jars.ivy": ("spark.jars", "spark.submit.pyFiles", *_OF_FILES, *_OF_JARS),
+    "spark.jars.packages": ("spark.jars", "spark.submit.pyFiles", *_OF_FILES, *_OF_JARS),
+    "spark.sql.warehouse.dir": ("hive.metastore.warehouse.dir",),
+    "spark.submit.pyFiles": ("spark.yarn.dist.pyFiles", *_OF_FILES),
+}
+"""Key -> the keys that Spark derives from it. Those of files and jars apply if the author allows exposed arguments."""
 
 
 def sounds_sensitive(key: str) -> bool:
@@ -40,25 +46,30 @@ def widened(pattern: str | None, keys: Collection[str]) -> str | None:
     Make ``pattern`` hide ``keys`` too.
 
     What is added comes first: there no comment and no open quotation in ``pattern`` can swallow it. A pattern of
-    the user's own is in Java's syntax, so nobody asks it which keys it covers: all are added.
+    the user's own is in Java's syntax, so nobody asks it which keys it covers: all are added. A default is given even
+    where it covers all of them: a system property of the JVM would stand in for a key that is not set.
 
     :param pattern: the value of ``spark.redaction.regex``; None where nobody set it
-    :return: the new value; None where nothing needs to be added
+    :return: the new value; None where there are no keys
     """
-    names = [name for key in sorted(keys) for name in _shown_as(key)]
+    if not keys:
+        return None
+    names = list(dict.fromkeys(name for key in sorted(keys) for name in _shown_as(key)))
     if pattern is None:
         names = [name for name in names if not sounds_sensitive(name)]
         pattern = DEFAULT_PATTERN
-    return "|".join([*(f"^{_quoted(name)}$" for name in names), pattern]) if names else None
+    return "|".join([*(f"^{_quoted(name)}$" for name in names), pattern])
 
 
 def _shown_as(key: str) -> Iterator[str]:
-    """Give the names under which Spark shows ``key``; it lists the keys that Hadoop gets a second time, as Hadoop's."""
+    """Return the names under which Spark shows ``key``. It lists Hadoop's keys and those of metrics a second time."""
     yield key
-    if key.startswith("spark.hadoop."):
-        yield key.removeprefix("spark.hadoop.")
-    elif key.startswith("spark.hive."):
-        yield key.removeprefix("spark.")
+    yield from _SHOWN_AS.get(key, ())
+    for prefix, shown in _SHOWN_BELOW.items():
+        if key.startswith(prefix):
+            yield key.replace(prefix, shown, 1)
+    if key.startswith(_OF_HADOOP):
+        yield from sorted(other_names(key.removeprefix(_OF_HADOOP)))
 
 
 def _quoted(text: str) -> str:

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from airflow_config_providers.core.provider_definition import CONFIG_PROVIDERS, ProviderDefinition, read_definitions
+from airflow_config_providers.core.sensitive import reveals
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.exceptions import ProviderDefinitionError
-from airflow_config_providers.spark.redaction import reveals
 
 PREFIX: Final = "spark."
 """Before each key of KIP-297: Spark carries no others."""

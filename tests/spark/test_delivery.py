@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 
 from airflow_config_providers.core import properties
 from airflow_config_providers.exceptions import UndeliverableValueError
+from airflow_config_providers.spark.command_line import size
 from airflow_config_providers.spark.delivery import plan
-from airflow_config_providers.spark.fidelity import survives_file
+from airflow_config_providers.spark.fidelity import survives_command, survives_file
 from airflow_config_providers.spark.redaction import DEFAULT_PATTERN
 
 CANARY = "canary-7f3a"
@@ -23,7 +24,7 @@ def test_plain_keys_go_to_the_command_and_sensitive_ones_to_the_file() -> None:
     delivery = plan({"spark.a": "1", "spark.b.password": CANARY}, sensitive={"spark.b.password"})
 
     assert delivery.plain == {"spark.a": "1"}
-    assert delivery.private == {"spark.b.password": CANARY}
+    assert delivery.private == {"spark.b.password": CANARY, KEY: DEFAULT_PATTERN}
 
 
 def test_nothing_sensitive_needs_no_file() -> None:
@@ -35,9 +36,87 @@ def test_a_plain_value_that_the_command_would_change_goes_to_the_file(value: str
     assert plan({"spark.a": value}, sensitive=()).private == {"spark.a": value}
 
 
-@pytest.mark.parametrize(("key", "value"), [("spark.a", " \r"), ("a", "\r"), ("spark.a", " a ")])
+@pytest.mark.parametrize(("key", "value"), [("spark.a", " a "), ("spark.a", "a\t"), ("a", "x")])
 def test_a_plain_value_that_the_file_would_change_stays_in_the_command(key: str, value: str) -> None:
     assert plan({key: value}, sensitive=()).plain == {key: value}
+
+
+LOST = [
+    pytest.param("spark.redaction.regex=zzz", "1 ", id="a key that a command would split"),
+    pytest.param("spark.driver.extraJavaOptions=-Dx", "1 -Dz=1 ", id="a key with an option of Java"),
+    pytest.param("spark.a", " \r", id="carriage return"),
+    pytest.param("spark.a", "\u00e9 ", id="not ASCII"),
+    pytest.param("spark.a", "a\0 ", id="NUL"),
+    pytest.param("spark.a", "x" * 200_000 + " ", id="too long"),
+    pytest.param("spark.a", "\ud800", id="half of a surrogate pair"),
+    pytest.param("a", "\r", id="a key that spark-submit leaves out"),
+]
+
+
+@pytest.mark.parametrize(("key", "value"), LOST)
+def test_attack_68_what_no_way_is_faithful_to_is_refused_and_never_in_the_command(key: str, value: str) -> None:
+    with pytest.raises(UndeliverableValueError, match=f"^{key}: ") as error:
+        plan({key: value, "spark.b": "1"}, sensitive=())
+
+    assert value not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "arrives"),
+    [
+        pytest.param("spark.a", "\u00e9 ", True, id="changed by the command, corrected afterwards"),
+        pytest.param("my.title", "\u00dcber", True, id="left out of the command, set afterwards"),
+        pytest.param("spark.a", "a\0 ", False, id="NUL"),
+        pytest.param("spark.a=b", "1 ", False, id="a key that a command would split"),
+        pytest.param("spark.a", "\u00e9" * 70_000 + " ", False, id="too long"),
+    ],
+)
+def test_what_python_sets_once_more_needs_only_to_fit_into_a_command(key: str, value: str, arrives: bool) -> None:
+    if arrives:
+        assert plan({key: value}, sensitive=(), in_process=True).plain == {key: value}
+    else:
+        with pytest.raises(UndeliverableValueError):
+            plan({key: value}, sensitive=(), in_process=True)
+
+
+MANY = {f"spark.app.key{n:06}": "x" for n in range(100_000)}
+
+
+def test_plain_keys_that_fit_stay_in_the_command() -> None:
+    few = {"spark.a": "1"}
+
+    assert plan(few, sensitive=(), room=size(few)).plain == few
+
+
+def test_plain_keys_that_are_too_many_for_a_command_go_to_the_file() -> None:
+    kept = {"spark.app.name": "job", "spark.master": "local[1]", "spark.app.end": "a "}
+
+    delivery = plan({**MANY, **kept}, sensitive=(), room=100_000)
+
+    assert delivery.plain == kept
+    assert delivery.private == MANY
+
+
+def test_keys_that_fit_neither_into_the_command_nor_the_file_are_refused() -> None:
+    with pytest.raises(UndeliverableValueError, match=r"^3 keys are too long for a command line together") as error:
+        plan({f"spark.app.k{n}": "canary " for n in range(3)}, sensitive=(), room=100)
+
+    assert "canary" not in str(error.value)
+
+
+@given(st.dictionaries(st.text(), st.text()), st.sets(st.text()), st.integers(0, 200))
+def test_attack_68_whatever_is_given_each_way_is_faithful_to_what_it_gets(
+    configs: dict[str, str], sensitive: set[str], room: int
+) -> None:
+    try:
+        delivery = plan(configs, sensitive=sensitive, room=room)
+    except UndeliverableValueError:
+        return
+
+    assert all(survives_command(key, value) for key, value in delivery.plain.items())
+    assert size(delivery.plain) <= room
+    others = {key: value for key, value in delivery.private.items() if key not in sensitive and key != KEY}
+    assert all(survives_file(key, value) for key, value in others.items())
 
 
 def test_what_stood_in_a_file_stays_in_one() -> None:
@@ -90,7 +169,9 @@ def test_what_the_author_wrote_out_is_spark_s_to_expand() -> None:
 def test_a_secret_written_out_in_a_file_is_read_as_spark_reads_the_file() -> None:
     configs = {"spark.password": "trailing blank ", "other.password": "x"}
 
-    assert plan(configs, sensitive=configs, written=configs, filed=configs).private == configs
+    delivery = plan(configs, sensitive=configs, written=configs, filed=configs)
+
+    assert delivery.private == {**configs, KEY: DEFAULT_PATTERN}
 
 
 def test_a_secret_written_out_elsewhere_must_not_change() -> None:

@@ -7,7 +7,7 @@ import pytest
 from airflow_config_providers.core.resolver import ResolvedConfig, Unresolved
 from airflow_config_providers.exceptions import ExposedValueError, UndeliverableValueError, UnresolvedReferenceError
 from airflow_config_providers.spark import driver_configuration
-from airflow_config_providers.spark.redaction import REDACTION_KEY
+from airflow_config_providers.spark.redaction import DEFAULT_PATTERN, REDACTION_KEY
 from airflow_config_providers.testing import InMemoryConfigProvider
 
 CANARY = "canary-driver-7f3a"
@@ -26,6 +26,12 @@ def test_references_are_resolved_and_hidden() -> None:
     assert values.pop(REDACTION_KEY).startswith(r"^spark[.]app[.]uri$|")
     assert values == {"spark.app.uri": f"x://{CANARY}", "spark.app.open": "text"}
     assert found.reverser.reverse_text(values["spark.app.uri"]) == "x://${vault:a:b}"
+
+
+def test_attack_31_a_key_that_spark_hides_by_default_is_hidden_whatever_a_system_property_says() -> None:
+    values = driver_configuration.with_redaction(resolved({"spark.app.password": "${vault:a:b}"}))
+
+    assert values[REDACTION_KEY] == DEFAULT_PATTERN
 
 
 def test_without_references_spark_hides_what_it_hides() -> None:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from airflow_config_providers.core.definition import ConfigDef, ConfigType
 from airflow_config_providers.core.layers import ConfigSource
 from airflow_config_providers.exceptions import ConfigException
+from airflow_config_providers.spark.catalogue import spark_definition
 from airflow_config_providers.spark.layers import ConfigFile, environment_layer, file_layer, mapping_layer
 
 
@@ -107,3 +109,63 @@ def test_attack_35_spellings_that_disagree_are_told():
 
     assert layer.configs == {"spark.x": "1"}
     assert doubts == ["spark.x is set by spark_x and SPARK_X with different values; spark_x counts."]
+
+
+PORTS = ConfigDef().define("spark.ui.port", ConfigType.INT, 4040).define("spark.app.name", ConfigType.STRING, None)
+LINKS = [
+    pytest.param("tcp://10.0.0.1:4040", id="tcp"),
+    pytest.param("udp://10.0.0.1:53", id="udp"),
+    pytest.param("tcp://[fd00::1]:4040", id="IPv6"),
+]
+
+
+@pytest.mark.parametrize("link", LINKS)
+def test_a_service_link_of_kubernetes_that_does_not_fit_is_left_out_and_its_variable_named(link):
+    layer, doubts = environment_layer({"SPARK_UI_PORT": link}, ["spark.ui.port"], PORTS)
+
+    assert layer.configs == {}
+    assert len(doubts) == 1
+    assert "SPARK_UI_PORT" in doubts[0]
+    assert "spark.ui.port" in doubts[0]
+    assert link not in doubts[0]
+
+
+@pytest.mark.parametrize(
+    ("environ", "configs"),
+    [
+        pytest.param({"SPARK_UI_PORT": "4041"}, {"spark.ui.port": "4041"}, id="a port"),
+        pytest.param({"SPARK_UI_PORT": "many"}, {"spark.ui.port": "many"}, id="neither a port nor a link"),
+        pytest.param({"SPARK_UI_PORT": "http://10.0.0.1:4040"}, {"spark.ui.port": "http://10.0.0.1:4040"}, id="a URL"),
+        pytest.param({"SPARK_APP_NAME": "tcp://10.0.0.1:1"}, {"spark.app.name": "tcp://10.0.0.1:1"}, id="it fits"),
+        pytest.param({"SPARK_CUSTOM": "tcp://10.0.0.1:1"}, {"spark.custom": "tcp://10.0.0.1:1"}, id="not defined"),
+        pytest.param(
+            {"spark.ui.port": "4041", "SPARK_UI_PORT": "tcp://10.0.0.1:4040"},
+            {"spark.ui.port": "4041"},
+            id="a better name",
+        ),
+    ],
+)
+def test_what_does_not_look_like_a_service_link_or_fits_is_kept(environ, configs):
+    layer, _ = environment_layer(environ, ["spark.ui.port", "spark.app.name", "spark.custom"], PORTS)
+
+    assert layer.configs == configs
+
+
+def test_all_service_links_of_a_service_called_spark_ui_leave_spark_as_it_is():
+    host, port = "10.0.0.1", "4040"
+    environ = {
+        "SPARK_UI_SERVICE_HOST": host,
+        "SPARK_UI_SERVICE_PORT": port,
+        "SPARK_UI_SERVICE_PORT_HTTP": port,
+        "SPARK_UI_PORT": f"tcp://{host}:{port}",
+        "SPARK_UI_PORT_4040_TCP": f"tcp://{host}:{port}",
+        "SPARK_UI_PORT_4040_TCP_PROTO": "tcp",
+        "SPARK_UI_PORT_4040_TCP_PORT": port,
+        "SPARK_UI_PORT_4040_TCP_ADDR": host,
+    }
+    definition = spark_definition()
+
+    layer, doubts = environment_layer(environ, definition.config_keys, definition)
+
+    assert layer.configs == {}
+    assert len(doubts) == 1

@@ -26,8 +26,8 @@ def test_a_key_sounds_sensitive_where_spark_hides_it(key: str, expected: bool) -
     assert sounds_sensitive(key) is expected
 
 
-def test_keys_that_spark_hides_anyway_need_no_pattern() -> None:
-    assert widened(None, ["spark.app.password", "spark.hadoop.fs.s3a.secret.key"]) is None
+def test_attack_31_the_default_is_set_even_for_keys_that_it_hides_so_that_no_system_property_replaces_it() -> None:
+    assert widened(None, ["spark.app.password", "spark.hadoop.fs.s3a.secret.key"]) == DEFAULT_PATTERN
 
 
 def test_no_key_needs_no_pattern() -> None:
@@ -53,9 +53,20 @@ def test_the_users_pattern_cannot_swallow_what_is_added(theirs: str) -> None:
 
 @pytest.mark.parametrize(
     ("key", "shown"),
-    [("spark.hadoop.fs.azure.key.x", "fs[.]azure[.]key[.]x"), ("spark.hive.zone", "hive[.]zone")],
+    [
+        ("spark.hadoop.fs.azure.key.x", "fs[.]azure[.]key[.]x"),
+        ("spark.hive.zone", "hive[.]zone"),
+        ("spark.metrics.conf.*.sink.x.url", r"\*[.]sink[.]x[.]url"),
+        ("spark.sql.warehouse.dir", "hive[.]metastore[.]warehouse[.]dir"),
+        ("spark.jars", "spark[.]repl[.]local[.]jars"),
+        ("spark.hadoop.mapred.job.name", "mapreduce[.]job[.]name"),
+        ("spark.hadoop.mapreduce.job.name", "mapred[.]job[.]name"),
+        ("spark.hadoop.fs.s3a.server-side-encryption.key", r"fs[.]s3a[.]encryption[.]key"),
+        ("spark.jars.packages", "spark[.]jars"),
+        ("spark.files", "spark[.]app[.]initial[.]file[.]urls"),
+    ],
 )
-def test_attack_31_a_key_is_hidden_under_hadoops_name_too(key: str, shown: str) -> None:
+def test_attack_31_58_a_key_is_hidden_under_its_other_name_too(key: str, shown: str) -> None:
     assert f"|^{shown}$|" in (widened(None, [key]) or "")
 
 

@@ -36,7 +36,7 @@ def main(words: Sequence[str]) -> None:
         conf = _resolved()
     for name, key in KEYS.items():
         setattr(arguments, name, conf.get(key, getattr(arguments, name)))
-    _hide_user(stock._create_spark_session(arguments))
+    _hide_options(stock._create_spark_session(arguments))
     stock._run_spark(arguments)
 
 
@@ -58,9 +58,9 @@ def _resolved() -> Mapping[str, str]:
     return dict(session(builder.enableHiveSupport()).sparkContext.getConf().getAll())
 
 
-def _hide_user(spark: Any) -> None:
-    """Have Spark's pages and event log hide the user where they show the options of a copy; it hides the others."""
-    spark.conf.set(_OPTIONS, f"(?i)^user$|{spark.conf.get(_OPTIONS)}")
+def _hide_options(spark: Any) -> None:
+    """Have Spark's pages and event log hide what is secret where they show the options of a copy."""
+    spark.conf.set(_OPTIONS, f"(?i)^(?:{'|'.join(KEYS)})$|{spark.conf.get(_OPTIONS)}")
 
 
 if __name__ == "__main__":

@@ -1,0 +1,43 @@
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from airflow_config_providers.spark.command_line import room, size
+
+MIB = 1024 * 1024
+
+
+@pytest.mark.parametrize(
+    ("limit", "expected"),
+    [
+        pytest.param(2 * MIB, MIB, id="as usual"),
+        pytest.param(MIB, MIB // 2, id="small stacks"),
+        pytest.param(2**62, MIB, id="unlimited stacks promise too much"),
+        pytest.param(-1, 64 * 1024, id="not known"),
+    ],
+)
+def test_half_of_what_a_command_may_be_is_for_the_configuration(limit: int, expected: int) -> None:
+    assert room({}, sysconf=lambda name: {"SC_ARG_MAX": limit}[name]) == expected
+
+
+def test_what_the_environment_takes_is_not_there() -> None:
+    taken = len("NAME=é") + 1 + 1 + 8
+
+    assert room({"NAME": "é"}, sysconf=lambda _: 1000) == (1000 - taken) // 2
+
+
+def test_an_environment_that_takes_everything_leaves_nothing() -> None:
+    assert room({"NAME": "x" * 1000}, sysconf=lambda _: 1000) == 0
+
+
+def test_a_command_of_this_size_can_be_started() -> None:
+    configs = {f"spark.app.key{n}": "é" * 50 for n in range(10_000)}
+    while size(configs) > room(os.environ):
+        configs.popitem()
+    words = [word for key, value in configs.items() for word in ("--conf", f"{key}={value}")]
+
+    assert subprocess.run([sys.executable, "-c", "", *words], check=True).returncode == 0

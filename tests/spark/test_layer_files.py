@@ -1,0 +1,137 @@
+"""Properties files of layers: regular, of a bounded size, and where they may be."""
+
+from __future__ import annotations
+
+import os
+import socket
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from airflow_config_providers.exceptions import ConfigException
+from airflow_config_providers.spark.layer_files import Bound, read_layer_file
+
+LARGEST = 1024 * 1024
+
+
+def make(kind, path):
+    if kind == "FIFO":
+        os.mkfifo(path)
+    elif kind == "directory":
+        path.mkdir()
+    elif kind == "socket":
+        with socket.socket(socket.AF_UNIX) as listening:
+            listening.bind(str(path))
+    elif kind == "link to a FIFO":
+        os.mkfifo(path.with_name("fifo"))
+        path.symlink_to(path.with_name("fifo"))
+    else:
+        path.symlink_to(kind)
+    return str(path)
+
+
+@pytest.mark.parametrize("kind", ["FIFO", "directory", "socket", "link to a FIFO"])
+def test_attack_57_what_is_no_regular_file_is_not_waited_for(tmp_path, kind):
+    with pytest.raises(ConfigException, match="cannot be read: it is no regular file"):
+        read_layer_file(make(kind, tmp_path / "x"), name="x")
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["/proc/self/environ", "/proc/self/cmdline", "/sys/kernel/uevent_seqnum"],
+)
+@pytest.mark.parametrize("is_link", [False, True], ids=["plain", "by a link"])
+def test_attack_57_files_of_the_system_are_no_configuration(tmp_path, path, is_link):
+    with pytest.raises(ConfigException, match="its content is made by the operating system"):
+        read_layer_file(make(path, tmp_path / "x") if is_link else path, name="x")
+
+
+@pytest.mark.parametrize("path", ["/dev/zero", "/dev/null"])
+def test_attack_57_nor_is_a_device(path):
+    with pytest.raises(ConfigException, match="it is no regular file"):
+        read_layer_file(path, name="x")
+
+
+@pytest.mark.skipif(not Path("/dev/shm").is_dir(), reason="this system has no such file system")
+def test_a_file_in_shared_memory_is_one():
+    with tempfile.NamedTemporaryFile(dir="/dev/shm", suffix=".properties") as file:
+        file.write(b"spark.a=1\n")
+        file.flush()
+
+        assert read_layer_file(file.name, name="x") == b"spark.a=1\n"
+
+
+def test_attack_57_nor_is_a_process_file_system_that_is_mounted_elsewhere(monkeypatch):
+    monkeypatch.setattr("airflow_config_providers.spark.layer_files._OF_THE_SYSTEM", (("elsewhere",),))
+
+    with pytest.raises(ConfigException, match="its content is made by the operating system"):
+        read_layer_file("/proc/self/environ", name="x")
+
+
+@pytest.mark.parametrize(("size", "fits"), [(LARGEST, True), (LARGEST + 1, False)])
+def test_attack_57_a_file_has_at_most_a_mebibyte(tmp_path, size, fits):
+    (tmp_path / "x").write_bytes(b"#" * size)
+
+    if fits:
+        assert len(read_layer_file(str(tmp_path / "x"), name="x")) == size
+    else:
+        with pytest.raises(ConfigException, match="it is larger than 1048576 bytes"):
+            read_layer_file(str(tmp_path / "x"), name="x")
+
+
+def test_an_empty_file_is_one(tmp_path):
+    (tmp_path / "x").touch()
+
+    assert read_layer_file(str(tmp_path / "x"), name="x") == b""
+
+
+@pytest.mark.parametrize("path", ["/tmp/\0x", "/tmp/\ud800"], ids=["NUL", "surrogate"])
+def test_attack_05_a_name_that_no_file_has_is_told(path):
+    with pytest.raises(ConfigException, match="no file has such a name"):
+        read_layer_file(path, name=path)
+
+
+def test_a_file_that_kubernetes_mounts_is_found_behind_its_links(tmp_path):
+    (tmp_path / "..2026").mkdir()
+    (tmp_path / "..2026" / "base.properties").write_text("spark.a=1\n")
+    (tmp_path / "..data").symlink_to("..2026")
+    (tmp_path / "base.properties").symlink_to("..data/base.properties")
+
+    bound = Bound((str(tmp_path),), "is elsewhere.")
+    assert read_layer_file(str(tmp_path / "base.properties"), name="x", bounds=[bound]) == b"spark.a=1\n"
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        pytest.param("{inside}/../outside/a", id="up"),
+        pytest.param("{inside}/link", id="link"),
+        pytest.param("{inside}/folder/a", id="link to a directory"),
+        pytest.param("{outside}/a", id="elsewhere"),
+        pytest.param("{outside}/missing", id="elsewhere and missing"),
+        pytest.param("{inside}2/a", id="a name that begins alike"),
+    ],
+)
+def test_attack_57_a_file_outside_of_its_bound_is_not_opened(tmp_path, path):
+    inside, outside = tmp_path / "inside", tmp_path / "outside"
+    for folder in (inside, outside, Path(f"{inside}2")):
+        folder.mkdir()
+        (folder / "a").write_text("a=1\n")
+    (inside / "link").symlink_to(outside / "a")
+    (inside / "folder").symlink_to(outside)
+
+    with pytest.raises(ConfigException) as raised:
+        read_layer_file(
+            path.format(inside=inside, outside=outside), name="x", bounds=[Bound((str(inside),), "is elsewhere.")]
+        )
+    assert str(raised.value) == "The file 'x' is elsewhere."
+
+
+def test_a_bound_may_be_reached_by_a_link_itself(tmp_path):
+    (tmp_path / "real").mkdir()
+    (tmp_path / "real" / "a").write_text("a=1\n")
+    (tmp_path / "link").symlink_to("real")
+
+    bounds = [Bound((str(tmp_path / "link"),), "is elsewhere.")]
+    assert read_layer_file(str(tmp_path / "link" / "a"), name="x", bounds=bounds) == b"a=1\n"

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import sys
+from typing import TYPE_CHECKING, Any, Final
+
 from airflow.providers.common.compat.sdk import (
     AirflowNotFoundException,
     BaseHook,
-    BaseOperator,
     Connection,
     TaskDeferred,
     conf,
-    task_decorator_factory,
 )
-from airflow.sdk.log import mask_secret
+
+if TYPE_CHECKING:
+    from airflow.providers.common.compat.sdk import BaseOperator, task_decorator_factory
 
 try:
     from airflow.sdk.exceptions import AirflowSecretsBackendAccessDenied
@@ -35,8 +38,30 @@ __all__ = [
 ]
 
 
-def in_task_process() -> bool:
-    """Tell whether a supervisor listens, as it does for a task that runs and does not for a preview."""
-    from airflow.sdk.execution_time import task_runner  # noqa: PLC0415 - heavy, and not needed to parse a DAG
+_OF_DAG_FILES: Final = frozenset({"BaseOperator", "task_decorator_factory"})
+"""Names that bring in much of the Task SDK; some of its modules ask for ``[database] sql_alchemy_conn`` on import."""
 
+
+def __getattr__(name: str) -> Any:
+    """Import what only DAG files need on first use: our secrets backend may be answering that very question."""
+    if name not in _OF_DAG_FILES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from airflow.providers.common.compat import sdk  # noqa: PLC0415 - see above
+
+    return getattr(sdk, name)
+
+
+def in_task_process() -> bool:
+    """Return whether a supervisor listens, as it does for a task that runs and does not for a preview."""
+    task_runner = sys.modules.get("airflow.sdk.execution_time.task_runner")
     return getattr(task_runner, "SUPERVISOR_COMMS", None) is not None
+
+
+def mask_secret(secret: Any, name: str | None = None) -> None:
+    """Register a secret with the masker of this process and, in a task, with that of its supervisor."""
+    if in_task_process():
+        from airflow.sdk.log import mask_secret as mask  # noqa: PLC0415 - calling it imports much, too
+    else:
+        from airflow.sdk._shared.secrets_masker import mask_secret as mask  # noqa: PLC0415 - one of the two is needed
+
+    mask(secret, name)

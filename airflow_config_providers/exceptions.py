@@ -27,6 +27,8 @@ An error says where, what, and the way out. None holds a resolved value: not in 
 
 from __future__ import annotations
 
+from typing import Self
+
 
 class ConfigProvidersError(Exception):
     """
@@ -38,6 +40,10 @@ class ConfigProvidersError(Exception):
     def __init__(self, *problems: str) -> None:
         super().__init__(*problems)
         self.problems: tuple[str, ...] = problems
+
+    def again(self) -> Self:
+        """Return an equal error: two threads that raise the same one would mix up its tracebacks."""
+        return type(self)(*self.problems)
 
     def __str__(self) -> str:
         if len(self.problems) == 1:
@@ -94,7 +100,19 @@ class AccessDeniedError(ProviderLookupError):
 
 
 class ProviderUnavailableError(ProviderLookupError):
-    """A provider could not answer now; trying again may help."""
+    """
+    A provider could not answer now; trying again may help.
+
+    :param retry_after: seconds before which the provider wants no further request; None where it does not say
+    """
+
+    def __init__(self, *problems: str, retry_after: float | None = None) -> None:
+        super().__init__(*problems)
+        self.retry_after = retry_after
+
+    def again(self) -> Self:
+        """Return an equal error."""
+        return type(self)(*self.problems, retry_after=self.retry_after)
 
 
 class ForbiddenError(ConfigProvidersError):

@@ -106,6 +106,12 @@ def _options() -> dict[str, Any]:
         "config_files": _option(
             "string", "", "Comma list of properties files that every job starts from, the strongest last."
         ),
+        "config_paths": _option(
+            "string",
+            "",
+            "Comma list of directories that the properties files of all jobs must be in, links followed. Empty: "
+            "anywhere, if the path begins with a directory that its author wrote.",
+        ),
         "dynamic_enabled": _option(
             "boolean", "True", "Whether tasks read their dynamic configuration, which costs two requests each."
         ),
@@ -115,9 +121,33 @@ def _options() -> dict[str, Any]:
             "What secrets that are written into the dynamic configuration are encrypted with.",
             secret=True,
         ),
-        "password_encoder_old_secret": _option("string", "", "The secret before that one.", secret=True),
+        "password_encoder_old_secret": _option(
+            "string", "", "The previous password_encoder_secret; set it only while rotating.", secret=True
+        ),
+        "password_encoder_keyfactory_algorithm": _option(
+            "string",
+            "PBKDF2WithHmacSHA512",
+            "How a key is derived from password_encoder_secret: PBKDF2WithHmacSHA1, SHA224, SHA256, SHA384 or SHA512.",
+        ),
+        "password_encoder_cipher_algorithm": _option(
+            "string",
+            "AES/GCM/NoPadding",
+            "How secrets are encrypted: AES in mode GCM, CBC, CFB or OFB. Only GCM detects a changed value.",
+        ),
+        "password_encoder_key_length": _option(
+            "integer", "256", "Bits of the key that secrets are encrypted with: 128, 192 or 256."
+        ),
+        "password_encoder_iterations": _option(
+            "integer", "100000", "Iterations that derive the key from password_encoder_secret, at most 1,000,000."
+        ),
         "unresolved": _option("string", "fail", "What becomes of a reference that nobody answers: fail or keep."),
-        "max_workers": _option("integer", "32", "How many paths are read from providers at once."),
+        "max_workers": _option("integer", "32", "How many paths, and secrets of a secrets backend, are read at once."),
+        "resolve_timeout": _option(
+            "integer",
+            "60",
+            "Seconds that resolving one configuration may take, with all logins and retries. A reference without an "
+            "answer by then fails the task.",
+        ),
     }
 
 

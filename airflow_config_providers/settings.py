@@ -7,7 +7,8 @@ Each is read when it is asked for, so that a test or a process may differ from t
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final
+from functools import cache, partial
+from typing import TYPE_CHECKING, Final
 
 from airflow_config_providers.airflow_compat import conf
 from airflow_config_providers.core.data import Password
@@ -15,7 +16,20 @@ from airflow_config_providers.core.resolver import Unresolved
 from airflow_config_providers.core.text import nearest, printable
 from airflow_config_providers.exceptions import ConfigException
 
+if TYPE_CHECKING:
+    from airflow_config_providers.dynamic.password_encoder import PasswordEncoder
+
 SECTION: Final = "config_providers"
+
+_DAY: Final = 24 * 60 * 60
+
+_OF_ENCODER: Final = {
+    "keyFactoryAlgorithm": "password_encoder_keyfactory_algorithm",
+    "cipherAlgorithm": "password_encoder_cipher_algorithm",
+    "keyLength": "password_encoder_key_length",
+    "iterations": "password_encoder_iterations",
+}
+"""What the settings are called that KIP-226 writes into encrypted texts."""
 
 
 def apply_to() -> list[str]:
@@ -78,12 +92,48 @@ def password_encoder_old_secret() -> str:
     return _text("password_encoder_old_secret", "")
 
 
-def seal() -> Callable[[Password], str] | None:
-    """Give what encrypts a secret for the dynamic configuration; None where there is no secret to do it with."""
-    from airflow_config_providers.dynamic.password_encoder import PasswordEncoder  # noqa: PLC0415 - few need it
+def password_encoder() -> PasswordEncoder | None:
+    """
+    Return what encrypts and decrypts secrets of the dynamic configuration; None where there is no secret to do it with.
 
+    :raises ConfigException: a setting is wrong; names each
+    """
     secret = password_encoder_secret()
-    return PasswordEncoder(secret).encode if secret else None
+    return _password_encoder(secret) if secret else None
+
+
+def seal() -> Callable[[Password], str] | None:
+    """
+    Return what encrypts a secret for the dynamic configuration; None where there is no secret to do it with.
+
+    Its other settings are read when it is first called, so that a wrong one stops nobody who only reads.
+    """
+    secret = password_encoder_secret()
+    if not secret:
+        return None
+    encoder = cache(partial(_password_encoder, secret))
+    return lambda password: encoder().encode(password)
+
+
+def _password_encoder(secret: str) -> PasswordEncoder:
+    from airflow_config_providers.dynamic.encrypted_text import EncoderSettings  # noqa: PLC0415 - few need it
+    from airflow_config_providers.dynamic.password_encoder import ITERATIONS, PasswordEncoder  # noqa: PLC0415 - as above
+
+    key_factory = _text("password_encoder_keyfactory_algorithm", "PBKDF2WithHmacSHA512")
+    cipher = _text("password_encoder_cipher_algorithm", "AES/GCM/NoPadding")
+    key_length = _number("password_encoder_key_length", 256)
+    iterations = _number("password_encoder_iterations", ITERATIONS)
+    wrong = EncoderSettings(key_factory.upper(), cipher.upper(), key_length, iterations).wrong()
+    if wrong:
+        raise ConfigException(*(f"[{SECTION}] {_OF_ENCODER[field]} {what}" for field, what in wrong.items()))
+    return PasswordEncoder(
+        secret,
+        old_secret=password_encoder_old_secret() or None,
+        key_factory_algorithm=key_factory,
+        cipher_algorithm=cipher,
+        key_length=key_length,
+        iterations=iterations,
+    )
 
 
 def policies_file() -> str:
@@ -106,12 +156,27 @@ def config_files() -> list[str]:
     return _list("config_files")
 
 
+def config_paths() -> tuple[str, ...]:
+    """Return the directories that the properties files of jobs must be in; empty for no such bound."""
+    return tuple(_list("config_paths"))
+
+
 def max_workers() -> int:
-    """Give how many paths are read from providers at once."""
+    """Return how many paths, and secrets of a secrets backend, are read at once."""
     text = _text("max_workers", "32")
     if not text.isascii() or not text.isdigit() or int(text) < 1:
         raise ConfigException(f"[{SECTION}] max_workers: expected a number from 1 on. Correct it in airflow.cfg.")
     return int(text)
+
+
+def resolve_timeout() -> float:
+    """Return the seconds within which the providers must have answered everything that one configuration needs."""
+    text = _text("resolve_timeout", "60")
+    if not text.isascii() or not text.isdigit() or not 0 < int(text) <= _DAY:
+        raise ConfigException(
+            f"[{SECTION}] resolve_timeout: expected a number of seconds from 1 to {_DAY}. Correct it in airflow.cfg."
+        )
+    return float(text)
 
 
 def longest_field() -> int:
@@ -136,6 +201,12 @@ def parse_unresolved(text: str, *, where: str) -> Unresolved:
 
 def _text(option: str, default: str) -> str:
     return str(conf.get(SECTION, option, fallback=default) or default).strip()
+
+
+def _number(option: str, default: int) -> int:
+    """Read a whole number; 0 for what is none, which no option allows that is read with it."""
+    text = _text(option, str(default))
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else 0
 
 
 def _boolean(option: str, *, fallback: bool = False) -> bool:

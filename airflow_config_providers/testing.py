@@ -7,8 +7,9 @@ They stand at the seams that the package itself offers, so that nothing needs to
 from __future__ import annotations
 
 import threading
-from collections.abc import Collection, Mapping, Sequence
-from typing import Any
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, Self
 
 from airflow_config_providers.core.data import ConfigData
 from airflow_config_providers.core.provider import ConfigProvider
@@ -81,7 +82,7 @@ class InMemoryConfigStore:
     def __init__(self, texts: Mapping[str, str] | None = None) -> None:
         self.texts = dict(texts or {})
         self.audit: list[AuditEntry] = []
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
 
     def read(self, names: Collection[str]) -> dict[str, Kept]:
         """Give what there is."""
@@ -96,3 +97,9 @@ class InMemoryConfigStore:
             self.texts.update(texts)
             self.audit.extend(audit)
             return True
+
+    @contextmanager
+    def turn(self, names: Collection[str]) -> Iterator[Self]:
+        """Keep other threads from reading and writing."""
+        with self._lock:
+            yield self

@@ -10,6 +10,7 @@ from airflow_config_providers import settings
 from airflow_config_providers.airflow_compat import AirflowNotFoundException, BaseHook, Connection, mask_secret
 from airflow_config_providers.core import properties
 from airflow_config_providers.core.cached import cached_property
+from airflow_config_providers.core.on_demand import ProvidersOnDemand
 from airflow_config_providers.core.registry import ConfiguredProviders, ProviderRegistry, is_reserved
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.exceptions import ConfigProvidersError, ProviderDefinitionError
@@ -46,8 +47,15 @@ class ConfigProvidersHook(BaseHook):
 
         :raises ProviderDefinitionError: there is no such connection, or it defines a provider wrongly
         """
-        registry = ProviderRegistry(allowed_classes=settings.allowed_provider_classes(), deployment=True)
-        return registry.open(self.definitions())
+        return _registry().open(self.definitions())
+
+    def on_demand(self) -> ProvidersOnDemand:
+        """
+        Give the providers, each of which is made and configured when it is needed; closing them stays with the caller.
+
+        :raises ProviderDefinitionError: there is no such connection, or what it has cannot be read
+        """
+        return _registry().on_demand(self.definitions())
 
     def definitions(self) -> dict[str, str]:
         """Give ``config.providers`` and what is below it, as the connection has it."""
@@ -89,6 +97,10 @@ class ConfigProvidersHook(BaseHook):
             return None
 
 
+def _registry() -> ProviderRegistry:
+    return ProviderRegistry(allowed_classes=settings.allowed_provider_classes(), deployment=True)
+
+
 def definitions_of(conn_id: str, connection: Connection | None) -> dict[str, str]:
     """
     Give ``config.providers`` and what is below it, as ``connection`` has it.
@@ -121,7 +133,7 @@ def _json_object(conn_id: str, text: str | None) -> Mapping[str, Any]:
     """Read an extra. ``extra_dejson`` would have Airflow star what is allowed to a provider called ``secrets``."""
     try:
         extra = json.loads(text or "{}")
-    except ValueError:
+    except (ValueError, RecursionError):
         extra = None
     if not isinstance(extra, dict):
         raise ProviderDefinitionError(f"The extra of connection '{printable(conn_id)}' is no JSON object. Correct it.")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from contextlib import ExitStack
 from types import TracebackType
 from typing import Any, Final, Self
@@ -13,7 +14,9 @@ from airflow_config_providers import settings
 from airflow_config_providers.airflow_compat import BaseHook, Connection, mask_secret
 from airflow_config_providers.core.resolver import ConfigResolver
 from airflow_config_providers.core.reverse import ReverseTransformer
+from airflow_config_providers.core.text import is_unicode, printable
 from airflow_config_providers.core.variable import scan
+from airflow_config_providers.exceptions import ConfigException, UndeliverableValueError
 from airflow_config_providers.hooks.config_providers import ConfigProvidersHook
 from airflow_config_providers.log import reversal
 from airflow_config_providers.log.exceptions import reverse_exception
@@ -77,9 +80,11 @@ class ConfiguredSparkConnectHook(SparkConnectHook):
 
     def _resolved(self, conn_id: str) -> Connection:
         connection = BaseHook.get_connection(conn_id)
-        extra = connection.extra_dejson
+        extra = _extra(connection)
         texts = {name: getattr(connection, name) for name in _FIELDS} | {f"extra[{k!r}]": v for k, v in extra.items()}
-        texts = {name: text for name, text in texts.items() if isinstance(text, str) and scan(text)}
+        texts = {name: text for name, text in texts.items() if isinstance(text, str)}
+        _refuse_halves(texts)
+        texts = {name: text for name, text in texts.items() if scan(text)}
         if not texts:
             return connection
         values = self._values(texts)
@@ -92,12 +97,38 @@ class ConfiguredSparkConnectHook(SparkConnectHook):
         with ExitStack() as own:
             stack = own if self._stack is None else self._stack
             conn_id = settings.config_conn_id() if self._config_conn_id is None else self._config_conn_id
-            providers = stack.enter_context(ConfigProvidersHook(conn_id).get_conn())
-            resolved = ConfigResolver(providers, max_workers=settings.max_workers()).resolve([], texts)
+            providers = stack.enter_context(ConfigProvidersHook(conn_id).on_demand())
+            resolver = ConfigResolver(providers, max_workers=settings.max_workers(), timeout=settings.resolve_timeout())
+            resolved = resolver.resolve([], texts)
             stack.callback(resolved.clear)
             if stack is self._stack:
                 self._reversers.append(resolved.reverser)
             stack.enter_context(reversal.reversing(resolved.reverser))
             for value in resolved.values():
                 mask_secret(value)
-            return {name: resolved.text(name) for name in texts}
+            values = {name: resolved.text(name) for name in texts}
+            _refuse_halves(values)
+            return values
+
+
+def _extra(connection: Connection) -> dict[str, Any]:
+    try:
+        extra: dict[str, Any] = connection.extra_dejson
+    except RecursionError:
+        pass
+    else:
+        return extra
+    raise ConfigException(
+        f"The extra of connection '{printable(str(connection.conn_id))}' is nested too deep. Write it flat."
+    )
+
+
+def _refuse_halves(values: Mapping[str, str]) -> None:
+    """Refuse what cannot stand in a URL; the error of whatever tries to put it there would hold the value."""
+    problems = [
+        f"{printable(name)}: its value holds half of a surrogate pair, which is no character. Correct the stored value."
+        for name, value in values.items()
+        if not is_unicode(value)
+    ]
+    if problems:
+        raise UndeliverableValueError(*problems)

@@ -12,6 +12,7 @@ from airflow.providers.apache.spark.hooks.spark_jdbc import SparkJDBCHook
 
 from airflow_config_providers.airflow_compat import mask_secret
 from airflow_config_providers.core.reverse import SHORTEST, ReverseTransformer
+from airflow_config_providers.core.sensitive import reveals
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.core.variable import ConfigVariable
 from airflow_config_providers.exceptions import ExposedValueError
@@ -20,7 +21,6 @@ from airflow_config_providers.log import reversal
 from airflow_config_providers.log.exceptions import reverse_exception
 from airflow_config_providers.spark.applications import jdbc
 from airflow_config_providers.spark.delivery import Delivery
-from airflow_config_providers.spark.redaction import reveals
 
 _PY_FILES: Final = "spark.submit.pyFiles"
 _STOCK: Final = Path(spark_jdbc.__file__).with_name(f"{jdbc.STOCK}.py")

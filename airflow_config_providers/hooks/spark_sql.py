@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from contextlib import ExitStack
 from typing import Any, Self
 
@@ -12,6 +12,8 @@ from airflow.providers.apache.spark.hooks.spark_sql import SparkSqlHook
 from airflow_config_providers.core.properties import dump
 from airflow_config_providers.core.reverse import ReverseTransformer
 from airflow_config_providers.hooks.two_streams import TwoStreams
+from airflow_config_providers.spark import child_environment
+from airflow_config_providers.spark.command_line import refusing_too_long
 from airflow_config_providers.spark.defaults import require_spark_binary
 from airflow_config_providers.spark.delivery import Delivery
 from airflow_config_providers.spark.private_file import private_file
@@ -22,43 +24,51 @@ class ConfiguredSparkSqlHook(SparkSqlHook):
 
     _delivery: Callable[[], Delivery]
     _reverser: Callable[[], ReverseTransformer]
+    _withheld: Callable[[], Collection[str]]
     _process: Any = None
     _streams: TwoStreams | None = None
 
     @classmethod
     def of(
-        cls, hook: SparkSqlHook, *, delivery: Callable[[], Delivery], reverser: Callable[[], ReverseTransformer]
+        cls,
+        hook: SparkSqlHook,
+        *,
+        delivery: Callable[[], Delivery],
+        reverser: Callable[[], ReverseTransformer],
+        withheld: Callable[[], Collection[str]] = tuple,
     ) -> Self:
         """
         Take over a hook with all that it was made with.
 
         :param delivery: gives the configuration; called when a query runs, so that killing one needs no secret
         :param reverser: turns values into references in what spark-sql writes
+        :param withheld: gives the names of the environment variables that spark-sql does not inherit
         """
         own = type(hook)
         kind: type[Self] = cls if issubclass(cls, own) else type(cls.__name__, (cls, own), {"__doc__": cls.__doc__})
         self = kind.__new__(kind)
-        vars(self).update(vars(hook), _delivery=delivery, _reverser=reverser, _conf=None)
+        vars(self).update(vars(hook), _delivery=delivery, _reverser=reverser, _withheld=withheld, _conf=None)
         return self
 
     def run_query(self, cmd: str | list[str] = "", **kwargs: Any) -> None:
         """
         Run spark-sql; what nobody may see goes through a private properties file.
 
-        :raises SubmitError: there is no spark-sql or no Java on this machine
+        :raises SubmitError: there is no spark-sql or no Java on this machine, or the command is too long for it
         """
         require_spark_binary("spark-sql", os.environ)
         delivery = self._delivery()
         words: Any = cmd.split() if isinstance(cmd, str) else cmd  # the stock hook takes both
         self._conf = dict(delivery.plain)
         try:
-            with ExitStack() as stack:
+            with refusing_too_long(), ExitStack() as stack:
                 self._streams = stack.enter_context(TwoStreams())
                 pass_fds = self._streams.pass_fds
                 if delivery.private:
                     file = stack.enter_context(private_file(dump(delivery.private).encode("ascii")))
                     words, pass_fds = [*words, "--properties-file", file.path], (*pass_fds, *file.pass_fds)
-                super().run_query(words, pass_fds=pass_fds, **kwargs)
+                environ = child_environment.without(os.environ, self._withheld())
+                super().run_query(words, pass_fds=pass_fds, **{"env": environ, **kwargs})
         finally:
             self._conf = self._streams = None
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import groupby
@@ -17,10 +17,13 @@ from airflow_config_providers.core.reverse import ReverseTransformer
 from airflow_config_providers.core.stream import reverse_lines
 from airflow_config_providers.core.variable import scan
 from airflow_config_providers.hooks.two_streams import TwoStreams
+from airflow_config_providers.spark import child_environment
 from airflow_config_providers.spark.arguments import FROM_CONNECTION, KEYS
+from airflow_config_providers.spark.command_line import refusing_too_long
 from airflow_config_providers.spark.defaults import conf_directory, require_spark_binary
 from airflow_config_providers.spark.delivery import Delivery
 from airflow_config_providers.spark.private_file import private_file
+from airflow_config_providers.spark.redaction import REDACTION_KEY
 from airflow_config_providers.spark.specification import is_specification
 
 
@@ -50,12 +53,17 @@ class ConfiguredSparkSubmitHook(SparkSubmitHook):
         environment begin with; called when the job is submitted and no earlier, so that killing a job or finding it
         again needs no secret
     :param reverser: turns values into references in everything that is logged or raised
+    :param withheld: gives the names of the environment variables that spark-submit and the commands after it do not
+        inherit
     """
 
     _submission: Callable[[Mapping[str, Any], str | None], Submission]
     _reverser: Callable[[], ReverseTransformer]
+    _withheld: Callable[[], Collection[str]]
     _private_environment: Mapping[str, str]
     _streams: TwoStreams | None = None
+    _environ_of_child: dict[str, Any] | None = None
+    _environ_of_author: dict[str, Any] | None = None
 
     @classmethod
     def of(
@@ -64,6 +72,7 @@ class ConfiguredSparkSubmitHook(SparkSubmitHook):
         *,
         submission: Callable[[Mapping[str, Any], str | None], Submission],
         reverser: Callable[[], ReverseTransformer],
+        withheld: Callable[[], Collection[str]] = tuple,
     ) -> Self:
         """
         Take over a hook with all that it was made with; its named arguments have become configuration.
@@ -73,7 +82,8 @@ class ConfiguredSparkSubmitHook(SparkSubmitHook):
         own = type(hook)
         kind: type[Self] = cls if issubclass(cls, own) else type(cls.__name__, (cls, own), {"__doc__": cls.__doc__})
         self = kind.__new__(kind)
-        vars(self).update(vars(hook), _submission=submission, _reverser=reverser, _private_environment={})
+        vars(self).update(vars(hook), _submission=submission, _reverser=reverser, _withheld=withheld)
+        self._private_environment = {}
         self._conf = dict(hook._conf)
         self._use_settled_arguments()
         return self
@@ -92,14 +102,20 @@ class ConfiguredSparkSubmitHook(SparkSubmitHook):
         """
         Run spark-submit with the resolved configuration.
 
-        :raises SubmitError: there is no spark-submit or no Java on this machine
+        :raises SubmitError: there is no spark-submit or no Java on this machine, or the command is too long for it
         """
         binary = require_spark_binary(self._connection["spark_binary"], os.environ)
         submission = self._submitted()
         self._warn_of_cluster_mode(submission.delivery)
         self._warn_of_unread_defaults(submission, binary)
         application = submission.arguments.get("application", application)
-        with TwoStreams() as streams, self._holding(submission, streams), self._properties(submission) as pass_fds:
+        with (
+            refusing_too_long(),
+            TwoStreams() as streams,
+            self._holding(submission, streams),
+            self._properties(submission) as pass_fds,
+        ):
+            kwargs["env"] = self._environ_of_child = child_environment.without(os.environ, self._withheld())
             result: str | None = super().submit(application, pass_fds=(*streams.pass_fds, *pass_fds), **kwargs)
             return result
 
@@ -107,7 +123,7 @@ class ConfiguredSparkSubmitHook(SparkSubmitHook):
         return self._submission(self._conf, self._environment_prefix)
 
     def _warn_of_cluster_mode(self, delivery: Delivery) -> None:
-        secrets = [key for key in delivery.private if not is_specification(key)]
+        secrets = [key for key in delivery.private if key != REDACTION_KEY and not is_specification(key)]
         if self._connection["deploy_mode"] == "cluster" and secrets:
             self.log.warning(
                 "In cluster mode Spark copies its configuration to the cluster, where others may read it. "
@@ -130,9 +146,19 @@ class ConfiguredSparkSubmitHook(SparkSubmitHook):
             submission = self._submitted()
             self._post_submit_commands = submission.arguments.get("post_submit_commands", before)
         try:
-            super()._run_post_submit_commands()
+            with child_environment.lacking(os.environ, self._withheld()):
+                super()._run_post_submit_commands()
         finally:
             self._post_submit_commands = before
+
+    def _build_track_driver_status_command(self) -> list[str]:
+        # The stock hook has it inherit all. This process needs its environment meanwhile, to renew what was lent.
+        return child_environment.command_without(super()._build_track_driver_status_command(), self._withheld())
+
+    def on_kill(self) -> None:
+        """Kill the job; the commands for it do not inherit what a provider reads."""
+        with child_environment.lacking(os.environ, self._withheld()):
+            super().on_kill()
 
     @contextmanager
     def _holding(self, submission: Submission, streams: TwoStreams) -> Iterator[None]:
@@ -143,6 +169,8 @@ class ConfiguredSparkSubmitHook(SparkSubmitHook):
             "_private_environment": submission.environment,
             "_env_vars": self._open_environment(submission.environment),
             "_streams": streams,
+            "_environ_of_child": None,
+            "_environ_of_author": None,
         }
         before = {name: getattr(self, name) for name in [*attributes, "_env", "_properties_file"]}
         try:
@@ -189,9 +217,17 @@ class ConfiguredSparkSubmitHook(SparkSubmitHook):
 
     def _build_spark_submit_command(self, application: str) -> list[str]:
         command: list[str] = super()._build_spark_submit_command(application)
+        self._add_authors_environment()
         return self._streams.command(command) if self._streams else command
 
+    def _add_authors_environment(self) -> None:
+        """Have spark-submit get what the author adds, and not, as the stock hook would, all that this process has."""
+        if self._environ_of_child is not None:
+            self._environ_of_child.update(self._env or {})
+            self._environ_of_author, self._env = self._env, None
+
     def _process_spark_submit_log(self, itr: Iterable[Any]) -> None:
+        self._env = self._environ_of_author or self._env  # for a command that kills the job
         if self._streams and self._submit_sp:
             lines = self._streams.lines(self._submit_sp.stdout, self._reversers())
         else:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
@@ -19,16 +19,29 @@ from airflow_config_providers.core.text import one_line
 from airflow_config_providers.core.variable import scan
 from airflow_config_providers.exceptions import ConfigException, PolicyViolation
 from airflow_config_providers.operators import job_dynamic, job_place, job_policies, nested_texts
+from airflow_config_providers.operators.chosen_paths import PathTemplate, bounds_of_deployment
 from airflow_config_providers.operators.job_layers import JobLayers
 from airflow_config_providers.operators.job_providers import JobProviders
 from airflow_config_providers.operators.job_resolver import JobResolver
 from airflow_config_providers.operators.job_run import JobRun, path_texts
-from airflow_config_providers.operators.written import WrittenReferences, brought_problem
+from airflow_config_providers.operators.mapped_texts import authors_params, authors_texts
+from airflow_config_providers.operators.written import (
+    FilledIn,
+    Templates,
+    WrittenReferences,
+    brought_problem,
+    filled_in,
+    without_pushes,
+)
 from airflow_config_providers.spark.catalogue import spark_definition
+from airflow_config_providers.spark.layer_files import Bound
 from airflow_config_providers.spark.layers import ConfigFile
 
 FIELDS: Final = ("config_files", "effective_config")
 """The template fields that such an operator has beside its own."""
+
+_PATHS: Final = ("config_files", "properties_file")
+"""The attributes with paths of properties files."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +77,9 @@ class ConfiguredOperator(BaseOperator):
     :param resolve_in: ``worker``, ``driver`` or ``auto``; None for what the deployment says
     """
 
+    _bounds: Mapping[str, tuple[Bound, ...]] = {}
+    _templates: Templates | None = None
+    _is_filling_in: bool = False
     _written: WrittenReferences | None = None
 
     def __init__(
@@ -87,6 +103,7 @@ class ConfiguredOperator(BaseOperator):
         is_exposed = options.allow_exposed_arguments
         self.allow_exposed_arguments = settings.allow_exposed_arguments() if is_exposed is None else is_exposed
         self.resolve_in = options.resolve_in
+        self.written_params: Mapping[str, Any] = getattr(self.params, "dump", dict)()  # dump() raises for no parameter
         self.start_from_trigger = False  # the triggerer resolves no reference
         self.effective_config: list[str] = []
         self._run = JobRun()
@@ -123,19 +140,78 @@ class ConfiguredOperator(BaseOperator):
         """Give what else a reader of the task log should know."""
         return ()
 
+    @nested_texts.refusing_depth()
     def _do_render_template_fields(
         self, parent: Any, template_fields: Any, context: Any, jinja_env: Any, seen_oids: set[int]
     ) -> None:
         # Mapped tasks call this and not the public method. It also recurses into the fields of other objects.
-        if parent is self:
-            self._written = WrittenReferences(
-                self._texts_in(*self._fields(), "config_files", skip=frozenset(seen_oids))
-            )
-        super()._do_render_template_fields(parent, template_fields, context, jinja_env, seen_oids)
-        if parent is self and self._is_preview(context):
+        render = partial(super()._do_render_template_fields, parent, template_fields, context, jinja_env, seen_oids)
+        if parent is not self:
+            render()
+            return
+        before = self._fill_in_templates(render, skip=frozenset(seen_oids))
+        self._bounds = dict(self._bounds_of_files(before, context, jinja_env or self.get_template_env()))
+        if self._is_preview(context):
             self._settle(context, jinja_env)
-        elif parent is self:
+        else:
             self._resolve(context, jinja_env)
+
+    def _fill_in_templates(self, render: Callable[[], None], *, skip: Collection[int]) -> dict[str, str]:
+        """
+        Call ``render``, and find out which references in the fields the author wrote.
+
+        :return: the author's strings before that, by their labels
+        """
+        templates = self._templates = Templates(authors_texts(self), self._templates)
+        names = (*self._fields(), "config_files")
+        before = {
+            text.label: text.text for text in self._texts_in(*names, skip=skip) if templates.is_authors(text.text)
+        }
+        try:
+            self._is_filling_in = not settings.run_config_references()
+            render()
+        finally:
+            self._is_filling_in = False
+        self._written = WrittenReferences(
+            text
+            for text in self._texts_in(*names)
+            if templates.is_written(text.text)
+            or (before.get(text.label) is text.text and templates.is_authors(text.text))
+        )
+        return before
+
+    def _bounds_of_files(
+        self, before: Mapping[str, str], context: Any, environment: Any
+    ) -> Iterator[tuple[str, tuple[Bound, ...]]]:
+        """Give where each file of the author must be, by the labels of their paths."""
+        fill_in = partial(_text_of, environment=environment, context=context)
+        config_paths, params = settings.config_paths(), authors_params(self, context)
+        for text in self._paths():
+            written = before.get(text.label, before.get(text.label.partition("[")[0]))
+            template = PathTemplate(written, environment, fill_in, params)
+            yield text.label, template.bounds(text.text, config_paths)
+
+    def _paths(self) -> Iterator[nested_texts.Text]:
+        """Give the paths of files that the author of the DAG named."""
+        for field in _PATHS:
+            yield from nested_texts.texts(getattr(self, field, None), field)
+
+    def render_template(
+        self, content: Any, context: Any, jinja_env: Any = None, seen_oids: set[int] | None = None
+    ) -> Any:
+        """Fill in templates as Airflow does; those in the fields of this operator are watched meanwhile."""
+        render = super().render_template
+        if self._templates is None or not self._is_filling_in or not isinstance(content, str):
+            return render(content, context, jinja_env, seen_oids)
+        if id(content) in (seen_oids or ()):
+            return content
+        environment = jinja_env or self.get_template_env()
+        return self._templates.fill_in(
+            content,
+            lambda env: render(content, context, env, seen_oids),
+            environment,
+            learn=lambda env: render(content, without_pushes(context), env, seen_oids),
+        )
 
     def _is_preview(self, context: Any) -> bool:
         """Tell ``airflow tasks render``, which renders the DAG's own task, from a run, which renders a locked copy."""
@@ -170,7 +246,7 @@ class ConfiguredOperator(BaseOperator):
             resolver.settle(layers)
             self._require_allowed(layers)
             resolved = self._resolved(resolver, layers)
-            self._run = JobRun(resolved, stack.pop_all().close, resolver.carried)
+            self._run = JobRun(resolved, stack.pop_all().close, resolver.carried, withheld=resolver.withheld())
         notes = list(self._notes())
         for note in notes:
             self.log.warning("%s", note)
@@ -223,9 +299,16 @@ class ConfiguredOperator(BaseOperator):
 
     def _files(self) -> list[ConfigFile]:
         """Give the properties files, the strongest last."""
-        paths = [*settings.config_files(), *(self.config_files or ())]
-        files = [ConfigFile(path, path, is_template=True) for path in paths]
-        return [*self._default_files(), *files, *self._own_files()]
+        files = [self._file(path, "", is_template=True) for path in settings.config_files()]
+        own = [
+            self._file(path, f"config_files[{i}]", is_template=True) for i, path in enumerate(self.config_files or ())
+        ]
+        return [*self._default_files(), *files, *own, *self._own_files()]
+
+    def _file(self, path: str, label: str, *, is_template: bool = False) -> ConfigFile:
+        """Give a file that the deployment or the author of the DAG named, ``label`` being where in the DAG."""
+        bounds = self._bounds.get(label, bounds_of_deployment(settings.config_paths()))
+        return ConfigFile(path, path, is_template=is_template, bounds=bounds)
 
     def _layers(
         self, files: Sequence[ConfigFile], context: Any, jinja_env: Any, dynamic: Sequence[ConfigLayer]
@@ -251,6 +334,11 @@ class ConfiguredOperator(BaseOperator):
         return lines
 
 
-def _filled_in(text: str, *, jinja_env: Any, context: Any) -> str:
-    """Fill in a template as a text, also in a DAG that makes Python's objects of its fields."""
-    return "".join(map(str, jinja_env.from_string(text).generate(context)))
+def _filled_in(text: str, *, jinja_env: Any, context: Any) -> FilledIn:
+    learn = partial(_text_of, text, context=without_pushes(context))
+    return filled_in(partial(_text_of, text, context=context), jinja_env, learn=learn)
+
+
+def _text_of(template: str, environment: Any, *, context: Any) -> str:
+    """Fill in a template as a string, also in a DAG that makes Python's objects of its fields."""
+    return "".join(map(str, environment.from_string(template).generate(context)))

@@ -60,12 +60,10 @@ class Opener:
 
     @cached_property
     def _encoder(self) -> PasswordEncoder:
-        from airflow_config_providers.dynamic.password_encoder import PasswordEncoder  # noqa: PLC0415 - few tasks need it
-
-        secret = settings.password_encoder_secret()
-        if not secret:
+        encoder = settings.password_encoder()
+        if encoder is None:
             raise ConfigException(
                 "this secret is encrypted, and this process cannot decrypt it. Set password_encoder_secret in "
                 "[config_providers] for workers too."
             )
-        return PasswordEncoder(secret, old_secret=settings.password_encoder_old_secret() or None)
+        return encoder

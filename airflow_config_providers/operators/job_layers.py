@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Final
 
 from airflow_config_providers import settings
 from airflow_config_providers.core.definition import ConfigDef
@@ -13,10 +14,13 @@ from airflow_config_providers.core.layers import ConfigLayer, ConfigSource
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.core.variable import scan
 from airflow_config_providers.exceptions import ConfigException
-from airflow_config_providers.operators.written import brought_problem, is_written
+from airflow_config_providers.operators.chosen_paths import bounds_of_deployment
+from airflow_config_providers.operators.written import FilledIn, brought_problem
 from airflow_config_providers.spark import arguments
 from airflow_config_providers.spark.catalogue import spark_definition
 from airflow_config_providers.spark.layers import ConfigFile, environment_layer, file_layer, mapping_layer
+
+_JINJA: Final = re.compile(r"\{[{%#]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +37,7 @@ class JobLayers:
 
     files: Sequence[ConfigFile]
     definition: ConfigDef
-    render: Callable[[str], str]
+    render: Callable[[str], FilledIn]
     warn: Callable[[str], None]
     dynamic: Sequence[ConfigLayer] = ()
 
@@ -48,21 +52,22 @@ class JobLayers:
 
     def _files(self) -> Iterable[ConfigLayer]:
         for file in self.files:
-            layer = file_layer(file)
+            layer = _file_layer(file)
             yield self._filled_in(layer) if file.is_template else layer
 
     def _filled_in(self, layer: ConfigLayer) -> ConfigLayer:
         configs = {key: self.render(text) for key, text in layer.configs.items()}
-        brought = [key for key, text in configs.items() if not is_written(text, before=layer.configs[key])]
+        brought = [key for key, text in configs.items() if not text.is_written()]
         if brought and not settings.run_config_references():
             raise ConfigException(*(brought_problem(f"{key} in {layer.name}") for key in brought))
-        return replace(layer, configs=configs)
+        return replace(layer, configs={key: text.value for key, text in configs.items()})
 
     def _environment(self, layers: Iterable[ConfigLayer]) -> Iterable[ConfigLayer]:
         if not settings.environment_enabled():
             return
         known = dict.fromkeys(key for layer in layers for key in layer.configs)
-        layer, doubts = environment_layer(os.environ, {**known, **dict.fromkeys(self.definition.config_keys)})
+        keys = {**known, **dict.fromkeys(self.definition.config_keys)}
+        layer, doubts = environment_layer(os.environ, keys, self.definition)
         for doubt in doubts:
             self.warn(doubt)
         yield layer
@@ -113,15 +118,30 @@ def deployed_layers(
     Give the layers of ``operator`` as it is deployed, nothing in them filled in; of None, the deployment's.
 
     :param warn: is told which files are left out: those whose paths are filled in only when the task runs, and those
-        that cannot be read here
+        that cannot be read here; and which environment variables are, or are in doubt
     """
     layers = [layer for path in deployed_paths(operator) if (layer := _file_as_deployed(path, warn))]
     if operator is not None:
         layers += operator.layers if hasattr(operator, "layers") else dag_layers(operator)
     if settings.environment_enabled():
         known = dict.fromkeys(key for layer in layers for key in layer.configs)
-        layers.append(environment_layer(environ, {**known, **dict.fromkeys(spark_definition().config_keys)})[0])
+        keys = {**known, **dict.fromkeys(spark_definition().config_keys)}
+        layer, doubts = environment_layer(environ, keys, spark_definition())
+        layers.append(layer)
+        for doubt in doubts:
+            warn(doubt)
     return layers
+
+
+def _file_layer(file: ConfigFile) -> ConfigLayer:
+    """Make a layer of a file; the error tells a file of the deployment, which no author of a DAG can correct."""
+    try:
+        return file_layer(file)
+    except ConfigException as error:
+        if file.name not in settings.config_files():
+            raise
+        problems = [f"{problem} The file is from [config_providers] config_files." for problem in error.problems]
+    raise ConfigException(*problems)
 
 
 def deployed_paths(operator: Any | None) -> list[str]:
@@ -131,11 +151,11 @@ def deployed_paths(operator: Any | None) -> list[str]:
 
 
 def _file_as_deployed(path: str, warn: Callable[[str], None]) -> ConfigLayer | None:
-    if "{{" in path or scan(path):
+    if _JINJA.search(path) or scan(path):
         warn(f"The properties file '{printable(path)}' is left out: its path is filled in when the task runs.")
         return None
     try:
-        return file_layer(ConfigFile(path, path))
+        return _file_layer(ConfigFile(path, path, bounds=bounds_of_deployment(settings.config_paths())))
     except ConfigException as error:
         problems = error.problems
     for problem in problems:

@@ -136,6 +136,10 @@ class DriverResolver(JobResolver):
                 found[key] = self._wrapped(definition)
         return specification.carried(found)
 
+    def withheld(self) -> frozenset[str]:
+        """Return nothing: the driver's own providers may read its environment."""
+        return frozenset()
+
     def _wrapped(self, definition: ProviderDefinition) -> str:
         provider = self.providers.named(definition.name)
         if not isinstance(provider, VaultConfigProvider):

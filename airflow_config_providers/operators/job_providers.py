@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from airflow_config_providers.core.closing import ClosedOnExit
+from airflow_config_providers.core.on_demand import ProvidersOnDemand
 from airflow_config_providers.core.provider import ConfigProvider
-from airflow_config_providers.core.registry import ConfiguredProviders
 from airflow_config_providers.core.variable import variables
 from airflow_config_providers.hooks.config_providers import ConfigProvidersHook
 from airflow_config_providers.spark.layers import SUBSTITUTED_BY_SPARK
@@ -14,7 +14,7 @@ from airflow_config_providers.spark.layers import SUBSTITUTED_BY_SPARK
 
 class JobProviders(ClosedOnExit):
     """
-    Opens the deployment's providers once, when a text first needs one, and keeps them until the job has ended.
+    Opens each of the deployment's providers once, when it is first asked, and keeps it until the job has ended.
 
     What a provider lends, such as a database user of Vault's, is good only as long as it is open.
 
@@ -23,28 +23,34 @@ class JobProviders(ClosedOnExit):
 
     def __init__(self, conn_id: str) -> None:
         self._hook = ConfigProvidersHook(conn_id)
-        self._open: ConfiguredProviders | None = None
+        self._open: ProvidersOnDemand | None = None
 
     def needed_by(self, texts: Iterable[str]) -> Mapping[str, ConfigProvider]:
         """
-        Give the providers where ``texts`` hold a reference that may be theirs.
+        Give the providers where ``texts`` hold a reference that may be theirs; each is opened when it is asked.
 
-        :raises ProviderDefinitionError: the connection is missing, or defines a provider wrongly
+        :raises ProviderDefinitionError: the connection is missing, or what it has cannot be read
         """
         names = {variable.provider for text in texts for variable in variables(text)}
         if self._open is None and (names - SUBSTITUTED_BY_SPARK or (names and self._hook.is_defined())):
-            self._open = self._hook.get_conn()
-        return self._open if self._open is not None and names else {}
+            self._open = self._hook.on_demand()
+        if self._open is None or not names:
+            return {}
+        return self._open
 
     def named(self, name: str) -> ConfigProvider | None:
         """
         Give the provider of that name; None where there is none.
 
-        :raises ProviderDefinitionError: as for ``needed_by``
+        :raises ProviderDefinitionError: as for ``needed_by``, or the provider is defined wrongly
         """
         if self._open is None:
-            self._open = self._hook.get_conn()
+            self._open = self._hook.on_demand()
         return self._open.get(name)
+
+    def environment_names(self) -> frozenset[str]:
+        """Return the names of the environment variables that the providers may give; none where none is needed."""
+        return self._open.environment_names() if self._open is not None else frozenset()
 
     def of_driver(self) -> Mapping[str, str]:
         """Give what the connection says of the providers of a driver; nothing where there is no connection."""

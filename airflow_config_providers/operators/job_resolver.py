@@ -13,7 +13,7 @@ from airflow_config_providers.core.text import printable
 from airflow_config_providers.core.variable import variables
 from airflow_config_providers.exceptions import ExposedValueError
 from airflow_config_providers.operators.job_providers import JobProviders
-from airflow_config_providers.spark import exposure
+from airflow_config_providers.spark import child_environment, exposure
 from airflow_config_providers.spark.catalogue import spark_definition
 from airflow_config_providers.spark.layers import SUBSTITUTED_BY_SPARK, ConfigFile
 
@@ -69,11 +69,16 @@ class JobResolver:
         """Give further keys for the job: none, because it gets values."""
         return {}
 
+    def withheld(self) -> frozenset[str]:
+        """Return the names of the environment variables that nothing inherits that is started for the job."""
+        return child_environment.withheld(self.providers.environment_names())
+
     def locate(self, files: Sequence[ConfigFile]) -> list[ConfigFile]:
         """Replace references in the paths of ``files``; their names go on showing the references."""
-        texts = {file.name: file.path for file in files}
+        directories = {name: name for file in files for bound in file.bounds for name in bound.directories}
+        texts = {**directories, **{file.name: file.path for file in files}}
         resolved = self._resolver(self.providers.needed_by(texts.values())).resolve([], texts)
-        return [replace(file, path=resolved.text(file.name)) for file in files]
+        return [replace(file, path=resolved.text(file.name), bounds=file.bounds_in(resolved.text)) for file in files]
 
     def _resolver(self, providers: Mapping[str, ConfigProvider]) -> ConfigResolver:
         return ConfigResolver(
@@ -82,6 +87,7 @@ class JobResolver:
             unresolved=self.unresolved,
             foreign=SUBSTITUTED_BY_SPARK,
             max_workers=settings.max_workers(),
+            timeout=settings.resolve_timeout(),
         )
 
 
@@ -101,7 +107,7 @@ def refuse_exposed(
     ]
     problems += [
         f"{printable(item.name)}: the value of {printable(str(variable))} would stand where every user of the machine "
-        f"or of Spark's UI can read it. Pass it through conf, or say allow_exposed_arguments=True."
+        f"or of Spark's UI can read it. Pass it {_elsewhere(item)}, or say allow_exposed_arguments=True."
         for item in texts
         if item.key.startswith(exposure.FIELDS) or exposure.is_exposed(item.key)
         for variable in variables(item.text)
@@ -109,6 +115,10 @@ def refuse_exposed(
     ]
     if problems:
         raise ExposedValueError(*problems)
+
+
+def _elsewhere(item: PlacedText) -> str:
+    return "through conf" if item.key.startswith(exposure.FIELDS) else "under another key"
 
 
 def placed_texts(texts: Mapping[str, str]) -> list[PlacedText]:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import weakref
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any
 
 from airflow_config_providers.airflow_compat import mask_secret
 from airflow_config_providers.core import explain
+from airflow_config_providers.core.keys import key_problems
 from airflow_config_providers.core.layers import ConfigSource
 from airflow_config_providers.core.resolver import ResolvedConfig
 from airflow_config_providers.core.reverse import SHORTEST, ReverseTransformer
@@ -15,12 +17,16 @@ from airflow_config_providers.core.variable import scan
 from airflow_config_providers.exceptions import ConfigException
 from airflow_config_providers.hooks.spark_submit import Submission
 from airflow_config_providers.log import reversal
+from airflow_config_providers.operators.passable import refuse_unpassable
 from airflow_config_providers.spark import exposure
+from airflow_config_providers.spark.command_line import room
 from airflow_config_providers.spark.delivery import Delivery, plan
 from airflow_config_providers.spark.redaction import sounds_sensitive
 
 _JAVA_COMMAND = "sun.java.command"
 """A property that Spark shows: the command that started it."""
+
+_KUBERNETES = "spark.kubernetes.driverEnv."
 
 _MASKED_AT_MOST = 200
 """Airflow's masker takes 20 s to learn 1,000 values, and is only the net below ours."""
@@ -50,6 +56,7 @@ class JobRun:
     :param resolved: the configuration, with the further texts of ``field_texts``
     :param end: called when the job has ended; closes the providers
     :param carried: gives further keys for the job, when it is submitted
+    :param withheld: names of the environment variables that what is started for the job does not inherit
     """
 
     def __init__(
@@ -57,7 +64,10 @@ class JobRun:
         resolved: ResolvedConfig | None = None,
         end: Callable[[], None] | None = None,
         carried: Callable[[], Mapping[str, str]] = dict,
+        *,
+        withheld: frozenset[str] = frozenset(),
     ) -> None:
+        self.withheld = withheld
         self._resolved = resolved
         self._end = end
         self._carried = carried
@@ -96,14 +106,21 @@ class JobRun:
         added = {key for key, text in conf.items() if shown.get(key) != text}
         configs = {key: str(text) if key in added else values[key] for key, text in conf.items()}
         environment = self._environment(operator)
+        if environment_prefix:
+            _refuse_odd_names(operator.env_vars or {}, environment_prefix)
         variables = {f"{environment_prefix}{name}": value for name, value in environment.items() if environment_prefix}
         arguments = {name: value for name in exposure.FIELDS if (value := self._field(operator, name)) is not None}
+        in_process = {**(operator.env_vars or {}), **environment}
+        if environment_prefix == _KUBERNETES:  # only there the variables are nothing but text of the configuration
+            in_process = {name: str(value) for name, value in in_process.items()}
+        refuse_unpassable(in_process, _words(operator, arguments))
         sensitive = (resolved.sensitive & configs.keys()) | set(filter(_is_secret_of_airflow, added)) | set(variables)
         delivery = plan(
             {**configs, **variables},
             sensitive=sensitive | ({_JAVA_COMMAND} if arguments else set()),
             written=resolved.layered.settled,
             filed=_filed(resolved) - added,
+            room=room(os.environ),
         )
         return Submission(delivery, arguments, environment, properties_file=bool(operator.properties_file))
 
@@ -115,10 +132,11 @@ class JobRun:
         """Give the values of the configuration, or what a driver needs to resolve it; a new mapping at each call."""
         return {**self._needed.configs(), **self._carried()}
 
-    def delivery(self) -> Delivery:
+    def delivery(self, *, in_process: bool = False) -> Delivery:
         """
         Split the configuration between what may stand in a command and what may not.
 
+        :param in_process: as ``plan`` has it
         :raises UndeliverableValueError: a value would not arrive as it is
         """
         resolved = self._needed
@@ -127,6 +145,8 @@ class JobRun:
             sensitive=resolved.sensitive,
             written=resolved.layered.settled,
             filed=_filed(resolved),
+            room=room(os.environ),
+            in_process=in_process,
         )
 
     def clear(self) -> None:
@@ -160,6 +180,25 @@ class JobRun:
             found = [self._needed.text(label) if label in texts else v for label, v in zip(labels, value, strict=True)]
             return found if found != value else None
         return self._needed.text(name) if name in texts else None
+
+
+def _refuse_odd_names(names: Collection[str], prefix: str) -> None:
+    """Refuse environment variables whose names would end a key of Spark before its end."""
+    keys = [f"{prefix}{name}" for name in names]
+    if problems := [text for problem in key_problems(keys, lambda _: "of env_vars") for text in problem.problems]:
+        raise ConfigException(*problems)
+
+
+def _words(operator: Any, resolved: Mapping[str, Any]) -> dict[str, object]:
+    """Give the words of the command that stand in fields, as they will be, by a name that people understand."""
+    found: dict[str, object] = {}
+    for name in exposure.FIELDS:
+        value = resolved.get(name, getattr(operator, name))
+        if isinstance(value, str):
+            found[name] = value
+        elif name == "application_args" and isinstance(value, list | tuple):
+            found |= {_label(name, i): item for i, item in enumerate(value)}
+    return found
 
 
 def _filed(resolved: ResolvedConfig) -> set[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -73,6 +74,24 @@ def _refuse_references_in(value: Mapping[Any, Any], label: str) -> None:
     ]
     if problems:
         raise ConfigException(*problems)
+
+
+@contextmanager
+def refusing_depth() -> Iterator[None]:
+    """
+    Refuse what goes deeper than Python can follow, such as a list that a template fills in.
+
+    :raises ConfigException: in place of a RecursionError
+    """
+    is_too_deep = False
+    try:
+        yield
+    except RecursionError:
+        is_too_deep = True
+    if is_too_deep:
+        raise ConfigException(
+            "A template fills in collections that are nested too deep, or calls itself without end. Make it flat."
+        )
 
 
 def find(value: Any, place: ConfPlace) -> list[Path]:

@@ -34,13 +34,14 @@ class PySparkMixin(ConfigProvidersMixin):
 
     def execute_callable(self) -> Any:
         """Call the function with a session whose secrets stand in no command."""
-        delivery = self._run.delivery()
-        if self.conn_id and BaseHook.get_connection(self.conn_id).conn_type == _CONNECT:
-            return self._call_connected(self.conn_id, delivery)
-        if jvm.has_started():
-            return self._call({**delivery.plain, **delivery.private})
-        with jvm.submitting(delivery), guarded_descriptors(self._run.reverser):
-            return self._call(dict(delivery.plain))
+        delivery = self._run.delivery(in_process=True)
+        with guarded_descriptors(self._run.reverser):
+            if self.conn_id and BaseHook.get_connection(self.conn_id).conn_type == _CONNECT:
+                return self._call_connected(self.conn_id, delivery)
+            if jvm.has_started():
+                return self._call({**delivery.plain, **delivery.private})
+            with jvm.launching_without(self._run.withheld), jvm.submitting(delivery):
+                return self._call(dict(delivery.plain))
 
     def _call_connected(self, conn_id: str, delivery: Delivery) -> Any:
         with ConfiguredSparkConnectHook(conn_id, self.config_conn_id) as hook:

@@ -7,10 +7,11 @@ from dataclasses import replace
 from typing import Any
 
 from airflow_config_providers.core import explain
+from airflow_config_providers.core.keys import layer_problems
 from airflow_config_providers.core.layers import ConfigLayer, ConfigSource, LayeredConfig
 from airflow_config_providers.core.resolver import ResolvedConfig
 from airflow_config_providers.core.text import printable
-from airflow_config_providers.exceptions import PolicyViolation
+from airflow_config_providers.exceptions import ConfigException, PolicyViolation
 from airflow_config_providers.operators import job_policies, nested_texts
 from airflow_config_providers.operators.in_place import ConfigProvidersMixin
 from airflow_config_providers.operators.job_resolver import JobResolver, PlacedText
@@ -68,9 +69,16 @@ class SeveralClustersMixin(ConfigProvidersMixin):
         return resolver.resolve(layers, texts, own)
 
     def _own_confs(self) -> list[ConfigLayer]:
-        """Give what each cluster has itself, by where it stands."""
+        """
+        Give what each cluster has itself, by where it stands.
+
+        :raises ConfigException: one has a key, or under one a text, that no layer may have
+        """
         confs = ((nested_texts.label(field, way), self._conf_at(field, way)) for field, way in self._clusters())
-        return [mapping_layer(ConfigSource.DAG_CONFIG, name, conf) for name, conf in confs]
+        layers = [mapping_layer(ConfigSource.DAG_CONFIG, name, conf) for name, conf in confs]
+        if problems := [text for layer in layers for problem in layer_problems(layer) for text in problem.problems]:
+            raise ConfigException(*problems)
+        return layers
 
     def _show_conf(self, layered: LayeredConfig) -> None:
         super()._show_conf(layered)

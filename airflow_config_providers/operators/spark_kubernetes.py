@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from pathlib import Path
+import os
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+import yaml
+
 from airflow_config_providers.core.reverse import ReverseTransformer
+from airflow_config_providers.exceptions import ConfigException
 from airflow_config_providers.operators import nested_texts
 from airflow_config_providers.operators.in_place import ConfigProvidersMixin
+from airflow_config_providers.operators.written import FilledIn, Templates
+from airflow_config_providers.spark.layer_files import read_layer_file
 
 
 class SparkKubernetesMixin(ConfigProvidersMixin):
@@ -35,13 +40,53 @@ class SparkKubernetesMixin(ConfigProvidersMixin):
         text = self.application_file
         if not text:
             return
-        is_written = self._is_written(nested_texts.Text("application_file", text)) or Path(text.strip()).is_file()
-        self.template_spec, self.application_file = self.manage_template_specs(), None
-        if is_written and self._written is not None:
-            self._written = self._written.with_texts(nested_texts.texts(self.template_spec, "template_spec"))
+        if is_file := _is_path(text):
+            bounds = self._bounds.get("application_file", ())
+            content = read_layer_file(text.strip(), name=text.strip(), bounds=bounds)
+            application = FilledIn(self._parse(content))
+        else:
+            application = self._application(text)
+        self.template_spec, self.application_file = application.value, None
+        if self._written is not None:
+            written = {id(string) for string in application.written}
+            specs = nested_texts.texts(self.template_spec, "template_spec")
+            self._written = self._written.with_texts(spec for spec in specs if is_file or id(spec.text) in written)
+
+    def _paths(self) -> Iterator[nested_texts.Text]:
+        yield from super()._paths()
+        if self.application_file and _is_path(self.application_file):
+            yield nested_texts.Text("application_file", self.application_file)
+
+    def _application(self, text: str) -> FilledIn:
+        return (self._templates or Templates()).result(text).parsed(self._parse)
+
+    def _parse(self, content: str | bytes) -> Any:
+        """Read an application as the operator does, but open no file: its name may lead elsewhere by now."""
+        self.application_file, self.template_spec = None, _mapping(content)
+        return self.manage_template_specs()
 
     def _forget(self, before: Mapping[str, Any], reverser: ReverseTransformer) -> None:
         for name in ("launcher", "pod_request_obj", "remote_pod"):  # they have been sent what they hold
             if vars(self).get(name) is not before.get(name):
                 vars(self).pop(name, None)
         super()._forget(before, reverser)
+
+
+def _is_path(text: str) -> bool:
+    """Return whether an application is read from a file of its own."""
+    return os.path.exists(text.strip())  # noqa: PTH110 - Path.exists() raises for a whole application, which is no path
+
+
+def _mapping(content: str | bytes) -> dict[Any, Any]:
+    try:
+        found = yaml.safe_load(content)
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        problem = f"line {mark.line + 1} is no YAML" if mark else "it is no YAML"
+    else:
+        if isinstance(found, dict):
+            return found
+        problem = f"it is of type {type(found).__name__}"
+    raise ConfigException(
+        f"application_file is no YAML mapping: {problem}. Write an application, or the path of a file with one."
+    )

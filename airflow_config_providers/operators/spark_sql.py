@@ -47,4 +47,9 @@ class SparkSqlMixin(ConfigProvidersMixin):
 
     def _get_hook(self) -> ConfiguredSparkSqlHook:
         hook = super()._get_hook()  # type: ignore[misc]  # of the operator behind this
-        return ConfiguredSparkSqlHook.of(hook, delivery=self._run.delivery, reverser=lambda: self._run.reverser)
+        return ConfiguredSparkSqlHook.of(
+            hook,
+            delivery=self._run.delivery,
+            reverser=lambda: self._run.reverser,
+            withheld=lambda: self._run.withheld,
+        )

@@ -86,7 +86,7 @@ class ConfiguredSparkSubmitOperator(ConfiguredOperator, SparkSubmitOperator):
         self.conf = explain.texts(layered)
 
     def _own_files(self) -> Sequence[ConfigFile]:
-        return [ConfigFile(self.properties_file, self.properties_file)] if self.properties_file else ()
+        return [self._file(self.properties_file, "properties_file")] if self.properties_file else ()
 
     def _default_files(self) -> Sequence[ConfigFile]:
         """Give Spark's defaults file, which counts where the author gave none."""
@@ -106,4 +106,5 @@ class ConfiguredSparkSubmitOperator(ConfiguredOperator, SparkSubmitOperator):
             super()._get_hook(),
             submission=lambda conf, environment_prefix: self._run.submission(self, conf, environment_prefix),
             reverser=lambda: self._run.reverser,
+            withheld=lambda: self._run.withheld,
         )

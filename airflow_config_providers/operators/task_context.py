@@ -2,48 +2,63 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import logging
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Final
 
 from airflow_config_providers.core.reverse import ReverseTransformer, reverse_object
+from airflow_config_providers.operators.outlet_events import declared_names, reverse_events
+from airflow_config_providers.operators.told_to_server import reversing_messages
+
+_log = logging.getLogger(__name__)
+
+_PUSHES: Final = ("xcom_push", "axcom_push")
+"""How a task pushes an XCom. The second came with Airflow 3.3."""
 
 
 @contextmanager
 def reversing_context(context: Any, reverser: ReverseTransformer) -> Iterator[None]:
     """
-    Have what an operator puts into ``context``, pushes to XCom, or says of an asset show references.
+    Have what an operator puts into ``context``, pushes to XCom, or has Airflow store show references.
 
     :param context: of the task; what is in it already stays as it is
     """
     before = dict(context)
+    declared = declared_names(context.get("outlets"))
     try:
-        with _reversed_xcoms(context.get("ti"), reverser):
+        with _reversed_xcoms(context.get("ti"), reverser), reversing_messages(reverser):
             yield
     finally:
-        _reverse_events(context.get("outlet_events"), reverser)
+        reverse_events(context.get("outlet_events"), declared, reverser)
         added = {key: value for key, value in context.items() if before.get(key) is not value}
         context.update({key: reverse_object(value, (reverser,)) for key, value in added.items()})
 
 
-def _reverse_events(outlets: Mapping[Any, Any] | None, reverser: ReverseTransformer) -> None:
-    for outlet in (outlets or {}).values():
-        for event in (outlet, *outlet.asset_alias_events):
-            event.extra = reverse_object(event.extra, (reverser,))
-
-
 @contextmanager
 def _reversed_xcoms(ti: Any, reverser: ReverseTransformer) -> Iterator[None]:
+    """Reverse an XCom before a backend of the deployment's own gets it, which may store it elsewhere."""
     if ti is None or not reverser or "xcom_push" in vars(ti):
         yield
         return
-    push = ti.xcom_push
-
-    def xcom_push(key: str, value: Any) -> None:
-        push(key=key, value=reverse_object(value, (reverser,)))
-
-    vars(ti)["xcom_push"] = xcom_push
+    names = [name for name in _PUSHES if hasattr(ti, name)]
+    vars(ti).update({name: _reversed_push(getattr(ti, name), reverser) for name in names})
     try:
         yield
     finally:
-        vars(ti).pop("xcom_push", None)
+        for name in names:
+            vars(ti).pop(name, None)
+
+
+def _reversed_push(push: Callable[..., Any], reverser: ReverseTransformer) -> Callable[[str, Any], Any]:
+    def reversed_push(key: str, value: Any) -> Any:
+        return push(key=_shown_key(key, reverser), value=reverse_object(value, (reverser,)))
+
+    return reversed_push
+
+
+def _shown_key(key: str, reverser: ReverseTransformer) -> str:
+    shown = str(reverse_object(key, (reverser,)))
+    if shown != key:
+        _log.warning("The key of an XCom held a value. It is stored with the reference, as %s.", shown)
+    return shown

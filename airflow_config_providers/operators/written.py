@@ -1,29 +1,212 @@
-"""The references that stand in a DAG, told from those that came with data when its templates were filled in."""
+"""The references that the author of a DAG wrote, told from those that data brought when templates were filled in."""
 
 from __future__ import annotations
 
-import re
-from collections import Counter
-from collections.abc import Iterable
-from typing import Final
+from collections.abc import Callable, Iterable, Mapping
+from copy import copy
+from dataclasses import dataclass, field
+from typing import Any
 
+from jinja2 import Environment
+
+from airflow_config_providers.core.nested import map_leaves
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.core.variable import scan
+from airflow_config_providers.operators.marks import Marks
 from airflow_config_providers.operators.nested_texts import Text
 
-_OPENING: Final = re.compile(r"\$\{([^\s${}:]*):")
-_FILLED_IN: Final = re.compile(r"\$\{[^\s${}:]+\{[{%]")
-"""A provider whose name is a template itself. ``${{`` is none of these: Jinja reads a dollar and what it fills in."""
+Render = Callable[[Environment], Any]
+"""Fills in one template with the environment that it is given."""
+
+
+@dataclass(frozen=True, slots=True)
+class FilledIn:
+    """
+    What a template became.
+
+    :param value: the result; of a native template any object
+    :param written: the strings in it that hold references, if the author wrote all of them in the string
+    :param marked: the result with its marks
+    :param marks: what the template was marked with; None where no reference is the author's
+    """
+
+    value: Any
+    written: tuple[str, ...] = ()
+    marked: Any = field(default=None, repr=False)
+    marks: Marks | None = None
+
+    def is_written(self) -> bool:
+        """Return whether the author wrote every reference in the result."""
+        return len(self.written) == len(_references(self.value))
+
+    def parsed(self, parse: Callable[[Any], Any]) -> FilledIn:
+        """
+        Return what ``parse`` makes of the result.
+
+        A parser may undo an escape, and so make a reference of data that held none.
+        """
+        value = parse(self.value)
+        learnt = _attempt(self.marks, lambda: parse(self.marked)) if self.marks else None
+        return learnt.told_of(value) if learnt else FilledIn(value)
+
+
+@dataclass(frozen=True, slots=True)
+class _Learnt:
+    """
+    What a template became with marks.
+
+    :param value: the result without them
+    :param texts: the strings in it, and whether the author wrote the references in each
+    """
+
+    value: Any
+    texts: tuple[tuple[str, bool], ...]
+    marked: Any
+    marks: Marks
+
+    def told_of(self, value: Any) -> FilledIn:
+        """Return what this tells of ``value``, which the same template became without marks."""
+        texts = _texts(value)
+        is_same = self.value is value or self.value == value
+        if not is_same or [text for text, _ in self.texts] != texts:
+            return FilledIn(value)
+        pairs = zip(texts, self.texts, strict=True)
+        written = tuple(text for text, (_, is_written) in pairs if is_written and scan(text))
+        return FilledIn(value, written, self.marked, self.marks)
+
+    def told_of_another(self, value: Any) -> FilledIn:
+        """Return the same of a value that may differ, as that of a clock does, but in no reference."""
+        told = self.told_of(value)
+        is_written = all(is_written for text, is_written in self.texts if scan(text))
+        if told.written or not is_written or _references(value) != _references(self.value):
+            return told
+        return FilledIn(value, tuple(text for text in _texts(value) if scan(text)), self.marked, self.marks)
+
+
+def filled_in(render: Render, environment: Environment, *, learn: Render | None = None) -> FilledIn:
+    """
+    Fill in a template, and find out which references in the result its author wrote.
+
+    A template that may look at the marks is filled in without them, and that is the result. If it holds a reference,
+    the template is filled in again with marks, only to learn whose it is.
+
+    :param environment: what Airflow fills in templates with
+    :param learn: fills in the template that second time, with as few effects as may be; None for ``render``
+    """
+    marks = Marks(environment)
+    if found := _attempt(marks, lambda: render(marks.environment)):
+        return found.told_of(found.value)
+    value = render(environment)
+    if not marks.may_be_seen or not _references(value):
+        return FilledIn(value)
+    seen = Marks(environment, may_be_seen=True)
+    found = _attempt(seen, lambda: (learn or render)(seen.environment))
+    return found.told_of_another(value) if found else FilledIn(value)
+
+
+class _Silent:
+    """A task instance that pushes no XCom."""
+
+    def __init__(self, instance: Any) -> None:
+        self._instance = instance
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._instance, name)
+
+    def __repr__(self) -> str:
+        return repr(self._instance)
+
+    def xcom_push(self, *args: Any, **kwargs: Any) -> None:
+        """Push nothing."""
+
+
+def without_pushes(context: Any) -> Any:
+    """Return ``context`` with a task instance that pushes no XCom."""
+    changed = copy(context)
+    changed.update({name: _Silent(context[name]) for name in ("ti", "task_instance") if name in context})
+    return changed
+
+
+def _attempt(marks: Marks, make: Callable[[], Any]) -> _Learnt | None:
+    """Return what ``make`` gives; None where it fails, because its error may show the marks."""
+    texts: list[tuple[str, bool]] = []
+    try:
+        marked = make()
+        value = marks.without(marked, found=lambda *text: texts.append(text)) if marks.are_needed else marked
+    except Exception:  # noqa: BLE001 - what has no marks raises it again
+        return None
+    return _Learnt(value, tuple(texts), marked, marks)
+
+
+def _references(value: Any) -> list[list[str]]:
+    """Return the references of each string that has any; sorted, because a set has no order."""
+    found = ([text[start:end] for start, end, *_ in scan(text)] for text in _texts(value))
+    return sorted(references for references in found if references)
+
+
+def _texts(value: Any) -> list[str]:
+    found: list[str] = []
+    map_leaves(value, lambda leaf: found.append(leaf) if isinstance(leaf, str) else None)
+    return found
+
+
+class Templates:
+    """
+    Fills in the templates in the fields of one operator, and remembers which strings hold the author's references.
+
+    :param authors: the author's strings by their ids; None where all that was not filled in before are the author's
+    :param former: what filled them in before: its results are data, but for the references that were the author's
+
+    A copy, pickled or not, remembers nothing: it is about other strings.
+    """
+
+    __slots__ = ("_authors", "_data", "_former", "_written")
+
+    def __init__(self, authors: Mapping[int, str] | None = None, former: Templates | None = None) -> None:
+        self._authors = authors
+        self._former = former
+        self._data: dict[int, str] = {}
+        self._written: dict[int, tuple[str, FilledIn]] = {}
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Templates:
+        return Templates()
+
+    def __reduce__(self) -> tuple[type[Templates], tuple[()]]:
+        return Templates, ()
+
+    def fill_in(self, template: str, render: Render, environment: Environment, *, learn: Render | None = None) -> Any:
+        """Return what ``template`` becomes, as it is without this package; ``learn`` is as in ``filled_in``."""
+        is_authors = self.is_authors(template)
+        found = filled_in(render, environment, learn=learn) if is_authors else FilledIn(render(environment))
+        self._written |= {id(text): (text, found) for text in found.written}
+        if isinstance(found.value, str) and not found.written:
+            self._data[id(found.value)] = found.value
+        return found.value
+
+    def is_authors(self, text: str) -> bool:
+        """Return whether the author wrote ``text``, templates and all."""
+        if self._former is not None and id(text) in self._former._data:
+            return False
+        is_result = self._former is not None and self._former.is_written(text)
+        return self._authors is None or is_result or id(text) in self._authors
+
+    def is_written(self, text: str) -> bool:
+        """Return whether ``text`` was filled in and holds references of the author alone."""
+        return id(text) in self._written and id(text) not in self._data
+
+    def result(self, text: str) -> FilledIn:
+        """Return what ``text`` was filled in as."""
+        return self._written[id(text)][1] if self.is_written(text) else FilledIn(text)
 
 
 class WrittenReferences:
     """
-    Knows how many references to each provider the texts of a DAG hold before anything is filled in.
+    Knows the strings in an operator's fields whose references are all the author's.
 
-    Who triggers a run, or writes what a task returns, may not therefore read secrets. A template may fill in the path
-    and the key of a reference, and no further reference.
+    Permission to trigger a run, or to write what a task returns, does not therefore grant permission to read secrets.
+    A template may fill in the path and the key of a reference, and no further reference.
 
-    :param texts: as they stand in the DAG
+    :param texts: the strings, and where each is
     """
 
     __slots__ = ("_texts",)
@@ -32,27 +215,18 @@ class WrittenReferences:
         self._texts = {text.label: text.text for text in texts}
 
     def with_texts(self, texts: Iterable[Text]) -> WrittenReferences:
-        """Give these and those in ``texts``."""
+        """Return these and those in ``texts``."""
         more = WrittenReferences(texts)
         more._texts = {**self._texts, **more._texts}
         return more
 
     def cover(self, text: Text) -> bool:
-        """Tell whether every reference in ``text`` stood in the DAG at this place."""
-        return is_written(text.text, before=self._texts.get(text.label, ""))
-
-
-def is_written(text: str, *, before: str) -> bool:
-    """Tell whether every reference in ``text`` stood there before templates were filled in."""
-    if text == before:
-        return True
-    found = Counter(provider for _, _, provider, _, _ in scan(text))
-    found.subtract(_OPENING.findall(before))
-    return sum(count for count in found.values() if count > 0) <= len(_FILLED_IN.findall(before))
+        """Return whether the author wrote every reference in ``text``."""
+        return not scan(text.text) or self._texts.get(text.label) == text.text
 
 
 def brought_problem(name: str) -> str:
-    """Say that the text called ``name`` got a reference when its template was filled in."""
+    """Say that the string called ``name`` got a reference when its template was filled in."""
     return (
         f"{printable(name)}: a reference came in with what a template filled in. Whoever may give that may not "
         f"therefore read secrets: write the reference in the DAG or the file, or set [config_providers] "

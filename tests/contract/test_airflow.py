@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import inspect
+import typing
 
+import pytest
 import structlog
-from airflow.sdk import BaseOperator
+from airflow.providers.standard.operators.empty import EmptyOperator
+from airflow.sdk import DAG, BaseOperator
 from airflow.sdk._shared.logging.structlog import redact_jwt, structlog_processors
 from airflow.sdk.bases.operator import ExecutorSafeguard
 from airflow.sdk.definitions.mappedoperator import MappedOperator
-from airflow.sdk.execution_time import task_runner
+from airflow.sdk.execution_time import comms, task_runner
+from airflow.sdk.execution_time.context import OutletEventAccessor
+
+from airflow_config_providers.operators.told_to_server import STORED
 
 
 def test_rendering_goes_through_the_method_that_mapped_tasks_call():
@@ -18,6 +24,26 @@ def test_rendering_goes_through_the_method_that_mapped_tasks_call():
     assert parameters == ["self", "parent", "template_fields", "context", "jinja_env", "seen_oids"]
     assert "_do_render_template_fields" in inspect.getsource(MappedOperator.render_template_fields)
     assert "self._do_render_template_fields(self, " in inspect.getsource(BaseOperator.render_template_fields)
+
+
+def test_each_string_in_a_field_is_filled_in_by_a_call_of_its_own():
+    parameters = list(inspect.signature(BaseOperator.render_template).parameters)
+    source = inspect.getsource(BaseOperator.render_template)
+
+    assert parameters == ["self", "content", "context", "jinja_env", "seen_oids"]
+    assert source.count("self.render_template(") == source.count(", context, jinja_env, oids)") - 1
+
+
+@pytest.mark.parametrize("value", [{"pool": ["a"]}, [{"pool": "a"}]], ids=["expand", "expand_kwargs"])
+def test_a_mapped_task_knows_what_it_is_mapped_over(value):
+    with DAG("mapped", schedule=None) as dag:
+        partial = EmptyOperator.partial(task_id="t", doc="x")
+        _ = partial.expand_kwargs(value) if isinstance(value, list) else partial.expand(**value)
+    mapped = dag.task_dict["t"]
+
+    assert mapped.is_mapped
+    assert mapped._get_specified_expand_input().value == value
+    assert mapped.partial_kwargs["doc"] == "x"
 
 
 def test_a_run_renders_a_locked_copy_and_a_preview_does_not():
@@ -48,3 +74,56 @@ def test_both_logging_chains_are_mutable_lists_with_the_jwt_rule_in_them():
     assert isinstance(shared, list)
     assert redact_jwt in shared
     assert isinstance(structlog.get_config()["processors"], list)
+
+
+_NOT_STORED = {
+    *("ClearAssetStateStoreByName", "ClearAssetStateStoreByUri", "ClearTaskStateStore", "DeleteVariable", "DeleteXCom"),
+    *("MaskSecret", "PutVariable", "ResendLoggingFD", "SkipDownstreamTasks", "ValidateInletsAndOutlets"),
+}
+"""Identifiers, what a task means for others to read, and what teaches the masker."""
+
+_WHEN_A_TASK_HAS_ENDED = {"AwaitInputTask", "DeferTask", "RescheduleTask", "RetryTask", "SucceedTask", "TaskState"}
+"""Made of the context, of what was raised, and of the task, which are reversed by then."""
+
+
+_SINCE_AIRFLOW_3_3 = {"AwaitInputTask", *(f"{verb}TaskStateStore" for verb in ("Clear", "Delete", "Get", "Set"))} | {
+    f"{verb}AssetStateStoreBy{what}" for verb in ("Clear", "Delete", "Get", "Set") for what in ("Name", "Uri")
+}
+
+
+def messages():
+    from airflow.sdk.execution_time.comms import ToSupervisor
+
+    return {kind.__name__ for kind in typing.get_args(typing.get_args(ToSupervisor)[0])}
+
+
+def test_every_message_of_a_task_is_thought_of():
+    asking = {name for name in messages() if name.startswith("Get")}
+    thought_of = set(STORED) | _NOT_STORED | _WHEN_A_TASK_HAS_ENDED
+
+    assert messages() - asking <= thought_of
+    assert thought_of - messages() in (set(), _SINCE_AIRFLOW_3_3)
+
+
+def test_a_run_is_named_by_its_id_in_two_fields():
+    from airflow.sdk.execution_time.comms import ToSupervisor
+
+    fields = {field for kind in typing.get_args(typing.get_args(ToSupervisor)[0]) for field in kind.model_fields}
+
+    assert {field for field in fields if "run_id" in field} == {"run_id", "run_ids"}
+
+
+def test_the_id_of_a_run_may_have_what_is_left_of_a_reference():
+    from airflow.configuration import conf
+
+    assert conf.get_default_value("scheduler", "allowed_run_id_pattern") == r"^[A-Za-z0-9_.~:+-]+$"
+
+
+@pytest.mark.parametrize("name", sorted(STORED.keys() & messages()))
+def test_a_message_has_the_fields_that_airflow_stores(name):
+    assert set(STORED[name]) <= set(getattr(comms, name).model_fields)
+
+
+def test_outlet_events_are_sent_as_their_mapping_has_them():
+    assert "events._dict.items()" in inspect.getsource(task_runner._serialize_outlet_events)
+    assert set(OutletEventAccessor.__annotations__) >= {"key", "extra", "asset_alias_events"}

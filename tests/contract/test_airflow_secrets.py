@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import inspect
+import socket
+from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 
+import msgspec
 import pytest
 
 from airflow_config_providers.providers import allowed_names
@@ -206,3 +209,53 @@ def test_every_lookup_of_a_backend_of_aws_asks_for_an_id_by_one_method(name):
     assert AwsBatch.of(make_backend(path, {})) is not None
     assert isinstance(vars(type(backend))["client"], cached_property)
     assert vars(type(backend))["client"].func.__name__ == "client"
+
+
+def test_threads_of_a_task_may_ask_the_supervisor_and_are_answered_one_at_a_time():
+    """So reading variables side by side is safe in a task; only a backend of the workers is faster for it."""
+    from airflow.sdk.execution_time.comms import (
+        CommsDecoder,
+        GetVariable,
+        VariableResult,
+        _RequestFrame,
+        _ResponseFrame,
+    )
+
+    ours, supervisors = socket.socketpair()
+    comms, was_locked = CommsDecoder(socket=ours), []
+
+    def answer(count):
+        for _ in range(count):
+            length = int.from_bytes(supervisors.recv(4, socket.MSG_WAITALL), "big")
+            frame = msgspec.msgpack.decode(supervisors.recv(length, socket.MSG_WAITALL), type=_RequestFrame)
+            was_locked.append(comms._thread_lock.locked())
+            result = VariableResult(key=frame.body["key"], value=f"value of {frame.body['key']}")
+            supervisors.sendall(_ResponseFrame(id=frame.id, body=result.model_dump()).as_bytes())
+
+    names = [f"k{n}" for n in range(20)]
+    with ours, supervisors, ThreadPoolExecutor(9) as pool:
+        answering = pool.submit(answer, len(names))
+        found = list(pool.map(lambda name: comms.send(GetVariable(key=name)).value, names))
+        answering.result()
+
+    assert found == [f"value of {name}" for name in names]
+    assert was_locked == [True] * len(names)
+
+
+def test_telling_the_masker_of_a_process_tells_the_one_that_tasks_log_through():
+    """Outside of a task we register there, because ``airflow.sdk.log.mask_secret`` imports what asks for settings."""
+    from airflow.sdk import log
+    from airflow.sdk._shared import secrets_masker
+
+    assert log.redact is secrets_masker.redact
+    assert inspect.getclosurevars(log.redact).globals["_secrets_masker"] is secrets_masker._secrets_masker
+
+
+def test_the_chain_of_backends_is_the_last_thing_that_airflows_configuration_makes():
+    """By that we see that Airflow is still starting, and has no database to ask."""
+    import airflow.configuration
+
+    source = inspect.getsource(airflow.configuration)
+
+    assert isinstance(airflow.configuration.secrets_backend_list, list)
+    assert source.index("\nconf: AirflowConfigParser = initialize_config()") < source.index("\nsecrets_backend_list = ")

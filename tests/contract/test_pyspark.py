@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import sys
 
 import pytest
 
@@ -27,6 +28,12 @@ def test_the_jvm_gets_its_arguments_by_the_environment() -> None:
 
     assert 'os.environ.get("PYSPARK_SUBMIT_ARGS", "pyspark-shell")' in source
     assert '"PYSPARK_GATEWAY_PORT" in os.environ' in source
+
+
+def test_a_context_launches_its_jvm_by_a_name_of_its_module() -> None:
+    assert "launch_gateway" in vars(sys.modules[SparkContext.__module__])
+    assert "launch_gateway(conf)" in inspect.getsource(SparkContext._ensure_initialized)
+    assert "env = dict(os.environ)" in inspect.getsource(java_gateway.launch_gateway)
 
 
 def test_spark_is_found() -> None:

@@ -191,3 +191,9 @@ def test_the_jdbc_script_needs_pyspark_alone():
     modules += [name.name for node in tree.body if isinstance(node, ast.Import) for name in node.names]
 
     assert sorted(modules) == ["__future__", "argparse", "pyspark.sql", "typing"]
+
+
+def test_the_status_of_a_driver_is_asked_for_with_the_command_that_we_change():
+    source = inspect.getsource(SparkSubmitHook._start_driver_status_tracking)
+
+    assert source.count("self._build_track_driver_status_command()") == source.count("subprocess.Popen(") == 1

@@ -4,6 +4,7 @@ from tests.operators.conftest import (  # noqa: F401 - fixtures
     connections,
     dag,
     no_leak,
+    own_jvm,
     password,
     run_task,
     secrets_dir,

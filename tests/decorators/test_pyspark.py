@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import os
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from airflow.providers.apache.spark.decorators.pyspark import pyspark_task
@@ -24,19 +25,6 @@ def password(secrets_dir):
     """A reference to the canary."""
     (secrets_dir / "db-password").write_text(CANARY)
     return f"${{dir:{secrets_dir}:db-password}}"
-
-
-@pytest.fixture
-def own_jvm():
-    """Let PySpark start a JVM of this test, and end it afterwards."""
-    from pyspark import SparkContext
-
-    assert SparkContext._gateway is None
-    yield
-    gateway, SparkContext._gateway, SparkContext._jvm = SparkContext._gateway, None, None
-    gateway.shutdown()
-    gateway.proc.stdin.close()
-    gateway.proc.wait(60)
 
 
 def stock(function, **kwargs):
@@ -62,6 +50,27 @@ def test_a_stock_task_becomes_ours(dag, monkeypatch):
 
     assert "effective_config" in made.operator.template_fields
     assert made.operator.operator_name == "@task.pyspark"
+
+
+@pytest.mark.parametrize(
+    ("argument", "expected"),
+    [
+        pytest.param("jdbc:{reference}", {"jdbc:{canary}"}, id="the author's"),
+        pytest.param("{{{{ dag_run.conf.get('y', '{reference}') }}}}", {"{canary}"}, id="the author's default"),
+        pytest.param("{{{{ dag_run.conf.get('x', '{reference}') }}}}", set(), id="the run's"),
+        pytest.param("{{# {reference} #}}{{{{ dag_run.conf.x }}}}", set(), id="the run's beside a comment"),
+    ],
+)
+def test_attack_56_a_function_gets_the_values_of_its_authors_references(dag, password, argument, expected):
+    text = argument.format(reference=password)
+    with dag:
+        made = configured_pyspark_task(lambda url, spark: None, task_id="job")(url=text)
+    job = made.operator.prepare_for_execution()
+    job.render_template_fields({"dag_run": SimpleNamespace(conf={"x": password}), "params": {}, "task": job})
+    texts = job._run.texts()
+    job._run.close()
+
+    assert set(texts.values()) == {value.format(canary=CANARY) for value in expected}
 
 
 @pytest.mark.slow

@@ -9,6 +9,7 @@ import airflow
 import jsonschema
 import pytest
 
+from airflow_config_providers.airflow_compat import Connection
 from airflow_config_providers.exceptions import ConfigException, ProviderDefinitionError
 from airflow_config_providers.get_provider_info import get_provider_info
 from airflow_config_providers.hooks.config_providers import ConfigProvidersHook
@@ -76,6 +77,18 @@ def test_defined_through_airflow_a_provider_is_closed_by_default(connect):
         connect(DEFINITION).get_conn()
 
 
+def test_testing_the_connection_tells_what_is_wrong_with_any_provider(connect, tmp_path):
+    """A job that refers to the others alone would not see it."""
+    broken = {"config.providers": "s, v", "config.providers.v.class": "vault"}
+    hook = connect({**allowed(tmp_path), **broken})
+    is_good, told = hook.test_connection()
+
+    assert not is_good
+    assert "Provider v: " in told
+    with hook.on_demand() as providers:
+        providers.open_for([f"${{s:{tmp_path}:k}}"])
+
+
 def test_a_dotted_class_needs_the_deployments_leave(connect, monkeypatch):
     dotted = "airflow_config_providers.testing.InMemoryConfigProvider"
     hook = connect({"config.providers": "m", "config.providers.m.class": dotted})
@@ -109,6 +122,14 @@ def test_a_definition_that_cannot_be_read_is_named(connect, extra, problem):
 def test_a_definition_that_is_no_text_is_refused(connect, value):
     with pytest.raises(ProviderDefinitionError, match="is no text"):
         connect({"config.providers": value}).definitions()
+
+
+def test_an_extra_that_is_nested_too_deep_is_refused(monkeypatch):
+    deep = Connection(conn_id="config_providers_default", extra="[" * 5000 + "]" * 5000)
+    monkeypatch.setattr(ConfigProvidersHook, "get_connection", lambda self, conn_id: deep)
+
+    with pytest.raises(ProviderDefinitionError, match="no JSON object"):
+        ConfigProvidersHook().definitions()
 
 
 @pytest.mark.parametrize("extra", ["[1]", "{"], ids=["list", "broken"])

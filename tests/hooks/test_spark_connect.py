@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
 from urllib.parse import unquote
 
 import pytest
 
-from airflow_config_providers.exceptions import UnresolvedReferenceError
+from airflow_config_providers.airflow_compat import BaseHook, Connection
+from airflow_config_providers.exceptions import ConfigException, UndeliverableValueError, UnresolvedReferenceError
 from airflow_config_providers.hooks.spark_connect import ConfiguredSparkConnectHook
 
 CANARY = "c4nary/s3cret+value"
@@ -42,6 +44,14 @@ def test_the_url_has_the_value(token):
     assert unquote(url) == f"sc://spark:15002/;token={CANARY};use_ssl=true"
 
 
+def test_a_provider_that_is_not_referred_to_may_be_defined_wrongly(token, monkeypatch):
+    connection = json.loads(os.environ["AIRFLOW_CONN_CONFIG_PROVIDERS_DEFAULT"])
+    connection["extra"] |= {"config.providers": "broken, dir", "config.providers.broken.class": "vault"}
+    monkeypatch.setenv("AIRFLOW_CONN_CONFIG_PROVIDERS_DEFAULT", json.dumps(connection))
+
+    assert CANARY in unquote(ConfiguredSparkConnectHook().get_connection_url())
+
+
 def test_spark_takes_the_url_also_with_a_slash_in_the_token(token):
     from pyspark.sql.connect.client import DefaultChannelBuilder
 
@@ -57,6 +67,32 @@ def test_attack_19_what_is_raised_meanwhile_shows_the_reference(token):
 
     assert f"with {token}" in str(caught.value)
     assert CANARY not in unquote(str(caught.value))
+
+
+@pytest.mark.parametrize("is_reference", [True, False])
+def test_attack_19_half_of_a_surrogate_pair_is_refused_and_not_shown(tmp_path, monkeypatch, is_reference):
+    (tmp_path / "p.properties").write_text(f"k={CANARY}\\ud800\n")
+    extra = {"config.providers": "files", "config.providers.files.class": "file"}
+    extra["config.providers.files.param.allowed.paths"] = str(tmp_path)
+    password = f"${{files:{tmp_path}/p.properties:k}}" if is_reference else f"{CANARY}\ud800"
+    known = {
+        "config_providers_default": Connection(conn_id="config_providers_default", extra=json.dumps(extra)),
+        "spark_connect_default": Connection(conn_id="spark_connect_default", host="spark", password=password),
+    }
+    monkeypatch.setattr(BaseHook, "get_connection", known.get)
+
+    with pytest.raises(UndeliverableValueError, match=r"^password: its value holds half of a") as caught:
+        ConfiguredSparkConnectHook().get_connection_url()
+
+    assert CANARY not in repr([caught.value, caught.value.__cause__, caught.value.__context__])
+
+
+def test_an_extra_that_is_nested_too_deep_is_refused(token, monkeypatch):
+    deep = Connection(conn_id="spark_connect_default", extra="[" * 5000 + "]" * 5000)
+    monkeypatch.setattr(BaseHook, "get_connection", lambda conn_id: deep)
+
+    with pytest.raises(ConfigException, match="The extra of connection 'spark_connect_default' is nested too deep"):
+        ConfiguredSparkConnectHook().get_connection_url()
 
 
 def test_it_works_without_being_entered(token):

@@ -41,7 +41,7 @@ def test_a_vault_that_refuses_the_token_is_told(connect, vault):
     success, message = connect("hvs.nobody").test_connection()
 
     assert not success
-    assert "refuses" in message
+    assert "does not know the token" in message
     assert "hvs.nobody" not in message
 
 
@@ -65,7 +65,7 @@ def test_a_vault_that_is_not_there_is_told(connect, vault, monkeypatch):
     assert "not reached" in message
 
 
-CASES = {"ok": ("*", 0, "Connection success"), "denied": (None, 1, "refuses")}
+CASES = {"ok": ("*", 0, "Connection success"), "denied": (None, 1, "does not know the token")}
 
 
 @pytest.mark.integration

@@ -22,11 +22,15 @@ import psutil
 import pytest
 
 from airflow_config_providers.core.properties import dump
+from airflow_config_providers.spark.command_line import room, size
 from airflow_config_providers.spark.defaults import locate_spark_defaults, require_spark_binary
 from airflow_config_providers.spark.delivery import plan
 from airflow_config_providers.spark.private_file import private_file
 
 pytestmark = pytest.mark.integration
+
+PATIENCE = 240
+"""How many seconds a job may take to start; a busy machine needs many."""
 
 SPARK35 = os.environ.get("SPARK35_HOME", "")
 GET_SPARK35 = "no Spark 3.5: pip install --target DIR pyspark==3.5.8 and set SPARK35_HOME=DIR/pyspark"
@@ -223,7 +227,7 @@ class watching:  # noqa: N801 - reads as a verb
 def look_around(folder: Path, process: subprocess.Popen[bytes]) -> dict[str, str]:
     """Wait for the job, read what it shows while it runs, let it end."""
     out = folder / "found.json"
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + PATIENCE
     while not out.exists():
         assert process.poll() is None, (folder / "output").read_text(errors="replace")[-3000:]
         assert time.monotonic() < deadline
@@ -238,7 +242,7 @@ def look_around(folder: Path, process: subprocess.Popen[bytes]) -> dict[str, str
         "found": text,
     }
     out.unlink()
-    assert process.wait(60) == 0
+    assert process.wait(PATIENCE) == 0
     return places
 
 
@@ -306,6 +310,27 @@ def test_attack_27_the_jobs_own_process_does_not_inherit_the_file(observed: Obse
     assert [name for name in observed.open_files if "spark.properties" in name] == []
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("options", ["spark.driver.extraJavaOptions", "spark.driver.defaultJavaOptions"])
+def test_attack_31_a_system_property_does_not_have_spark_show_what_it_hides_by_default(
+    tmp_path: Path, options: str
+) -> None:
+    (tmp_path / "job.py").write_text("from pyspark.sql import SparkSession; SparkSession.builder.getOrCreate().stop()")
+    for name in ("temp", "events"):
+        (tmp_path / name).mkdir()
+    environ = environment(tmp_path, "")
+    plain = {**PLAIN, "spark.eventLog.dir": f"file://{tmp_path}/events", options: "-Dspark.redaction.regex=zzz"}
+    delivery = plan({**plain, "spark.t.password": f"{HIDDEN}default"}, sensitive={"spark.t.password"})
+    confs = [word for key, value in delivery.plain.items() for word in ("--conf", f"{key}={value}")]
+    with private_file(dump(delivery.private).encode("ascii")) as file:
+        command = [require_spark_binary("spark-submit", environ), "--properties-file", file.path, *confs, "job.py"]
+        subprocess.run(command, env=environ, cwd=tmp_path, pass_fds=file.pass_fds, capture_output=True, check=True)
+    events = "\n".join(read_all(tmp_path / "events"))
+
+    assert "spark.t.password" in events
+    assert HIDDEN not in events
+
+
 WORKER = """
 import json, subprocess, sys
 from airflow_config_providers.core.properties import dump
@@ -348,7 +373,7 @@ def test_attack_28_nothing_is_left_when_the_worker_is_killed_with_all_that_it_st
 def kill_when_there(file: Path, worker: subprocess.Popen[bytes]) -> list[psutil.Process]:
     """Wait for ``file``, and kill the worker and everything below it at once."""
     try:
-        deadline = time.monotonic() + 120
+        deadline = time.monotonic() + PATIENCE
         while not file.exists():
             assert worker.poll() is None
             assert time.monotonic() < deadline
@@ -383,9 +408,37 @@ def test_spark_reads_the_defaults_that_we_find(tmp_path: Path) -> None:
     binary = require_spark_binary("spark-submit", environ)
 
     run = subprocess.run(
-        [binary, "--verbose", "--version"], env=environ, capture_output=True, text=True, check=True, timeout=60
+        [binary, "--verbose", "--version"], env=environ, capture_output=True, text=True, check=True, timeout=PATIENCE
     )
 
     assert locate_spark_defaults("spark-submit", environ) == tmp_path / "spark-defaults.conf"
     assert shutil.which("spark-submit", path=environ["PATH"]) == str(binary)
     assert str(tmp_path / "spark-defaults.conf") in run.stderr
+
+
+COUNT = """
+import json, sys
+from pyspark.sql import SparkSession
+conf = dict(SparkSession.builder.getOrCreate().sparkContext.getConf().getAll())
+with open(sys.argv[1], "w") as file:
+    json.dump({key: value for key, value in conf.items() if key.startswith("spark.many.")}, file)
+"""
+
+
+def test_plain_keys_that_are_too_many_for_a_command_reach_the_job(tmp_path: Path) -> None:
+    (tmp_path / "temp").mkdir()
+    (tmp_path / "job.py").write_text(COUNT)
+    environ = environment(tmp_path, "")
+    many = {f"spark.many.key{n:06}": f"{n} " + "x" * 1000 for n in range(2500)} | {"spark.many.end": "1 "}
+    conf = {**many, "spark.master": "local[1]", "spark.ui.enabled": "false", "spark.driver.memory": "600m"}
+    assert size(conf) > os.sysconf("SC_ARG_MAX")
+
+    delivery = plan(conf, sensitive=(), room=room(environ))
+    confs = [word for key, value in delivery.plain.items() for word in ("--conf", f"{key}={value}")]
+    with private_file(dump(delivery.private).encode("ascii")) as file:
+        command = [require_spark_binary("spark-submit", environ), "--properties-file", file.path, *confs]
+        subprocess.run(
+            [*command, "job.py", "found.json"], env=environ, cwd=tmp_path, pass_fds=file.pass_fds, check=True
+        )
+
+    assert json.loads((tmp_path / "found.json").read_text()) == many

@@ -50,7 +50,8 @@ pathlib.Path("found.json").write_text(json.dumps({
     "own": spark.conf.get("spark.t.own"),
     "hadoop": context._jsc.hadoopConfiguration().get("t.password"),
     "memory": context._jvm.Runtime.getRuntime().maxMemory(),
-    "processes": "".join(map(shown, below)) + str(dict(os.environ)),
+    "processes": "".join(map(shown, below)),
+    "environment": dict(os.environ),
     "submit": os.environ.get("PYSPARK_SUBMIT_ARGS"),
     "problems": problems,
     "airflow": "airflow" in sys.modules,
@@ -71,14 +72,20 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
         "spark.ui.enabled": "false",
         "spark.driver.memory": f"${{dir:{sealed}:memory}}",
         "spark.hadoop.t.password": f"${{dir:{sealed}:password}}",
-        "spark.config.providers": "dir",
+        "spark.t.environment": "${env:JOB_APP_PASSWORD}",
+        "spark.config.providers": "dir,env,unused",
+        "spark.config.providers.unused.class": "file",
+        "spark.config.providers.unused.param.allowed.paths": "/nonexistent",
+        "spark.config.providers.env.class": "env",
+        "spark.config.providers.env.param.allowlist.pattern": "JOB_APP_.*",
         "spark.config.providers.dir.class": "directory",
         "spark.config.providers.dir.param.allowed.paths": str(sealed),
     }
     (folder / "spark-defaults.conf").write_text(dump(defaults))
     (folder / "job.py").write_text(JOB)
     path = ":".join(path for path in sys.path if path)
-    environ = SparkEnvironment.of(SPARK_CONF_DIR=str(folder), PYTHONPATH=path).variables
+    own = {"JOB_APP_PASSWORD": f"{CANARY}-environment", "JOB_APP_OTHER": f"{CANARY}-other"}
+    environ = SparkEnvironment.of(SPARK_CONF_DIR=str(folder), PYTHONPATH=path, **own).variables
     command = [sys.executable, "job.py", str(sealed)]
     run = subprocess.run(command, env=environ, cwd=folder, capture_output=True, text=True, check=False)
     assert run.returncode == 0, run.stderr[-3000:]
@@ -98,10 +105,21 @@ def test_files_and_the_builder_are_resolved(found: dict[str, Any]) -> None:
     assert not found["airflow"]
 
 
+def test_what_is_wrong_with_a_provider_that_nothing_refers_to_is_in_nobodys_way(found: dict[str, Any]) -> None:
+    assert found["problems"]
+    assert not any("unused" in problem for problem in found["problems"])
+
+
 def test_attack_27_no_value_is_in_arguments_or_environments(found: dict[str, Any]) -> None:
     assert "--properties-file" in found["processes"]
     assert CANARY not in found["processes"]
     assert found["submit"] is None
+
+
+def test_attack_67_what_is_started_does_not_inherit_what_a_provider_may_read(found: dict[str, Any]) -> None:
+    assert found["conf"]["spark.t.environment"] == found["environment"]["JOB_APP_PASSWORD"] == f"{CANARY}-environment"
+    assert "PYTHONPATH" in found["processes"]
+    assert "JOB_APP" not in found["processes"]
 
 
 def test_attack_19_what_is_printed_shows_references(found: dict[str, Any]) -> None:

@@ -158,7 +158,8 @@ def observe(site: Site, vault: Any, folder: Path, mode: str) -> Observed:
     sealed.mkdir()
     (sealed / "nasty").write_bytes(NASTY.encode())
     definitions = {
-        "config.providers": "vault,dir",
+        "config.providers": "vault,dir,broken",  # nothing refers to the broken one
+        "config.providers.broken.class": "directory",
         "config.providers.vault.class": "vault",
         "config.providers.vault.param.url": vault.address,
         "config.providers.vault.param.auth_type": "jwt",

@@ -111,7 +111,8 @@ def write_backends(deployment: Airflow) -> None:
         },
         "variables_file_path": {**mine["variables_file_path"], "token_of_server": password, "denied_by_server": denied},
     }
-    settings = {"configs_file_path": {"fernet": fernet}}
+    address = deployment.seal("address", deployment.environ.pop("AIRFLOW__DATABASE__SQL_ALCHEMY_CONN"))
+    settings = {"configs_file_path": {"fernet": fernet, "address": address}}
     (deployment.home / "providers.properties").write_text(
         "config.providers=dir\nconfig.providers.dir.class=directory\n"
         f"config.providers.dir.param.allowed.paths={deployment.secrets}\n"
@@ -129,7 +130,8 @@ def write_backends(deployment: Airflow) -> None:
 @pytest.fixture(scope="module")
 def airflow(tmp_path_factory):
     """A deployment whose secrets stand nowhere but in sealed files, after a run; weaker sources have other values."""
-    deployment = Airflow(tmp_path_factory.mktemp("airflow"), AIRFLOW__CORE__FERNET_KEY_SECRET="fernet")
+    options = {"AIRFLOW__CORE__FERNET_KEY_SECRET": "fernet", "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN_SECRET": "address"}
+    deployment = Airflow(tmp_path_factory.mktemp("airflow"), **options)
     deployment.environ.pop("AIRFLOW__CORE__FERNET_KEY", None)
     deployment.environ.pop("AIRFLOW_CONN_CONFIG_PROVIDERS_DEFAULT")
     deployment.environ |= {f"AIRFLOW_CONN_{name}": f"mysql://u:{WEAK}@h" for name in ("DB", "DENIED", "MISSING")}

@@ -146,19 +146,22 @@ def serve_livy(monkeypatch):
 
 
 class Supervisor:
-    """Stands in for the process that a task talks to; keeps what it is sent, and knows the variables of a store."""
+    """Stands in for the process that a task talks to; keeps what it is sent, and knows variables and results."""
 
-    def __init__(self, store: InMemoryConfigStore) -> None:
+    def __init__(self, store: InMemoryConfigStore, results: dict[str, object]) -> None:
         self.messages: list[object] = []
         self._store = store
+        self._results = results
 
     def send(self, msg):
         from airflow.sdk.exceptions import ErrorType
-        from airflow.sdk.execution_time.comms import ErrorResponse
+        from airflow.sdk.execution_time.comms import ErrorResponse, XComResult
 
         self.messages.append(msg)
         if type(msg).__name__ == "GetVariable":
             return self._variable(msg.key)
+        if type(msg).__name__ == "GetXCom" and msg.task_id in self._results:
+            return XComResult(key=msg.key, value=json.loads(json.dumps(self._results[msg.task_id])))
         return ErrorResponse(error=ErrorType.GENERIC_ERROR) if type(msg).__name__.startswith("Get") else None
 
     def _variable(self, key):
@@ -188,17 +191,20 @@ def store():
 def run_task(monkeypatch, store):
     """Run an operator as a worker does: ``run_task(operator, conf=...)`` gives state, error and what was sent.
 
+    ``results`` are what other tasks returned, by their ids.
     ``resumed_with=(method, kwargs)`` goes on with a task that was deferred.
     """
+    from airflow.sdk._shared.secrets_masker import reset_secrets_masker
 
+    reset_secrets_masker()  # as in a worker's new process; each secret makes masking slower
     ran = []
 
-    def run(operator, *, conf=None, map_index=-1, finalize=True, resumed_with=None):
+    def run(operator, *, conf=None, map_index=-1, finalize=True, resumed_with=None, results=None):
         import structlog
         from airflow.sdk.api.datamodels._generated import DagRun, TIRunContext
         from airflow.sdk.execution_time import task_runner
 
-        supervisor = Supervisor(store)
+        supervisor = Supervisor(store, results or {})
         monkeypatch.setattr(task_runner, "SUPERVISOR_COMMS", supervisor, raising=False)
         now = datetime.datetime.now(datetime.UTC)
         next_method, next_kwargs = resumed_with or (None, None)
@@ -274,6 +280,19 @@ def password(secrets_dir):
     """A reference to the canary."""
     (secrets_dir / "db-password").write_text(CANARY)
     return f"${{dir:{secrets_dir}:db-password}}"
+
+
+@pytest.fixture
+def own_jvm():
+    """Let PySpark start a JVM of this test, and end it afterwards."""
+    from pyspark import SparkContext
+
+    assert SparkContext._gateway is None
+    yield
+    gateway, SparkContext._gateway, SparkContext._jvm = SparkContext._gateway, None, None
+    gateway.shutdown()
+    gateway.proc.stdin.close()
+    gateway.proc.wait(60)
 
 
 @contextmanager

@@ -140,6 +140,18 @@ def test_references_in_dynamic_values_are_resolved(dag, run_task, alter, spark_s
     assert run.rendered["effective_config"][0].startswith(f"{PASSWORD} = {reference}   # DYNAMIC_DEFAULT_CONFIG, ")
 
 
+def test_another_value_of_a_secret_counts_from_the_next_try_on(dag, run_task, alter, spark_submit, secrets_dir):
+    alter(DEFAULT, {PASSWORD: f"${{dir:{secrets_dir}:db-password}}"})
+    task = operator(dag)
+    for value in ("first-secret", "second-secret"):
+        (secrets_dir / "db-password").write_text(value)
+        run_task(task)
+
+    first, second = (submission.properties for submission in spark_submit())
+    assert ("first-secret" in first, "second-secret" in first) == (True, False)
+    assert ("first-secret" in second, "second-secret" in second) == (False, True)
+
+
 def test_a_dynamic_value_is_never_a_template(dag, run_task, alter, spark_submit):
     alter(TASK, {"spark.app.x": "{{ 7 * 6 }}"})
     run_task(operator(dag))

@@ -60,6 +60,15 @@ def test_attack_32_in_cluster_mode_references_leave_and_how_to_resolve_them(dag,
     assert any(line.startswith(f"spark.app.db.password = {REFERENCE} ") for line in run.rendered["effective_config"])
 
 
+def test_a_job_that_carries_no_secret_is_not_warned_of_one(dag, run_task, define, spark_submit, capfd):
+    define({**DRIVER, "driver.config.providers.mounted.param.token_path": "/run/token"})
+    run = run_task(job(dag, {"spark.app.url": REFERENCE}))
+
+    assert run.state == "success", run.error
+    assert "spark.config.providers.mounted.param.token_path" in spark_submit.only.properties
+    assert "In cluster mode Spark copies" not in capfd.readouterr().out
+
+
 def test_no_provider_of_the_worker_is_asked(dag, run_task, define, secrets_dir, spark_submit):
     (secrets_dir / "key").write_text(CANARY)
     define({**DRIVER, "driver.config.providers": "dir", "driver.config.providers.dir.class": "directory"})

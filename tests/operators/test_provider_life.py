@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import gc
+import json
+import os
 
 import pytest
 
+from airflow_config_providers.exceptions import ProviderDefinitionError, UnresolvedReferenceError
 from airflow_config_providers.operators.spark_submit import ConfiguredSparkSubmitOperator
 
 pytestmark = pytest.mark.usefixtures("spark_submit")
@@ -62,3 +65,78 @@ def test_nothing_is_opened_for_a_job_without_references(dag, run_task, diary):
     run_task(job(dag, conf={"spark.app.name": "plain"}))
 
     assert diary() == []
+
+
+@pytest.fixture
+def define(diary, monkeypatch):
+    """Have the deployment define one more provider, in the order of names."""
+
+    def define(name, settings):
+        connection = json.loads(os.environ["AIRFLOW_CONN_CONFIG_PROVIDERS_DEFAULT"])
+        connection["extra"]["config.providers"] = ", ".join(sorted(["lender", name]))
+        connection["extra"] |= {f"config.providers.{name}.{key}": value for key, value in settings.items()}
+        monkeypatch.setenv("AIRFLOW_CONN_CONFIG_PROVIDERS_DEFAULT", json.dumps(connection))
+
+    return define
+
+
+@pytest.fixture
+def beside_a_broken_one(define):
+    """The deployment defines another provider, wrongly: it lacks Vault's address."""
+    define("broken", {"class": "vault"})
+
+
+@pytest.mark.usefixtures("beside_a_broken_one")
+def test_a_definition_that_is_wrong_is_in_nobodys_way_who_does_not_refer_to_it(dag, run_task, diary):
+    run = run_task(job(dag, conf={"spark.app.password": "${lender:x:password}"}))
+
+    assert run.state == "success"
+    assert diary() == ["opened", "lent", "taken back after the job"]
+
+
+BROKEN = [
+    pytest.param({"class": "vault"}, id="vault without an address"),
+    pytest.param({"class": "file", "param.allowed.paths": "/nonexistent"}, id="a path that is not there"),
+    pytest.param({"class": "vualt"}, id="an unknown class"),
+    pytest.param({"class": "env", "param.allowlist.pattern": "("}, id="a pattern that is none"),
+]
+
+
+@pytest.mark.parametrize("broken", BROKEN)
+@pytest.mark.parametrize("name", ["a_broken_one", "z_broken_one"])
+def test_whatever_is_wrong_with_a_provider_fails_no_job_that_does_not_refer_to_it(
+    dag, run_task, diary, define, broken, name
+):
+    define(name, broken)
+    run = run_task(job(dag, conf={"spark.app.password": "${lender:x:password}"}))
+
+    assert run.state == "success", run.error
+    assert diary() == ["opened", "lent", "taken back after the job"]
+
+
+def test_a_job_configures_none_of_the_providers_that_it_does_not_refer_to(dag, run_task, diary, define, tmp_path):
+    other = {"class": "tests.operators.lending.LendingConfigProvider", "param.diary": str(tmp_path / "other")}
+    define("other", other)
+    run = run_task(job(dag, conf={"spark.app.password": "${lender:x:password}"}))
+
+    assert run.state == "success", run.error
+    assert diary() == ["opened", "lent", "taken back after the job"]
+    assert not (tmp_path / "other").exists()
+
+
+@pytest.mark.usefixtures("beside_a_broken_one")
+def test_a_definition_that_is_wrong_fails_the_render_of_who_refers_to_it(dag, run_task, diary):
+    conf = {"spark.app.password": "${lender:x:password}", "spark.app.other": "${broken:a:b}"}
+    run = run_task(job(dag, conf=conf))
+
+    assert isinstance(run.error, ProviderDefinitionError)
+    assert run.error.problems[0].startswith("Provider broken: The address is missing")
+    assert "lent" not in diary()
+
+
+@pytest.mark.usefixtures("beside_a_broken_one")
+def test_an_unknown_provider_is_told_the_names_of_all_that_are_defined(dag, run_task):
+    run = run_task(job(dag, conf={"spark.app.password": "${lendr:x:password}"}))
+
+    assert isinstance(run.error, UnresolvedReferenceError)
+    assert "did you mean 'lender'? Known providers: broken, lender." in str(run.error)

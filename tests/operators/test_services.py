@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
 from functools import partial
 
 import pytest
+import yaml
 
+from airflow_config_providers.exceptions import ConfigException
 from airflow_config_providers.operators.configure import configured
 from tests.operators.conftest import CANARY, recording
 from tests.servers.recorder import Recorder
@@ -435,16 +438,12 @@ spec:
 """
 
 
-@pytest.mark.parametrize("as_file", [False, True], ids=["template_spec", "application_file"])
-@pytest.mark.parametrize("value", [CANARY, f"{CANARY}\n  evil: true\n# 'x'"], ids=["plain", "yaml"])
-def test_attack_19_30_kubernetes_gets_the_value_and_its_refusal_shows_the_reference(
-    dag, service, no_leak, secrets_dir, monkeypatch, password, as_file, value
-):
+@pytest.fixture
+def kubernetes(dag, service, monkeypatch):
+    """A ``SparkKubernetesOperator`` of ours, and where its server is."""
     pytest.importorskip("airflow.providers.cncf.kubernetes")
-    import yaml
     from airflow.providers.cncf.kubernetes.operators.spark_kubernetes import SparkKubernetesOperator
 
-    (secrets_dir / "db-password").write_text(value)
     recorder, port = service({"kind": "PodList", "apiVersion": "v1", "items": []}, Echo)
     cluster = {"name": "c", "cluster": {"server": f"http://127.0.0.1:{port}"}}
     context = {"name": "x", "context": {"cluster": "c", "user": "u"}}
@@ -455,17 +454,119 @@ def test_attack_19_30_kubernetes_gets_the_value_and_its_refusal_shows_the_refere
         "users": [{"name": "u", "user": {}}],
     }
     connection(monkeypatch, "kubernetes", extra={"kube_config": json.dumps(config)})
-    text = APPLICATION.format(password=password)
-    given = {"application_file": text} if as_file else {"template_spec": yaml.safe_load(text)}
-    run = no_leak(
-        configured(SparkKubernetesOperator)(task_id="job", dag=dag, kubernetes_conn_id="kubernetes_default", **given)
-    )
+    made = configured(SparkKubernetesOperator)
+    return lambda **kwargs: made(task_id="job", dag=dag, kubernetes_conn_id="kubernetes_default", **kwargs), recorder
+
+
+@pytest.mark.parametrize("as_file", [False, True], ids=["template_spec", "application_file"])
+@pytest.mark.parametrize("value", [CANARY, f"{CANARY}\n  evil: true\n# 'x'"], ids=["plain", "yaml"])
+def test_attack_19_30_kubernetes_gets_the_value_and_its_refusal_shows_the_reference(
+    kubernetes, no_leak, secrets_dir, password, as_file, value
+):
+    (secrets_dir / "db-password").write_text(value)
+    operator, recorder = kubernetes
+    text = APPLICATION.format(password=password) + f"# {'long ' * 100}\n"
+    run = no_leak(operator(**({"application_file": text} if as_file else {"template_spec": yaml.safe_load(text)})))
 
     (body,) = bodies(recorder)
     assert run.state == "failed"
     assert body["spec"]["sparkConf"] == {"spark.app.password": value}
     assert body["spec"]["arguments"] == [value]
     assert password in str(run.error)
+
+
+def attacked(password):
+    """An application with a reference of its author, in a comment too, and a place for what a run gives."""
+    innocent = password.replace("db-password", "innocent")
+    text = APPLICATION.format(password=innocent).replace(f'["{innocent}"]', '["{{ dag_run.conf.x }}"]')
+    return f"# {innocent}\n{text}"
+
+
+@pytest.mark.parametrize(("plain", "escaped"), [("$", "\\u0024"), (":", "\\u003a")], ids=["dollar", "colons"])
+def test_attack_56_an_escape_of_yaml_makes_no_reference_of_data(
+    kubernetes, no_leak, secrets_dir, password, plain, escaped
+):
+    (secrets_dir / "innocent").write_text("harmless")
+    operator, recorder = kubernetes
+    no_leak(operator(application_file=attacked(password)), conf={"x": password.replace(plain, escaped)})
+
+    (body,) = bodies(recorder)
+    assert body["spec"]["arguments"] == [password]
+    assert body["spec"]["sparkConf"] == {"spark.app.password": "harmless"}
+
+
+@pytest.fixture
+def applications(tmp_path, password):
+    """Files of applications, and what an attacker would like beside them."""
+    (tmp_path / "apps").mkdir()
+    (tmp_path / "apps" / "job").write_text(APPLICATION.format(password=password))
+    (tmp_path / "other").write_text(APPLICATION.format(password=password))
+    os.mkfifo(tmp_path / "apps" / "fifo")
+    return tmp_path
+
+
+def test_a_run_chooses_the_file_of_an_application_by_name(kubernetes, no_leak, applications):
+    operator, recorder = kubernetes
+    no_leak(operator(application_file=f"{applications}/apps/{{{{ dag_run.conf.x }}}}"), conf={"x": "job"})
+
+    (body,) = bodies(recorder)
+    assert body["spec"]["arguments"] == [CANARY]
+
+
+@pytest.mark.parametrize(
+    ("template", "given"),
+    [
+        pytest.param("{files}/apps/{{{{ dag_run.conf.x }}}}", "../other", id="up"),
+        pytest.param("{files}/apps/{{{{ dag_run.conf.x }}}}", "fifo", id="FIFO"),
+        pytest.param("{{{{ dag_run.conf.x }}}}", "{files}/other", id="whole path"),
+        pytest.param("{{{{ dag_run.conf.x }}}}", "/proc/self/environ", id="environment"),
+    ],
+)
+def test_attack_57_a_run_chooses_no_application_elsewhere(kubernetes, no_leak, applications, template, given):
+    operator, recorder = kubernetes
+    conf = {"x": given.format(files=applications)}
+    run = no_leak(operator(application_file=template.format(files=applications)), conf=conf)
+
+    assert isinstance(run.error, ConfigException)
+    assert bodies(recorder) == []
+
+
+@pytest.mark.parametrize("is_file", [True, False], ids=["file", "text that becomes a path"])
+def test_attack_57_no_application_is_opened_again_by_its_name(dag, applications, is_file):
+    stock = pytest.importorskip("airflow.providers.cncf.kubernetes.operators.spark_kubernetes")
+    (applications / "other").write_text("kind: Swapped")
+    link = applications / "apps" / "link: {kind: Mine}"
+    if is_file:
+        link.symlink_to("job")
+
+    class SwappingOperator(stock.SparkKubernetesOperator):
+        def manage_template_specs(self):
+            link.unlink(missing_ok=True)
+            link.symlink_to("../other")
+            return super().manage_template_specs()
+
+    job = configured(SwappingOperator)(task_id="job", dag=dag, application_file=str(link))
+    job._read_application()
+
+    assert "Swapped" not in str(job.template_spec)
+
+
+@pytest.mark.parametrize("text", ["- a", "missing.yaml", "a: ["])
+def test_what_is_no_application_is_told(dag, tmp_path, text):
+    stock = pytest.importorskip("airflow.providers.cncf.kubernetes.operators.spark_kubernetes")
+    (tmp_path / "job").write_text(text)
+    for i, application in enumerate((text, str(tmp_path / "job"))):
+        job = configured(stock.SparkKubernetesOperator)(task_id=f"job{i}", dag=dag, application_file=application)
+        with pytest.raises(ConfigException, match="application_file is no YAML mapping"):
+            job._read_application()
+
+
+def test_attack_56_a_run_writes_no_reference_into_an_application(kubernetes, no_leak, password):
+    operator, recorder = kubernetes
+    run = no_leak(operator(application_file=attacked(password)), conf={"x": password})
+
+    assert "a reference came in with what a template filled in" in str(run.error)
+    assert bodies(recorder) == []
 
 
 @pytest.fixture

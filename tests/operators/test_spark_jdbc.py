@@ -192,7 +192,7 @@ def test_a_connection_that_does_not_exist_gives_the_job_nothing(job):
     ],
 )
 def test_the_stock_script_comes_after_the_files_of_the_author(job, run_task, spark_submit, password, files, expected):
-    run_task(job(spark_py_files=files and files.replace("{reference}", password)))
+    run_task(job(spark_py_files=files and files.replace("{reference}", password), allow_exposed_arguments=True))
 
     stock = str(Path(spark_jdbc_script.__file__))
     assert spark_submit.spark_conf["spark.submit.pyFiles"] == expected.replace("{stock}", stock)

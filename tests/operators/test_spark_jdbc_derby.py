@@ -27,6 +27,9 @@ CANARY = f"c4nary-{token_hex(8)}"
 URL_CANARY = f"db-{token_hex(8)}"
 SECRETS = (CANARY, URL_CANARY, database.USER)
 
+SHOW_ALL = "-Dspark.redaction.regex=zzz -Dspark.sql.redaction.options.regex=zzz"
+"""What Spark would hide nothing for, if it counted."""
+
 OPTIONS = {
     "task_id": "copy",
     "spark_conn_id": "spark_default",
@@ -124,7 +127,7 @@ def conf(tmp_path):
     (tmp_path / "events").mkdir()
     return {
         "spark.driver.memory": "600m",
-        "spark.driver.extraJavaOptions": f"-Dderby.system.home={tmp_path}",
+        "spark.driver.extraJavaOptions": f"-Dderby.system.home={tmp_path} {SHOW_ALL}",
         "spark.eventLog.enabled": "true",
         "spark.eventLog.compress": "false",
         "spark.eventLog.dir": f"file://{tmp_path}/events",
@@ -196,6 +199,8 @@ def test_attack_27_both_directions_show_neither_user_nor_password_nor_url(
 
     assert run.state == "success", places["log"][-3000:]
     assert leaks(places, (CANARY, database.USER)) <= {("log", database.USER), ("messages", database.USER)}
+    of_spark = ("events", "environment", "sql?details=true&planDescription=true")
+    assert leaks({place: places[place] for place in of_spark}, [URL_CANARY]) == set()
     assert re.findall(r"(\d) +\|(\w+)", derby.ask("select n, word from copied order by n;")) == [
         ("1", "one"),
         ("2", "two"),

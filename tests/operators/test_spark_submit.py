@@ -203,6 +203,21 @@ def test_the_environment_counts_where_the_deployment_allows_it(dag, run_task, sp
     assert with_environment.conf == {"spark.app.x": "environment", "spark.executor.cores": "3"}
 
 
+@pytest.mark.parametrize(
+    ("text", "is_run"), [("tcp://10.0.0.1:4040", True), ("many", False)], ids=["a service link", "a mistake"]
+)
+def test_a_service_link_of_kubernetes_does_not_fail_a_task_and_a_mistake_does(
+    dag, run_task, spark_submit, monkeypatch, text, is_run
+):
+    monkeypatch.delenv("SPARK_BUFFER_SIZE", raising=False)
+    monkeypatch.setenv("AIRFLOW__CONFIG_PROVIDERS__ENVIRONMENT_ENABLED", "True")
+    monkeypatch.setenv("SPARK_UI_PORT", text)
+    run = run_task(operator(dag))
+
+    assert (run.state == "success") is is_run
+    assert [submission.conf for submission in spark_submit()] == ([{}] if is_run else [])
+
+
 def test_run_configuration_is_off_unless_the_deployment_allows_it(dag, run_task, spark_submit):
     run_task(operator(dag), conf={"spark_conf": {"spark.app.x": "run"}})
 
@@ -315,6 +330,13 @@ def test_with_references_a_missing_connection_is_an_error_that_says_so(dag, run_
         pytest.param({"proxy_user": "{}"}, id="proxy_user"),
         pytest.param({"post_submit_commands": ["echo {}"]}, id="post_submit_commands"),
         pytest.param({"name": "{}"}, id="name"),
+        pytest.param({"jars": "/x/{}.jar"}, id="jars"),
+        pytest.param({"files": "/x/{}"}, id="files"),
+        pytest.param({"archives": "s3://{}/x.zip"}, id="archives"),
+        pytest.param({"py_files": "/x/{}.zip"}, id="py_files"),
+        pytest.param({"packages": "org:{}:1"}, id="packages"),
+        pytest.param({"conf": {"spark.jars": "/x/{}.jar"}}, id="jars-in-conf"),
+        pytest.param({"conf": {"spark.executorEnv.PASSWORD": "{}"}}, id="environment-of-executors"),
         pytest.param({"driver_class_path": "/x/{}"}, id="driver_class_path"),
         pytest.param({"conf": {"spark.driver.extraJavaOptions": "-Dp={}"}}, id="java-options"),
     ],
@@ -340,6 +362,14 @@ def test_exposed_arguments_are_resolved_where_the_author_says_so(dag, run_task, 
     assert CANARY not in everything_sent(run)
 
 
+def test_attack_58_what_spark_derives_no_key_from_may_have_a_secret(dag, run_task, password, spark_submit):
+    run = run_task(operator(dag, repositories=f"https://ci:{password}@repository/", exclude_packages=password))
+
+    assert run.state == "success"
+    assert spark_submit.spark_conf["spark.jars.repositories"] == f"https://ci:{CANARY}@repository/"
+    assert CANARY not in str(spark_submit.only.arguments)
+
+
 def test_references_work_in_the_other_template_fields(dag, run_task, secrets_dir, spark_submit, tmp_path):
     (secrets_dir / "place").write_text("s3://bucket/key")
     (tmp_path / "own.properties").write_text("spark.app.x=1")
@@ -357,6 +387,7 @@ def test_references_work_in_the_other_template_fields(dag, run_task, secrets_dir
             principal=place,
             properties_file=file,
             env_vars={"PLACE": place},
+            allow_exposed_arguments=True,
         )
     )
 
@@ -390,6 +421,59 @@ def test_environment_variables_that_become_configuration_go_the_private_way(
     assert "LOGIN" in spark_submit.spark_conf["spark.redaction.regex"].split("|")[0]
     assert spark_submit.only.conf == {f"{prefix}.PLAIN": "x"}
     assert CANARY not in str(spark_submit.only.arguments)
+
+
+@pytest.mark.parametrize(
+    ("fields", "problem"),
+    [
+        pytest.param(
+            {"env_vars": {"A": "\ud800"}}, "env_vars['A']: its value holds half of a surrogate", id="surrogate"
+        ),
+        pytest.param({"env_vars": {"A": "x\0"}}, "env_vars['A']: its value holds a character NUL", id="NUL"),
+        pytest.param({"env_vars": {"A": 1}}, "env_vars['A']: its value is not a string", id="number"),
+        pytest.param({"env_vars": {"A=B": "x"}}, "env_vars['A=B']: its name has an equals sign", id="name with ="),
+        pytest.param(
+            {"env_vars": {"A\0": "x"}}, r"env_vars['A\x00']: its name holds a character NUL", id="name with NUL"
+        ),
+        pytest.param({"env_vars": {1: "x"}}, "env_vars[1]: its name is not a string", id="name that is a number"),
+        pytest.param(
+            {"application_args": ["a", "b\0"]}, "application_args[1]: its value holds a character NUL", id="args"
+        ),
+        pytest.param(
+            {"application_args": ["\ud800"]}, "application_args[0]: its value holds half", id="half an argument"
+        ),
+        pytest.param(
+            {"application_args": ["a", 2]}, "application_args[1]: its value is not a string", id="odd argument"
+        ),
+        pytest.param({"proxy_user": "u\0"}, "proxy_user: its value holds a character NUL", id="proxy user"),
+    ],
+)
+def test_attack_what_no_program_can_get_is_refused_by_its_name(dag, run_task, password, spark_submit, fields, problem):
+    run = run_task(operator(dag, conf={"spark.app.x": password}, **fields))
+
+    assert isinstance(run.error, ConfigException)
+    assert problem in str(run.error)
+    assert spark_submit() == []
+
+
+def test_attack_all_that_no_program_can_get_is_told_at_once_and_no_value(dag, run_task, secrets_dir, password):
+    (secrets_dir / "odd").write_text(f"{CANARY}\0")
+    odd = f"${{dir:{secrets_dir}:odd}}"
+    run = run_task(operator(dag, env_vars={"A": odd, "B": 1, "C": password}, application_args=["\0"]))
+
+    assert [problem.split(":")[0] for problem in run.error.problems] == [
+        "env_vars['A']",
+        "env_vars['B']",
+        "application_args[0]",
+    ]
+    assert CANARY not in repr(run.error)
+
+
+def test_what_a_program_can_get_is_left_alone(dag, run_task, spark_submit):
+    run = run_task(operator(dag, env_vars={"A": "\udcff", "É": "ü"}, application_args=("a", "\udcff=")))
+
+    assert run.state == "success"
+    assert spark_submit.only.arguments[-2:] == ["a", "\udcff="]
 
 
 def test_attack_30_nothing_that_the_task_sends_has_the_value(dag, run_task, password):

@@ -2,5 +2,13 @@
 
 from __future__ import annotations
 
-from tests.operators.conftest import connections, dag, run_task, secrets_dir, spark_submit, store  # noqa: F401 - as below
+from tests.operators.conftest import (  # noqa: F401 - as below
+    connections,
+    dag,
+    own_jvm,
+    run_task,
+    secrets_dir,
+    spark_submit,
+    store,
+)
 from tests.providers.conftest import configure_backend, in_task  # noqa: F401 - for the tests beside this file

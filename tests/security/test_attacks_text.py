@@ -7,11 +7,13 @@ import html
 import json
 import pprint
 import re
+import reprlib
 import shlex
 import textwrap
 import traceback
 import tracemalloc
 from urllib.parse import quote, quote_plus
+from xml.sax.saxutils import escape as xml_escape
 
 import pytest
 import yaml
@@ -404,3 +406,226 @@ def test_attack_51_a_failure_inside_a_stream_hides_the_line_and_not_the_next_one
 
     assert stream.feed(f"x {CANARY}\n".encode(), (Failing({}, {}),)) == f"{UNCHECKED}\n".encode()
     assert stream.feed(f"x {CANARY}\n".encode(), (_reverser(CANARY),)) == b"x ${v:k0}\n"
+
+
+# --- 59: parts, and what programs write between characters -------------------------------------------
+
+LONG = "Zq8-s3cr3t/val+1=Xk29&Qp7'm"
+NAME = "Zq8 s3cr3t/é+1-ключ-Xk29"
+
+
+@pytest.mark.parametrize("before", [9, 10, 64, 128])
+@pytest.mark.parametrize("after", [0, 128])
+def test_attack_59_a_value_with_blanks_before_the_line_end_that_breaks_it_is_hidden(before, after):
+    lines = [f"is {LONG[:12]}{' ' * before}\n", f"{' ' * after}{LONG[12:]}.\n"]
+
+    assert _reverser(LONG).reverse_text("".join(lines)) == "is ${v:k0}.\n"
+    assert "".join(reverse_lines(lines, (_reverser(LONG),))) == "is ${v:k0}.\n"
+
+
+def _shown_in_a_table(text, width=20):
+    """Give ``text`` as ``df.show()`` does."""
+    cell = text if len(text) <= width else f"{text[: width - 3]}..."
+    return f"+{'-' * width}+\n|{cell:>{width}}|\n+{'-' * width}+"
+
+
+def _with_a_short_repr(text, length):
+    short = reprlib.Repr()
+    short.maxstring = length
+    return short.repr(text)
+
+
+CUTS = [
+    pytest.param(_shown_in_a_table, id="spark-show"),
+    pytest.param(lambda text: _shown_in_a_table(f"password={text}"), id="spark-show-after-a-name"),
+    pytest.param(lambda text: f"Project [{text[:10]}...", id="spark-plan"),
+    pytest.param(lambda text: f"{text[:10]}\u2026", id="ellipsis"),
+    pytest.param(lambda text: json.dumps(f"{text[:10]}\u2026"), id="ellipsis-in-json"),
+    pytest.param(lambda text: textwrap.shorten(f"{text[:9]} and more words", 15), id="textwrap-shorten"),
+    pytest.param(lambda text: _with_a_short_repr(text, 24), id="reprlib"),
+    pytest.param(lambda text: f"...{text[-9:]}", id="the-end"),
+    pytest.param(lambda text: _shown_in_a_table(text.encode().hex()), id="hex"),
+    pytest.param(lambda text: _shown_in_a_table(base64.b64encode(text.encode()).decode()), id="base64"),
+    pytest.param(lambda text: _shown_in_a_table(quote(text, safe="")), id="url"),
+]
+
+
+@pytest.mark.parametrize("cut", CUTS)
+def test_attack_59_a_value_that_is_cut_off_is_hidden(cut):
+    value = "Zq8-s3cr3t/val+1=Xk29+Qp7m"
+    shown = _reverser(value).reverse_text(cut(value))
+
+    assert "${v:k0}" in shown
+    for form in (value, value.encode().hex(), base64.b64encode(value.encode()).decode(), quote(value, safe="")):
+        assert _longest_common_run(form, shown.replace("${v:k0}", "\0")) < 8
+
+
+@pytest.mark.parametrize("text", ["Zq8-s3c...", "Zq8-s3cr and so on", "s3cr3t/v..."])
+def test_attack_59_few_characters_are_left_alone(text):
+    assert _reverser(LONG).reverse_text(text) == text
+
+
+@pytest.mark.parametrize("first", range(len(LONG) - 16 + 1))
+@pytest.mark.parametrize(
+    "encode",
+    [
+        pytest.param(lambda text: text, id="plain"),
+        pytest.param(lambda text: quote(text, safe=""), id="url"),
+        pytest.param(lambda text: text.encode().hex(), id="hex"),
+        pytest.param(json.dumps, id="json"),
+    ],
+)
+def test_attack_59_a_part_of_a_value_is_hidden(encode, first):
+    shown = _reverser(LONG).reverse_text(f"near '{encode(LONG[first : first + 16])}': syntax error")
+
+    assert "${v:k0}" in shown
+    assert _longest_common_run(LONG, shown.replace("${v:k0}", "\0")) < 8
+
+
+@pytest.mark.parametrize("mark", ["\x1b[01;31m\x1b[K", "\x1b[m\x1b[K", "\x1b]8;;http://x\x1b\\", "\x1b(B", "\\x1b[31m"])
+@pytest.mark.parametrize("place", [1, 5, 9, 20])
+def test_attack_59_a_value_with_colours_in_it_is_hidden(mark, place):
+    text = f"is {LONG[:place]}{mark}{LONG[place : place + 4]}{mark}{LONG[place + 4 :]} so\n"
+
+    assert _reverser(LONG).reverse_text(text) == "is ${v:k0} so\n"
+    assert "".join(reverse_lines([text], (_reverser(LONG),))) == "is ${v:k0} so\n"
+
+
+def test_attack_59_colours_around_a_value_stay():
+    text = f"\x1b[31m{LONG}\x1b[0m and \x1b[32mmore\x1b[0m"
+
+    assert _reverser(LONG).reverse_text(text) == text.replace(LONG, "${v:k0}")
+
+
+def test_attack_59_a_coloured_line_that_ends_as_a_value_begins_waits_for_the_next():
+    lines = [f"\x1b[31m{LONG[:9]}\x1b[0m\n", f"\x1b[31m{LONG[9:]}\x1b[0m\n"]
+
+    assert "".join(reverse_lines(lines, (_reverser(LONG),))) == "\x1b[31m${v:k0}\x1b[0m\n"
+
+
+@pytest.mark.parametrize("mark", ["\x1b[m\x1b[K", "\x1b[0m"])
+@pytest.mark.parametrize("rest", ["...", "\u2026", " [...]", "'..."])
+def test_attack_59_a_coloured_value_that_is_cut_off_is_hidden(mark, rest):
+    before, after = f"\x1b[01;31m\x1b[K{LONG[:9]}{mark}{rest}", f"...\x1b[01;31m\x1b[K{LONG[-9:]}{mark}"
+
+    assert _reverser(LONG).reverse_text(before) == before.replace(LONG[:9], "${v:k0}")
+    assert _reverser(LONG).reverse_text(after) == after.replace(LONG[-9:], "${v:k0}")
+    assert "".join(reverse_lines([f"{before}\n"], (_reverser(LONG),))) == before.replace(LONG[:9], "${v:k0}") + "\n"
+
+
+@pytest.mark.parametrize("place", range(1, 11))
+def test_attack_59_a_cut_off_value_with_colours_in_it_is_hidden(place):
+    text = f"is {LONG[:place]}\x1b[31m{LONG[place:10]}\x1b[0m...\n"
+
+    assert _reverser(LONG).reverse_text(text) in {"is ${v:k0}\x1b[0m...\n", "is ${v:k0}\x1b[31m\x1b[0m...\n"}
+
+
+def _gson(text, marks="<>&='", case=str.lower):
+    for mark in marks:
+        text = text.replace(mark, rf"\u{case(f'{ord(mark):04x}')}")
+    return text
+
+
+def _references(text, form):
+    return "".join(character if character.isalnum() else form.format(ord(character)) for character in text)
+
+
+WRITTEN = [
+    pytest.param(_gson, id="gson"),
+    pytest.param(lambda text: _gson(text, case=str.upper), id="gson-upper-case"),
+    pytest.param(lambda text: _gson(text, "<>&"), id="go"),
+    pytest.param(lambda text: _gson(json.dumps(text)[1:-1], "<>&'"), id="jinja-tojson"),
+    pytest.param(lambda text: _gson(text, "+\"<>&'", str.upper), id="dotnet"),
+    pytest.param(lambda text: _references(text, "&#{:d};"), id="html-decimal"),
+    pytest.param(lambda text: _references(text, "&#x{:x};"), id="html-hexadecimal"),
+    pytest.param(lambda text: _references(text, "&#x{:04X};"), id="html-hexadecimal-upper-case"),
+    pytest.param(lambda text: html.escape(text).replace("=", "&#61;").replace("+", "&#43;"), id="html-and-more"),
+    pytest.param(lambda text: xml_escape(text, {"'": "&apos;", '"': "&quot;", "/": "&#47;"}), id="xml-and-more"),
+    pytest.param(lambda text: "".join(f"&#{ord(c)};" for c in text), id="html-all"),
+    pytest.param(lambda text: html.escape(html.escape(text).replace("=", "&#61;")), id="html-twice"),
+    pytest.param(lambda text: text.replace("'", "''"), id="sql"),
+    pytest.param(lambda text: text.replace('"', '""'), id="csv"),
+    pytest.param(re.escape, id="re-escape"),
+    pytest.param(lambda text: text.encode().hex(" "), id="hex-blanks"),
+    pytest.param(lambda text: text.encode().hex(":").upper(), id="hex-colons"),
+    pytest.param(lambda text: text.encode().hex(" ", 1).replace(" 2", "  2", 1), id="hex-two-blanks"),
+    pytest.param(lambda text: "".join(f"\\x{octet:02x}" for octet in text.encode()), id="hex-x"),
+    pytest.param(lambda text: "".join(f"\\x{octet:02X}" for octet in text.encode()), id="hex-x-upper-case"),
+    pytest.param(lambda text: ", ".join(f"0x{octet:02X}" for octet in text.encode()), id="hex-0x"),
+]
+
+
+@pytest.mark.parametrize("write", WRITTEN)
+@pytest.mark.parametrize("value", [LONG, LONG + '"x', "Zq8s3cr3t", "47110815", LONG.lower()])
+def test_attack_59_a_value_in_the_spelling_of_a_tool_is_hidden(write, value):
+    assert _reverser(value).reverse_text(f"k: {write(value)}!") == "k: ${v:k0}!"
+
+
+def _octets_as(charset):
+    return lambda text: text.encode().decode(charset, "replace")
+
+
+MOJIBAKE = [
+    pytest.param(lambda text: text.encode("ascii", "replace").decode(), id="question-marks"),
+    pytest.param(lambda text: text.encode("latin-1", "replace").decode("latin-1"), id="question-marks-latin-1"),
+    pytest.param(lambda text: text.encode().decode("ascii", "replace"), id="replacement-characters"),
+    pytest.param(lambda text: re.sub("[^ -~]+", lambda odd: "?" * len(odd[0].encode()), text), id="a-mark-an-octet"),
+    pytest.param(_octets_as("latin-1"), id="latin-1"),
+    pytest.param(_octets_as("cp1252"), id="cp1252"),
+]
+
+
+@pytest.mark.parametrize("garble", MOJIBAKE)
+def test_attack_59_a_value_that_lost_its_letters_is_hidden(garble):
+    assert _reverser(NAME).reverse_text(f"k: {garble(NAME)}!") == "k: ${v:k0}!"
+
+
+@pytest.mark.parametrize("value", ["пароль", "ключ-к-базе-7", "日本語日本語日本語", "é" * 12])
+def test_attack_59_question_marks_alone_are_left_alone(value):
+    text = f"why???????????????? {value.encode('ascii', 'replace').decode()}"
+
+    assert _reverser(value).reverse_text(text) == text
+
+
+REAL_PEM = (
+    "-----BEGIN PRIVATE KEY-----\nMIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQC7VJTUt9Us8cKj\n"
+    "MzEfYyjiWA4R4/M2bS1GB4t7NXp98C3SC6dVMvDuictGeurT8jNbvJZHtCSuYEvu\n-----END PRIVATE KEY-----\n"
+)
+VALUES_WITH_NAMES = [
+    "jdbc:postgresql://db-prod.c9akciq32rtm.eu-west-1.rds.amazonaws.com:5432/app?user=svc_etl&sslmode=require",
+    "jdbc:sqlserver://sql01.corp.example.com:1433;databaseName=warehouse;encrypt=true;trustServerCertificate=false",
+    "postgresql+psycopg2://svc_etl:hunter2@db.example.com:5432/warehouse",
+    "org.apache.spark.sql.execution.datasources.v2.jdbc.JDBCTableCatalog",
+    "arn:aws:iam::123456789012:role/spark-prod-writer",
+    "s3a://warehouse-prod-eu1/tables/orders/2026/11/22",
+    "spark-runner@analytics-prod-123456.iam.gserviceaccount.com",
+    "/opt/spark/jars/hadoop-aws-3.4.1.jar:/opt/spark/jars/postgresql-42.7.3.jar",
+    "correct-horse-battery-staple",
+    "svc_airflow_production",
+    "2026-11-22T10:18:00.123Z",
+    REAL_PEM,
+    json.dumps(
+        {"type": "service_account", "private_key": REAL_PEM, "token_uri": "https://oauth2.example.com/v1/token"}
+    ),
+]
+INNOCENT = [
+    "Connecting to db-prod.c9akciq32rtm.eu-west-1.rds.amazonaws.com:5432...",
+    "jdbc:postgresql://db-prod.c9akciq32rtm.eu-west-1.rds.amazonaws.com:5432/other?sslmode=require",
+    "jdbc:postgresql://...",
+    "jdbc:sqlserver://sql01.corp.example.com:1433;databaseName=...;trustServerCertificate=true",
+    "postgresql+psycopg2://other@db.example.com:5432/warehouse_two",
+    "at org.apache.spark.sql.execution.datasources.v2.jdbc.JDBCTable.schema(JDBCTable.scala:41)",
+    "arn:aws:iam::123456789012:role/spark-prod-reader cannot be assumed",
+    "Reading s3a://warehouse-prod-eu1/tables/orders/2026/11/21...",
+    "other@analytics-prod-123456.iam.gserviceaccount.com",
+    "/opt/spark/jars/hadoop-aws-3.4.1.jar was added",
+    "correct-horse is a test, svc_airflow_prod...",
+    "2026-11-22T10:18:00.456Z INFO all is well",
+    "MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQDother",
+    '{"type": "service_account", "private_key": "-----BEGIN PRIVATE KEY-----...", "token_uri": "https://oauth2..."}',
+]
+
+
+@pytest.mark.parametrize("text", INNOCENT)
+def test_attack_59_names_that_a_value_shares_with_a_log_are_left_alone(text):
+    assert _reverser(*VALUES_WITH_NAMES).reverse_text(text) == text

@@ -1,0 +1,244 @@
+"""The paths of files that templates fill in, and the directories that their author wrote."""
+
+from __future__ import annotations
+
+import os
+import re
+import secrets
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass
+from itertools import takewhile
+from typing import Final
+
+from jinja2 import Environment, meta, nodes
+from jinja2.filters import FILTERS
+from jinja2.tests import TESTS
+
+from airflow_config_providers.core.text import printable
+from airflow_config_providers.core.variable import scan
+from airflow_config_providers.operators.mapped_texts import Author
+from airflow_config_providers.spark.layer_files import Bound
+
+_OF_THE_DEPLOYMENT: Final = frozenset(
+    {
+        *("var", "conn", "macros", "ds", "ds_nodash", "ts", "ts_nodash", "ts_nodash_with_tz", "logical_date"),
+        *("data_interval_start", "data_interval_end", "prev_data_interval_start_success"),
+        *("prev_data_interval_end_success", "prev_start_date_success", "prev_end_date_success"),
+    }
+)
+"""What a template may use without letting a run choose: what the deployment and the author keep, and dates."""
+
+_NAMES: Final = {
+    "dag": frozenset(
+        {"dag_id", "description", "fileloc", "filepath", "folder", "owner", "relative_fileloc", "timezone"}
+    ),
+    "task": frozenset({"dag_id", "label", "node_id", "task_id"}),
+}
+"""What it may read of the DAG and of the task; other attributes lead to parameters, and to results of other tasks."""
+
+_LEFT: Final = (
+    "is not inside {directory}, which the template of its path begins with, links followed. A run may choose a file "
+    "there, and none elsewhere: choose another file, or have the author change the template."
+)
+_NOWHERE: Final = (
+    "is chosen by what a run gives, and its author named no directory. Begin the template of its path with a "
+    "directory, such as /etc/spark/{{ params.team }}.properties, or list the directory in [config_providers] "
+    "config_paths."
+)
+_ELSEWHERE: Final = (
+    "is not inside a directory of [config_providers] config_paths, links followed: {entries}. Move it there, or have "
+    "the deployment add its directory."
+)
+
+
+def bounds_of_deployment(config_paths: tuple[str, ...]) -> tuple[Bound, ...]:
+    """Return where every properties file must be; empty for anywhere."""
+    entries = ", ".join(map(_described, config_paths))
+    return (Bound(config_paths, _ELSEWHERE.format(entries=entries)),) if config_paths else ()
+
+
+def _described(entry: str) -> str:
+    """Return an entry of the setting, and what may be wrong with it."""
+    name = f"'{printable(entry)}'"
+    if scan(entry):
+        return name
+    if not os.path.isabs(entry):  # noqa: PTH117 - the same for a name that is none
+        return f"{name} (relative: write the whole path)"
+    return name if os.path.isdir(entry) else f"{name} (no directory)"  # noqa: PTH112 - as above
+
+
+@dataclass(frozen=True, slots=True)
+class PathTemplate:
+    """
+    The path of a properties file as its author wrote it.
+
+    :param text: the template; None where the whole path came with data
+    :param environment: what Airflow fills in templates with
+    :param fill_in: fills in a part of the template
+    :param author: what no run chose
+    """
+
+    text: str | None
+    environment: Environment
+    fill_in: Callable[[str | nodes.Template], str]
+    author: Author
+
+    def bounds(self, path: str, config_paths: tuple[str, ...]) -> tuple[Bound, ...]:
+        """
+        Return where the file must be.
+
+        :param path: what the template became
+        :param config_paths: the setting; empty for no such bound
+        """
+        bounds = [
+            Bound((directory,), _LEFT.format(directory=printable(directory))) for directory in self._directories()
+        ]
+        if config_paths or bounds or self._is_authors(path):
+            return (*bounds_of_deployment(config_paths), *bounds)
+        directory = self._leading_literal(path)
+        if directory is None:
+            return (Bound((), _NOWHERE),)
+        return (Bound((directory,), _LEFT.format(directory=printable(directory))),)
+
+    def _is_authors(self, path: str) -> bool:
+        """Return whether a path for which its author wrote no directory was chosen by the author or the deployment."""
+        if self.text is None:
+            return path in self.author.paths
+        written = self.environment.parse(self.text)
+        constants = {node.value for node in written.find_all(nodes.Const) if isinstance(node.value, str)}
+        texts = {node.data for node in written.find_all(nodes.TemplateData)}
+        return path in constants | texts or self._is_of_deployment(self.text)
+
+    def _directories(self) -> Iterator[str]:
+        parts = list(self._parts())
+        if all(is_literal for is_literal, _ in parts):
+            return
+        beginnings = [parts[0][1] if parts[0][0] else ""]
+        if not self._is_of_deployment(self.text or ""):
+            beginnings.append(self.fill_in(self._leading(parts)))
+        yield from filter(None, map(_directory, dict.fromkeys(beginnings)))
+
+    def _leading_literal(self, path: str) -> str | None:
+        """Return the directory in the literal that ``path`` begins with; None where it begins with something else."""
+        written, mark = self.environment.parse(self.text or ""), str(secrets.randbits(96))
+        literals = _mark(written, mark)
+        try:
+            marked = self.fill_in(written)
+        except Exception:  # noqa: BLE001 - the template looks at the marks; its error would show them
+            return None
+        pattern = re.compile(rf"{mark}([0-9]+):")
+        first = pattern.match(marked)
+        if first is None or pattern.sub("", marked) != path:
+            return None
+        literal = literals[int(first[1])]
+        directory = _directory(f"{literal}/" if path.startswith(f"{literal}/") else literal)
+        return directory if directory and path.startswith(directory) else None
+
+    def _leading(self, parts: list[tuple[bool, str]]) -> str:
+        """Return the beginning of the template that no run can change."""
+        return "".join(
+            part for _, part in takewhile(lambda part: part[0] or (part[1] and self._is_of_deployment(part[1])), parts)
+        )
+
+    def _parts(self) -> Iterator[tuple[bool, str]]:
+        """Split the template into texts and expressions, up to its first block; that is empty here."""
+        expression = ""
+        for _, kind, source in self.environment.lex(self.text or ""):
+            if kind in {"block_begin", "comment_begin", "raw_begin", "linestatement_begin"}:
+                yield False, ""
+                return
+            if kind == "data":
+                yield True, source
+                continue
+            expression += source
+            if kind == "variable_end":
+                yield False, expression
+                expression = ""
+
+    def _is_of_deployment(self, template: str) -> bool:
+        """Return whether no run and no other task has a part in what ``template`` becomes."""
+        written = self.environment.parse(template)
+        if any(meta.find_referenced_templates(written)) or self._may_filter_by_context(written):
+            return False
+        reads = list(_reads(written))
+        names = (
+            meta.find_undeclared_variables(written) | {"params", "dag_run", *_NAMES} | self.environment.globals.keys()
+        )
+        return all(self._may_read(name, keys) for name, *keys in reads if name in names)
+
+    def _may_read(self, name: str, keys: list[str]) -> bool:
+        """Return whether a name, and the keys that are read of it one after the other, lead to nothing of a run."""
+        key = keys[0] if keys else None
+        if name == "params":
+            return self.author.is_alone or key in self.author.params
+        if name == "dag_run":
+            return self.author.is_alone and key == "conf"
+        if name in _NAMES and key == "params":
+            return self._may_read("params", keys[1:])
+        if name in _NAMES:
+            return key in _NAMES[name] or (name == "dag" and self.author.is_alone)
+        if name in self.environment.globals:
+            return not _gets_context(self.environment.globals[name], keys)
+        return name in _OF_THE_DEPLOYMENT
+
+    def _may_filter_by_context(self, written: nodes.Template) -> bool:
+        """Return whether the template may use a filter or a test of the author's that reads the context."""
+        known = [*FILTERS.values(), *TESTS.values()]
+        own = [
+            use
+            for use in (*self.environment.filters.values(), *self.environment.tests.values())
+            if _gets_context(use) and use not in known
+        ]
+        return bool(own) and any(True for _ in written.find_all((nodes.Filter, nodes.Test)))
+
+
+def _gets_context(used: object, keys: Collection[str] = ()) -> bool:
+    """Return whether Jinja gives its context to ``used``, to what calls it, or to what the keys read of it."""
+    found = used
+    for key in (None, *keys):
+        found = getattr(found, key, None) if key else found
+        if hasattr(found, "jinja_pass_arg") or (callable(found) and hasattr(type(found).__call__, "jinja_pass_arg")):
+            return True
+    return False
+
+
+def _reads(written: nodes.Template) -> Iterator[tuple[str, ...]]:
+    """Give each name in a template, with the constant keys that are read of it one after the other."""
+    inner = set()
+    for node in written.find_all((nodes.Getattr, nodes.Getitem, nodes.Name)):
+        if isinstance(node, nodes.Getattr | nodes.Getitem) and _read(node):
+            inner.add(id(node.node))
+    for node in written.find_all((nodes.Getattr, nodes.Getitem, nodes.Name)):
+        if id(node) not in inner and (read := _read(node)):
+            yield read
+
+
+def _read(node: nodes.Node) -> tuple[str, ...]:
+    """Return a name and its keys; empty where ``node`` is something else."""
+    if isinstance(node, nodes.Name):
+        return (node.name,)
+    key = getattr(node, "attr", None) or getattr(getattr(node, "arg", None), "value", None)
+    before = _read(node.node) if isinstance(node, nodes.Getattr | nodes.Getitem) else ()
+    return (*before, key) if before and isinstance(key, str) else ()
+
+
+def _mark(written: nodes.Template, mark: str) -> list[str]:
+    """Put a mark and a number before each literal with a slash; return the literals by their numbers."""
+    literals: list[str] = []
+    for node in written.find_all((nodes.Const, nodes.TemplateData)):
+        name = "data" if isinstance(node, nodes.TemplateData) else "value"
+        text = getattr(node, name)
+        if isinstance(text, str) and "/" in text:
+            setattr(node, name, f"{mark}{len(literals)}:{text}")
+            literals.append(text)
+    return literals
+
+
+def _directory(beginning: str) -> str | None:
+    """Return the directory that the beginning of a path names; None where that is none, or the root of all."""
+    masked = beginning
+    for start, end, *_ in scan(beginning):
+        masked = masked[:start] + "-" * (end - start) + masked[end:]
+    masked = masked.partition("${")[0]
+    directory = beginning[: masked.rfind("/") + 1] or "."
+    return directory if masked and os.path.normpath(directory).strip("/") else None

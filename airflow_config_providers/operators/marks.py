@@ -1,0 +1,320 @@
+"""Marks that tell what the author of a template wrote from what data brought when the template was filled in."""
+
+from __future__ import annotations
+
+import re
+import secrets
+from bisect import bisect_left
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Final, cast
+
+from jinja2 import Environment
+from jinja2.ext import Extension
+from jinja2.lexer import Token, TokenStream
+from jinja2.nativetypes import NativeEnvironment
+
+from airflow_config_providers.core.nested import map_leaves
+from airflow_config_providers.core.variable import scan
+
+_UP: Final = ".."
+_SIGNS: Final = r"""\$\{(?=[^\s'"${}:]*(?::|\Z))|[:{}]"""
+_STRUCTURE: Final = re.compile(rf"{_SIGNS}|(?<=[/:])\.\.(?=[/:}}])")
+"""What may open, divide or close a reference, or go up in its path; a template may fill in the provider of one."""
+_STRUCTURE_IN_STRING: Final = re.compile(rf"{_SIGNS}|(?<![^/:])\.\.(?![^/:}}])")
+"""The same in a string of an expression, which may be all of a path's step."""
+
+_PLAIN_TAGS: Final = frozenset({"if", "elif", "else", "endif", "for", "endfor", "include", "do"})
+"""Blocks that write what is in them straight into the result; others may look at it first."""
+
+_BITS: Final = 64
+_DIGITS: Final = 20
+_NUMBER_DIGITS: Final = 6
+
+
+class MayBeSeenError(Exception):
+    """The template may look at its marks, so its result with them may be another one."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """
+    A place in the author's text that is marked.
+
+    :param sign: what is marked: ``${``, ``:``, ``}`` or ``..``; empty for the end of a piece of text in a reference
+    :param former: the numbers of the places that may come right before this one in its reference
+    """
+
+    sign: str
+    former: set[int]
+
+
+class Marks:
+    """
+    Marks the structure of the references that the author of one template wrote: ``${``, colons, ``}`` and steps up.
+
+    The mark follows the marked character. It begins with a random number, so data can neither know nor forge it, and
+    ends in the number of its place, so data can neither join parts of two references nor hide a part of one. As digits
+    it survives encodings and changes of case.
+
+    :param environment: fills in the template; it stays as it is
+    :param may_be_seen: let the template look at the marks; otherwise filling it in raises ``MayBeSeenError``, and
+        does so before anything in the template is called, but for templates that it includes
+    """
+
+    def __init__(self, environment: Environment, *, may_be_seen: bool = False) -> None:
+        self._secret = str(secrets.randbits(_BITS)).zfill(_DIGITS)
+        pattern = rf"{self._secret}([0-9]{{{_NUMBER_DIGITS}}})"
+        self._mark, self._mark_in_bytes = re.compile(pattern), re.compile(pattern.encode())
+        self.environment = environment.overlay(extensions=[_Marking], bytecode_cache=None)
+        """Fills in one template, once, with marks in the result."""
+        self._marking = cast("_Marking", self.environment.extensions[_Marking.identifier])
+        self._marking.secret = self._secret
+        self._marking.is_stopping = not may_be_seen
+
+    @property
+    def are_needed(self) -> bool:
+        """Whether there is anything of the author's: something was marked, or data has no part in the result."""
+        return self._marking.has_marked or self._marking.is_literal
+
+    @property
+    def may_be_seen(self) -> bool:
+        """Whether the template may look at a mark, as ``'${a:b}' | length`` does, so that its result is another one."""
+        return self._marking.has_marked and self._marking.may_be_seen
+
+    def without(self, value: object, *, found: Callable[[str, bool], None]) -> object:
+        """
+        Return ``value`` without marks, however nested.
+
+        :param found: is given each string in the result, and whether the author wrote its references
+        :raises RecursionError: collections are nested too deep
+        """
+
+        def change(leaf: object) -> object:
+            if isinstance(leaf, str):
+                text, places = self._read(leaf) if self._secret in leaf else (leaf, [])
+                found(text, self._marking.is_literal or self._are_around(text, places))
+                return text
+            has_marks = isinstance(leaf, bytes) and self._secret.encode() in leaf
+            return self._mark_in_bytes.sub(b"", cast("bytes", leaf)) if has_marks else leaf
+
+        return map_leaves(value, change)
+
+    def _read(self, marked: str) -> tuple[str, list[tuple[int, int]]]:
+        """Return the text without its marks; and where in it each was, with the number of its place in the template."""
+        pieces: list[str] = []
+        found: list[tuple[int, int]] = []
+        length = position = 0
+        for mark in self._mark.finditer(marked):
+            pieces.append(marked[position : mark.start()])
+            length += len(pieces[-1])
+            found.append((length - 1, int(mark[1])))
+            position = mark.end()
+        return "".join([*pieces, marked[position:]]), found
+
+    def _are_around(self, text: str, found: list[tuple[int, int]]) -> bool:
+        """Return whether the author wrote the structure of every reference in ``text``."""
+        return all(
+            self._is_around(text, span, found[bisect_left(found, (span[0],)) : bisect_left(found, (span[1],))])
+            for span in scan(text)
+        )
+
+    def _is_around(self, text: str, span: tuple[int, int, str, str, str], found: list[tuple[int, int]]) -> bool:
+        """
+        Return whether the marks in one reference make it the author's: from ``${`` to ``}``, and none missing.
+
+        An author who wrote one colon left path and key to the template, so the second colon may come from data. A
+        step up in the path may not: data may choose what is below the directory that the author wrote.
+        """
+        start, end, provider, path, key = span
+        places = self._marking.places
+        steps = {position for position, number in found if places[number].sign == _UP}
+        found = [(position, number) for position, number in found if places[number].sign != _UP]
+        marks = [(position, places[number].sign) for position, number in found]
+        if marks[:1] != [(start + 1, "${")] or marks[-1] != (end - 1, "}"):
+            return False
+        if not all(before in places[after].former for (_, before), (_, after) in pairwise(found)):
+            return False
+        if not _goes_up_only_at(path, {position - start - len("${:") - len(provider) for position in steps}):
+            return False
+        colons = [position for position, sign in marks if sign == ":"]
+        first = start + 2 + len(provider)
+        has_second = first + 1 + len(key) < end - 1
+        is_divided = colons[:1] == [first] and (not has_second or colons[1:2] in ([], [first + 1 + len(path)]))
+        return is_divided and all(text[colon] == ":" for colon in colons)
+
+
+class _Marking(Extension):
+    """Puts the mark into the first template that it is given, and into those that this one loads by their names."""
+
+    priority = 1000  # reads what other extensions made of the source
+
+    def __init__(self, environment: Environment) -> None:
+        super().__init__(environment)
+        self.secret = ""
+        self.is_stopping = False
+        self.has_marked = False
+        self.is_literal = True
+        self.may_be_seen = isinstance(environment, NativeEnvironment)  # it reads the result as Python
+        self.places: list[_Place] = []
+        self._has_begun = False
+
+    def filter_stream(self, stream: TokenStream) -> TokenStream | Iterator[Token]:
+        """Mark the author's texts. A nameless template after the first is data that a function has filled in."""
+        if self._has_begun and stream.name is None:
+            return stream
+        self._has_begun = True
+        tokens = list(self._marked(list(stream)))
+        if self.is_stopping and self.has_marked and self.may_be_seen:
+            raise MayBeSeenError
+        return iter(tokens)
+
+    def _marked(self, tokens: Sequence[Token]) -> Iterator[Token]:
+        outside, inside = _Text(self.secret, self.places), _Text(self.secret, self.places)
+        previous = ""
+        for i, token in enumerate(tokens):
+            value = token.value
+            if token.type in {"variable_begin", "block_begin"}:
+                inside = _Text(self.secret, self.places)
+            elif token.type in {"variable_end", "block_end"}:
+                outside.go_on_from(inside)
+            elif token.type == "data" or _is_alone(tokens, i):
+                value = outside.marked(value)
+                self.may_be_seen |= token.type == "string" and self.environment.finalize is not None
+            elif token.type == "string":
+                value = inside.marked_in_expression(value)
+                self.may_be_seen |= value != token.value
+            elif token.type == "name" and previous == "block_begin":
+                outside.enter(value)
+                self.may_be_seen |= value not in _PLAIN_TAGS
+            self.may_be_seen |= token.type == "name" and value == "recursive"  # loop() gives back what it wrote
+            self.has_marked |= value != token.value
+            self.is_literal &= token.type == "data"
+            previous = token.type
+            yield Token(token.lineno, token.type, value)
+
+
+def _goes_up_only_at(path: str, steps: set[int]) -> bool:
+    """
+    Return whether each ``..`` of ``path`` ends at one of ``steps`` and takes back a directory that has a name.
+
+    What takes back nothing, as in ``{{ x }}/../b`` where ``x`` is empty, would take back what is before it.
+    """
+    names: list[str] = []
+    position = -1
+    for name in path.split("/"):
+        position += 1 + len(name)
+        if name != _UP:
+            names.append(name)
+        elif position - 1 not in steps or names[-1:] in ([""], ["."]):
+            return False
+        elif names and names[-1] != _UP:
+            names.pop()
+        else:
+            names.append(name)
+    return True
+
+
+def _is_alone(tokens: Sequence[Token], i: int) -> bool:
+    """Return whether a token is a string that is a whole expression, and so no other than the text around it."""
+    return [token.type for token in tokens[max(i - 1, 0) : i + 2]] == ["variable_begin", "string", "variable_end"]
+
+
+@dataclass(slots=True)
+class _Block:
+    """
+    A block that is open.
+
+    :param before: what was the last place before it, as in ``_Text``
+    :param begin: the number of the first place in it
+    :param after: what was the last place at the ends of its former branches
+    """
+
+    before: set[int]
+    begin: int
+    is_loop: bool
+    has_else: bool = False
+    after: set[int] = field(default_factory=set)
+
+
+class _Text:
+    """
+    A text that a template interrupts.
+
+    What is open at this place of it is a set: the numbers of the places, any of which may be the last one in a
+    reference that is open. It is empty where none is.
+    """
+
+    def __init__(self, secret: str, places: list[_Place]) -> None:
+        self._secret = secret
+        self._places = places
+        self._last: set[int] = set()
+        self._blocks: list[_Block] = []
+
+    def marked(self, text: str) -> str:
+        """Return the next piece of the text, with marks, also at its end: data may hide it where it is Python."""
+        text, rest = self._with_structure(text, is_nesting=False)
+        return text + (rest + self._mark("") if rest and self._last else rest)
+
+    def marked_in_expression(self, text: str) -> str:
+        """Return a string in an expression, with marks. Braces in it may be a placeholder, and so not the end."""
+        return "".join(self._with_structure(text, is_nesting=True))
+
+    def _with_structure(self, text: str, *, is_nesting: bool) -> tuple[str, str]:
+        """Return the text up to its last mark, and the rest."""
+        pieces: list[str] = []
+        position = depth = 0
+        for found in (_STRUCTURE_IN_STRING if is_nesting else _STRUCTURE).finditer(text):
+            sign = found.group()
+            if sign == "${":
+                depth = 0
+            elif not self._last and sign != _UP:
+                continue
+            elif sign == "{":
+                depth += is_nesting
+                continue
+            pieces += [text[position : found.end()], self._mark(sign)]
+            position = found.end()
+            if sign == "}" and depth:
+                depth -= 1
+            elif sign == "}":
+                self._last = set()
+        return "".join(pieces), text[position:]
+
+    def _mark(self, sign: str) -> str:
+        """Return the mark of the next place."""
+        number = len(self._places)
+        if number >= 10**_NUMBER_DIGITS:
+            return ""
+        self._places.append(_Place(sign, self._last))
+        self._last = self._last if sign == _UP else {number}
+        return f"{self._secret}{number:0{_NUMBER_DIGITS}}"
+
+    def go_on_from(self, expression: _Text) -> None:
+        """Go on with the reference that an expression left open."""
+        self._last = self._last or expression._last
+
+    def enter(self, tag: str) -> None:
+        """Go on at another branch of the template."""
+        if tag in {"if", "for"}:
+            self._blocks.append(_Block(self._last, len(self._places), is_loop=tag == "for"))
+        elif tag in {"elif", "else"} and self._blocks:
+            block = self._blocks[-1]
+            self._end_branch(block)
+            block.has_else |= tag == "else"
+            self._last = block.before
+        elif tag in {"endif", "endfor"} and self._blocks:
+            block = self._blocks.pop()
+            self._end_branch(block)
+            self._last = block.after if block.has_else else block.after | block.before
+
+    def _end_branch(self, block: _Block) -> None:
+        """Take in what is open where a branch ends; that of a loop may begin again."""
+        block.after |= self._last
+        if not block.is_loop or block.has_else:
+            return
+        for number in range(block.begin, len(self._places)):
+            place = self._places[number]
+            if place.former & block.before:
+                self._places[number] = _Place(place.sign, place.former | self._last)

@@ -1,0 +1,65 @@
+"""What a task says of assets, which Airflow's server stores and shows."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Collection, Iterable, Iterator
+from typing import Any
+
+from airflow_config_providers.core.reverse import ReverseTransformer, reverse_object
+
+_log = logging.getLogger(__name__)
+
+
+def declared_names(outlets: Iterable[Any] | None) -> frozenset[str]:
+    """Return the names and URIs of the assets and aliases that the DAG declares, which Airflow has stored already."""
+    names = (getattr(outlet, part, None) for outlet in outlets or () for part in ("name", "uri"))
+    return frozenset(name for name in names if isinstance(name, str))
+
+
+def reverse_events(events: Any, declared: Collection[str], reverser: ReverseTransformer) -> None:
+    """
+    Put references into what a task has recorded in ``outlet_events``, in place.
+
+    Covers ``extra``, partitions, and the names and URIs of assets, also of those that an alias leads to. An asset
+    whose name held a value becomes another asset, so a warning says which.
+
+    :param declared: names and URIs that stay as they are
+    """
+    if events is None or not reverser:
+        return
+    found = dict(events._dict)
+    events._dict.clear()
+    for key, outlet in found.items():
+        outlet.key = _reversed_key(key, declared, reverser)
+        outlet.extra = reverse_object(outlet.extra, (reverser,))
+        if partitions := getattr(outlet, "partition_keys", None):  # since Airflow 3.3
+            outlet.partition_keys = {_shown(partition, reverser) for partition in partitions}
+        outlet.asset_alias_events[:] = _reversed_aliases(outlet.asset_alias_events, declared, reverser)
+        events._dict[outlet.key] = outlet
+
+
+def _reversed_aliases(events: Iterable[Any], declared: Collection[str], reverser: ReverseTransformer) -> Iterator[Any]:
+    for event in list(events):
+        yield type(event)(
+            source_alias_name=_reversed_name(event.source_alias_name, declared, reverser),
+            dest_asset_key=_reversed_key(event.dest_asset_key, declared, reverser),
+            dest_asset_extra=reverse_object(event.dest_asset_extra, (reverser,)),
+            extra=reverse_object(event.extra, (reverser,)),
+        )
+
+
+def _reversed_key(key: Any, declared: Collection[str], reverser: ReverseTransformer) -> Any:
+    parts = [part for part in ("name", "uri") if hasattr(key, part)]
+    return type(key)(**{part: _reversed_name(getattr(key, part), declared, reverser) for part in parts})
+
+
+def _reversed_name(name: str, declared: Collection[str], reverser: ReverseTransformer) -> str:
+    if name in declared or (shown := _shown(name, reverser)) == name:
+        return name
+    _log.warning("The name or URI of an asset held a value. Airflow gets it with the reference, as %s.", shown)
+    return shown
+
+
+def _shown(text: str, reverser: ReverseTransformer) -> str:
+    return str(reverse_object(text, (reverser,)))

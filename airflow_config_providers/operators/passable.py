@@ -1,0 +1,45 @@
+"""What a program can get as an argument or in its environment."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+
+from airflow_config_providers.core.text import printable
+from airflow_config_providers.exceptions import ConfigException
+
+
+def refuse_unpassable(variables: Mapping[object, object], texts: Mapping[str, object]) -> None:
+    """
+    Refuse what the system would not hand to a program; it says so without a name.
+
+    :param variables: environment variables
+    :param texts: arguments, by a name that people understand
+    :raises ConfigException: names all of them, and no value
+    """
+    problems = [*_problems_of_names(variables)]
+    values = {f"env_vars[{name!r}]": value for name, value in variables.items()}
+    for label, value in {**values, **texts}.items():
+        if problem := _problem(value):
+            problems.append(f"{printable(label)}: its value {problem}")
+    if problems:
+        raise ConfigException(*problems)
+
+
+def _problems_of_names(variables: Mapping[object, object]) -> Iterator[str]:
+    for name in variables:
+        problem = _problem(name)
+        if problem is None and "=" in str(name):
+            problem = "has an equals sign. Rename it."
+        if problem:
+            yield f"{printable(f'env_vars[{name!r}]')}: its name {problem}"
+
+
+def _problem(value: object) -> str | None:
+    if not isinstance(value, str | bytes | os.PathLike):
+        return "is not a string. Put it in quotes."
+    try:
+        octets = os.fsencode(value)
+    except UnicodeEncodeError:
+        return "holds half of a surrogate pair, which is no character. Correct it."
+    return "holds a character NUL. Remove it." if 0 in octets else None

@@ -12,10 +12,16 @@ from dags_examples.demo.java import NoJavaError, require_java
 from tests.leaks import declared, show
 from tests.leaks.canaries import Column
 from tests.leaks.run import LeakRun, RunError
+from tests.trust.show import attempted
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Print the matrix: 0 where ours leaks nothing undeclared, 1 where it does, 2 where nothing was proved."""
+    """
+    Print the matrix, and who can read and steer what.
+
+    :return: 0 where ours leaks nothing undeclared and every attempt ends as declared, 1 where that is not so, 2 where
+        nothing was proved
+    """
     options = _parser().parse_args(arguments)
     progress = show.plain_console(stderr=True)
     try:
@@ -25,22 +31,25 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (NoJavaError, RunError) as error:
         progress.print(str(error), soft_wrap=True)
         return 2
+    progress.print("Try what each kind of user may do")
+    rows = attempted()
     undeclared = declared.undeclared(matrix)
     if options.output == "json":
-        print(show.as_json(matrix, undeclared))
+        print(show.as_json(matrix, undeclared, rows))
     else:
-        show.show(show.plain_console(), matrix, undeclared)
+        show.show(show.plain_console(), matrix, undeclared, rows)
     if empty := declared.not_searched(matrix):
         progress.print(f"Nothing was there to be searched: {', '.join(empty)}", soft_wrap=True)
         return 2
-    return 1 if undeclared else 0
+    return 1 if undeclared or not all(row.as_declared for row in rows) else 0
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="make leaks",
         description="Run Spark jobs with secrets through a real Airflow, on this machine and on a standalone cluster, "
-        "and print where each secret can be seen: with references, and with the stock operator.",
+        "and print where each secret can be seen: with references, and with the stock operator. Then try what each "
+        "kind of user may do, and print what comes of it.",
     )
     parser.add_argument("--output", choices=("text", "json"), default="text", help="what to print (%(default)s)")
     keys = [column.key for column in Column]

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import StrEnum
-from secrets import token_hex
+from secrets import choice
+from string import ascii_lowercase, digits
 from typing import Final
 
 STRANGE: Final = " \"q'\\<&/+%=\u00fc$z>"
@@ -131,4 +132,9 @@ def new_canaries(columns: Iterable[Column] = Column) -> list[Canary]:
 
 def _value(slot: Slot) -> str:
     between = "\n" if slot == TWO_LINES else ""
-    return f"c{token_hex(8)}{STRANGE}{between}k{token_hex(8)}"
+    return f"c{_digits_and_letters()}{STRANGE}{between}k{_digits_and_letters()}"
+
+
+def _digits_and_letters() -> str:
+    """Return a text that does not look like a number; some hexadecimal ones do, and a part of them may be shown."""
+    return "".join(choice(digits) + choice(ascii_lowercase) for _ in range(8))

@@ -20,6 +20,8 @@ ENDS: Final = {
 }
 """How a task behaves -> the state in which it has to end."""
 
+LONGEST_LOG: Final = 4000
+
 STOCK: Final = {
     "LivyOperator",
     "SparkJDBCOperator",
@@ -59,7 +61,13 @@ class Proof:
         expected = {task.task_id: ENDS[task.how] for task in self._leaky.tasks if task.dag_id != TESTED}
         for name in sorted({*states, *expected}):
             if states.get(name) != expected.get(name):
-                yield f"{name} has ended as {states.get(name)}, and has to end as {expected.get(name)}"
+                ended = f"{name} has ended as {states.get(name)}, and has to end as {expected.get(name)}"
+                yield "\n".join([ended, *self._logs(name)])
+
+    def _logs(self, task_id: str) -> Iterator[str]:
+        """Yield the end of each log of a task; all its secrets are made up."""
+        for log in self._airflow.home.glob(f"logs/*/*/task_id={task_id}/*.log"):
+            yield f"{log.name} ends in:\n{log.read_text(errors='replace')[-LONGEST_LOG:]}"
 
     def _missing_values(self) -> Iterator[str]:
         """Require of ours that the job got values: a job that gets references leaks nothing either."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import asdict
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
@@ -13,6 +14,8 @@ from rich.table import Table
 from tests.leaks.canaries import Column
 from tests.leaks.matrix import Leak, Matrix
 from tests.leaks.sinks import Sink
+from tests.trust import show as trust
+from tests.trust.show import Row
 
 NARROWEST = 200
 
@@ -79,8 +82,8 @@ def _size(size: int) -> str:
     return f"{size / 1000:,.0f} kB" if size else "NOTHING"
 
 
-def show(console: Console, matrix: Matrix, undeclared: Collection[Leak]) -> None:
-    """Print the matrix, and what is wrong with it."""
+def show(console: Console, matrix: Matrix, undeclared: Collection[Leak], rows: Sequence[Row]) -> None:
+    """Print the matrix with what is wrong with it, and what came of the attempts in ``rows``."""
     console.print(table(matrix, undeclared))
     for (sink, slot), leaks in _grouped(undeclared).items():
         places = "; ".join(matrix.found[leaks[0]])
@@ -88,6 +91,7 @@ def show(console: Console, matrix: Matrix, undeclared: Collection[Leak]) -> None
         console.print(f"NOT DECLARED: {sink}, {slot}, as {spellings}: {places}", soft_wrap=True)
     for place in matrix.unread:
         console.print(f"Not opened, so nothing is proved about it: {place}", soft_wrap=True)
+    console.print(trust.table(rows))
 
 
 def _grouped(leaks: Iterable[Leak]) -> dict[tuple[Sink, str], list[Leak]]:
@@ -105,8 +109,8 @@ def plain_console(*, stderr: bool = False) -> Console:
     return Console(stderr=stderr, highlight=False, markup=False, emoji=False, width=NARROWEST)
 
 
-def as_json(matrix: Matrix, undeclared: Collection[Leak]) -> str:
-    """Give the matrix as one JSON document; no secret stands in it."""
+def as_json(matrix: Matrix, undeclared: Collection[Leak], rows: Sequence[Row]) -> str:
+    """Return the matrix and the attempts as one JSON document, which holds no secret."""
     leaks = [
         {
             "sink": leak.sink,
@@ -118,5 +122,11 @@ def as_json(matrix: Matrix, undeclared: Collection[Leak]) -> str:
         }
         for leak, places in matrix.found.items()
     ]
-    document = {"ok": not undeclared, "searched": matrix.searched, "unread": matrix.unread, "leaks": leaks}
+    document = {
+        "ok": not undeclared and all(row.as_declared for row in rows),
+        "searched": matrix.searched,
+        "unread": matrix.unread,
+        "leaks": leaks,
+        "attempts": [asdict(row) for row in rows],
+    }
     return json.dumps(document, indent=2)

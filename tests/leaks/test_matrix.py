@@ -14,6 +14,7 @@ from tests.leaks.declared import DECLARED, not_found, not_searched, undeclared
 from tests.leaks.deployed.spellings import IN_PART, printed
 from tests.leaks.matrix import Matrix
 from tests.leaks.sinks import Sink
+from tests.trust.show import Row
 
 PAGE = Path(__file__).parents[2] / "docs/explanation/what-cannot-be-hidden.md"
 CANARIES = new_canaries()
@@ -100,8 +101,9 @@ def test_no_secret_stands_in_what_is_shown(capsys):
     for canary in CANARIES:
         matrix.look(Sink.RENDERED, "here", canary.value)
 
-    show.show(show.plain_console(), matrix, undeclared(matrix))
-    print(show.as_json(matrix, undeclared(matrix)))
+    rows = [Row("viewer", "read values", "the rendered fields", "references only", as_declared=True)]
+    show.show(show.plain_console(), matrix, undeclared(matrix), rows)
+    print(show.as_json(matrix, undeclared(matrix), rows))
 
     shown = capsys.readouterr().out
     assert "NOT DECLARED" in shown

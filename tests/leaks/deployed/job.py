@@ -31,6 +31,11 @@ def show_broken(text):
     print(f"BROKEN {text[:middle]}\n{text[middle:]}", flush=True)
 
 
+def show_in_table(spark, texts):
+    """Have Spark cut each value at 20 characters, as it does in every log of a notebook."""
+    spark.createDataFrame([(text,) for text in texts], "secret string").show(len(texts))
+
+
 def use_in_query(spark, text):
     literal = text.replace("\\", "\\\\").replace("'", "\\'")
     spark.sql(f"select '{literal}' as secret").collect()
@@ -48,6 +53,7 @@ def main():
     spark.sql("SET").collect()
     if HOW in {"local", "console"}:
         use_in_query(spark, secrets["spark.app.query"])
+        show_in_table(spark, list(secrets.values()))
     if HOW == "standalone":
         use_on_executors(spark, secrets["spark.app.executor"])
     if HOW != "killed":

@@ -14,6 +14,10 @@ from collections.abc import Iterator
 from urllib.parse import quote, quote_plus
 
 IN_PART = "in part"
+SINGLE, DOUBLE = "'", '"'
+
+WIDTH = 20
+"""Characters of a cell that ``DataFrame.show`` prints."""
 
 
 def printed(value: str) -> Iterator[tuple[str, str]]:
@@ -34,6 +38,16 @@ def printed(value: str) -> Iterator[tuple[str, str]]:
     yield "JDBC", f"jdbc:postgresql://h/db?user=u&password={value}&ssl=true"
     yield "bytes", repr(value.encode())
     yield "mapping's key", f"{ {value: 1} } {json.dumps({value: 1})}"
+    yield "cut off", f"|{_cut_off(value)}|"
+    yield "LANG=C", _in_ascii(value)
+    yield "UTF-8 as Latin-1", value.encode().decode("latin-1")
+    yield "Gson", f'{{"p":"{_gson(value)}"}}'
+    yield "CSV", f'1,"{value.replace(DOUBLE, DOUBLE * 2)}",2'
+    yield "SQL", f"select '{value.replace(SINGLE, SINGLE * 2)}'"
+    yield "regular expression", re.escape(value)
+    yield "hex in pairs", f"{value.encode().hex(':')} {value.encode().hex(' ')}"
+    yield "coloured", _coloured(value)
+    yield IN_PART, f"no viable alternative at input '{value[: len(value) // 2]}'"
 
 
 def searched(value: str) -> Iterator[tuple[str, bytes]]:
@@ -56,11 +70,42 @@ def searched(value: str) -> Iterator[tuple[str, bytes]]:
     yield "mapping's key", f"{{{value!r}:".encode()
     yield "mapping's key", f"{{{json.dumps(value)}:".encode()
     yield from (("UTF-16", value.encode(code)) for code in ("utf-16-le", "utf-16-be"))
+    yield "cut off", _cut_off(value).encode()
+    yield "LANG=C", _in_ascii(value).encode()
+    yield "UTF-8 as Latin-1", value.encode().decode("latin-1").encode()
+    yield "Gson", _gson(value).encode()
+    yield "CSV", value.replace(DOUBLE, DOUBLE * 2).encode()
+    yield "SQL", value.replace(SINGLE, SINGLE * 2).encode()
+    yield "regular expression", re.escape(value).encode()
+    yield from (("hex in pairs", value.encode().hex(separator).encode()) for separator in ": ")
+    yield "coloured", _coloured(value).encode()
 
 
 def parts(value: str, shortest: int = 12) -> list[bytes]:
     """Give the stretches of letters and digits of ``value``, which no way of escaping changes."""
     return [part.encode() for part in re.findall(r"[A-Za-z0-9]+", value) if len(part) >= shortest]
+
+
+def _cut_off(value: str) -> str:
+    """Return what ``DataFrame.show`` prints of a long value."""
+    return value[: WIDTH - 3] + "..."
+
+
+def _in_ascii(value: str) -> str:
+    """Return what a JVM prints where the locale has no other letters."""
+    return value.encode("ascii", "replace").decode()
+
+
+def _gson(value: str) -> str:
+    """Return a string of JSON as Gson writes it by default."""
+    body = json.dumps(value, ensure_ascii=False)[1:-1]
+    return re.sub("[<>&=']", lambda mark: f"\\u{ord(mark[0]):04x}", body)
+
+
+def _coloured(value: str) -> str:
+    """Return what ``grep --color`` prints where a part of the value is what it was asked for."""
+    third = len(value) // 3
+    return f"{value[:third]}\x1b[01;31m\x1b[K{value[third:-third]}\x1b[m\x1b[K{value[-third:]}"
 
 
 def _either_case(*quoted: str) -> Iterator[str]:

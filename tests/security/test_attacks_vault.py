@@ -798,8 +798,7 @@ def test_attack_61_a_vault_that_hangs_costs_many_paths_as_much_as_one(vault):
         with pytest.raises(ProviderUnavailableError, match="in time") as caught:
             resolve(provider, references)
         assert len(caught.value.problems) == 1
-        vault._front.close()  # lets go of what hangs, so that it is counted
-        assert eventually(lambda: 32 <= len(vault.requests()) <= 32 + 8)
+        assert vault.arrived() <= 32 + 8  # fewer where the first is cut off before the last is sent
 
 
 def test_attack_61_a_vault_that_wants_to_be_left_alone_is_left_alone(vault):

@@ -248,6 +248,10 @@ class VaultServer:
         """Give the requests that came to ``address`` since the last reset."""
         return self._front.requests()
 
+    def arrived(self) -> int:
+        """Return how many requests have come to ``address`` since the last reset, those that hang among them."""
+        return self._front.arrived()
+
     def reset(self) -> None:
         """Forget the requests, the delay and the faults."""
         self._front.reset()

@@ -68,9 +68,12 @@ class Front:
         self._seen: list[SeenRequest] = []
         self._faults: list[_Fault] = []
         self._delay = 0.0
+        self._arrived = 0
 
     def __call__(self, request: Request) -> Response:
         started = time.monotonic()
+        with self._lock:
+            self._arrived += 1
         status = 0
         try:
             response = self._response(request)
@@ -84,10 +87,16 @@ class Front:
         with self._lock:
             return tuple(self._seen)
 
+    def arrived(self) -> int:
+        """Return how many requests have come since the last reset, those that hang among them."""
+        with self._lock:
+            return self._arrived
+
     def forget(self) -> None:
         """Forget the requests seen so far."""
         with self._lock:
             self._seen.clear()
+            self._arrived = 0
 
     def reset(self) -> None:
         """Forget the requests, the delay and the faults."""
@@ -95,6 +104,7 @@ class Front:
             self._seen.clear()
             self._faults.clear()
             self._delay = 0.0
+            self._arrived = 0
 
     def delay(self, milliseconds: float) -> None:
         """Answer each request that much later."""

@@ -6,6 +6,7 @@ import sys
 from typing import TYPE_CHECKING, Any, Final
 
 from airflow.providers.common.compat.sdk import (
+    AirflowFailException,
     AirflowNotFoundException,
     BaseHook,
     Connection,
@@ -25,6 +26,7 @@ except ImportError:  # Task SDK before 1.2.2, where nothing keeps Airflow from a
 
 
 __all__ = [
+    "AirflowFailException",
     "AirflowNotFoundException",
     "AirflowSecretsBackendAccessDenied",
     "BaseHook",

@@ -25,6 +25,7 @@ from airflow_config_providers.operators.job_providers import JobProviders
 from airflow_config_providers.operators.job_resolver import JobResolver
 from airflow_config_providers.operators.job_run import JobRun, path_texts
 from airflow_config_providers.operators.mapped_texts import authors_params, authors_texts
+from airflow_config_providers.operators.no_retry import failing_at_once
 from airflow_config_providers.operators.written import (
     FilledIn,
     Templates,
@@ -140,6 +141,7 @@ class ConfiguredOperator(BaseOperator):
         """Give what else a reader of the task log should know."""
         return ()
 
+    @failing_at_once
     @nested_texts.refusing_depth()
     def _do_render_template_fields(
         self, parent: Any, template_fields: Any, context: Any, jinja_env: Any, seen_oids: set[int]

@@ -23,6 +23,7 @@ from airflow_config_providers.operators.deferral import reverse_deferral
 from airflow_config_providers.operators.job_place import DriverResolver
 from airflow_config_providers.operators.job_resolver import JobResolver
 from airflow_config_providers.operators.nested_texts import Path
+from airflow_config_providers.operators.no_retry import failing_at_once
 from airflow_config_providers.operators.stored_job import StoredJob
 from airflow_config_providers.operators.supported import OperatorSpec, spec_of
 from airflow_config_providers.operators.task_context import reversing_context
@@ -64,6 +65,7 @@ class ConfigProvidersMixin(ConfiguredOperator):
         """Go on after a deferral, with values in the fields."""
         return self._with_values(context, partial(super().resume_execution, next_method, next_kwargs, context))
 
+    @failing_at_once
     def _with_values(self, context: Any, run: Callable[[], Any]) -> Any:
         if self._holds_values:
             return run()

@@ -19,6 +19,7 @@ from airflow_config_providers.operators.configured import FIELDS, ConfiguredOper
 from airflow_config_providers.operators.job_layers import dag_layers
 from airflow_config_providers.operators.job_run import field_texts
 from airflow_config_providers.operators.nested_texts import Text
+from airflow_config_providers.operators.no_retry import failing_at_once
 from airflow_config_providers.spark import arguments
 from airflow_config_providers.spark.defaults import locate_spark_defaults
 from airflow_config_providers.spark.layers import ConfigFile
@@ -54,6 +55,7 @@ class ConfiguredSparkSubmitOperator(ConfiguredOperator, SparkSubmitOperator):
         """Give ``conf`` as JSON where Airflow would cut it when it stores it."""
         return json.dumps(self.conf, default=str) if len(str(self.conf)) > settings.longest_field() else None
 
+    @failing_at_once
     def execute(self, context: Any) -> None:
         """Run spark-submit; what is raised and logged shows references."""
         if not self._run:

@@ -192,6 +192,7 @@ def run_task(monkeypatch, store):
     """Run an operator as a worker does: ``run_task(operator, conf=...)`` gives state, error and what was sent.
 
     ``results`` are what other tasks returned, by their ids.
+    ``retries`` are those that are left.
     ``resumed_with=(method, kwargs)`` goes on with a task that was deferred.
     """
     from airflow.sdk._shared.secrets_masker import reset_secrets_masker
@@ -199,7 +200,7 @@ def run_task(monkeypatch, store):
     reset_secrets_masker()  # as in a worker's new process; each secret makes masking slower
     ran = []
 
-    def run(operator, *, conf=None, map_index=-1, finalize=True, resumed_with=None, results=None):
+    def run(operator, *, conf=None, map_index=-1, finalize=True, resumed_with=None, results=None, retries=0):
         import structlog
         from airflow.sdk.api.datamodels._generated import DagRun, TIRunContext
         from airflow.sdk.execution_time import task_runner
@@ -236,8 +237,8 @@ def run_task(monkeypatch, store):
             _ti_context_from_server=TIRunContext.model_construct(
                 dag_run=dag_run,
                 task_reschedule_count=0,
-                max_tries=0,
-                should_retry=False,
+                max_tries=retries,
+                should_retry=retries > 0,
                 upstream_map_indexes={},
                 next_method=next_method,
                 next_kwargs=next_kwargs,

@@ -1,0 +1,73 @@
+"""Errors that come again with every try: a task that has one fails without using up its retries."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache, wraps
+from typing import Any, Concatenate, Final, ParamSpec, TypeVar
+
+from airflow_config_providers.airflow_compat import AirflowFailException
+from airflow_config_providers.exceptions import (
+    AccessDeniedError,
+    ConfigException,
+    PolicyViolation,
+    ProviderDefinitionError,
+)
+
+LASTING: Final = (AccessDeniedError, ConfigException, PolicyViolation, ProviderDefinitionError)
+"""Errors that last until somebody changes something. The others may be gone at the next try."""
+
+
+P = ParamSpec("P")
+Task = TypeVar("Task")
+Result = TypeVar("Result")
+
+
+def failing_at_once(method: Callable[Concatenate[Task, P], Result]) -> Callable[Concatenate[Task, P], Result]:
+    """
+    Have Airflow fail a task at once where ``method``, which is a task's, raises an error that lasts.
+
+    The error stays of its class, and stays the same object: nothing is added to its chain. A retry policy of the
+    task's own is asked first.
+    """
+
+    @wraps(method)
+    def run(self: Task, /, *args: P.args, **kwargs: P.kwargs) -> Result:
+        try:
+            return method(self, *args, **kwargs)
+        except LASTING as error:
+            _mark(error, self)
+            raise
+
+    return run
+
+
+def _mark(error: Any, task: Any) -> None:
+    if (policy := getattr(task, "retry_policy", None)) is None:  # Airflow has them since 3.3
+        kind: Any = type(error)
+        error.__class__ = _lasting_kind(kind)
+    elif not isinstance(policy, _LastPolicy):
+        task.retry_policy = _LastPolicy(policy)
+
+
+@dataclass(frozen=True, slots=True)
+class _LastPolicy:
+    """Stands in front of a task's retry policy, and decides what that leaves to Airflow's default."""
+
+    policy: Any
+
+    def evaluate(self, exception: BaseException, *args: Any, **kwargs: Any) -> Any:
+        decision = self.policy.evaluate(exception, *args, **kwargs)
+        if decision.action.value != "default" or not isinstance(exception, LASTING):
+            return decision
+        return type(decision).fail(f"{type(exception).__name__} would come again with every try")
+
+
+@cache
+def _lasting_kind(kind: Any) -> Any:
+    """Give a class with the name of ``kind`` that is one of Airflow's failures too."""
+    if issubclass(kind, AirflowFailException):
+        return kind
+    shown = {name: getattr(kind, name) for name in ("__module__", "__qualname__", "__doc__")}
+    return type(kind.__name__, (kind, AirflowFailException), {**shown, "__reduce__": lambda self: (kind, self.args)})

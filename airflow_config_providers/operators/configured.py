@@ -137,6 +137,10 @@ class ConfiguredOperator(BaseOperator):
         """Tell whether it does, and so has the job's configuration sent there."""
         return self._may_be_remote()
 
+    def _not_python(self) -> str:
+        """Return where the job says that it is no Python program, so that its driver can resolve nothing."""
+        return ""
+
     def _notes(self) -> Iterable[str]:
         """Give what else a reader of the task log should know."""
         return ()
@@ -241,7 +245,11 @@ class ConfiguredOperator(BaseOperator):
         with ExitStack() as stack:
             resolver = self._resolver(stack.enter_context(JobProviders(self.config_conn_id)))
             resolver = job_place.placed(
-                resolver, self.resolve_in, may_be_remote=self._may_be_remote(), is_remote=self._is_remote
+                resolver,
+                self.resolve_in,
+                may_be_remote=self._may_be_remote(),
+                is_remote=self._is_remote,
+                not_python=self._not_python(),
             )
             dynamic = job_dynamic.layers(self._resource())
             layers = self._layers(resolver.locate(self._files()), context, jinja_env, dynamic)

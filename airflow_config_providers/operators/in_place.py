@@ -20,6 +20,7 @@ from airflow_config_providers.log.exceptions import reverse_exception
 from airflow_config_providers.operators import nested_texts
 from airflow_config_providers.operators.configured import FIELDS, ConfiguredOperator
 from airflow_config_providers.operators.deferral import reverse_deferral
+from airflow_config_providers.operators.job_language import not_python
 from airflow_config_providers.operators.job_place import DriverResolver
 from airflow_config_providers.operators.job_resolver import JobResolver
 from airflow_config_providers.operators.nested_texts import Path
@@ -199,6 +200,9 @@ class ConfigProvidersMixin(ConfiguredOperator):
 
     def _may_be_remote(self) -> bool:
         return self._spec().is_remote and self._place() is not None
+
+    def _not_python(self) -> str:
+        return not_python(self._spec().jvm, lambda field: getattr(self, field, None))
 
     def _notes(self) -> Iterable[str]:
         if self._spec().conf and self._place() is None:

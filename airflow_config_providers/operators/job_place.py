@@ -64,7 +64,12 @@ def wanted_place(resolve_in: str | None) -> Place:
 
 
 def placed(
-    resolver: JobResolver, resolve_in: str | None, *, may_be_remote: bool, is_remote: Callable[[], bool]
+    resolver: JobResolver,
+    resolve_in: str | None,
+    *,
+    may_be_remote: bool,
+    is_remote: Callable[[], bool],
+    not_python: str = "",
 ) -> JobResolver:
     """
     Give what resolves a job's references.
@@ -73,10 +78,11 @@ def placed(
     :param resolve_in: what the author of the DAG says; None for what the deployment says
     :param may_be_remote: whether the driver may run on another machine
     :param is_remote: tells whether it does; asked last, because it may read a connection
+    :param not_python: where the job says that it is no Python program, whose driver alone can resolve
     :raises ProviderDefinitionError: the driver is to resolve, and the deployment does not say how
     """
     place = wanted_place(resolve_in)
-    if place is Place.WORKER or (place is Place.AUTO and not may_be_remote):
+    if place is Place.WORKER or (place is Place.AUTO and (not_python or not may_be_remote)):
         return resolver
     definitions = resolver.providers.of_driver()
     if place is Place.AUTO and not (definitions and is_remote()):
@@ -87,7 +93,7 @@ def placed(
             "driver.config.providers and what is below it to the config_providers connection."
         )
     specification.require_open(definitions)
-    return DriverResolver(resolver.providers, resolver.unresolved, resolver.allow_exposed, definitions)
+    return DriverResolver(resolver.providers, resolver.unresolved, resolver.allow_exposed, definitions, not_python)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,9 +102,11 @@ class DriverResolver(JobResolver):
     Leaves references to the driver, and tells it of its providers.
 
     :param definitions: ``config.providers`` of the driver, and what is below it
+    :param not_python: where the job says that it is no Python program, so that it may have no references
     """
 
     definitions: Mapping[str, str] = field(default_factory=dict, repr=False)
+    not_python: str = ""
 
     def resolve(
         self, layers: Sequence[ConfigLayer], texts: Mapping[str, str], own: Sequence[PlacedText] = ()
@@ -128,8 +136,8 @@ class DriverResolver(JobResolver):
 
         :raises ProviderLookupError: Vault made none
         """
-        found = dict(self.definitions)
-        for definition in read_definitions(self.definitions)[0]:
+        found = {} if self.not_python else dict(self.definitions)
+        for definition in read_definitions(found)[0]:
             found = {key: text for key, text in found.items() if key not in _asked(definition)}
             if _ROLE in definition.params:
                 key = f"config.providers.{definition.name}.param.{specification.WRAPPED}"
@@ -166,7 +174,7 @@ class DriverResolver(JobResolver):
             if specification.is_specification(item.key):
                 yield f"{printable(item.name)}: the providers of a driver belong to the deployment. Remove the key."
             for variable in variables(item.text):
-                if problem := _why_not(item.key, variable.provider, names):
+                if problem := _why_not(item.key, variable.provider, names, self.not_python):
                     yield f"{printable(item.name)}: {problem}"
         for name, text in texts.items():
             if name.startswith("env_vars[") and variables(text):
@@ -176,11 +184,16 @@ class DriverResolver(JobResolver):
                 )
 
 
-def _why_not(key: str, provider: str, names: set[str]) -> str:
+def _why_not(key: str, provider: str, names: set[str], not_python: str) -> str:
     if provider not in names:
         is_foreign = provider in SUBSTITUTED_BY_SPARK
         known = ", ".join(sorted(names))
         return "" if is_foreign else f"the driver has no provider '{printable(provider)}'. It has: {printable(known)}."
+    if not_python:
+        return (
+            f"only a Python driver can resolve references, and {printable(not_python)} says that this job has none. "
+            f"Say resolve_in='worker'."
+        )
     if not key.startswith("spark."):
         return "spark-submit ignores keys that do not begin with 'spark.'. Give it a name that does."
     if is_early(key):

@@ -55,6 +55,10 @@ class ConfiguredSparkJDBCOperator(ConfiguredSparkSubmitOperator, SparkJDBCOperat
     def _show_conf(self, layered: LayeredConfig) -> None:
         self._spark_conf = explain.texts(layered)
 
+    def _not_python(self) -> str:
+        """Return nothing: the program is a Python one of Airflow's, or ours, which resolves what it is given."""
+        return ""
+
     def _get_hook(self) -> ConfiguredSparkJDBCHook:
         hook: Any = super()._get_hook()
         hook.keeps_secrets = wanted_place(self.resolve_in) is Place.DRIVER

@@ -16,10 +16,12 @@ from airflow_config_providers.core.layers import ConfigLayer, LayeredConfig
 from airflow_config_providers.hooks.spark_submit import ConfiguredSparkSubmitHook
 from airflow_config_providers.log.exceptions import reverse_exception
 from airflow_config_providers.operators.configured import FIELDS, ConfiguredOperator
+from airflow_config_providers.operators.job_language import not_python
 from airflow_config_providers.operators.job_layers import dag_layers
 from airflow_config_providers.operators.job_run import field_texts
 from airflow_config_providers.operators.nested_texts import Text
 from airflow_config_providers.operators.no_retry import failing_at_once
+from airflow_config_providers.operators.supported import OperatorSpec, spec_of
 from airflow_config_providers.spark import arguments
 from airflow_config_providers.spark.defaults import locate_spark_defaults
 from airflow_config_providers.spark.layers import ConfigFile
@@ -102,6 +104,10 @@ class ConfiguredSparkSubmitOperator(ConfiguredOperator, SparkSubmitOperator):
 
     def _is_remote(self) -> bool:
         return bool(super()._get_hook()._connection["deploy_mode"] == "cluster")
+
+    def _not_python(self) -> str:
+        signs = (spec_of(SparkSubmitOperator) or OperatorSpec()).jvm
+        return not_python(signs, lambda field: getattr(self, field, None))
 
     def _get_hook(self) -> ConfiguredSparkSubmitHook:
         return self._hook_class.of(

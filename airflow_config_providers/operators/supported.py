@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -28,6 +28,21 @@ class ConfPlace:
 
 
 @dataclass(frozen=True, slots=True)
+class JvmSign:
+    """
+    Something in an operator's fields that is there only if its job is no Python program.
+
+    :param field: the attribute
+    :param path: the keys from there down; ``PART`` for each item of a list
+    :param pattern: a regular expression that is found in the string there; by default, anything counts
+    """
+
+    field: str
+    path: tuple[str, ...] = ()
+    pattern: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class OperatorSpec:
     """
     What is known of an operator.
@@ -38,6 +53,7 @@ class OperatorSpec:
     :param fields: attributes beside its template fields that may hold references
     :param words: labels of texts that are split into words, or read as a program, on their way
     :param arguments: where it keeps an argument that has no attribute of its name: the attribute, the keys from there
+    :param jvm: what shows that a job is no Python program, so that its driver cannot resolve references
     :param carried: arguments of its trigger that the trigger only carries along, so that references do there
     """
 
@@ -46,6 +62,7 @@ class OperatorSpec:
     conf: tuple[ConfPlace, ...] = ()
     fields: tuple[str, ...] = ()
     words: tuple[str, ...] = ()
+    jvm: tuple[JvmSign, ...] = ()
     carried: tuple[str, ...] = ()
     arguments: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
@@ -72,13 +89,39 @@ _LIVY_ARGUMENTS: Final = (
     *("file", "class_name", "args", "jars", "py_files", "files", "driver_memory", "driver_cores", "executor_memory"),
     *("executor_cores", "num_executors", "archives", "queue", "name", "conf", "proxy_user"),
 )
+_NO_PYTHON_FILE: Final = r"(?s)\A(?!.*\$\{)(?!.*\.py\Z)."
+"""What spark-submit does not take for Python. A reference may stand for either."""
+
+_CLASS: Final = r"(?:\A|\s)--class(?:[=\s]|\Z)"
+_TASKS: Final = tuple(
+    (*place, *way)
+    for place in ((), ("json",))
+    for way in ((), ("tasks", PART), ("tasks", PART, "for_each_task", "task"))
+)
+"""Where Databricks's operator may have a task."""
+
 _DATAPROC_JOBS: Final = ("spark_job", "pyspark_job", "spark_sql_job", "spark_r_job")
 
+
+def _of_databricks() -> Iterator[JvmSign]:
+    for way in _TASKS:
+        jar, submit = (*way, "spark_jar_task"), (*way, "spark_submit_task", "parameters", PART)
+        yield JvmSign(jar[0], jar[1:])
+        yield JvmSign(submit[0], submit[1:], _CLASS)
+
+
 SUPPORTED: Final[Mapping[str, OperatorSpec]] = {
-    "airflow.providers.apache.spark.operators.spark_submit.SparkSubmitOperator": OperatorSpec("spark_submit", _SUBMIT),
+    "airflow.providers.apache.spark.operators.spark_submit.SparkSubmitOperator": OperatorSpec(
+        "spark_submit", _SUBMIT, jvm=(JvmSign("_java_class"), JvmSign("application", pattern=_NO_PYTHON_FILE))
+    ),
     "airflow.providers.apache.spark.operators.spark_jdbc.SparkJDBCOperator": OperatorSpec("spark_jdbc", _JDBC),
     "airflow.providers.apache.spark.operators.spark_sql.SparkSqlOperator": OperatorSpec(
-        "spark_sql", _SQL, conf=(ConfPlace("_conf"),), words=("sql",), arguments={"conf": ("_conf",)}
+        "spark_sql",
+        _SQL,
+        conf=(ConfPlace("_conf"),),
+        words=("sql",),
+        arguments={"conf": ("_conf",)},
+        jvm=(JvmSign("sql"),),
     ),
     "airflow.providers.apache.spark.operators.spark_pyspark.PySparkOperator": OperatorSpec(
         "pyspark", _PYSPARK, conf=(ConfPlace("config_kwargs"),)
@@ -87,6 +130,10 @@ SUPPORTED: Final[Mapping[str, OperatorSpec]] = {
         "livy",
         _LIVY,
         conf=(ConfPlace("spark_params", ("conf",)),),
+        jvm=(
+            JvmSign("spark_params", ("class_name",)),
+            JvmSign("spark_params", ("file",), _NO_PYTHON_FILE),
+        ),
         carried=("spark_params",),
         arguments={name: ("spark_params", name) for name in _LIVY_ARGUMENTS},
     ),
@@ -96,6 +143,10 @@ SUPPORTED: Final[Mapping[str, OperatorSpec]] = {
         conf=(
             ConfPlace("template_spec", ("spark", "spec", "sparkConf")),
             ConfPlace("template_spec", ("spec", "sparkConf")),
+        ),
+        jvm=tuple(
+            JvmSign("template_spec", (*way, "type"), r"(?i)\A(?:java|scala|r)\Z")
+            for way in (("spark", "spec"), ("spec",))
         ),
     ),
     "airflow.providers.amazon.aws.operators.emr.EmrAddStepsOperator": OperatorSpec("emr", words=("steps",)),
@@ -109,12 +160,20 @@ SUPPORTED: Final[Mapping[str, OperatorSpec]] = {
             ),
         ),
         words=("job_driver['sparkSubmit']['sparkSubmitParameters']",),
+        jvm=(
+            JvmSign("job_driver", ("sparkSubmit", "sparkSubmitParameters"), _CLASS),
+            JvmSign("job_driver", ("sparkSubmit", "entryPoint"), _NO_PYTHON_FILE),
+        ),
     ),
     "airflow.providers.google.cloud.operators.dataproc.DataprocSubmitJobOperator": OperatorSpec(
-        "dataproc", conf=tuple(ConfPlace("job", (kind, "properties")) for kind in _DATAPROC_JOBS)
+        "dataproc",
+        conf=tuple(ConfPlace("job", (kind, "properties")) for kind in _DATAPROC_JOBS),
+        jvm=tuple(JvmSign("job", (kind,)) for kind in _DATAPROC_JOBS if kind != "pyspark_job"),
     ),
     "airflow.providers.google.cloud.operators.dataproc.DataprocCreateBatchOperator": OperatorSpec(
-        "dataproc", conf=(ConfPlace("batch", ("runtime_config", "properties")),)
+        "dataproc",
+        conf=(ConfPlace("batch", ("runtime_config", "properties")),),
+        jvm=tuple(JvmSign("batch", (kind,)) for kind in ("spark_batch", "spark_sql_batch", "spark_r_batch")),
     ),
     "airflow.providers.databricks.operators.databricks.DatabricksSubmitRunOperator": OperatorSpec(
         "databricks",
@@ -128,6 +187,7 @@ SUPPORTED: Final[Mapping[str, OperatorSpec]] = {
             ConfPlace("tasks", (PART, "new_cluster", "spark_conf")),
             ConfPlace("tasks", (PART, "for_each_task", "task", "new_cluster", "spark_conf")),
         ),
+        jvm=tuple(_of_databricks()),
     ),
 }
 """Class -> what is known of it. Subclasses are like their nearest base in this table."""

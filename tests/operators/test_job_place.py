@@ -43,9 +43,8 @@ def define(monkeypatch, connections):
 
 
 def job(dag, conf=CONF, **kwargs):
-    return ConfiguredSparkSubmitOperator(
-        task_id="job", application="job.py", conf=conf, durable=False, dag=dag, **kwargs
-    )
+    given = {"application": "job.py", **kwargs}
+    return ConfiguredSparkSubmitOperator(task_id="job", conf=conf, durable=False, dag=dag, **given)
 
 
 def test_attack_32_in_cluster_mode_references_leave_and_how_to_resolve_them(dag, run_task, define, spark_submit):
@@ -97,6 +96,49 @@ def test_the_worker_resolves(dag, run_task, define, secrets_dir, spark_submit, r
     assert run.state == "success", run.error
     assert spark_submit.spark_conf["spark.app.key"] == CANARY
     assert not [key for key in spark_submit.spark_conf if key.startswith("spark.config.providers")]
+
+
+JVM = [
+    pytest.param({"application": "job.jar"}, "application", id="jar"),
+    pytest.param({"application": "job.jar", "java_class": "org.example.Job"}, "java_class", id="class"),
+    pytest.param({"application": "job.R"}, "application", id="R"),
+]
+
+
+@pytest.mark.parametrize(("fields", "place"), JVM)
+def test_attack_32_a_job_that_is_no_python_program_is_never_handed_a_reference(
+    dag, run_task, define, secrets_dir, spark_submit, fields, place
+):
+    (secrets_dir / "key").write_text(CANARY)
+    run = run_task(job(dag, {"spark.app.key": f"${{dir:{secrets_dir}:key}}"}, **fields))
+
+    assert run.state == "success", run.error
+    assert spark_submit.spark_conf["spark.app.key"] == CANARY
+    assert not [key for key in spark_submit.spark_conf if key.startswith("spark.config.providers")]
+
+
+@pytest.mark.parametrize(("fields", "place"), JVM)
+def test_the_driver_of_a_job_that_is_no_python_program_is_refused(dag, run_task, define, spark_submit, fields, place):
+    run = run_task(job(dag, resolve_in="driver", **fields))
+
+    assert run.state == "failed"
+    assert f"spark.app.db.password: only a Python driver can resolve references, and {place} says" in str(run.error)
+    assert spark_submit() == []
+
+
+def test_a_job_that_is_no_python_program_and_has_no_reference_may_say_driver(dag, run_task, define, spark_submit):
+    run = run_task(job(dag, {"spark.a": "b"}, application="job.jar", resolve_in="driver"))
+
+    assert run.state == "success", run.error
+    assert spark_submit.spark_conf["spark.a"] == "b"
+    assert not [key for key in spark_submit.spark_conf if key.startswith("spark.config.providers")]
+
+
+def test_a_python_program_that_sparks_own_class_runs_gets_references(dag, run_task, define, spark_submit):
+    run = run_task(job(dag, application="spark-core.jar", java_class="org.apache.spark.deploy.PythonRunner"))
+
+    assert run.state == "success", run.error
+    assert spark_submit.spark_conf["spark.app.db.password"] == REFERENCE
 
 
 def test_without_a_word_on_the_driver_the_worker_resolves_and_warns(
@@ -209,6 +251,26 @@ def test_attack_32_livy_gets_references_and_how_to_resolve_them(
     told = {f"spark.{key.removeprefix('driver.')}": text for key, text in DRIVER.items()}
     assert body["conf"] == {**CONF, **told}
     assert body["args"] == ["from the worker"]
+
+
+def test_attack_32_a_jar_that_livy_runs_is_never_handed_a_reference(
+    dag, run_task, define, secrets_dir, monkeypatch, livy_server
+):
+    from airflow.providers.apache.livy.operators.livy import LivyOperator
+
+    from airflow_config_providers.operators.configure import configured
+
+    (secrets_dir / "key").write_text(CANARY)
+    recorder, port = livy_server
+    livy = {"conn_type": "livy", "host": "127.0.0.1", "port": port, "schema": "http"}
+    monkeypatch.setenv("AIRFLOW_CONN_LIVY_DEFAULT", json.dumps(livy))
+    conf = {"spark.app.key": f"${{dir:{secrets_dir}:key}}"}
+
+    run = run_task(configured(LivyOperator)(task_id="job", dag=dag, file="job.jar", class_name="a.B", conf=conf))
+
+    assert run.state == "success", run.error
+    (body,) = [request.body for request in recorder.requests() if request.body]
+    assert body["conf"] == {"spark.app.key": CANARY}
 
 
 @pytest.fixture

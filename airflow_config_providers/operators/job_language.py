@@ -1,0 +1,45 @@
+"""Whether a job is a Python program: only the driver of one can resolve references."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, Final
+
+from airflow_config_providers.operators.nested_texts import Path, label
+from airflow_config_providers.operators.supported import PART, JvmSign
+
+PYTHON_RUNNER: Final = "org.apache.spark.deploy.PythonRunner"
+"""The class of Spark that runs a Python program, also where Spark would refuse one."""
+
+
+def not_python(signs: Iterable[JvmSign], field_of: Callable[[str], Any]) -> str:
+    """
+    Return where a job says that it is no Python program; empty if it says nothing of that.
+
+    :param field_of: gives what an attribute of the operator holds; None for one that it does not have
+    """
+    found = [
+        (label(sign.field, way).removeprefix("_"), value)
+        for sign in signs
+        for way, value in _values(field_of(sign.field), sign.path, ())
+        if _is_shown(value, sign)
+    ]
+    return "" if not found or any(value == PYTHON_RUNNER for _, value in found) else found[0][0]
+
+
+def _is_shown(value: Any, sign: JvmSign) -> bool:
+    if not sign.pattern:
+        return bool(value)
+    return isinstance(value, str) and re.search(sign.pattern, value) is not None
+
+
+def _values(value: Any, path: tuple[str, ...], way: Path) -> Iterator[tuple[Path, Any]]:
+    """Give what stands at the ends of ``path``, and the way to each."""
+    if not path:
+        yield way, value
+    elif path[0] == PART and isinstance(value, list | tuple):
+        for index, item in enumerate(value):
+            yield from _values(item, path[1:], (*way, index))
+    elif isinstance(value, Mapping) and path[0] in value:
+        yield from _values(value[path[0]], path[1:], (*way, path[0]))

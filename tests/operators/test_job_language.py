@@ -1,0 +1,85 @@
+"""Which jobs of each operator are no Python programs."""
+
+from __future__ import annotations
+
+import pytest
+
+from airflow_config_providers.operators.job_language import PYTHON_RUNNER, not_python
+from airflow_config_providers.operators.supported import SUPPORTED
+
+
+def said(operator, fields):
+    """Ask about the operator of that name."""
+    (spec,) = [spec for path, spec in SUPPORTED.items() if path.endswith(f".{operator}")]
+    return not_python(spec.jvm, fields.get)
+
+
+def task(**fields):
+    return {"tasks": [{"task_key": "a", "notebook_task": {}}, {"task_key": "b", **fields}]}
+
+
+JAR = {"spark_jar_task": {"main_class_name": "a.B"}}
+SUBMITTED = {"spark_submit_task": {"parameters": ["--class", "a.B", "dbfs:/job.jar"]}}
+
+
+@pytest.mark.parametrize(
+    ("operator", "fields", "place"),
+    [
+        ("SparkSubmitOperator", {"_java_class": "a.B", "application": "job.jar"}, "java_class"),
+        ("SparkSubmitOperator", {"application": "s3://bucket/job.jar"}, "application"),
+        ("SparkSqlOperator", {"sql": "select 1"}, "sql"),
+        ("LivyOperator", {"spark_params": {"file": "job.jar"}}, "spark_params['file']"),
+        ("LivyOperator", {"spark_params": {"file": "job.jar", "class_name": "a.B"}}, "spark_params['class_name']"),
+        (
+            "SparkKubernetesOperator",
+            {"template_spec": {"spark": {"spec": {"type": "Java"}}}},
+            "template_spec['spark']['spec']['type']",
+        ),
+        ("SparkKubernetesOperator", {"template_spec": {"spec": {"type": "Scala"}}}, "template_spec['spec']['type']"),
+        (
+            "EmrServerlessStartJobOperator",
+            {"job_driver": {"sparkSubmit": {"entryPoint": "s3://b/job.jar"}}},
+            "job_driver['sparkSubmit']['entryPoint']",
+        ),
+        (
+            "EmrServerlessStartJobOperator",
+            {"job_driver": {"sparkSubmit": {"sparkSubmitParameters": "--conf a=b --class a.B"}}},
+            "job_driver['sparkSubmit']['sparkSubmitParameters']",
+        ),
+        ("DataprocSubmitJobOperator", {"job": {"spark_job": {"main_class": "a.B"}}}, "job['spark_job']"),
+        ("DataprocSubmitJobOperator", {"job": {"spark_sql_job": {"query_list": {}}}}, "job['spark_sql_job']"),
+        ("DataprocCreateBatchOperator", {"batch": {"spark_batch": {"main_class": "a.B"}}}, "batch['spark_batch']"),
+        ("DatabricksSubmitRunOperator", JAR, "spark_jar_task"),
+        ("DatabricksSubmitRunOperator", {"json": JAR}, "json['spark_jar_task']"),
+        ("DatabricksSubmitRunOperator", task(**JAR), "tasks[1]['spark_jar_task']"),
+        ("DatabricksSubmitRunOperator", {"json": task(**JAR)}, "json['tasks'][1]['spark_jar_task']"),
+        (
+            "DatabricksSubmitRunOperator",
+            task(for_each_task={"inputs": "[1]", "task": JAR}),
+            "tasks[1]['for_each_task']['task']['spark_jar_task']",
+        ),
+        ("DatabricksSubmitRunOperator", SUBMITTED, "spark_submit_task['parameters'][0]"),
+    ],
+)
+def test_a_job_says_where_it_is_no_python_program(operator, fields, place):
+    assert said(operator, fields) == place
+
+
+@pytest.mark.parametrize(
+    ("operator", "fields"),
+    [
+        ("SparkSubmitOperator", {"application": "job.py", "_java_class": None}),
+        ("SparkSubmitOperator", {"application": "${vault:apps/job:path}"}),
+        ("SparkSubmitOperator", {"application": "spark-core.jar", "_java_class": PYTHON_RUNNER}),
+        ("LivyOperator", {"spark_params": {"file": "local:/job.py", "class_name": None}}),
+        ("SparkKubernetesOperator", {"template_spec": {"spec": {"type": "Python"}}}),
+        ("EmrServerlessStartJobOperator", {"job_driver": {"sparkSubmit": {"entryPoint": "s3://b/job.py"}}}),
+        ("DataprocSubmitJobOperator", {"job": {"pyspark_job": {"main_python_file_uri": "gs://b/job.py"}}}),
+        ("DataprocCreateBatchOperator", {"batch": {"pyspark_batch": {}}}),
+        ("DatabricksSubmitRunOperator", task(spark_python_task={"python_file": "job.py"})),
+        ("DatabricksSubmitRunOperator", {"json": "a text that somebody else reads"}),
+        ("DatabricksSubmitRunOperator", {"spark_submit_task": {"parameters": ["job.py", "--classes", "x"]}}),
+    ],
+)
+def test_a_python_program_is_one(operator, fields):
+    assert said(operator, fields) == ""

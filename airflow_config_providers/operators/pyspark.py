@@ -11,6 +11,7 @@ from airflow_config_providers.hooks.spark_connect import ConfiguredSparkConnectH
 from airflow_config_providers.log.descriptors import guarded_descriptors
 from airflow_config_providers.operators.in_place import ConfigProvidersMixin
 from airflow_config_providers.spark import jvm
+from airflow_config_providers.spark.connect_conf import giving_back_what_was_set
 from airflow_config_providers.spark.defaults import locate_spark_defaults
 from airflow_config_providers.spark.delivery import Delivery
 from airflow_config_providers.spark.layers import ConfigFile
@@ -24,7 +25,8 @@ class PySparkMixin(ConfigProvidersMixin):
     """
     Stands in front of ``PySparkOperator``: the function gets values, and so does Spark, by a private file.
 
-    A connection to Spark Connect may hold references too; its server gets the values with the session.
+    A connection to Spark Connect may hold references too; its server gets the values with the session, and
+    ``spark.conf.get`` gives them back, also where the server hides them.
 
     What the function returns shows references.
     """
@@ -50,7 +52,8 @@ class PySparkMixin(ConfigProvidersMixin):
             configs.pop(REDACTION_KEY, None)  # the server's own, which no session may set
             self.conn_id = None  # all that the connection says is in configs
             try:
-                return self._call(configs)
+                with giving_back_what_was_set():
+                    return self._call(configs)
             finally:
                 self.conn_id = conn_id
 

@@ -36,5 +36,13 @@ def test_a_context_launches_its_jvm_by_a_name_of_its_module() -> None:
     assert "env = dict(os.environ)" in inspect.getsource(java_gateway.launch_gateway)
 
 
+def test_a_session_of_spark_connect_makes_its_configuration_by_a_name_of_its_module() -> None:
+    session = pytest.importorskip("pyspark.sql.connect.session")
+
+    assert "return RuntimeConf(self.client)" in inspect.getsource(session.SparkSession.conf.fget)
+    assert "session.conf." in inspect.getsource(session.SparkSession.Builder._apply_options)
+    assert "self._client = client" in inspect.getsource(session.RuntimeConf.__init__)
+
+
 def test_spark_is_found() -> None:
     assert _find_spark_home()

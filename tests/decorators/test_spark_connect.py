@@ -62,25 +62,31 @@ def test_the_server_takes_no_other_token(secrets_dir):
         session.stop()
 
 
-@pytest.mark.parametrize("value", [CANARY, AWKWARD], ids=["plain", "awkward"])
+HIDDEN = "spark.app.db.password"
+"""A key that the server hides from its clients, from Spark 4.2.1 on."""
+
+
+@pytest.mark.parametrize("key", ["spark.app.dsn", HIDDEN])
+@pytest.mark.parametrize("value", [CANARY, AWKWARD, f"jdbc:x?password={CANARY}"], ids=["plain", "awkward", "url"])
 def test_attack_27_30_the_function_and_the_session_get_values_and_nobody_else(
     dag,
     no_leak,
     secrets_dir,
     password,
     server,
+    key,
     value,
 ):
     (secrets_dir / "db-password").write_text(value)
     seen = {}
 
     def job(argument, spark):
-        seen["argument"], seen["conf"] = argument, spark.conf.get("spark.app.dsn")
+        seen["argument"], seen["conf"] = argument, spark.conf.get(key)
         print("the job says", argument)
-        return {"conf": spark.conf.get("spark.app.dsn"), "rows": spark.range(3).count()}
+        return {"conf": spark.conf.get(key, "another"), "rows": spark.range(3).count()}
 
     with dag:
-        conf = {"spark.app.dsn": password}
+        conf = {key: password}
         made = configured_pyspark_task(job, conn_id="spark_connect_default", config_kwargs=conf)(password)
     run = no_leak(made.operator)
 
@@ -91,6 +97,47 @@ def test_attack_27_30_the_function_and_the_session_get_values_and_nobody_else(
     assert run.task.conn_id == "spark_connect_default"
     assert CANARY not in secrets_of_this_process()
     assert CANARY not in server.log.read_text()
+
+
+def test_a_session_gives_back_what_the_function_set_and_nothing_of_another_session(dag, run_task, password):
+    seen = []
+
+    def job(spark):
+        spark.conf.set(HIDDEN, "mine")
+        seen.append(spark.conf.get(HIDDEN))
+        spark.conf.unset(HIDDEN)
+        seen.append(spark.conf.get(HIDDEN, "nothing"))
+        with ConfiguredSparkConnectHook() as hook:
+            another = type(spark).builder.remote(hook.get_connection_url()).create()
+            seen.append(another.conf.get(HIDDEN, "nothing"))
+            another.stop()
+
+    with dag:
+        conf = {HIDDEN: password}
+        made = configured_pyspark_task(job, conn_id="spark_connect_default", config_kwargs=conf)()
+    run = run_task(made.operator)
+
+    assert run.state == "success", run.error
+    assert seen == ["mine", "nothing", "nothing"]
+
+
+def test_attack_30_what_a_server_itself_shows_stays_hidden(dag, no_leak, password):
+    """Spark before 4.2.1 shows it to everyone who has the session."""
+    pyspark = pytest.importorskip("pyspark")
+    if tuple(map(int, pyspark.__version__.split(".")[:3])) < (4, 2, 1):
+        pytest.skip("Spark hides it from 4.2.1 on")
+    seen = []
+
+    def job(spark):
+        seen.append(str(spark.sql(f"SET {HIDDEN}").collect()) + str(spark.conf.getAll))
+
+    with dag:
+        conf = {HIDDEN: password}
+        made = configured_pyspark_task(job, conn_id="spark_connect_default", config_kwargs=conf)()
+    run = no_leak(made.operator)
+
+    assert run.state == "success", run.error
+    assert CANARY not in seen[0]
 
 
 def test_attack_19_an_error_of_the_server_shows_the_reference(dag, no_leak, password):

@@ -1,0 +1,68 @@
+"""What a session of Spark Connect gives back of the configuration that it was given."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib import import_module
+from typing import Any
+
+
+@contextmanager
+def giving_back_what_was_set() -> Iterator[None]:
+    """
+    Have ``spark.conf.get`` give back what this process has set in the same session.
+
+    From Spark 4.2.1 on, a server answers as if a key was not set, if the key or its value matches the server's
+    ``spark.redaction.regex``. The answer then comes from this process, which knows it. What the server itself shows,
+    as ``SET`` and ``getAll`` do, stays hidden. The values are forgotten at the end. Not thread-safe.
+    """
+    session: Any = import_module("pyspark.sql.connect.session")  # slow, and not there where DAGs are read
+    stock = session.RuntimeConf
+    known: dict[Any, dict[str, str]] = {}
+    session.RuntimeConf = _remembering(stock, known)
+    try:
+        yield
+    finally:
+        session.RuntimeConf = stock
+        for configs in known.values():
+            configs.clear()
+        known.clear()
+
+
+def _remembering(stock: Any, known: dict[Any, dict[str, str]]) -> Any:
+    """
+    Return the class ``stock`` with a memory.
+
+    :param known: what was set, by the client of each session; clients are equal to themselves alone
+    """
+
+    class RememberingConf(stock):  # type: ignore[misc]  # PySpark is not there where types are checked
+        def set(self, key: str, value: Any) -> None:
+            super().set(key, value)
+            self._remember({key: value})
+
+        def _set_all(self, configs: dict[str, Any], *args: Any, **kwargs: Any) -> None:
+            super()._set_all(configs, *args, **kwargs)
+            self._remember(configs)
+
+        def get(self, key: str, *default: Any, **named: Any) -> Any:
+            own = known.get(self._client, {}).get(key) if isinstance(key, str) else None
+            if own is None:
+                return super().get(key, *default, **named)
+            found = super().get(key, None)
+            return own if found is None else found
+
+        def unset(self, key: str) -> None:
+            super().unset(key)
+            known.get(self._client, {}).pop(key, None)
+
+        def _remember(self, configs: dict[str, Any]) -> None:
+            known.setdefault(self._client, {}).update({key: _text(value) for key, value in configs.items()})
+
+    return RememberingConf
+
+
+def _text(value: Any) -> str:
+    """Return a value as Spark Connect sends it."""
+    return str(value).lower() if isinstance(value, bool) else str(value)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from types import TracebackType
 from typing import Any, Final, Self
@@ -61,6 +61,11 @@ class ConfiguredSparkConnectHook(SparkConnectHook):
         if self._stack is not None:
             self._stack.close()
             self._stack = None
+
+    @property
+    def reversers(self) -> Sequence[ReverseTransformer]:
+        """Give what turns values into references, of what was resolved since this was entered."""
+        return tuple(self._reversers)
 
     def get_connection_url(self) -> str:
         """Give the URL for ``SparkSession.builder.remote``, which takes no slash in a value."""

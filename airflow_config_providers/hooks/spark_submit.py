@@ -104,7 +104,7 @@ class ConfiguredSparkSubmitHook(SparkSubmitHook):
 
         :raises SubmitError: there is no spark-submit or no Java on this machine, or the command is too long for it
         """
-        binary = require_spark_binary(self._connection["spark_binary"], os.environ)
+        binary = self._require_binary()
         submission = self._submitted()
         self._warn_of_cluster_mode(submission.delivery)
         self._warn_of_unread_defaults(submission, binary)
@@ -118,6 +118,9 @@ class ConfiguredSparkSubmitHook(SparkSubmitHook):
             kwargs["env"] = self._environ_of_child = child_environment.without(os.environ, self._withheld())
             result: str | None = super().submit(application, pass_fds=(*streams.pass_fds, *pass_fds), **kwargs)
             return result
+
+    def _require_binary(self) -> Path:
+        return require_spark_binary(self._get_spark_binary_path()[0], os.environ)
 
     def _submitted(self) -> Submission:
         return self._submission(self._conf, self._environment_prefix)

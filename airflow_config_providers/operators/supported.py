@@ -80,6 +80,7 @@ class OperatorSpec:
 _SUBMIT: Final = "airflow_config_providers.operators.spark_submit:ConfiguredSparkSubmitOperator"
 _JDBC: Final = "airflow_config_providers.operators.spark_jdbc:ConfiguredSparkJDBCOperator"
 _SQL: Final = "airflow_config_providers.operators.spark_sql:SparkSqlMixin"
+_PIPELINES: Final = "airflow_config_providers.operators.spark_pipelines:SparkPipelinesMixin"
 _PYSPARK: Final = "airflow_config_providers.operators.pyspark:PySparkMixin"
 _KUBERNETES: Final = "airflow_config_providers.operators.spark_kubernetes:SparkKubernetesMixin"
 _LIVY: Final = "airflow_config_providers.operators.livy:LivyMixin"
@@ -100,6 +101,7 @@ _TASKS: Final = tuple(
 )
 """Where Databricks's operator may have a task."""
 
+_PIPELINES_FIELDS: Final = ("driver_memory", "executor_cores", "executor_memory", "num_executors", "yarn_queue")
 _DATAPROC_JOBS: Final = ("spark_job", "pyspark_job", "spark_sql_job", "spark_r_job")
 
 
@@ -125,6 +127,14 @@ SUPPORTED: Final[Mapping[str, OperatorSpec]] = {
     ),
     "airflow.providers.apache.spark.operators.spark_pyspark.PySparkOperator": OperatorSpec(
         "pyspark", _PYSPARK, conf=(ConfPlace("config_kwargs"),)
+    ),
+    "airflow.providers.apache.spark.operators.spark_pipelines.SparkPipelinesOperator": OperatorSpec(
+        "spark_pipelines",
+        _PIPELINES,
+        conf=(ConfPlace("conf"),),
+        fields=_PIPELINES_FIELDS,
+        words=("pipeline_spec", "keytab", "principal"),
+        jvm=(JvmSign("pipeline_command"),),
     ),
     "airflow.providers.apache.livy.operators.livy.LivyOperator": OperatorSpec(
         "livy",

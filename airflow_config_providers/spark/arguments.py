@@ -39,6 +39,15 @@ JDBC_KEYS: Final = {
 }
 """Argument of ``SparkJDBCOperator`` -> key."""
 
+PIPELINES_KEYS: Final = {
+    "driver_memory": "spark.driver.memory",
+    "executor_cores": "spark.executor.cores",
+    "executor_memory": "spark.executor.memory",
+    "num_executors": "spark.executor.instances",
+    "yarn_queue": "spark.yarn.queue",
+}
+"""Argument of ``SparkPipelinesOperator`` -> key. ``keytab`` and ``principal`` stand in its command as they are."""
+
 JDBC_DEFAULT_NAME: Final = "airflow-spark-jdbc"
 """The same as ``DEFAULT_NAME``, of ``SparkJDBCOperator``."""
 
@@ -61,6 +70,12 @@ def jdbc_configs(operator: Any) -> dict[str, Any]:
     if given["spark.app.name"] == JDBC_DEFAULT_NAME:
         del given["spark.app.name"]
     return {key: value for key, value in given.items() if value not in (None, "")}
+
+
+def pipelines_configs(operator: Any) -> dict[str, Any]:
+    """Key -> value of the named arguments of a ``SparkPipelinesOperator`` that were given."""
+    given = {key: argument(operator, name) for name, key in PIPELINES_KEYS.items()}
+    return {key: value for key, value in given.items() if value}
 
 
 def configs(operator: Any) -> dict[str, Any]:

@@ -1,0 +1,47 @@
+"""
+Runs PySpark's command for declarative pipelines with a session of Spark Connect that is made of a properties file.
+
+``python -m airflow_config_providers.spark.applications.pipelines FILE run --spec PIPELINE.yml``. The file holds the
+session's configuration and ``spark.remote``, so that neither stands in a command or in an environment.
+"""
+
+from __future__ import annotations
+
+import os
+import runpy
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+from airflow_config_providers.core import properties
+from airflow_config_providers.spark.connect_conf import giving_back_what_was_set
+
+_COMMAND: Final = "pyspark.pipelines.cli"
+_OF_NO_SESSION: Final = frozenset({"spark.master", "spark.submit.deployMode"})
+"""Keys that Spark refuses beside the address of a server."""
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Make the session, which the command then finds, and run the command."""
+    text = Path(arguments[0]).read_text(encoding="ascii")
+    configs = {entry.key: entry.value for entry in properties.parse(text, name="the configuration")}
+    if remote := configs.pop("spark.remote", ""):
+        os.environ["SPARK_REMOTE"] = remote  # which the command asks for; /proc shows what a process began with
+    sys.argv = [_COMMAND, *arguments[1:]]
+    with giving_back_what_was_set():
+        _connect({key: value for key, value in configs.items() if key not in _OF_NO_SESSION})
+        runpy.run_module(_COMMAND, run_name="__main__", alter_sys=True)
+
+
+def _connect(configs: Mapping[str, str]) -> None:
+    from pyspark.sql import SparkSession  # noqa: PLC0415 - slow, and not there where DAGs are read
+
+    builder = SparkSession.builder
+    for key, value in configs.items():
+        builder = builder.config(key, value)
+    builder.getOrCreate()
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

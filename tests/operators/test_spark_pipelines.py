@@ -1,0 +1,171 @@
+"""``SparkPipelinesOperator`` with references: what its command, its environment and its file hold."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+
+import pytest
+
+from airflow_config_providers import cluster_policy
+from airflow_config_providers.exceptions import ExposedValueError
+from airflow_config_providers.operators.configure import configured
+from tests.operators.conftest import CANARY, recording
+from tests.servers.spark_cluster import Watcher
+
+stock = pytest.importorskip(
+    "airflow.providers.apache.spark.operators.spark_pipelines", reason="Spark provider before 6"
+)
+
+pytestmark = pytest.mark.usefixtures("connections")
+
+TOKEN = "t0ken/of+the=server"
+
+
+@pytest.fixture
+def spark_pipelines(tmp_path, monkeypatch):
+    """A program on PATH that records how it was called."""
+    monkeypatch.delenv("SPARK_HOME", raising=False)
+    return recording("spark-pipelines", tmp_path, monkeypatch)
+
+
+def job(dag, **kwargs):
+    return configured(stock.SparkPipelinesOperator)(task_id="job", dag=dag, pipeline_spec="flights.yml", **kwargs)
+
+
+def test_attack_30_values_go_by_a_file_and_stand_nowhere_else(dag, no_leak, password, spark_pipelines):
+    conf = {"spark.app.password": password, "spark.app.open": "yes"}
+    run = no_leak(job(dag, conf=conf, executor_memory="3g"))
+
+    assert run.state == "success", run.error
+    seen = spark_pipelines.only
+    assert seen.arguments[:3] == ["run", "--spec", "flights.yml"]
+    assert CANARY not in json.dumps([seen.arguments, seen.environ])
+    assert spark_pipelines.spark_conf.items() >= {**conf, "spark.app.password": CANARY}.items()
+    assert spark_pipelines.spark_conf["spark.executor.memory"] == "3g"
+    assert "--executor-memory" not in seen.arguments
+    assert f"spark.app.password = {password}   # DAG_CONFIG, conf" in run.rendered["effective_config"]
+
+
+def test_attack_19_what_the_pipeline_prints_and_how_it_fails_is_shown_with_references(
+    dag, no_leak, password, spark_pipelines, monkeypatch
+):
+    monkeypatch.setenv("FAKE_SPARK_PRINTS", f"the password is {CANARY}|and more")
+    monkeypatch.setenv("FAKE_SPARK_EXIT", "3")
+    run = no_leak(job(dag, conf={"spark.app.password": password}))
+
+    assert run.state == "failed"
+    assert "Error code is: 3" in str(run.error)
+    assert f"the password is {password}" in run.shown
+
+
+def test_layers_beside_the_operator_count(dag, run_task, spark_pipelines, tmp_path):
+    (tmp_path / "all.properties").write_text("spark.a=file\nspark.b=file\n")
+    run = run_task(job(dag, conf={"spark.a": "dag"}, config_files=[str(tmp_path / "all.properties")]))
+
+    assert run.state == "success", run.error
+    assert spark_pipelines.spark_conf.items() >= {"spark.a": "dag", "spark.b": "file"}.items()
+
+
+def test_attack_30_on_yarn_the_environment_of_the_driver_goes_by_the_file(
+    dag, no_leak, password, spark_pipelines, monkeypatch
+):
+    monkeypatch.setenv("AIRFLOW_CONN_SPARK_DEFAULT", json.dumps({"conn_type": "spark", "host": "yarn"}))
+    run = no_leak(job(dag, env_vars={"APP_PASSWORD": password, "OPEN": "yes"}))
+
+    assert run.state == "success", run.error
+    assert spark_pipelines.spark_conf["spark.yarn.appMasterEnv.APP_PASSWORD"] == CANARY
+    assert CANARY not in json.dumps(spark_pipelines.only.arguments)
+    assert spark_pipelines.only.environ["OPEN"] == "yes"
+
+
+def test_a_reference_in_the_command_is_refused(dag, run_task, password, spark_pipelines):
+    run = run_task(job(dag, principal=password))
+
+    assert isinstance(run.error, ExposedValueError)
+    assert "principal: its references would stand where others can read them" in str(run.error)
+    assert spark_pipelines() == []
+
+
+def test_the_driver_of_a_pipeline_is_left_no_reference(
+    dag, run_task, password, spark_pipelines, connections, monkeypatch
+):
+    extra = {**connections, "driver.config.providers": "dir", "driver.config.providers.dir.class": "directory"}
+    connection = {"conn_type": "config_providers", "extra": extra}
+    monkeypatch.setenv("AIRFLOW_CONN_CONFIG_PROVIDERS_DEFAULT", json.dumps(connection))
+
+    run = run_task(job(dag, conf={"spark.app.password": password}, resolve_in="driver"))
+
+    assert "only a Python driver can resolve references" in str(run.error)
+    assert spark_pipelines() == []
+
+
+@pytest.mark.parametrize("setting", ["spark", "spark_pipelines"])
+def test_a_stock_operator_becomes_ours(dag, no_leak, password, spark_pipelines, monkeypatch, setting):
+    monkeypatch.setenv("AIRFLOW__CONFIG_PROVIDERS__APPLY_TO", setting)
+    task = stock.SparkPipelinesOperator(
+        task_id="job", dag=dag, pipeline_spec="flights.yml", conf={"spark.app.password": password}
+    )
+    cluster_policy.task_policy(task)
+    run = no_leak(task)
+
+    assert run.state == "success", run.error
+    assert spark_pipelines.spark_conf["spark.app.password"] == CANARY
+
+
+PIPELINE = """name: flights
+storage: file://{folder}/storage
+libraries:
+  - glob:
+      include: transformations/**
+"""
+TRANSFORMATION = """
+from pyspark import pipelines as dp
+from pyspark.sql import SparkSession
+
+spark = SparkSession.active()
+print("the pipeline got", spark.conf.get("spark.app.db.password"))
+
+
+@dp.materialized_view
+def numbers():
+    return spark.range(3)
+"""
+
+
+@pytest.mark.slow
+def test_attack_27_30_a_pipeline_on_spark_connect_gets_values_and_nobody_sees_the_address(
+    dag, no_leak, password, secrets_dir, tmp_path, monkeypatch
+):
+    from tests.servers.spark_connect import spark_connect_server
+
+    pytest.importorskip("pyspark.pipelines", reason="Spark before 4.1")
+    (tmp_path / "transformations").mkdir()
+    (tmp_path / "transformations" / "numbers.py").write_text(TRANSFORMATION)
+    (tmp_path / "pipeline.yml").write_text(PIPELINE.format(folder=tmp_path))
+    (secrets_dir / "token").write_text(TOKEN)
+    (tmp_path / "server").mkdir()
+    watcher = Watcher([os.getpid()])
+    try:
+        with spark_connect_server(tmp_path / "server", token=TOKEN) as server:
+            fields = {"host": "localhost", "port": server.port, "password": f"${{dir:{secrets_dir}:token}}"}
+            monkeypatch.setenv("AIRFLOW_CONN_SPARK_DEFAULT", json.dumps({"conn_type": "spark_connect", **fields}))
+            task = configured(stock.SparkPipelinesOperator)(
+                task_id="job",
+                dag=dag,
+                pipeline_spec=str(tmp_path / "pipeline.yml"),
+                pipeline_command="dry-run",
+                conf={"spark.app.db.password": password},
+            )
+            run = no_leak(task)
+    finally:
+        watcher.close()
+
+    assert run.state == "success", run.error
+    assert f"the pipeline got {password}" in run.shown
+    started = "".join(part for part in watcher.text().splitlines() if "applications.pipelines" in part)
+    assert started
+    assert not re.search(re.escape(CANARY), watcher.text())
+    assert TOKEN not in run.shown
+    assert not [line for line in watcher.text().splitlines() if "SPARK_REMOTE" in line]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from types import SimpleNamespace
 from typing import Any, Final
 
@@ -43,7 +43,7 @@ def is_jdbc(task: Any) -> bool:
 def of_submission(task: Any, name: str, warn: Warn) -> Mapping[str, Any]:
     """Give the arguments of an operator of spark-submit."""
     _tell_differing(task, name, warn, _SUBMISSION.__contains__)
-    return _chosen(task, (*_SUBMISSION, *TEXTS))
+    return _given(task, (*_SUBMISSION, *TEXTS))
 
 
 def of_other(task: Any, name: str, warn: Warn) -> Mapping[str, Any]:
@@ -51,38 +51,57 @@ def of_other(task: Any, name: str, warn: Warn) -> Mapping[str, Any]:
     spec = OperatorSpec() if is_jdbc(task) else SUPPORTED.get(_DECORATED.get(_path(task), _path(task)))
     if spec is None:
         warn(f"{name}: only a run tells what its author wrote, because {task.task_type} is mapped, and not well known.")
-        return _chosen(task, _FILES)
+        return _given(task, _FILES)
     _tell_differing(task, name, warn, _JDBC.__contains__ if is_jdbc(task) else spec.makes_conf)
     try:
-        job = _jdbc(task) if is_jdbc(task) else StoredJob.of_arguments(spec, task.partial_kwargs, task.template_fields)
+        job = _jdbc(task) if is_jdbc(task) else _in_place(task, spec)
     except ConfigException:
         warn(f"{name}: only a run tells what its author wrote, because it is filled in.")
-        return _chosen(task, _FILES)
+        return _given(task, _FILES)
     if not job.layers:
         warn(NO_LAYERS.format(name))
-    return {**_chosen(task, (*_FILES, *TEXTS) if is_jdbc(task) else _FILES), "layers": job.layers, "texts": job.texts}
+    return {**_given(task, (*_FILES, *TEXTS) if is_jdbc(task) else _FILES), "layers": job.layers, "texts": job.texts}
 
 
 def _jdbc(task: Any) -> StoredJob:
-    return StoredJob.of(jdbc_layers(SimpleNamespace(**task.partial_kwargs)), {})
+    return StoredJob.of(jdbc_layers(SimpleNamespace(**_given(task, _JDBC))), {})
 
 
-def _chosen(task: Any, names: tuple[str, ...]) -> dict[str, Any]:
-    return {name: value for name, value in task.partial_kwargs.items() if name in names}
+def _in_place(task: Any, spec: OperatorSpec) -> StoredJob:
+    defaults = _given(task, spec.argument_names(task.template_fields))
+    return StoredJob.of_arguments(spec, {**defaults, **task.partial_kwargs}, task.template_fields)
+
+
+def _given(task: Any, names: Collection[str]) -> dict[str, Any]:
+    """
+    Return those of the arguments ``names`` that all instances have.
+
+    As Airflow makes an instance: what ``expand`` and ``partial`` have is not looked for in the ``default_args``.
+    """
+    differing = _differing(task) or ()
+    defaults = {name: value for name, value in task.dag.default_args.items() if name not in differing}
+    return {name: value for name, value in {**defaults, **task.partial_kwargs}.items() if name in names}
 
 
 def _tell_differing(task: Any, name: str, warn: Warn, is_shown: Callable[[str], bool]) -> None:
-    if task._expand_input_attr != "expand_input":  # only the arguments of a decorated function differ
-        return
-    mapped = _mapped(task.expand_input.value)
-    if mapped is None:
+    if task.task_group is not None and task.task_group.group_id is not None:
+        warn(f"{name} is mapped, and in a group: Airflow does not store the default_args of the group for it.")
+    differing = _differing(task)
+    if differing is None:
         warn(f"{name} is mapped over what another task gives: arguments that come from there are not shown.")
-    elif differing := [field for field in mapped if field in _FILES or is_shown(field)]:
-        warn(f"{name} is mapped: {', '.join(differing)} of its instances differ, and are not shown.")
+    elif shown := [field for field in differing if field in _FILES or is_shown(field)]:
+        warn(f"{name} is mapped: {', '.join(shown)} of its instances differ, and are not shown.")
+
+
+def _differing(task: Any) -> list[str] | None:
+    """Return the arguments that differ from instance to instance, sorted; None where only a run tells."""
+    if task._expand_input_attr != "expand_input":  # only the arguments of a decorated function differ
+        return []
+    return _mapped(task.expand_input.value)
 
 
 def _mapped(value: Any) -> list[str] | None:
-    """Give the arguments that differ from instance to instance, sorted; None where only a run tells."""
+    """Return the arguments that an operator is mapped over, sorted; None where only a run tells."""
     if isinstance(value, Mapping):
         return sorted(value)
     if isinstance(value, list) and all(isinstance(item, Mapping) for item in value):

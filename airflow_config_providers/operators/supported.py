@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -70,6 +70,11 @@ class OperatorSpec:
         """Tell whether its Spark configuration comes out of an argument of this name."""
         field, *way = self.arguments.get(argument, (argument,))
         return any(place.field == field and place.path[: len(way)] == tuple(way) for place in self.conf)
+
+    def argument_names(self, template_fields: Iterable[str]) -> set[str]:
+        """Return the names of the arguments that it is known to take."""
+        kept_elsewhere = {field for field, *_ in self.arguments.values()}
+        return ({*template_fields, *(place.field for place in self.conf)} - kept_elsewhere) | self.arguments.keys()
 
     @property
     def is_remote(self) -> bool:

@@ -120,6 +120,28 @@ with DAG("flights", schedule=None):
         properties_file="${{vault:apps/files:path}}",
     )
     ConfiguredSparkSubmitOperator(task_id="cut", application="x.py", application_args=["${{env:ARG}}" * 900])
+
+defaults = {{
+    "conf": {{"spark.app.of": "default_args"}},
+    "config_files": ["{home}/base.properties"],
+    "driver_memory": "7g",
+    "env_vars": {{"TOKEN": "${{vault:apps/db:token}}"}},
+    "sparc_conf": "of no operator",
+    "_conf": {{"spark.app.of": "an attribute"}},
+}}
+with DAG("defaults", schedule=None, default_args=defaults):
+    each = ConfiguredSparkSubmitOperator.partial
+    args = [["1"], ["2"]]
+    each(task_id="submissions", application="x.py").expand(application_args=args)
+    each(task_id="own", application="x.py", conf={{"spark.a": "1"}}).expand(application_args=args)
+    each(task_id="confs", application="x.py").expand(conf=[{{"spark.a": "1"}}])
+    each(task_id="default_of_task", application="x.py", default_args={{"executor_memory": "1g"}}).expand(
+        application_args=args
+    )
+    configured(SparkSqlOperator).partial(task_id="queries", sql="select 1").expand(name=["a", "b"])
+    with TaskGroup("nightly", default_args={{"executor_memory": "9g"}}):
+        each(task_id="ingests", application="x.py").expand(application_args=args)
+        ConfiguredSparkSubmitOperator(task_id="ingest", application="x.py")
 """
 
 OTHERS = ("billing", "a.b")

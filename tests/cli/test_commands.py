@@ -97,6 +97,41 @@ def test_tasks_of_every_kind_are_described(cli: Cli, task: str, expected: dict[s
     assert bool(note) == bool(done.notes)
 
 
+BASE = {"spark.app.base": "yes"}
+DEFAULTS = {**BASE, "spark.app.of": "default_args"}
+WITH_DEFAULTS = [
+    pytest.param("submissions", {**DEFAULTS, "spark.driver.memory": "7g"}, "", id="spark-submit"),
+    pytest.param("own", {**BASE, "spark.a": "1", "spark.driver.memory": "7g"}, "", id="partial beats them"),
+    pytest.param("confs", {**BASE, "spark.driver.memory": "7g"}, "conf of its", id="expand beats them"),
+    pytest.param("default_of_task", {**DEFAULTS, "spark.driver.memory": "7g"}, "", id="those of partial are unused"),
+    pytest.param("queries", DEFAULTS, "", id="another operator"),
+    pytest.param(
+        "nightly.ingests",
+        {**DEFAULTS, "spark.driver.memory": "7g"},
+        "default_args of the group",
+        id="those of a group are not stored",
+    ),
+]
+
+
+@pytest.mark.parametrize(("task", "expected", "note"), WITH_DEFAULTS)
+def test_a_mapped_task_is_described_with_the_default_args_of_its_dag(
+    cli: Cli, task: str, expected: dict[str, str], note: str
+):
+    done = cli(f"describe --dag defaults --task {task} --output json")
+
+    assert (done.code, done.errors) == (0, [])
+    assert {row["key"]: row["value"] for row in done.rows} == expected
+    assert note in "\n".join(done.notes)
+    assert bool(note) == bool(done.notes)
+
+
+def test_a_task_that_is_not_mapped_is_described_with_the_default_args_of_its_group(cli: Cli):
+    (row,) = cli.json("describe --dag defaults --task nightly.ingest --key spark.executor.memory")
+
+    assert (row["value"], row["source"]) == ("9g", "DAG_CONFIG")
+
+
 @pytest.mark.parametrize("task", ["copy", "copies"])
 def test_the_arguments_of_a_jdbc_job_are_named(cli: Cli, task: str):
     (row,) = cli.json(f"describe --dag flights --task {task} --key spark.executor.instances")
@@ -550,6 +585,27 @@ def moments(cli: Cli) -> str:
 
 def verdicts(rows: list[dict[str, object]]) -> dict[tuple[object, object], object]:
     return {(row["policy"], row["at"]): row["verdict"] for row in rows}
+
+
+@pytest.mark.parametrize("task", ["submissions", "queries"])
+def test_policies_deny_what_a_mapped_task_has_of_the_default_args_of_its_dag(cli: Cli, task: str):
+    path = cli.deployment.home / "defaults.yaml"
+    path.write_text("policies: [{name: none, class: forbidden_keys, params: {keys: [spark.app.of]}}]")
+
+    done = cli(f"policies test --policies-file {path} --dag defaults --task {task}")
+
+    assert done.code == 4
+    assert "spark.app.of" in done.err
+
+
+def test_policies_are_asked_about_what_a_mapped_task_refers_to_by_default_args(cli: Cli):
+    path = cli.deployment.home / "defaults.yaml"
+    path.write_text("policies: [{name: none, class: allowed_references, params: {allow: [{providers: none}]}}]")
+
+    done = cli(f"policies test --policies-file {path} --dag defaults --task submissions --at render")
+
+    assert done.code == 4
+    assert "env_vars['TOKEN']" in done.err
 
 
 def test_policies_are_asked_about_a_change_of_a_task_and_about_its_run(cli: Cli, moments: str):

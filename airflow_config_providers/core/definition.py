@@ -91,6 +91,7 @@ class ConfigKey:
     :param display_name: what a form calls it
     :param dependents: the configurations whose recommended values or visibility hang on this one
     :param internal: not in the documentation
+    :param type_name: what descriptions call the type, where that says more; empty for the name of ``type``
     :param alterable_at: kinds of resource whose dynamic configuration may set it; none if it is read-only
     :raises ConfigException: the default does not fit, or there is no such kind of resource
     """
@@ -107,6 +108,7 @@ class ConfigKey:
     dependents: Sequence[str] = ()
     recommender: Recommender | None = None
     internal: bool = False
+    type_name: str = ""
     alterable_at: Collection[ResourceType] = _EVERYWHERE
 
     def __post_init__(self) -> None:

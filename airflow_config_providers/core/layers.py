@@ -156,7 +156,7 @@ class LayeredConfig:
             is_sensitive=self._definition.is_sensitive(key),
             is_read_only=not alterable_at,
             synonyms=synonyms,
-            type=defined.type.name if defined else None,
+            type=defined.type_name or defined.type.name if defined else None,
             documentation=defined.doc if defined else "",
             origin=synonyms[0].origin,
             alterable_at=alterable_at,

@@ -18,6 +18,7 @@ from airflow_config_providers.spark.redaction import sounds_sensitive
 from airflow_config_providers.spark.units import SIZE, TIME
 
 _QUANTITIES: Final[dict[str, Validator]] = {"SIZE": SIZE, "TIME": TIME}
+_TYPE_NAMES: Final = {"SIZE": "SIZE", "TIME": "DURATION"}
 
 
 class _Catalogue(Mapping[str, ConfigKey]):
@@ -113,6 +114,7 @@ def _key(name: str, row: str, *, internal: bool) -> ConfigKey:
         type=ConfigType.STRING if kind in _QUANTITIES else ConfigType[kind],
         default=default[0] if default else None,
         validator=_QUANTITIES.get(kind),
+        type_name=_TYPE_NAMES.get(kind, ""),
         importance=Importance.LOW if internal else Importance.MEDIUM,
         doc="" if since == "-" else f"Since Spark {since}.",
         internal=internal,

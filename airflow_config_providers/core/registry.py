@@ -64,6 +64,24 @@ class ProviderRegistry:
         providers = self._opened(definitions, problems)
         return ConfiguredProviders(providers, {definition.name: self._origin(definition) for definition in definitions})
 
+    def open_each(self, props: Mapping[str, Any]) -> tuple[ConfiguredProviders, tuple[str, ...]]:
+        """
+        Make and configure those of the providers that can be; closing them stays with the caller.
+
+        :return: the providers, and all that is wrong with the definitions of the others
+        """
+        definitions, problems = read_definitions(props)
+        if problems and not definitions:
+            return ConfiguredProviders({}), tuple(problems)
+        problems, opened = [], dict[str, ConfigProvider]()
+        for definition in definitions:
+            try:
+                opened |= self._opened([definition], list(definition.problems))
+            except ConfigProvidersError as error:
+                problems += error.problems
+        origins = {definition.name: self._origin(definition) for definition in definitions if definition.name in opened}
+        return ConfiguredProviders(opened, origins), tuple(problems)
+
     def on_demand(self, props: Mapping[str, Any]) -> ProvidersOnDemand:
         """
         Give the providers that ``config.providers`` in ``props`` lists, each of which is opened when it is needed.
@@ -96,7 +114,7 @@ class ProviderRegistry:
         return _guarded(lambda: tuple(provider.environment_names(definition.params)), at)
 
     def _opened(self, definitions: Collection[ProviderDefinition], problems: list[str]) -> dict[str, ConfigProvider]:
-        """Make and configure providers, if nothing is wrong with any of them."""
+        """Make and configure providers, if all can be made; say all that is wrong with them, and close them then."""
         providers: dict[str, ConfigProvider] = {}
         with ExitStack() as undo:
             undo.callback(lambda: close_all(_named(providers)))
@@ -104,10 +122,10 @@ class ProviderRegistry:
                 with _collected(problems):
                     provider = providers[definition.name] = self._make(definition)
                     self._require(provider, definition)
-            if not problems:
-                for definition in definitions:
-                    with _collected(problems, prefix=f"Provider {printable(definition.name)}: "):
-                        _configure(providers[definition.name], definition)
+            for definition in definitions if len(providers) == len(definitions) else ():
+                kind = ConfigProvidersError if problems else ProviderDefinitionError
+                with _collected(problems, kind, prefix=f"Provider {printable(definition.name)}: "):
+                    _configure(providers[definition.name], definition)
             if problems:
                 raise ProviderDefinitionError(*problems)
             undo.pop_all()
@@ -209,10 +227,12 @@ def _named(providers: Mapping[str, ConfigProvider]) -> list[tuple[str, ConfigPro
 
 
 @contextmanager
-def _collected(problems: list[str], *, prefix: str = "") -> Iterator[None]:
+def _collected(
+    problems: list[str], kind: type[ConfigProvidersError] = ProviderDefinitionError, *, prefix: str = ""
+) -> Iterator[None]:
     try:
         yield
-    except ProviderDefinitionError as error:
+    except kind as error:
         problems += [prefix + problem for problem in error.problems]
 
 

@@ -15,6 +15,7 @@ from airflow_config_providers.core.registry import ConfiguredProviders, Provider
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.exceptions import ConfigProvidersError, ProviderDefinitionError
 from airflow_config_providers.hooks.provider_checks import ask_each, told
+from airflow_config_providers.providers.connection_variable import broken_variable
 from airflow_config_providers.spark.layers import read_text
 
 _OF_DRIVER: Final = "driver."
@@ -65,7 +66,7 @@ class ConfigProvidersHook(BaseHook):
         """
         Give ``config.providers`` and what is below it for a driver that resolves itself: the keys below ``driver.``.
 
-        :raises ProviderDefinitionError: what the connection has cannot be read
+        :raises ProviderDefinitionError: what the connection has, or the variable that defines it, cannot be read
         """
         if self._connection is None:
             return {}
@@ -77,13 +78,18 @@ class ConfigProvidersHook(BaseHook):
         """
         Make every provider, ask each whether it can answer, and close it again; for the button in the UI.
 
-        No secret is read. A provider that does not tell within a minute counts as one that cannot answer.
+        What is wrong with the definitions of some does not keep the others from being asked. No secret is read. A
+        provider that does not tell within a minute counts as one that cannot answer.
         """
         try:
-            with self.get_conn() as providers:
-                return told(ask_each(providers), providers.origins)
+            providers, problems = _registry().open_each(self.definitions())
         except ConfigProvidersError as error:
             return False, str(error)
+        with providers:
+            is_good, text = told(ask_each(providers), providers.origins)
+        if not problems:
+            return is_good, text
+        return False, "\n".join([*problems, *([text] if providers else [])])
 
     def is_defined(self) -> bool:
         """Tell whether there is such a connection."""
@@ -94,7 +100,10 @@ class ConfigProvidersHook(BaseHook):
         try:
             return self.get_connection(self.conn_id)
         except AirflowNotFoundException:
-            return None
+            problem = broken_variable(self.conn_id)
+        if problem is not None:
+            raise ProviderDefinitionError(problem)
+        return None
 
 
 def _registry() -> ProviderRegistry:
@@ -110,7 +119,8 @@ def definitions_of(conn_id: str, connection: Connection | None) -> dict[str, str
     if connection is None:
         raise ProviderDefinitionError(
             f"The configuration holds references, but there is no connection '{printable(conn_id)}' that "
-            f"defines their providers. Add one of type config_providers; its extra has config.providers=..."
+            f"defines their providers. Correct config_conn_id, or add one of type config_providers; its extra has "
+            f"config.providers=..."
         )
     found = {key: text for key, text in _all_of(conn_id, connection).items() if not key.startswith(_OF_DRIVER)}
     for key, value in found.items():
@@ -132,11 +142,15 @@ def _all_of(conn_id: str, connection: Connection) -> dict[str, str]:
 def _json_object(conn_id: str, text: str | None) -> Mapping[str, Any]:
     """Read an extra. ``extra_dejson`` would have Airflow star what is allowed to a provider called ``secrets``."""
     try:
-        extra = json.loads(text or "{}")
+        extra, problem = json.loads(text or "{}"), ""
+    except json.JSONDecodeError as error:
+        extra, problem = None, f": it ends or is wrong at line {error.lineno}, column {error.colno}"
     except (ValueError, RecursionError):
-        extra = None
+        extra, problem = None, ""
     if not isinstance(extra, dict):
-        raise ProviderDefinitionError(f"The extra of connection '{printable(conn_id)}' is no JSON object. Correct it.")
+        raise ProviderDefinitionError(
+            f"The extra of connection '{printable(conn_id)}' is no JSON object{problem}. Correct it."
+        )
     return extra
 
 

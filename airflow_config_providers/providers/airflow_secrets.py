@@ -13,6 +13,7 @@ from airflow_config_providers.core.document import as_text
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.exceptions import ConfigProvidersError, ProviderDefinitionError, ProviderUnavailableError
 from airflow_config_providers.providers.backend_faults import denied, fault, unavailable
+from airflow_config_providers.providers.connection_variable import broken_variable
 
 EXECUTION_API: Final = "Airflow's Execution API"
 
@@ -44,8 +45,15 @@ def connection(conn_id: str) -> Any | None:
 
     :raises AccessDeniedError: a secrets backend refuses
     :raises ProviderUnavailableError: a secrets backend cannot answer now
+    :raises ProviderDefinitionError: the environment variable that defines it is broken
     """
-    return _first_answer(lambda backend: read_connection(backend, conn_id), f"connection '{printable(conn_id)}'")
+    try:
+        return _first_answer(lambda backend: read_connection(backend, conn_id), f"connection '{printable(conn_id)}'")
+    except ProviderUnavailableError as error:
+        failure: ConfigProvidersError = error.again()
+    if problem := broken_variable(conn_id):
+        failure = ProviderDefinitionError(problem)
+    raise failure
 
 
 def check() -> str:

@@ -219,6 +219,25 @@ def test_what_was_opened_is_closed_when_the_error_goes_through(error: BaseExcept
     assert good.closed == 1
 
 
+def test_what_is_missing_and_what_is_wrong_are_told_at_once() -> None:
+    definition = {**props(d="directory"), "config.providers.d.param.max.bytes": "many"}
+
+    missing, wrong = problems(ProviderRegistry(deployment=True), definition)
+
+    assert "allowed.paths is missing" in missing
+    assert "max.bytes" in wrong
+
+
+def test_those_that_can_be_opened_are_opened_beside_the_problems_of_the_others(tmp_path: Path) -> None:
+    definition = {**props(d="directory", x="nosuch"), "config.providers.d.param.allowed.paths": str(tmp_path)}
+
+    providers, problems = ProviderRegistry(deployment=True).open_each(definition)
+
+    with providers:
+        assert list(providers) == ["d"]
+    assert ["config.providers.x.class" in problem for problem in problems] == [True]
+
+
 def test_wrong_parameters_are_told_for_every_provider() -> None:
     bad = {
         "one": lambda: Failing(ProviderDefinitionError("x", "y")),

@@ -152,6 +152,19 @@ def test_the_button_in_the_ui_says_what_is_wrong(connect):
     assert "allowed.paths" in message
 
 
+def test_the_button_in_the_ui_says_at_once_what_is_wrong_and_who_cannot_answer(connect, tmp_path):
+    wrong = {"config.providers": "s, v, x", "config.providers.v.class": "nosuch", "config.providers.x.class": "file"}
+
+    success, message = connect({**allowed(tmp_path), **wrong}).test_connection()
+
+    assert not success
+    assert [line.split(":")[0] for line in message.splitlines()] == [
+        "config.providers.v.class",
+        "config.providers.x.param.allowed.paths is missing",
+        "s",
+    ]
+
+
 def test_airflow_knows_the_connection_type_without_importing_the_hook():
     from airflow.providers_manager import ProvidersManager
 

@@ -14,6 +14,7 @@ from airflow_config_providers.exceptions import (
     AccessDeniedError,
     ConfigException,
     ConfigProvidersError,
+    ProviderDefinitionError,
     UnresolvedReferenceError,
 )
 from airflow_config_providers.secrets import definitions, trail
@@ -36,7 +37,15 @@ _SETTING: Final = "setting"
 
 _DENIED: Final = "is denied"
 _UNAVAILABLE: Final = "is unavailable"
+_UNDEFINED: Final = "cannot be resolved"
 _UNRESOLVED: Final = "cannot be resolved, and Airflow must not go on with its default for it"
+
+_OUTCOMES: Final = {
+    AccessDeniedError: _DENIED,
+    ProviderDefinitionError: _UNDEFINED,
+    ConfigProvidersError: _UNAVAILABLE,
+}
+"""The more special before the more general."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +164,7 @@ def _stopping(question: _Question, answer: Callable[[], _T]) -> _T | None:
             return None
         outcome, reason = _UNRESOLVED, " ".join(error.problems)
     except ConfigProvidersError as error:
-        outcome = _DENIED if isinstance(error, AccessDeniedError) else _UNAVAILABLE
+        outcome = next(outcome for kind, outcome in _OUTCOMES.items() if isinstance(error, kind))
         reason = " ".join(error.problems)
     except Exception as error:  # noqa: BLE001 - Airflow would ask the next backend; the text may hold a value
         outcome, reason = _UNAVAILABLE, f"{type(error).__name__} was raised, whose text may hold a value."

@@ -76,8 +76,13 @@ class ResolvedConfig:
 
     @property
     def unresolved(self) -> Mapping[str, list[ConfigVariable]]:
-        """Key -> references that nobody answered and that stand in the values as they were written."""
-        return self._content.unresolved
+        """Key, or name of a text -> references that nobody answered and that stand there as they were written."""
+        return {name.removeprefix(_TEXT): missing for name, missing in self._content.unresolved.items()}
+
+    @property
+    def references(self) -> tuple[str, ...]:
+        """The references that were answered, as they were written, in order and each once."""
+        return tuple(sorted({str(variable) for variable in self._content.used}))
 
     @property
     def sensitive(self) -> frozenset[str]:
@@ -148,6 +153,7 @@ class ConfigResolver:
     :param attempts: how often an unavailable provider is asked, over some 15 seconds
     :param timeout: seconds for all requests together; None for as long as they take
     :param in_callers_thread: read one path after another, in the caller's thread
+    :param home: where the providers are defined, for messages
     """
 
     config_providers: Mapping[str, ConfigProvider]
@@ -159,6 +165,7 @@ class ConfigResolver:
     attempts: int = ATTEMPTS
     timeout: float | None = 60.0
     in_callers_thread: bool = False
+    home: str = "config.providers"
 
     def settle(self, layers: Sequence[ConfigLayer]) -> LayeredConfig:
         """
@@ -184,7 +191,7 @@ class ConfigResolver:
         _raise(_odd_references(wanted, layered))
         opened = _opened(layered)
         result = self._transformer.attempt(wanted)
-        _raise([*_failures(result), *self._unanswered(layered, result), *self._misfits(layered, result)])
+        _raise([*_failures(layered, result), *self._unanswered(layered, result), *self._misfits(layered, result)])
         return ResolvedConfig(layered, result, opened)
 
     @property
@@ -215,7 +222,7 @@ class ConfigResolver:
             hint = nearest(variable.provider, self.config_providers)
             return (
                 f"{printable(str(variable))} names the unknown provider '{printable(variable.provider)}'{hint or '.'} "
-                f"Known providers: {known}. Correct the name, or add the provider to config.providers."
+                f"Known providers: {known}. Correct the name, or add the provider to {self.home}."
             )
         absence = result.absences.get((variable.provider, variable.path))
         if absence:
@@ -278,15 +285,25 @@ def _where(layered: LayeredConfig, name: str) -> str:
     return f"{printable(name)} ({layered.describe(name).origin})"
 
 
-def _failures(result: ConfigTransformerResult) -> Iterator[ConfigProvidersError]:
-    """Give each failure; one that several paths of a provider share is reported once, with the keys that it affects."""
+def _failures(layered: LayeredConfig, result: ConfigTransformerResult) -> Iterator[ConfigProvidersError]:
+    """Give each failure with the keys that it affects; one that several paths of a provider share is reported once."""
     found: dict[object, tuple[ConfigProvidersError, list[Place]]] = {}
     for place, failure in result.failures.items():
         problem = failure if isinstance(failure, ConfigProvidersError) else _foreign_failure(place, failure)
         _, places = found.setdefault((place[0], type(problem), problem.problems), (problem, []))
         places.append(place)
     for problem, places in found.values():
-        yield problem if len(places) == 1 else _of_keys(problem, result.names(places))
+        names = result.names(places)
+        if len(names) == 1:
+            yield _of_key(problem, _where(layered, names[0]), result.references(names[0], places))
+        else:
+            yield _of_keys(problem, names)
+
+
+def _of_key(problem: ConfigProvidersError, where: str, references: Sequence[str]) -> ConfigProvidersError:
+    shown = ", ".join(map(printable, references))
+    prefix = f"{where}: {shown} is not resolved. " if shown != where else f"{where} is not resolved. "
+    return type(problem)(*(prefix + sentence for sentence in problem.problems))
 
 
 def _of_keys(problem: ConfigProvidersError, names: Sequence[str]) -> ConfigProvidersError:

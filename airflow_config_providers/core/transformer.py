@@ -59,6 +59,12 @@ class ConfigTransformerResult:
             if any((provider, path) in places for _, _, provider, path, _ in spans)
         ]
 
+    def references(self, name: str, places: Collection[Place]) -> list[str]:
+        """Give the references to any of ``places`` in the value of a config key, in their order and each once."""
+        text, spans = self._scanned[name]
+        found = [text[start:end] for start, end, provider, path, _ in spans if (provider, path) in places]
+        return list(dict.fromkeys(found))
+
     @property
     def absences(self) -> Mapping[Place, str]:
         """(provider, path) -> why there is nothing, where the provider said so."""

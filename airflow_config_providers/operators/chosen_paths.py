@@ -160,11 +160,11 @@ class PathTemplate:
         written = self.environment.parse(template)
         if any(meta.find_referenced_templates(written)) or self._may_filter_by_context(written):
             return False
-        reads = list(_reads(written))
+        found = list(reads(written))
         names = (
             meta.find_undeclared_variables(written) | {"params", "dag_run", *_NAMES} | self.environment.globals.keys()
         )
-        return all(self._may_read(name, keys) for name, *keys in reads if name in names)
+        return all(self._may_read(name, keys) for name, *keys in found if name in names)
 
     def _may_read(self, name: str, keys: list[str]) -> bool:
         """Return whether a name, and the keys that are read of it one after the other, lead to nothing of a run."""
@@ -202,8 +202,8 @@ def _gets_context(used: object, keys: Collection[str] = ()) -> bool:
     return False
 
 
-def _reads(written: nodes.Template) -> Iterator[tuple[str, ...]]:
-    """Give each name in a template, with the constant keys that are read of it one after the other."""
+def reads(written: nodes.Template) -> Iterator[tuple[str, ...]]:
+    """Return each name in a template, with the constant keys that are read of it one after the other."""
     inner = set()
     for node in written.find_all((nodes.Getattr, nodes.Getitem, nodes.Name)):
         if isinstance(node, nodes.Getattr | nodes.Getitem) and _read(node):

@@ -18,14 +18,15 @@ from airflow_config_providers.core.resolver import ResolvedConfig, Unresolved
 from airflow_config_providers.core.text import one_line
 from airflow_config_providers.core.variable import scan
 from airflow_config_providers.exceptions import ConfigException, PolicyViolation
-from airflow_config_providers.operators import job_dynamic, job_place, job_policies, nested_texts
+from airflow_config_providers.operators import job_dynamic, job_place, job_policies, log_group, nested_texts
 from airflow_config_providers.operators.chosen_paths import PathTemplate, bounds_of_deployment
-from airflow_config_providers.operators.job_layers import JobLayers
+from airflow_config_providers.operators.job_layers import JobLayers, listed
 from airflow_config_providers.operators.job_providers import JobProviders
 from airflow_config_providers.operators.job_resolver import JobResolver
 from airflow_config_providers.operators.job_run import JobRun, path_texts
 from airflow_config_providers.operators.mapped_texts import authors_params, authors_texts
 from airflow_config_providers.operators.no_retry import failing_at_once
+from airflow_config_providers.operators.told_references import resolved_line, unresolved_notes
 from airflow_config_providers.operators.written import (
     FilledIn,
     Templates,
@@ -54,7 +55,7 @@ class JobOptions:
     """
 
     config_conn_id: str | None = None
-    config_files: Sequence[str] | None = None
+    config_files: Sequence[str] | str | None = None
     unresolved: str | None = None
     allow_exposed_arguments: bool | None = None
     resolve_in: str | None = None
@@ -71,13 +72,14 @@ class ConfiguredOperator(BaseOperator):
     Settles layers and resolves references when a task is rendered; what people see are the references.
 
     :param config_conn_id: the connection that defines the providers; None for the deployment's
-    :param config_files: properties files, each a layer above the one before it (templated)
+    :param config_files: properties files, each a layer above the one before it, or the path of one (templated)
     :param unresolved: ``fail`` or ``keep``; what becomes of a reference that nobody answers
     :param allow_exposed_arguments: let resolved values stand where others than the job can read them; None for what
         the deployment says
     :param resolve_in: ``worker``, ``driver`` or ``auto``; None for what the deployment says
     """
 
+    _authored: Mapping[str, str] = {}
     _bounds: Mapping[str, tuple[Bound, ...]] = {}
     _templates: Templates | None = None
     _is_filling_in: bool = False
@@ -87,7 +89,7 @@ class ConfiguredOperator(BaseOperator):
         self,
         *,
         config_conn_id: str | None = None,
-        config_files: Sequence[str] | None = None,
+        config_files: Sequence[str] | str | None = None,
         unresolved: str | None = None,
         allow_exposed_arguments: bool | None = None,
         resolve_in: str | None = None,
@@ -99,7 +101,7 @@ class ConfiguredOperator(BaseOperator):
     def take_over(self, options: JobOptions) -> None:
         """Set what ``__init__`` sets, also for an operator that was made before it got this class."""
         self.config_conn_id = settings.config_conn_id() if options.config_conn_id is None else options.config_conn_id
-        self.config_files = options.config_files
+        self.config_files = listed(options.config_files)
         self.unresolved = options.unresolved
         is_exposed = options.allow_exposed_arguments
         self.allow_exposed_arguments = settings.allow_exposed_arguments() if is_exposed is None else is_exposed
@@ -155,7 +157,12 @@ class ConfiguredOperator(BaseOperator):
         if parent is not self:
             render()
             return
-        before = self._fill_in_templates(render, skip=frozenset(seen_oids))
+        with log_group.ended_by_failure(self.log):
+            self._render_whole(render, context, jinja_env, skip=frozenset(seen_oids))
+
+    def _render_whole(self, render: Callable[[], None], context: Any, jinja_env: Any, *, skip: Collection[int]) -> None:
+        before = self._authored = self._fill_in_templates(render, skip=skip)
+        self.config_files = listed(self.config_files)  # one that another task returned may be a string
         self._bounds = dict(self._bounds_of_files(before, context, jinja_env or self.get_template_env()))
         if self._is_preview(context):
             self._settle(context, jinja_env)
@@ -257,11 +264,12 @@ class ConfiguredOperator(BaseOperator):
             self._require_allowed(layers)
             resolved = self._resolved(resolver, layers)
             self._run = JobRun(resolved, stack.pop_all().close, resolver.carried, withheld=resolver.withheld())
-        notes = list(self._notes())
+        notes = [*self._notes(), *unresolved_notes(resolved, resolver.providers)]
         for note in notes:
             self.log.warning("%s", note)
         lines = self._show(resolved.layered, notes)
         self.log.info("Effective configuration:\n%s", "\n".join(lines))
+        self.log.info("%s", resolved_line(resolved))
 
     def _require_allowed(self, layers: Sequence[ConfigLayer]) -> None:
         """Ask the deployment's policies."""
@@ -283,7 +291,11 @@ class ConfiguredOperator(BaseOperator):
         return self._texts_in("config_files")
 
     def _brought_problems(self) -> Iterator[str]:
-        return (brought_problem(text.label) for text in self._own_texts() if not self._is_written(text))
+        return (self._brought_problem(text) for text in self._own_texts() if not self._is_written(text))
+
+    def _brought_problem(self, text: nested_texts.Text) -> str:
+        goes_up = self._templates is not None and self._templates.goes_up(text.text)
+        return brought_problem(text.label, template=self._authored.get(text.label, ""), goes_up=goes_up)
 
     def _is_written(self, text: nested_texts.Text) -> bool:
         """Tell whether the references in ``text`` stood in the DAG and did not come with data."""
@@ -318,7 +330,7 @@ class ConfiguredOperator(BaseOperator):
     def _file(self, path: str, label: str, *, is_template: bool = False) -> ConfigFile:
         """Give a file that the deployment or the author of the DAG named, ``label`` being where in the DAG."""
         bounds = self._bounds.get(label, bounds_of_deployment(settings.config_paths()))
-        return ConfigFile(path, path, is_template=is_template, bounds=bounds)
+        return ConfigFile(path, path, is_template=is_template, bounds=bounds, label=label)
 
     def _layers(
         self, files: Sequence[ConfigFile], context: Any, jinja_env: Any, dynamic: Sequence[ConfigLayer]

@@ -59,7 +59,12 @@ class JobLayers:
         configs = {key: self.render(text) for key, text in layer.configs.items()}
         brought = [key for key, text in configs.items() if not text.is_written()]
         if brought and not settings.run_config_references():
-            raise ConfigException(*(brought_problem(f"{key} in {layer.name}") for key in brought))
+            raise ConfigException(
+                *(
+                    brought_problem(f"{key} in {layer.name}", template=layer.configs[key], goes_up=configs[key].goes_up)
+                    for key in brought
+                )
+            )
         return replace(layer, configs={key: text.value for key, text in configs.items()})
 
     def _environment(self, layers: Iterable[ConfigLayer]) -> Iterable[ConfigLayer]:
@@ -102,8 +107,10 @@ def jdbc_layers(operator: Any) -> Iterable[ConfigLayer]:
 
 def _refuse_references(layer: ConfigLayer) -> None:
     problems = [
-        f"{printable(key)} in {layer.name} holds a reference. Who may trigger a run may not therefore read secrets: "
-        f"write the value out, or set [config_providers] run_config_references."
+        f"{printable(key)} in {layer.name} holds a reference. Permission to trigger a run does not grant permission to "
+        f"read secrets. Write the reference in the DAG, in a file, or in the dynamic configuration, or set "
+        f"[config_providers] run_config_references. Airflow stores and shows what a run is given: no secret belongs "
+        f"there."
         for key, text in layer.configs.items()
         if scan(text)
     ]
@@ -134,20 +141,26 @@ def deployed_layers(
 
 
 def _file_layer(file: ConfigFile) -> ConfigLayer:
-    """Make a layer of a file; the error tells a file of the deployment, which no author of a DAG can correct."""
+    """Make a layer of a file; the error tells who names it, the deployment or an argument of the task."""
     try:
         return file_layer(file)
     except ConfigException as error:
-        if file.name not in settings.config_files():
-            raise
-        problems = [f"{problem} The file is from [config_providers] config_files." for problem in error.problems]
-    raise ConfigException(*problems)
+        problems, label = error.problems, "from [config_providers] config_files"
+    if file.name not in settings.config_files():
+        label = f"{printable(file.label)} of the task" if file.label else ""
+    raise ConfigException(*(f"{problem} The file is {label}." if label else problem for problem in problems))
 
 
 def deployed_paths(operator: Any | None) -> list[str]:
     """Give the paths of the properties files of ``operator`` as they were written; of None, the deployment's."""
     own = getattr(operator, "properties_file", None)
-    return [*settings.config_files(), *(getattr(operator, "config_files", None) or ()), *([own] if own else [])]
+    files = listed(getattr(operator, "config_files", None)) or ()
+    return [*settings.config_files(), *files, *([own] if own else [])]
+
+
+def listed(paths: Sequence[str] | str | None) -> Sequence[str] | None:
+    """Return the paths of properties files as a list, also those of an author who wrote one path as a string."""
+    return [paths] if isinstance(paths, str) else paths
 
 
 def _file_as_deployed(path: str, warn: Callable[[str], None]) -> ConfigLayer | None:

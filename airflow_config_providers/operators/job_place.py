@@ -89,8 +89,9 @@ def placed(
         return resolver
     if not definitions:
         raise ProviderDefinitionError(
-            "The driver is to resolve the references, but nothing says with which providers. Add "
-            "driver.config.providers and what is below it to the config_providers connection."
+            f"The driver is to resolve the references, but nothing says with which providers. Add "
+            f"driver.config.providers and what is below it to connection '{printable(resolver.providers.conn_id)}', or "
+            f"correct config_conn_id."
         )
     specification.require_open(definitions)
     return DriverResolver(resolver.providers, resolver.unresolved, resolver.allow_exposed, definitions, not_python)

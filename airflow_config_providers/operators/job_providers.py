@@ -38,6 +38,15 @@ class JobProviders(ClosedOnExit):
             return {}
         return self._open
 
+    @property
+    def conn_id(self) -> str:
+        """The connection that defines the providers."""
+        return self._hook.conn_id
+
+    def missing_connection(self) -> str | None:
+        """Return the connection that defines the providers, if there is no such connection."""
+        return None if self._hook.is_defined() else self._hook.conn_id
+
     def named(self, name: str) -> ConfigProvider | None:
         """
         Give the provider of that name; None where there is none.

@@ -64,6 +64,8 @@ class Marks:
     """
 
     def __init__(self, environment: Environment, *, may_be_seen: bool = False) -> None:
+        self.goes_up = False
+        """Whether a reference would be the author's but for a step up that data brought."""
         self._secret = str(secrets.randbits(_BITS)).zfill(_DIGITS)
         pattern = rf"{self._secret}([0-9]{{{_NUMBER_DIGITS}}})"
         self._mark, self._mark_in_bytes = re.compile(pattern), re.compile(pattern.encode())
@@ -136,13 +138,15 @@ class Marks:
             return False
         if not all(before in places[after].former for (_, before), (_, after) in pairwise(found)):
             return False
-        if not _goes_up_only_at(path, {position - start - len("${:") - len(provider) for position in steps}):
-            return False
         colons = [position for position, sign in marks if sign == ":"]
         first = start + 2 + len(provider)
         has_second = first + 1 + len(key) < end - 1
         is_divided = colons[:1] == [first] and (not has_second or colons[1:2] in ([], [first + 1 + len(path)]))
-        return is_divided and all(text[colon] == ":" for colon in colons)
+        if not is_divided or any(text[colon] != ":" for colon in colons):
+            return False
+        goes_up = not _goes_up_only_at(path, {position - start - len("${:") - len(provider) for position in steps})
+        self.goes_up |= goes_up
+        return not goes_up
 
 
 class _Marking(Extension):

@@ -35,7 +35,7 @@ class ConfiguredSparkSubmitOperator(ConfiguredOperator, SparkSubmitOperator):
     keeps, and so what Airflow stores and shows, are the references; the values go to spark-submit alone.
 
     :param config_conn_id: the connection that defines the providers; None for the deployment's
-    :param config_files: properties files, each a layer above the one before it (templated)
+    :param config_files: properties files, each a layer above the one before it, or the path of one (templated)
     :param unresolved: ``fail`` or ``keep``; what becomes of a reference that nobody answers
     :param allow_exposed_arguments: let resolved values stand where users of the machine and of Spark's UI can read
         them: in ``application``, ``application_args``, ``proxy_user`` and ``post_submit_commands``, and under keys

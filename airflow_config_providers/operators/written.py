@@ -7,11 +7,12 @@ from copy import copy
 from dataclasses import dataclass, field
 from typing import Any
 
-from jinja2 import Environment
+from jinja2 import Environment, TemplateError
 
 from airflow_config_providers.core.nested import map_leaves
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.core.variable import scan
+from airflow_config_providers.operators.chosen_paths import reads
 from airflow_config_providers.operators.marks import Marks
 from airflow_config_providers.operators.nested_texts import Text
 
@@ -38,6 +39,11 @@ class FilledIn:
     def is_written(self) -> bool:
         """Return whether the author wrote every reference in the result."""
         return len(self.written) == len(_references(self.value))
+
+    @property
+    def goes_up(self) -> bool:
+        """Whether a reference in the result would be the author's but for a step up that data brought."""
+        return self.marks is not None and self.marks.goes_up
 
     def parsed(self, parse: Callable[[Any], Any]) -> FilledIn:
         """
@@ -160,12 +166,13 @@ class Templates:
     A copy, pickled or not, remembers nothing: it is about other strings.
     """
 
-    __slots__ = ("_authors", "_data", "_former", "_written")
+    __slots__ = ("_authors", "_data", "_former", "_going_up", "_written")
 
     def __init__(self, authors: Mapping[int, str] | None = None, former: Templates | None = None) -> None:
         self._authors = authors
         self._former = former
         self._data: dict[int, str] = {}
+        self._going_up: set[int] = set()
         self._written: dict[int, tuple[str, FilledIn]] = {}
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Templates:
@@ -181,6 +188,7 @@ class Templates:
         self._written |= {id(text): (text, found) for text in found.written}
         if isinstance(found.value, str) and not found.written:
             self._data[id(found.value)] = found.value
+            self._going_up |= {id(found.value)} if found.goes_up else set()
         return found.value
 
     def is_authors(self, text: str) -> bool:
@@ -193,6 +201,10 @@ class Templates:
     def is_written(self, text: str) -> bool:
         """Return whether ``text`` was filled in and holds references of the author alone."""
         return id(text) in self._written and id(text) not in self._data
+
+    def goes_up(self, text: str) -> bool:
+        """Return whether ``text`` would be the author's but for a step up that data brought."""
+        return id(text) in self._data and id(text) in self._going_up
 
     def result(self, text: str) -> FilledIn:
         """Return what ``text`` was filled in as."""
@@ -225,10 +237,30 @@ class WrittenReferences:
         return not scan(text.text) or self._texts.get(text.label) == text.text
 
 
-def brought_problem(name: str) -> str:
-    """Say that the string called ``name`` got a reference when its template was filled in."""
+def brought_problem(name: str, *, template: str = "", goes_up: bool = False) -> str:
+    """
+    Say that the string called ``name`` got a reference, or a step up, when its template was filled in.
+
+    :param template: as its author wrote it; only the names that it uses are told
+    :param goes_up: whether it is a step up
+    """
+    used = _used(template)
+    by = f"a template filled in ({used})" if used else "a template filled in"
+    if goes_up:
+        return (
+            f"{printable(name)}: a step '..' in the path of a reference came in with what {by}, or goes up from a "
+            f"directory that it left empty. A template may fill in what is below the directory that the author wrote. "
+            f"Write the whole path in the DAG or the file, or set [config_providers] run_config_references."
+        )
     return (
-        f"{printable(name)}: a reference came in with what a template filled in. Whoever may give that may not "
-        f"therefore read secrets: write the reference in the DAG or the file, or set [config_providers] "
-        f"run_config_references."
+        f"{printable(name)}: a reference came in with what {by}. Permission to give that does not grant permission to "
+        f"read secrets: write the reference in the DAG or the file, or set [config_providers] run_config_references."
     )
+
+
+def _used(template: str) -> str:
+    try:
+        names = {".".join(keys) for keys in reads(Environment().parse(template))}  # noqa: S701 - renders nothing
+    except TemplateError:
+        return ""
+    return printable(", ".join(sorted(names)))

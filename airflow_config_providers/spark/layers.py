@@ -35,6 +35,7 @@ class ConfigFile:
     :param is_template: whether its values are Jinja templates; in Spark's own files ``{{APP_ID}}`` is Spark's
     :param is_lenient: whether a key may be set twice, as in files that are not ours to correct
     :param bounds: where it must be
+    :param label: the argument of the task that names it; empty where none does
     """
 
     name: str
@@ -42,6 +43,7 @@ class ConfigFile:
     is_template: bool = False
     is_lenient: bool = False
     bounds: tuple[Bound, ...] = ()
+    label: str = ""
 
     def bounds_in(self, located: Callable[[str], str]) -> tuple[Bound, ...]:
         """Return the bounds with each directory as ``located`` gives it."""

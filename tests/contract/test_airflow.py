@@ -60,6 +60,11 @@ def test_a_copy_for_execution_is_shallow():
     assert task.prepare_for_execution().marker is task.marker
 
 
+def test_a_task_log_begins_with_a_group_that_ends_after_rendering():
+    assert "::group::Pre Execute" in inspect.getsource(task_runner.main)
+    assert "::endgroup::" in inspect.getsource(task_runner._execute_task)
+
+
 def test_the_task_process_has_its_supervisor_in_the_task_runner():
     assert "SUPERVISOR_COMMS" in task_runner.__annotations__ or hasattr(task_runner, "SUPERVISOR_COMMS")
 

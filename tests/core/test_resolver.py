@@ -235,7 +235,12 @@ def test_failures_that_differ_are_told_one_by_one_in_their_order():
     configs = {"a": "${p:2:k}", "b": "${p:1:k}", "c": "${q:1:k}", "d": "${p:3:k}"}
     with pytest.raises(AccessDeniedError) as caught:
         ConfigResolver({"p": Naming(), "q": Naming()}).resolve([dag(configs)])
-    assert caught.value.problems == ("no 2.", "no.", "no.", "no 3.")
+    assert caught.value.problems == (
+        "a (conf): ${p:2:k} is not resolved. no 2.",
+        "b (conf): ${p:1:k} is not resolved. no.",
+        "c (conf): ${q:1:k} is not resolved. no.",
+        "d (conf): ${p:3:k} is not resolved. no 3.",
+    )
 
 
 def test_attack_61_a_provider_that_hangs_is_unavailable_at_the_deadline():

@@ -446,6 +446,19 @@ def test_the_error_of_a_policy_has_no_cause_that_could_hold_a_value(dag, run_tas
 # --- previews -------------------------------------------------------------------------------------------
 
 
+def test_templates_in_the_dynamic_configuration_stay_as_they_are(dag, run_task, store):
+    stored(store, DAG, {"spark.app.day": "{{ ds }}"})
+
+    run = run_task(operator(dag))
+
+    assert run.rendered["effective_config"][0].startswith("spark.app.day = {{ ds }}   # DYNAMIC_DAG_CONFIG")
+
+
+def test_a_preview_without_a_properties_file_fails(preview):
+    with pytest.raises(ConfigException, match=r"'/nowhere/x.properties' cannot be read"):
+        preview(config_files=["/nowhere/x.properties"])
+
+
 @pytest.fixture
 def preview(dag, store, monkeypatch):
     """Render as ``airflow tasks render`` does; gives the lines of ``effective_config``."""

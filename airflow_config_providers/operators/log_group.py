@@ -1,0 +1,26 @@
+"""The groups of lines in a task's log, which the UI shows folded."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, Final
+
+from airflow_config_providers.airflow_compat import in_task_process
+
+END: Final = "::endgroup::"
+
+
+@contextmanager
+def ended_by_failure(log: Any) -> Iterator[None]:
+    """
+    Have an error stand outside of the group ``Pre Execute``, which Airflow ends only when a task was rendered.
+
+    :param log: of the task
+    """
+    try:
+        yield
+    except Exception:
+        if in_task_process():
+            log.info(END)
+        raise

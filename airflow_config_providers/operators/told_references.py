@@ -1,0 +1,28 @@
+"""What a task log says of the references of a task: which stand for a value, and which nobody resolved."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from airflow_config_providers.core.resolver import ResolvedConfig
+from airflow_config_providers.core.text import printable
+from airflow_config_providers.operators.job_providers import JobProviders
+from airflow_config_providers.spark.layers import SUBSTITUTED_BY_SPARK
+
+
+def resolved_line(resolved: ResolvedConfig) -> str:
+    """Return the line that tells a reference which stands for a value from a text that looks like one."""
+    found = ", ".join(map(printable, resolved.references)) or "none"
+    return f"Resolved references, each of which stands for its value in this log: {found}"
+
+
+def unresolved_notes(resolved: ResolvedConfig, providers: JobProviders) -> Iterator[str]:
+    """Give a sentence for each reference that Spark gets as it is because there is no connection with providers."""
+    for key, missing in resolved.unresolved.items():
+        for variable in missing:
+            if variable.provider in SUBSTITUTED_BY_SPARK and (conn_id := providers.missing_connection()):
+                yield (
+                    f"{printable(key)}: {printable(str(variable))} is left to Spark as it is, because there is no "
+                    f"connection '{printable(conn_id)}' that defines providers. If a provider is to resolve it, "
+                    f"correct config_conn_id, or add the connection."
+                )

@@ -1,0 +1,147 @@
+"""What the log of a task tells of its references."""
+
+from __future__ import annotations
+
+import io
+import json
+from types import SimpleNamespace
+
+import pytest
+
+from airflow_config_providers.operators.spark_submit import ConfiguredSparkSubmitOperator
+from tests.operators.conftest import CANARY, structlog_to
+
+pytestmark = pytest.mark.usefixtures("spark_submit", "connections")
+
+
+@pytest.fixture
+def logged(dag, run_task):
+    """Run a job with ``conf``, and give what it logs and the run."""
+
+    def run(conf, **kwargs):
+        operator = ConfiguredSparkSubmitOperator(task_id="job", application="job.py", dag=dag, conf=conf, **kwargs)
+        with structlog_to(io.StringIO()) as log:
+            done = run_task(operator)
+        assert CANARY not in log.getvalue()
+        return SimpleNamespace(text=log.getvalue(), run=done)
+
+    return run
+
+
+def test_the_log_tells_references_with_a_value_from_texts_that_look_like_one(logged, password, tmp_path, monkeypatch):
+    monkeypatch.setenv("FAKE_SPARK_PRINTS", "see ${files:/nowhere:x}")
+
+    log = logged({"spark.app.password": password, "spark.app.again": f"x{password}"})
+
+    assert f"Resolved references, each of which stands for its value in this log: {password} " in log.text
+    assert "see ${files:/nowhere:x}" in log.text
+
+
+def test_the_log_of_a_job_without_references_says_so(logged):
+    assert "stands for its value in this log: none" in logged({"spark.app.x": "1"}).text
+
+
+def test_a_reference_that_spark_gets_because_the_connection_is_missing_is_told(logged, spark_submit):
+    log = logged({"spark.app.token": "${env:APP_TOKEN}"}, config_conn_id="config_providers_defualt")
+
+    told = "spark.app.token: ${env:APP_TOKEN} is left to Spark as it is, because there is no connection "
+    assert log.run.state == "success"
+    assert f"{told}'config_providers_defualt'" in log.text
+    assert log.run.rendered["effective_config"][0].startswith(f"! {told}")
+    assert spark_submit.spark_conf["spark.app.token"] == "${env:APP_TOKEN}"
+
+
+def test_a_reference_in_a_field_is_told_too(logged):
+    log = logged({}, env_vars={"TOKEN": "${env:APP_TOKEN}"}, config_conn_id="nowhere")
+
+    assert "env_vars['TOKEN']: ${env:APP_TOKEN} is left to Spark" in log.text
+
+
+def test_a_reference_that_is_spark_s_is_not_told_where_providers_are_defined(logged):
+    assert "is left to Spark" not in logged({"spark.app.home": "${env:HOME}"}).text
+
+
+def test_a_connection_whose_json_is_broken_is_told_with_its_variable_and_the_place(logged, monkeypatch):
+    broken = '{"conn_type": "config_providers",\n "password": "' + CANARY + '" "extra": {}}'
+    monkeypatch.setenv("AIRFLOW_CONN_BROKEN", broken)
+
+    log = logged({"spark.app.x": "${dir:/x:y}"}, config_conn_id="broken")
+
+    assert log.run.state == "failed"
+    assert "AIRFLOW_CONN_BROKEN" in str(log.run.error)
+    assert f"at line 2, column {len(CANARY) + 17}" in str(log.run.error)
+    assert CANARY not in str(log.run.error)
+
+
+def test_an_extra_that_breaks_is_told_with_the_place(logged, monkeypatch):
+    monkeypatch.setenv("AIRFLOW_CONN_BROKEN", json.dumps({"conn_type": "config_providers", "extra": '{"a": 1,}'}))
+
+    error = logged({"spark.app.x": "${dir:/x:y}"}, config_conn_id="broken").run.error
+
+    assert "The extra of connection 'broken' is no JSON object: it ends or is wrong at line 1, column" in str(error)
+
+
+def test_an_unknown_provider_is_told_with_the_connection_that_defines_none(logged):
+    error = logged({"spark.app.x": "${dir:/x:y}"}, config_conn_id="spark_default").run.error
+
+    assert "add the provider to config.providers of connection 'spark_default'" in str(error)
+
+
+def test_a_path_that_is_not_allowed_is_told_with_key_and_reference(logged):
+    error = logged({"spark.app.x": "${files:/etc/hosts:localhost}"}).run.error
+
+    assert str(error).startswith("spark.app.x (conf): ${files:/etc/hosts:localhost} is not resolved. ")
+
+
+def test_a_reference_in_the_configuration_of_a_run_is_refused_without_the_advice_to_write_the_secret_there(
+    dag, run_task, monkeypatch
+):
+    monkeypatch.setenv("AIRFLOW__CONFIG_PROVIDERS__RUN_CONFIG_ENABLED", "true")
+    operator = ConfiguredSparkSubmitOperator(task_id="job", application="job.py", dag=dag)
+
+    error = str(run_task(operator, conf={"spark_conf": {"spark.app.password": "${vault:apps/db:password}"}}).error)
+
+    assert "spark.app.password in dag_run.conf['spark_conf'] holds a reference" in error
+    assert "write the value out" not in error
+    assert "no secret belongs there" in error
+
+
+@pytest.mark.parametrize("folder", ["..", ""], ids=["brought", "over nothing"])
+def test_a_step_up_that_data_brought_is_told_with_the_parameter_and_without_what_it_was(dag, run_task, folder):
+    path = "${files:/etc/{{ params.folder }}/x:k}" if folder else "${files:/etc/{{ params.folder }}/../x:k}"
+    operator = ConfiguredSparkSubmitOperator(
+        task_id="job", application="job.py", dag=dag, params={"folder": "x"}, conf={"spark.app.x": path}
+    )
+
+    error = str(run_task(operator, conf={"folder": f"canary/{folder}" if folder else ""}).error)
+
+    assert error.startswith("conf['spark.app.x']: a step '..' in the path of a reference came in with what a template")
+    assert "(params.folder)" in error
+    assert "canary" not in error
+
+
+def test_a_reference_that_data_brought_is_told_with_the_parameter(dag, run_task):
+    operator = ConfiguredSparkSubmitOperator(
+        task_id="job", application="job.py", dag=dag, params={"x": "y"}, conf={"spark.app.x": "{{ params['x'] }}"}
+    )
+
+    error = str(run_task(operator, conf={"x": "${files:/canary:k}"}).error)
+
+    assert error.startswith("conf['spark.app.x']: a reference came in with what a template filled in (params.x).")
+    assert "canary" not in error
+
+
+def test_a_file_outside_of_config_paths_is_told_with_its_argument(logged, tmp_path, monkeypatch):
+    monkeypatch.setenv("AIRFLOW__CONFIG_PROVIDERS__CONFIG_PATHS", str(tmp_path / "conf"))
+
+    error = logged({}, config_files=["/etc/hosts"]).run.error
+
+    assert "The file '/etc/hosts' is not inside" in str(error)
+    assert "The file is config_files[0] of the task." in str(error)
+
+
+def test_one_path_of_a_file_is_a_list_of_one(logged, tmp_path, spark_submit):
+    (tmp_path / "base.properties").write_text("spark.app.base=yes\n")
+
+    assert logged({}, config_files=str(tmp_path / "base.properties")).run.state == "success"
+    assert spark_submit.spark_conf["spark.app.base"] == "yes"

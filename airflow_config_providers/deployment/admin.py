@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 from airflow_config_providers import settings
 from airflow_config_providers.core.alter import ConfigResource
@@ -23,6 +23,11 @@ from airflow_config_providers.operators.job_policies import deployment_policies
 from airflow_config_providers.spark.catalogue import spark_definition
 
 Warn = Callable[[str], None]
+
+_WAY_OUT: Final = (
+    "Correct the name. If it is new in its file, Airflow has not read the file yet: wait, or run airflow dags "
+    "reserialize."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +131,7 @@ def _no_task(resource: ConfigResource, known: Sequence[str]) -> str:
     what = f"DAG '{printable(resource.dag_id)}' has no task '{printable(resource.task_id)}'"
     if inside := [task for task in known if task.startswith(f"{resource.task_id}.")]:
         return f"{what}: that is a group. Name one of its tasks, such as '{printable(inside[0])}'."
-    return f"{what}{nearest(resource.task_id, known) or '.'} Correct the name."
+    return f"{what}{nearest(resource.task_id, known) or '.'} {_WAY_OUT}"
 
 
 def _dag(dag_id: str, caller: Caller) -> Any:
@@ -147,7 +152,7 @@ def _dag(dag_id: str, caller: Caller) -> Any:
         if dag is not None:
             return dag
         hint = nearest(dag_id, caller.may_see(known)) or "."
-        raise UnknownResourceError(f"There is no DAG '{printable(dag_id)}'{hint} Correct the name.")
+        raise UnknownResourceError(f"There is no DAG '{printable(dag_id)}'{hint} {_WAY_OUT}")
     raise unavailable
 
 

@@ -154,6 +154,20 @@ def test_nulls_and_booleans_are_those_of_json_and_yaml(cli: Cli):
         assert row.items() <= found.items()
 
 
+@pytest.mark.parametrize(
+    ("key", "type_"),
+    [
+        pytest.param("spark.executor.memory", "SIZE", id="a size"),
+        pytest.param("spark.network.timeout", "DURATION", id="a duration"),
+        pytest.param("spark.executor.cores", "INT", id="a number"),
+    ],
+)
+def test_a_key_is_described_with_the_type_that_people_know(cli: Cli, key: str, type_: str):
+    (row,) = cli.json(f"describe --default --key {key}")
+
+    assert row["type"] == type_
+
+
 def test_it_is_told_where_a_key_may_be_altered(cli: Cli):
     (row,) = cli.json(f"describe {REPORT} --key spark.executor.cores")
 
@@ -699,13 +713,19 @@ def test_what_is_stored_for_what_is_gone_is_described_and_deleted(cli: Cli, word
     assert "can only be deleted" in cli(f"rollback {words}").err
 
 
+NEW = (
+    "Correct the name. If it is new in its file, Airflow has not read the file yet: wait, or run airflow dags "
+    "reserialize."
+)
+
+
 @pytest.mark.parametrize("command", ["describe", "history", "rollback", "alter --delete-config spark.app.a"])
 def test_what_never_was_is_refused_by_every_command(cli: Cli, command: str):
     forget(cli)
 
     done = cli(f"{command} --dag flight")
 
-    assert (done.code, done.errors) == (3, ["There is no DAG 'flight', did you mean 'flights'? Correct the name."])
+    assert (done.code, done.errors) == (3, [f"There is no DAG 'flight', did you mean 'flights'? {NEW}"])
 
 
 # providers
@@ -769,6 +789,31 @@ def test_all_that_is_wrong_with_definitions_is_told(cli: Cli):
 
     assert done.code == 3
     assert len(done.errors) == 2
+
+
+def test_a_wrong_definition_does_not_hide_what_the_others_say(cli: Cli):
+    environ = provided(
+        **{"": "a,dir,silent", "dir.class": "directory", "dir.param.allowed.paths": str(cli.deployment.home)},
+        **{"a.class": "nosuch", "silent.class": "tests.cli.silent.Silent"},
+    )
+    environ["AIRFLOW__CONFIG_PROVIDERS__ALLOWED_PROVIDER_CLASSES"] = "tests.cli.silent.Silent"
+
+    done = cli.airflow("config-providers", "providers", "list", "--check", "--output", "json", environ=environ)
+
+    assert done.code == 3
+    assert [row["name"] for row in done.rows] == ["dir", "silent"]
+    assert ["config.providers.a.class" in done.errors[0], done.errors[1:]] == [True, ["silent: it is silent"]]
+
+
+def test_a_connection_whose_json_is_broken_is_told_with_its_variable_and_the_place(cli: Cli):
+    environ = {"AIRFLOW_CONN_CONFIG_PROVIDERS_DEFAULT": '{"password": "hunter2-canary",}'}
+
+    done = cli.airflow("config-providers", "providers", "list", environ=environ)
+
+    assert done.code == 3
+    assert "AIRFLOW_CONN_CONFIG_PROVIDERS_DEFAULT" in done.err
+    assert "line 1, column" in done.err
+    assert "hunter2" not in done.err + done.out
 
 
 # encoder

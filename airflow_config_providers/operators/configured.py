@@ -143,6 +143,10 @@ class ConfiguredOperator(BaseOperator):
         """Return where the job says that it is no Python program, so that its driver can resolve nothing."""
         return ""
 
+    def _concerns_driver(self, layered: LayeredConfig) -> bool:
+        """Tell whether a driver would resolve anything here, or refuse to."""
+        return job_place.concerns_driver(layered, self._texts())
+
     def _notes(self) -> Iterable[str]:
         """Give what else a reader of the task log should know."""
         return ()
@@ -251,17 +255,18 @@ class ConfiguredOperator(BaseOperator):
             raise ConfigException(*problems)
         with ExitStack() as stack:
             resolver = self._resolver(stack.enter_context(JobProviders(self.config_conn_id)))
+            dynamic = job_dynamic.layers(self._resource())
+            layers = self._layers(resolver.locate(self._files()), context, jinja_env, dynamic)
+            layered = resolver.settle(layers)
+            self._require_allowed(layers)
             resolver = job_place.placed(
                 resolver,
                 self.resolve_in,
+                concerns_driver=self._concerns_driver(layered),
                 may_be_remote=self._may_be_remote(),
                 is_remote=self._is_remote,
                 not_python=self._not_python(),
             )
-            dynamic = job_dynamic.layers(self._resource())
-            layers = self._layers(resolver.locate(self._files()), context, jinja_env, dynamic)
-            resolver.settle(layers)
-            self._require_allowed(layers)
             resolved = self._resolved(resolver, layers)
             self._run = JobRun(resolved, stack.pop_all().close, resolver.carried, withheld=resolver.withheld())
         notes = [*self._notes(), *unresolved_notes(resolved, resolver.providers)]

@@ -13,7 +13,7 @@ from airflow_config_providers.core.layers import ConfigLayer, LayeredConfig
 from airflow_config_providers.core.provider_definition import ProviderDefinition, read_definitions
 from airflow_config_providers.core.resolver import ConfigResolver, ResolvedConfig, Unresolved
 from airflow_config_providers.core.text import nearest, printable
-from airflow_config_providers.core.variable import variables
+from airflow_config_providers.core.variable import scan, variables
 from airflow_config_providers.exceptions import ConfigException, ExposedValueError, ProviderDefinitionError
 from airflow_config_providers.operators.job_resolver import JobResolver, PlacedText, placed_texts, refuse_exposed
 from airflow_config_providers.providers.vault.provider import VaultConfigProvider
@@ -67,6 +67,7 @@ def placed(
     resolver: JobResolver,
     resolve_in: str | None,
     *,
+    concerns_driver: bool,
     may_be_remote: bool,
     is_remote: Callable[[], bool],
     not_python: str = "",
@@ -76,13 +77,15 @@ def placed(
 
     :param resolver: the worker's
     :param resolve_in: what the author of the DAG says; None for what the deployment says
+    :param concerns_driver: as the function of that name says; ``auto`` asks for no definitions of providers otherwise
     :param may_be_remote: whether the driver may run on another machine
     :param is_remote: tells whether it does; asked last, because it may read a connection
     :param not_python: where the job says that it is no Python program, whose driver alone can resolve
     :raises ProviderDefinitionError: the driver is to resolve, and the deployment does not say how
     """
     place = wanted_place(resolve_in)
-    if place is Place.WORKER or (place is Place.AUTO and (not_python or not may_be_remote)):
+    may_concern_driver = concerns_driver and may_be_remote and not not_python
+    if place is Place.WORKER or (place is Place.AUTO and not may_concern_driver):
         return resolver
     definitions = resolver.providers.of_driver()
     if place is Place.AUTO and not (definitions and is_remote()):
@@ -95,6 +98,12 @@ def placed(
         )
     specification.require_open(definitions)
     return DriverResolver(resolver.providers, resolver.unresolved, resolver.allow_exposed, definitions, not_python)
+
+
+def concerns_driver(layered: LayeredConfig, texts: Mapping[str, str]) -> bool:
+    """Return whether a job has references, or what ``DriverResolver`` refuses: secrets, and keys of its providers."""
+    refers = any(map(scan, [*layered.settled.values(), *texts.values()]))
+    return refers or bool(layered.secrets) or any(map(specification.is_specification, layered.settled))
 
 
 @dataclass(frozen=True, slots=True)

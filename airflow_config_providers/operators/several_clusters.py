@@ -17,6 +17,7 @@ from airflow_config_providers.operators.in_place import ConfigProvidersMixin
 from airflow_config_providers.operators.job_resolver import JobResolver, PlacedText
 from airflow_config_providers.operators.nested_texts import Path
 from airflow_config_providers.spark.layers import ConfigFile, mapping_layer
+from airflow_config_providers.spark.specification import is_specification
 
 
 class SeveralClustersMixin(ConfigProvidersMixin):
@@ -106,6 +107,10 @@ class SeveralClustersMixin(ConfigProvidersMixin):
 
     def _may_be_remote(self) -> bool:
         return super()._may_be_remote() or (self._spec().is_remote and bool(self._clusters()))
+
+    def _concerns_driver(self, layered: LayeredConfig) -> bool:
+        keys = (key for conf in self._own_confs() for key in conf.configs)
+        return super()._concerns_driver(layered) or any(map(is_specification, keys))
 
     def _notes(self) -> Iterable[str]:
         if not self._clusters():

@@ -6,8 +6,12 @@ import json
 
 import pytest
 
+from airflow_config_providers import settings
+from airflow_config_providers.core.alter import AlterConfigOp, ConfigResource, ResourceType
+from airflow_config_providers.dynamic import ConfigAdmin
 from airflow_config_providers.exceptions import ConfigException
 from airflow_config_providers.operators.spark_submit import ConfiguredSparkSubmitOperator
+from airflow_config_providers.spark.catalogue import spark_definition
 from tests.servers.recorder import Recorder
 from tests.servers.web import WebServer
 
@@ -187,6 +191,20 @@ def test_what_the_driver_could_not_do_is_refused_before_anything_leaves(
     assert run.state == "failed"
     assert problem in str(run.error)
     assert spark_submit() == []
+
+
+def test_attack_32_a_sealed_secret_does_not_leave_in_a_job_without_references(
+    dag, run_task, define, spark_submit, store, monkeypatch
+):
+    monkeypatch.setenv("AIRFLOW__CONFIG_PROVIDERS__PASSWORD_ENCODER_SECRET", "an-encoder-secret-of-the-tests")
+    admin = ConfigAdmin(store, spark_definition(), seal=settings.password_encoder().encode)
+    of_dag = ConfigResource(ResourceType.DAG, "flights")
+    admin.incremental_alter_configs({of_dag: [AlterConfigOp("spark.app.db.password", CANARY)]})
+
+    run = run_task(job(dag, {}))
+
+    assert "its secret is encrypted for the worker" in str(run.error)
+    assert not spark_submit()
 
 
 def test_all_that_is_wrong_is_said_at_once(dag, run_task, define):

@@ -43,7 +43,7 @@ _CONNECTION_TYPE: dict[str, Any] = {
                 "config.providers=... and config.providers.<name>.class and .param.* as Java properties, one a line. "
                 "For example: config.providers=file"
             ),
-            "schema": {"type": ["string", "null"]},
+            "schema": {"type": ["string", "null"], "format": "multiline"},
         },
         "properties_file": {
             "label": "File of provider definitions",

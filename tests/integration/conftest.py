@@ -29,6 +29,8 @@ PARTS = ("scheduler", "dag-processor", "triggerer", "api-server")
 class Airflow:
     """One deployment in a folder of its own; ``with`` starts its processes and ends them again."""
 
+    parts: Sequence[str] = PARTS
+
     def __init__(self, home: Path, **settings: str) -> None:
         self.home = home
         self.dags = home / "dags"
@@ -90,7 +92,7 @@ class Airflow:
 
     def __enter__(self) -> Airflow:
         self.cli("db", "migrate")
-        processes = [self._start(part) for part in PARTS]
+        processes = [self._start(part) for part in self.parts]
         self._running.enter_context(stopped(processes))
         self.wait("the API server", lambda: self._get("/api/v2/version", token=None))
         return self
@@ -112,7 +114,7 @@ class Airflow:
             if result := _quietly(done):
                 return result
             time.sleep(0.5)
-        outputs = "\n".join(f"== {part}\n{self.output(part)[-3000:]}" for part in PARTS)
+        outputs = "\n".join(f"== {part}\n{self.output(part)[-3000:]}" for part in self.parts)
         raise AssertionError(f"waited {seconds} s for {what}\n{outputs}")
 
     def output(self, part: str) -> str:

@@ -1,0 +1,93 @@
+"""A real Chromium that is driven by the W3C's WebDriver, so that a test can type and click."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, Final
+
+import pytest
+
+from tests.integration.conftest import CHROMIUM_FLAGS, free_port, stopped
+
+_PATIENCE: Final = 120
+"""Seconds that the browser waits for an element of a page to appear."""
+
+_ELEMENT: Final = "element-6066-11e4-a52e-4f735466cecf"
+"""The name that the W3C gave the reference to an element."""
+
+
+class Browser:
+    """One window. Elements are found by XPath, and waited for."""
+
+    def __init__(self, address: str) -> None:
+        self._address = address
+
+    def open(self, url: str) -> None:
+        """Go to a page."""
+        self._call("POST", "/url", url=url)
+
+    def text(self, xpath: str) -> str:
+        """Give the text of an element."""
+        return str(self._of_element(xpath, "GET", "/text"))
+
+    def click(self, xpath: str) -> None:
+        """Click an element."""
+        self._of_element(xpath, "POST", "/click")
+
+    def type(self, xpath: str, text: str) -> None:
+        """Press the keys of ``text`` in an element."""
+        self._of_element(xpath, "POST", "/value", text=text)
+
+    def paste(self, xpath: str, text: str) -> None:
+        """Put ``text`` into an element at once: on a busy machine pages of React lose keys that are pressed fast."""
+        self.click(xpath)
+        self._call(
+            "POST", "/execute/sync", script="document.execCommand('insertText', false, arguments[0])", args=[text]
+        )
+
+    def _of_element(self, xpath: str, method: str, path: str, **body: Any) -> Any:
+        found = self._call("POST", "/element", using="xpath", value=xpath)
+        return self._call(method, f"/element/{found[_ELEMENT]}{path}", **body)
+
+    def _call(self, method: str, path: str, **body: Any) -> Any:
+        return _asked(method, self._address + path, body)
+
+
+def _asked(method: str, url: str, body: Any) -> Any:
+    data = json.dumps(body).encode() if method == "POST" else None
+    request = urllib.request.Request(url, data, {"Content-Type": "application/json"}, method=method)
+    try:
+        with urllib.request.urlopen(request, timeout=_PATIENCE + 60) as response:
+            return json.loads(response.read())["value"]
+    except urllib.error.HTTPError as error:
+        raise AssertionError(f"{method} {url} {body}: {error.read().decode()[:2000]}") from None
+
+
+@contextmanager
+def browser() -> Iterator[Browser]:
+    """Start Chromium, and end it when the ``with`` block ends."""
+    driver = shutil.which("chromedriver")
+    if driver is None:
+        pytest.skip("no ChromeDriver: apt-get install chromium chromium-driver")
+    port = free_port()
+    command = [driver, f"--port={port}", "--allowed-ips=127.0.0.1"]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, start_new_session=True)
+    assert process.stdout is not None
+    with process.stdout as output, stopped([process]):
+        for line in output:
+            if "started successfully" in line:
+                break
+        address = f"http://127.0.0.1:{port}/session"
+        flags = [flag for flag in CHROMIUM_FLAGS if "virtual-time" not in flag]
+        capabilities = {"goog:chromeOptions": {"args": flags}, "timeouts": {"implicit": _PATIENCE * 1000}}
+        session = _asked("POST", address, {"capabilities": {"alwaysMatch": capabilities}})["sessionId"]
+        try:
+            yield Browser(f"{address}/{session}")
+        finally:
+            _asked("DELETE", f"{address}/{session}", {})

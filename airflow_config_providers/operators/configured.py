@@ -262,8 +262,7 @@ class ConfiguredOperator(BaseOperator):
             resolver = job_place.placed(
                 resolver,
                 self.resolve_in,
-                concerns_driver=self._concerns_driver(layered),
-                may_be_remote=self._may_be_remote(),
+                suits_driver=self._may_be_remote() and not self._not_python() and self._concerns_driver(layered),
                 is_remote=self._is_remote,
                 not_python=self._not_python(),
             )

@@ -67,8 +67,7 @@ def placed(
     resolver: JobResolver,
     resolve_in: str | None,
     *,
-    concerns_driver: bool,
-    may_be_remote: bool,
+    suits_driver: bool,
     is_remote: Callable[[], bool],
     not_python: str = "",
 ) -> JobResolver:
@@ -77,15 +76,13 @@ def placed(
 
     :param resolver: the worker's
     :param resolve_in: what the author of the DAG says; None for what the deployment says
-    :param concerns_driver: as the function of that name says; ``auto`` asks for no definitions of providers otherwise
-    :param may_be_remote: whether the driver may run on another machine
+    :param suits_driver: whether a driver could do it and has something to do; ``auto`` asks for nothing otherwise
     :param is_remote: tells whether it does; asked last, because it may read a connection
     :param not_python: where the job says that it is no Python program, whose driver alone can resolve
     :raises ProviderDefinitionError: the driver is to resolve, and the deployment does not say how
     """
     place = wanted_place(resolve_in)
-    may_concern_driver = concerns_driver and may_be_remote and not not_python
-    if place is Place.WORKER or (place is Place.AUTO and not may_concern_driver):
+    if place is Place.WORKER or (place is Place.AUTO and not suits_driver):
         return resolver
     definitions = resolver.providers.of_driver()
     if place is Place.AUTO and not (definitions and is_remote()):

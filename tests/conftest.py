@@ -19,7 +19,8 @@ os.environ["AIRFLOW_HOME"] = _HOME
 os.environ["AIRFLOW__CORE__LOAD_EXAMPLES"] = "False"
 os.environ.update(quick_java.ENVIRONMENT)
 
-hypothesis.settings.register_profile("project", deadline=None)  # a machine may be slow, and no test is timed
+slow = [hypothesis.HealthCheck.too_slow]  # a machine may be slow, and no test is timed
+hypothesis.settings.register_profile("project", deadline=None, suppress_health_check=slow)
 hypothesis.settings.load_profile("project")
 
 logging.getLogger("py4j.clientserver").setLevel(logging.WARNING)  # it still logs when the streams are closed

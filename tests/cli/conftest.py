@@ -17,6 +17,8 @@ from typing import Any
 
 import pytest
 
+from tests.limits import LONGEST, PATIENT_AIRFLOW
+
 pytest.importorskip("airflow")
 
 DAGS = """
@@ -195,6 +197,7 @@ class Deployment:
             "AIRFLOW__CORE__FERNET_KEY": "c2VjcmV0LW9mLXRoaXMtdGVzdC0wMTIzNDU2Nzg5MDE=",
             "AIRFLOW__CONFIG_PROVIDERS__PASSWORD_ENCODER_SECRET": "first-secret",
             "NO_COLOR": "1",
+            **PATIENT_AIRFLOW,
         }
 
     def airflow(self, *words: str, input: str = "", **environ: str) -> Ended:  # noqa: A002 - as subprocess has it
@@ -206,13 +209,13 @@ class Deployment:
             input=input,
             capture_output=True,
             text=True,
-            timeout=200,
+            timeout=LONGEST,
             check=False,
         )
         return Ended(done.returncode, done.stdout, done.stderr)
 
     def query(self, sql: str) -> list[tuple[Any, ...]]:
-        with closing(sqlite3.connect(self.home / "airflow.db", timeout=20)) as database:
+        with closing(sqlite3.connect(self.home / "airflow.db", timeout=LONGEST)) as database:
             return database.execute(sql).fetchall()
 
 
@@ -252,7 +255,7 @@ class Driver:
         return json.loads(self._process.stdout.readline())
 
     def end(self) -> None:
-        self._process.communicate(timeout=60)
+        self._process.communicate(timeout=LONGEST)
 
 
 @pytest.fixture(scope="session")

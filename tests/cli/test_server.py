@@ -29,6 +29,7 @@ from airflow_config_providers.exceptions import (
     ProviderUnavailableError,
     UnknownResourceError,
 )
+from tests.limits import LONGEST
 from tests.servers.certificates import Certificate, self_signed
 
 CANARY = f"c4nary-{token_hex(8)}"
@@ -66,7 +67,7 @@ class Odd:
                 body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
                 odd.asked.append((self.command, self.path, dict(self.headers), body))
                 if odd.wait:
-                    odd.wait.wait(20)
+                    odd.wait.wait(LONGEST)
                     return
                 self.send_response(odd.status)
                 for name, value in odd.headers.items():

@@ -12,6 +12,7 @@ import time
 
 import pytest
 
+from tests.limits import LONGEST, eventually
 from tests.servers.vault_answers import (
     BATCH_TOKEN,
     DENIED,
@@ -570,7 +571,7 @@ def test_a_token_is_renewed(vault, asked, body, duration, warnings):
 
     found = say(vault, "GET", "auth/token/lookup-self", token=holder).body["data"]
     assert found["ttl"] in range(duration.start, duration.stop)
-    assert found["last_renewal_time"] == pytest.approx(time.time(), abs=60)
+    assert found["last_renewal_time"] == pytest.approx(time.time(), abs=LONGEST)
     assert TIME.fullmatch(found["last_renewal"])
 
 
@@ -689,9 +690,7 @@ def look_up(vault, lease):
 
 def check_it_ended(vault, lease):
     """A lease ends a moment after what ends it."""
-    until = time.monotonic() + 5
-    while look_up(vault, lease).status == 200 and time.monotonic() < until:
-        time.sleep(0.05)
+    assert eventually(lambda: look_up(vault, lease).status != 200)
     check(look_up(vault, lease), 400, errors("invalid lease"))
 
 

@@ -6,6 +6,7 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 
 from airflow_config_providers.core.cached import cached_property
+from tests.limits import LONGEST
 
 
 class Thing:
@@ -29,7 +30,7 @@ def test_it_is_worked_out_once_for_each_object():
 
 
 def test_threads_that_work_it_out_at_once_get_the_same():
-    both = threading.Barrier(2, timeout=10)
+    both = threading.Barrier(2, timeout=LONGEST)
     thing = Thing(both.wait)
 
     with ThreadPoolExecutor(2) as pool:
@@ -43,7 +44,7 @@ def test_an_object_does_not_wait_for_another():
     first = Thing(lambda: second.value)
 
     with ThreadPoolExecutor(1) as pool:
-        first.work = lambda: pool.submit(lambda: second.value).result(timeout=10)
+        first.work = lambda: pool.submit(lambda: second.value).result(timeout=LONGEST)
         assert first.value is not second.value
 
 

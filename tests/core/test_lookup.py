@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import threading
-import time
 from collections.abc import Collection, Mapping, Sequence
 from contextvars import ContextVar
 
@@ -22,6 +21,7 @@ from airflow_config_providers.exceptions import (
 )
 from airflow_config_providers.testing import FakeClock, InMemoryConfigProvider
 from tests.core.forks import in_child
+from tests.limits import LONGEST
 
 
 def ask(error, clock):
@@ -175,10 +175,14 @@ def test_attack_61_what_hangs_is_unavailable_at_the_deadline(
 
 def test_attack_61_after_the_deadline_no_path_is_asked_for():
     hanging = Hanging()
+    before = threads_of_ours()
     Lookup({"p": hanging}, max_workers=2, timeout=0.2).fetch(places(*map(str, range(100))))
+    late = threads_of_ours() - before
     hanging.let_go.set()
+    for thread in late:
+        thread.join()
 
-    assert len(hanging.calls) == 2
+    assert len(hanging.calls) <= 2  # both threads hang, if they came to ask at all
 
 
 class Opening:
@@ -215,7 +219,7 @@ def test_a_provider_that_hangs_while_it_is_opened_is_unavailable_at_the_deadline
     opening.let_go.set()
     for thread in hanging:
         thread.join()
-    assert Lookup(lookup.providers, timeout=60).fetch(places("a")).value("p", "a", "k") == "v"
+    assert Lookup(lookup.providers, timeout=LONGEST).fetch(places("a")).value("p", "a", "k") == "v"
     assert opening.begun == ["p"] * len(hanging) == ["p"] * 4
     assert sorted(provider.closed for provider in opening.opened) == [0, 1, 1, 1]
 
@@ -237,7 +241,7 @@ def test_a_provider_whose_first_opening_never_ends_is_opened_for_the_next_who_as
     begun.wait()
     (hanging,) = threads_of_ours() - before
 
-    assert Lookup(providers, timeout=60).fetch(places("a")).value("p", "a", "k") == "v"
+    assert Lookup(providers, timeout=LONGEST).fetch(places("a")).value("p", "a", "k") == "v"
     let_go.set()
     hanging.join()
     assert (providers["p"], first.closed, second.closed) == (second, 1, 0)
@@ -247,10 +251,10 @@ ONE_OF_EACH = {("a", "x"): {"k"}, ("b", "x"): {"k"}}
 
 
 def test_with_a_deadline_all_providers_are_opened_at_once():
-    both = threading.Barrier(2, timeout=30)
+    both = threading.Barrier(2, timeout=LONGEST)
     providers = ProvidersOnDemand(["a", "b"], lambda _: both.wait() in {0, 1} and InMemoryConfigProvider({"x": {}}))
 
-    assert not Lookup(providers, timeout=60).fetch(ONE_OF_EACH).failures
+    assert not Lookup(providers, timeout=LONGEST).fetch(ONE_OF_EACH).failures
 
 
 class HangingOnce:
@@ -291,7 +295,7 @@ def test_all_that_hang_are_opened_once_more_for_the_next_who_asks():
     for begun in opening.begun.values():
         begun.wait()
 
-    assert not Lookup(providers, timeout=60).fetch(ONE_OF_EACH).failures
+    assert not Lookup(providers, timeout=LONGEST).fetch(ONE_OF_EACH).failures
     opening.let_go.set()
 
 
@@ -305,7 +309,7 @@ def test_an_error_is_raised_at_once_and_those_that_are_still_being_opened_are_sh
 
     providers = ProvidersOnDemand(["a", "b"], open_)
     with pytest.raises(AccessDeniedError):
-        Lookup(providers, timeout=60).fetch(ONE_OF_EACH)
+        Lookup(providers, timeout=LONGEST).fetch(ONE_OF_EACH)
     opening.begun["b"].wait()
     with pytest.raises(ProviderUnavailableError, match="'b' gave no answer"):
         Lookup(providers, timeout=0.01).fetch({("b", "x"): {"k"}})
@@ -314,7 +318,7 @@ def test_an_error_is_raised_at_once_and_those_that_are_still_being_opened_are_sh
     assert len(opening.threads["b"]) == 1
 
 
-@pytest.mark.parametrize("timeout", [None, 60])
+@pytest.mark.parametrize("timeout", [None, LONGEST])
 def test_all_that_is_wrong_with_definitions_is_told_together(timeout: float | None):
     def open_(name: str) -> InMemoryConfigProvider:
         if name != "b":
@@ -339,7 +343,7 @@ def test_a_child_that_is_forked_while_a_provider_is_opened_opens_it_itself():
     with pytest.raises(ProviderUnavailableError):
         Lookup(providers, timeout=0.01).fetch(places("a"))
     begun.wait()
-    child = in_child(lambda: Lookup(providers, timeout=60).fetch(places("a")).value("p", "a", "k"))
+    child = in_child(lambda: Lookup(providers, timeout=LONGEST).fetch(places("a")).value("p", "a", "k"))
     let_go.set()
 
     assert child not in {"", str(parent)}
@@ -375,7 +379,7 @@ def test_opening_and_asking_have_one_deadline():
 
 
 @pytest.mark.parametrize("error", [ProviderDefinitionError("p has no url."), AccessDeniedError("no")])
-@pytest.mark.parametrize("timeout", [None, 60])
+@pytest.mark.parametrize("timeout", [None, LONGEST])
 def test_a_provider_that_cannot_be_opened_says_why(error: ConfigProvidersError, timeout: float | None):
     opening = Opening(error)
     opening.let_go.set()
@@ -395,7 +399,7 @@ def test_in_the_callers_thread_providers_are_opened_there_too():
         threads.append(threading.current_thread())
         return InMemoryConfigProvider()
 
-    Lookup(ProvidersOnDemand(["p"], open_here), timeout=60, in_callers_thread=True).fetch(places("a"))
+    Lookup(ProvidersOnDemand(["p"], open_here), timeout=LONGEST, in_callers_thread=True).fetch(places("a"))
 
     assert threads == [threading.current_thread()]
 
@@ -544,13 +548,19 @@ def test_providers_in_other_threads_see_the_caller_s_context_and_not_each_other_
 
 
 def test_an_interrupt_does_not_wait_for_what_has_not_begun():
+    interrupted = threading.Event()
+
     class Interrupting(InMemoryConfigProvider):
         def get(self, path: str, keys: Collection[str] | None = None) -> ConfigData:
             super().get(path, keys)
-            time.sleep(0.001)
+            assert len(self.calls) == 1 or interrupted.wait(LONGEST)
             raise KeyboardInterrupt
 
-    provider = Interrupting()
+    provider, before = Interrupting(), threads_of_ours()
     with pytest.raises(KeyboardInterrupt):
         Lookup({"p": provider}, max_workers=1).fetch(places(*map(str, range(1000))))
-    assert len(provider.calls) < 1000
+    begun = threads_of_ours() - before
+    interrupted.set()
+    for thread in begun:
+        thread.join()
+    assert len(provider.calls) <= 2

@@ -12,6 +12,7 @@ from airflow_config_providers.core.provider import ConfigProvider
 from airflow_config_providers.core.registry import ProviderRegistry
 from airflow_config_providers.exceptions import ProviderDefinitionError, ProviderLookupError
 from airflow_config_providers.testing import InMemoryConfigProvider
+from tests.limits import LONGEST
 
 
 class Shop:
@@ -92,7 +93,7 @@ def test_once_closed_it_opens_no_more_and_leaves_nothing_open() -> None:
 
 
 def test_of_two_that_threads_open_at_once_one_is_kept_and_the_other_closed() -> None:
-    both = threading.Barrier(2, timeout=60)
+    both = threading.Barrier(2, timeout=LONGEST)
     shop = Shop(on_open=both.wait)
     providers = ProvidersOnDemand(["a"], shop)
     with ThreadPoolExecutor(2) as pool:

@@ -10,6 +10,7 @@ import pytest
 
 from airflow_config_providers.core.per_process import PerProcess
 from tests.core.forks import in_child
+from tests.limits import LONGEST
 
 
 def test_many_threads_get_the_same_object_which_is_made_once():
@@ -68,13 +69,13 @@ def test_a_child_does_not_wait_for_a_thread_that_it_does_not_have():
     def make():
         if os.getpid() == parent:
             begun.set()
-            end.wait(10)
+            end.wait(LONGEST)
         return os.getpid()
 
     get = PerProcess(make)
     thread = threading.Thread(target=get)
     thread.start()
-    begun.wait(10)
+    begun.wait(LONGEST)
     child = in_child(get)
     end.set()
     thread.join()

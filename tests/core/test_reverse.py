@@ -189,9 +189,9 @@ def test_time_grows_linearly_with_the_text(unit):
 
 
 def _elapsed(reverser, text):
-    started = time.perf_counter()
+    started = time.thread_time()
     reverser.reverse_text(text)
-    return time.perf_counter() - started
+    return time.thread_time() - started
 
 
 # --- other objects ----------------------------------------------------------------------------------

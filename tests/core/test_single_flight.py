@@ -15,8 +15,7 @@ from airflow_config_providers.exceptions import (
     ProviderLookupError,
     ProviderUnavailableError,
 )
-
-LONGEST = 30
+from tests.limits import LONGEST
 
 
 class Slow:

@@ -21,6 +21,7 @@ from airflow_config_providers.exceptions import (
     ProviderUnavailableError,
 )
 from airflow_config_providers.testing import InMemoryConfigProvider
+from tests.limits import LONGEST
 
 
 @pytest.fixture
@@ -127,7 +128,7 @@ def test_paths_are_read_side_by_side():
     class Meeting(ConfigProvider):
         """Answers only when as many readers are there at once."""
 
-        barrier = threading.Barrier(4, timeout=20)
+        barrier = threading.Barrier(4, timeout=LONGEST)
 
         def get(self, path, keys=None):
             self.barrier.wait()

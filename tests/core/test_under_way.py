@@ -8,6 +8,7 @@ from contextvars import ContextVar
 import pytest
 
 from airflow_config_providers.core.under_way import Call, UnderWay
+from tests.limits import LONGEST
 
 _who: ContextVar[str] = ContextVar("_who", default="nobody")
 
@@ -78,7 +79,7 @@ def test_calls_that_hang_are_few_however_often_they_are_given_up() -> None:
 
 
 def test_calls_of_other_names_are_made_meanwhile() -> None:
-    both = threading.Barrier(2, timeout=60)
+    both = threading.Barrier(2, timeout=LONGEST)
     under_way = UnderWay()
     futures = [under_way.start(name, both.wait) for name in "ab"]
 

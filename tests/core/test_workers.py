@@ -10,6 +10,7 @@ from contextvars import ContextVar
 import pytest
 
 from airflow_config_providers.core.workers import Workers
+from tests.limits import LONGEST
 
 _who: ContextVar[str] = ContextVar("_who", default="nobody")
 
@@ -87,7 +88,7 @@ def test_what_has_not_begun_at_the_end_is_not_made():
 
 def test_attack_61_a_call_that_hangs_keeps_no_process_from_ending():
     command = [sys.executable, "-c", A_CALL_HANGS]
-    ended = subprocess.run(command, capture_output=True, text=True, timeout=240, check=False)
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=LONGEST, check=False)
 
     assert (ended.returncode, ended.stdout, ended.stderr) == (0, "done\n", "")
 

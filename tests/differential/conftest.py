@@ -18,6 +18,8 @@ from typing import Any
 
 import pytest
 
+from tests.limits import LONGEST
+
 VERSION = "4.1.0"
 LAST_WITH_ENCODER = "3.9.1"
 """The last version with ``PasswordEncoder``, which went away with ZooKeeper."""
@@ -144,7 +146,7 @@ def _retrieve(ivy: Sequence[str], cache: Path, *, artifact: str, version: str) -
     wanted = ["-dependency", "org.apache.kafka", artifact, version, "-confs", "default", "-notransitive"]
     pattern = f"{cache}/[artifact]-[revision].[ext]"
     with contextlib.suppress(subprocess.TimeoutExpired):
-        subprocess.run([*ivy, *wanted, "-retrieve", pattern], capture_output=True, check=False, timeout=120)
+        subprocess.run([*ivy, *wanted, "-retrieve", pattern], capture_output=True, check=False, timeout=LONGEST)
 
 
 @contextlib.contextmanager
@@ -172,4 +174,4 @@ def _gateway(java: str, classpath: Sequence[Path], py4j_jar: Path) -> Iterator[A
     finally:
         gateway.shutdown()
         process.stdin.close()
-        process.wait(timeout=10)  # a thread of Py4J's reads what it writes, and closes that
+        process.wait(LONGEST)  # a thread of Py4J's reads what it writes, and closes that

@@ -16,7 +16,9 @@ SECRET = "the-encoder-secret-\u00fc"
 CIPHERS = ["AES/CBC/PKCS5Padding", "AES/CFB/PKCS5Padding", "AES/OFB/PKCS5Padding", "AES/GCM/NoPadding"]
 TEXTS = st.text(st.characters(codec="utf-8"), max_size=60)
 
-cases = settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+cases = settings(
+    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+)
 
 
 def kafkas(kafka_security: Any, cipher: str, *, key_length: int = 256, secret: str = SECRET) -> Any:

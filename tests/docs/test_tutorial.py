@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.docs.pages import ROOT, snippets
+from tests.limits import LONGEST
 
 PAGE = ROOT / "docs" / "tutorial" / "first-job.md"
 FOLDER = "/tmp/first-job"
@@ -39,7 +40,7 @@ def printed(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
         env={**environ, "PATH": path},
         capture_output=True,
         text=True,
-        timeout=280,
+        timeout=LONGEST,
         check=False,
     )
     logs = "".join(log.read_text() for log in folder.glob("*.log"))

@@ -26,6 +26,7 @@ from airflow_config_providers.dynamic.store import AuditEntry, Kept
 from airflow_config_providers.dynamic.task import task_layers
 from airflow_config_providers.exceptions import ConfigException, ProviderUnavailableError
 from tests.dynamic.changing import DEFAULT, expected, jars, started
+from tests.limits import LONGEST
 
 DAG = ConfigResource(ResourceType.DAG, "flights")
 ENTRY = AuditEntry("alter", "flights", "report", {"keys": {"k": []}})
@@ -289,7 +290,7 @@ def test_what_is_read_is_not_added_to_what_airflow_masks(store):
 
 def test_no_change_of_several_processes_is_lost(store, sessions):
     with started(url_of(sessions), 3, 15, "flights", "") as parent:
-        parent.communicate(timeout=200)
+        parent.communicate(timeout=LONGEST)
 
     assert parent.returncode == 0
     assert jars(store, DAG) == jars(store, DEFAULT) == expected(3, 15)
@@ -302,7 +303,7 @@ def test_a_process_that_is_killed_leaves_the_old_or_the_new(store, sessions):
         while not jars(store, DAG):
             time.sleep(0.01)
         os.kill(int(child), signal.SIGKILL)
-        parent.communicate(timeout=60)
+        parent.communicate(timeout=LONGEST)
 
     found = jars(store, DAG)
     assert found == jars(store, DEFAULT)

@@ -302,12 +302,12 @@ def test_any_other_text_is_a_config_exception(text):
 
 def test_the_costliest_text_does_not_hold_anybody_up(encoder):
     text = with_fields(encoder.encode(Password("x")), iterations="1000000")
-    begin = time.monotonic()
+    begin = time.thread_time()
 
     with pytest.raises(ConfigException):
         encoder.decode(text)
 
-    assert time.monotonic() - begin < 30
+    assert time.thread_time() - begin < 30
 
 
 @pytest.mark.parametrize(

@@ -195,7 +195,6 @@ def test_the_search_finds_what_the_stock_operator_leaves_behind(tmp_path: Path) 
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(900)
 def test_the_demo_runs_the_flights_pipeline_and_finds_no_password(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -138,7 +138,6 @@ def test_a_job_that_the_database_refuses_gives_its_login_back_too(joined: Pipeli
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(900)
 def test_the_whole_pipeline_asks_vault_once(pipeline: Pipeline) -> None:
     unpack_flights(pipeline.home.root / "raw")
 

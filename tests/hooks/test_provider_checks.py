@@ -11,6 +11,7 @@ from airflow_config_providers.core.data import ConfigData
 from airflow_config_providers.core.provider import ConfigProvider
 from airflow_config_providers.exceptions import AccessDeniedError, ProviderUnavailableError
 from airflow_config_providers.hooks.provider_checks import ask_each, told
+from tests.limits import LONGEST
 
 CANARY = "c4nary-value"
 SEEN = ContextVar("SEEN", default="nothing")
@@ -54,7 +55,7 @@ def test_what_a_provider_says_is_told(provider, outcome):
 
 
 def test_all_are_asked_at_once():
-    both = threading.Barrier(2, timeout=10)
+    both = threading.Barrier(2, timeout=LONGEST)
     providers = {name: Asked(lambda: str(both.wait() >= 0)) for name in "ab"}
 
     assert ask_each(providers) == {"a": (True, "True"), "b": (True, "True")}
@@ -62,7 +63,7 @@ def test_all_are_asked_at_once():
 
 def test_one_that_does_not_tell_in_time_is_one_that_cannot_answer():
     end = threading.Event()
-    late = Asked(lambda: end.wait(30))
+    late = Asked(lambda: end.wait(LONGEST))
 
     outcomes = ask_each({"late": late, "quick": Asked()}, patience=0.2)
     end.set()

@@ -26,14 +26,25 @@ def started(script, *words):
             yield streams, process
 
 
+WRITE = """
+import fcntl, os, termios, time
+
+def write(descriptor, data):
+    os.write(descriptor, data)
+    while any(fcntl.ioctl(descriptor, termios.FIONREAD, bytes(4))):
+        time.sleep(0.001)
+"""
+"""Writes, and waits until that has been read."""
+
+
 def lines_of(script, *words, reversers=REVERSERS):
-    with started(f"import os, time\n{script}", *words) as (streams, process):
+    with started(WRITE + script, *words) as (streams, process):
         return list(streams.lines(process.stdout, reversers))
 
 
 def in_turn(*writes):
-    """Give a script that writes to file descriptors one after the other, late enough for a reader to come between."""
-    return "\n".join(f"os.write({descriptor}, {text.encode()!r}); time.sleep(0.05)" for descriptor, text in writes)
+    """Give a script that writes to file descriptors one after the other, each when the one before has been read."""
+    return "\n".join(f"write({descriptor}, {text.encode()!r})" for descriptor, text in writes)
 
 
 def test_no_line_of_one_stream_ends_up_within_a_line_of_the_other():
@@ -83,7 +94,7 @@ def test_what_is_a_line(descriptor, written, lines):
 
 
 def test_a_letter_may_come_in_two_pieces():
-    assert lines_of("os.write(1, b'\\xc3'); time.sleep(0.05); os.write(1, b'\\xbc\\n')") == ["\u00fc\n"]
+    assert lines_of("write(1, b'\\xc3'); write(1, b'\\xbc\\n')") == ["\u00fc\n"]
 
 
 def test_much_comes_whole():

@@ -9,6 +9,7 @@ import sys
 import pytest
 
 from airflow_config_providers.hooks.config_providers import ConfigProvidersHook
+from tests.limits import LONGEST
 
 
 @pytest.fixture
@@ -75,7 +76,7 @@ def test_the_command_line_tests_a_connection(connect, vault, monkeypatch, paths,
     connect(vault.token(paths) if paths else "hvs.nobody")
     monkeypatch.setenv("AIRFLOW__CORE__TEST_CONNECTION", "Enabled")
     command = [sys.executable, "-m", "airflow", "connections", "test", "config_providers_default"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=200, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=LONGEST, check=False)
 
     assert (done.returncode, told in done.stdout) == (code, True), done.stdout + done.stderr
     assert "hvs.nobody" not in done.stdout + done.stderr

@@ -22,6 +22,8 @@ from typing import Any
 
 import pytest
 
+from tests.limits import LONGEST, PATIENT_AIRFLOW
+
 CANARY = f"c4nary-{token_hex(8)}/val+1"
 PARTS = ("scheduler", "dag-processor", "triggerer", "api-server")
 
@@ -68,6 +70,7 @@ class Airflow:
             "AIRFLOW__SCHEDULER__SCHEDULER_HEARTBEAT_SEC": "1",
             "AIRFLOW__DAG_PROCESSOR__REFRESH_INTERVAL": "5",
             "AIRFLOW__CONFIG_PROVIDERS__RUN_CONFIG_ENABLED": "True",
+            **PATIENT_AIRFLOW,
             "AIRFLOW_CONN_SPARK_DEFAULT": json.dumps({"conn_type": "spark", "host": "local[1]"}),
             "AIRFLOW_CONN_CONFIG_PROVIDERS_DEFAULT": json.dumps({"conn_type": "config_providers", "extra": providers}),
             "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
@@ -80,7 +83,7 @@ class Airflow:
         (self.secrets / name).write_text(value)
         return f"${{dir:{self.secrets}:{name}}}"
 
-    def cli(self, *words: str, check: bool = True, seconds: float = 300) -> subprocess.CompletedProcess[str]:
+    def cli(self, *words: str, check: bool = True, seconds: float = LONGEST) -> subprocess.CompletedProcess[str]:
         """Run an ``airflow`` command to its end."""
         command = [sys.executable, "-m", "airflow", *words]
         result = subprocess.run(
@@ -107,7 +110,7 @@ class Airflow:
                 command, env=self.environ, cwd=self.home, stdout=output, stderr=output, start_new_session=True
             )
 
-    def wait(self, what: str, done: Any, seconds: float = 150) -> Any:
+    def wait(self, what: str, done: Any, seconds: float = LONGEST) -> Any:
         """Ask ``done`` until it says something true."""
         until = time.monotonic() + seconds
         while time.monotonic() < until:
@@ -123,10 +126,18 @@ class Airflow:
 
     def query(self, sql: str, *values: object) -> list[tuple[Any, ...]]:
         """Read the metadata database."""
-        with closing(sqlite3.connect(f"file:{self.home}/airflow.db?mode=ro", uri=True, timeout=20)) as database:
+        with closing(sqlite3.connect(f"file:{self.home}/airflow.db?mode=ro", uri=True, timeout=LONGEST)) as database:
             return database.execute(sql, values).fetchall()
 
-    def run(self, dag_id: str, conf: dict[str, Any] | None = None, *, seconds: float = 300) -> str:
+    def rendered(self) -> list[tuple[Any, ...]]:
+        """Read all rendered fields; Airflow 3.4 has two tables for them, and names neither as before."""
+        tables = self.query(
+            "select name from sqlite_master where type = 'table'"
+            " and (name = 'rendered_task_instance_fields' or name like 'rtif%')"
+        )
+        return [row for (table,) in tables for row in self.query(f"select * from {table}")]
+
+    def run(self, dag_id: str, conf: dict[str, Any] | None = None, *, seconds: float = LONGEST) -> str:
         """Trigger a DAG, wait for its end and give its state."""
         run = self.trigger(dag_id, conf)
         self.unpause(dag_id)
@@ -145,7 +156,7 @@ class Airflow:
             f"{dag_id} to be unpaused", lambda: self.post(f"/api/v2/dags/{dag_id}", {"is_paused": False}, "PATCH")
         )
 
-    def end(self, dag_id: str, run: str, *, seconds: float = 300) -> str:
+    def end(self, dag_id: str, run: str, *, seconds: float = LONGEST) -> str:
         """Wait for the end of a run and give its state."""
         ended = "select state from dag_run where dag_id = ? and run_id = ? and state in ('success', 'failed')"
         return str(self.wait(f"the end of {dag_id}", lambda: self.query(ended, dag_id, run), seconds)[0][0])
@@ -164,11 +175,11 @@ class Airflow:
             headers["Authorization"] = f"Bearer {self._token()}"
         data = None if body is None else json.dumps(body).encode()
         request = urllib.request.Request(f"http://127.0.0.1:{self.port}{path}", data, headers, method=method)
-        with urllib.request.urlopen(request, timeout=30) as response:
+        with urllib.request.urlopen(request, timeout=LONGEST) as response:
             return json.loads(response.read() or b"null")
 
     def _token(self) -> str:
-        with urllib.request.urlopen(f"http://127.0.0.1:{self.port}/auth/token", timeout=30) as response:
+        with urllib.request.urlopen(f"http://127.0.0.1:{self.port}/auth/token", timeout=LONGEST) as response:
             return str(json.loads(response.read())["access_token"])
 
 
@@ -198,7 +209,7 @@ def stopped(processes: Sequence[subprocess.Popen[bytes]]) -> Iterator[None]:
                 process.wait(20)
             except subprocess.TimeoutExpired:
                 _signal_group(process, signal.SIGKILL)
-                process.wait(20)
+                process.wait(LONGEST)
 
 
 def _signal_group(process: subprocess.Popen[bytes], number: signal.Signals) -> None:
@@ -230,7 +241,7 @@ def chromium(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], str]:
     def show(url: str) -> str:
         profile = tmp_path_factory.mktemp("chromium")
         command = [program, *CHROMIUM_FLAGS, f"--user-data-dir={profile}", "--dump-dom", url]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=LONGEST, check=True)
         return html.unescape(re.sub(r"<[^>]+>", "", done.stdout))
 
     return show

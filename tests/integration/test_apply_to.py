@@ -13,7 +13,7 @@ import pytest
 from tests.integration.conftest import CANARY, Airflow
 from tests.operators.conftest import SPARK_SUBMIT
 
-pytestmark = [pytest.mark.integration, pytest.mark.slow, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.integration, pytest.mark.slow]
 
 DAG = """
     from airflow.sdk import DAG

@@ -26,11 +26,9 @@ from airflow_config_providers.spark.command_line import room, size
 from airflow_config_providers.spark.defaults import locate_spark_defaults, require_spark_binary
 from airflow_config_providers.spark.delivery import plan
 from airflow_config_providers.spark.private_file import private_file
+from tests.limits import LONGEST
 
 pytestmark = pytest.mark.integration
-
-PATIENCE = 240
-"""How many seconds a job may take to start; a busy machine needs many."""
 
 SPARK35 = os.environ.get("SPARK35_HOME", "")
 GET_SPARK35 = "no Spark 3.5: pip install --target DIR pyspark==3.5.8 and set SPARK35_HOME=DIR/pyspark"
@@ -227,7 +225,7 @@ class watching:  # noqa: N801 - reads as a verb
 def look_around(folder: Path, process: subprocess.Popen[bytes]) -> dict[str, str]:
     """Wait for the job, read what it shows while it runs, let it end."""
     out = folder / "found.json"
-    deadline = time.monotonic() + PATIENCE
+    deadline = time.monotonic() + LONGEST
     while not out.exists():
         assert process.poll() is None, (folder / "output").read_text(errors="replace")[-3000:]
         assert time.monotonic() < deadline
@@ -242,12 +240,12 @@ def look_around(folder: Path, process: subprocess.Popen[bytes]) -> dict[str, str
         "found": text,
     }
     out.unlink()
-    assert process.wait(PATIENCE) == 0
+    assert process.wait(LONGEST) == 0
     return places
 
 
 def read_url(url: str) -> str:
-    with urllib.request.urlopen(url, timeout=30) as answer:
+    with urllib.request.urlopen(url, timeout=LONGEST) as answer:
         return str(answer.read().decode())
 
 
@@ -373,7 +371,7 @@ def test_attack_28_nothing_is_left_when_the_worker_is_killed_with_all_that_it_st
 def kill_when_there(file: Path, worker: subprocess.Popen[bytes]) -> list[psutil.Process]:
     """Wait for ``file``, and kill the worker and everything below it at once."""
     try:
-        deadline = time.monotonic() + PATIENCE
+        deadline = time.monotonic() + LONGEST
         while not file.exists():
             assert worker.poll() is None
             assert time.monotonic() < deadline
@@ -383,7 +381,7 @@ def kill_when_there(file: Path, worker: subprocess.Popen[bytes]) -> list[psutil.
         for process in tree:
             process.kill()
         worker.wait()
-        psutil.wait_procs(tree, timeout=30)
+        psutil.wait_procs(tree, timeout=LONGEST)
     assert len(tree) >= 3
     return tree
 
@@ -408,7 +406,7 @@ def test_spark_reads_the_defaults_that_we_find(tmp_path: Path) -> None:
     binary = require_spark_binary("spark-submit", environ)
 
     run = subprocess.run(
-        [binary, "--verbose", "--version"], env=environ, capture_output=True, text=True, check=True, timeout=PATIENCE
+        [binary, "--verbose", "--version"], env=environ, capture_output=True, text=True, check=True, timeout=LONGEST
     )
 
     assert locate_spark_defaults("spark-submit", environ) == tmp_path / "spark-defaults.conf"

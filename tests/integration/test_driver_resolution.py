@@ -23,12 +23,12 @@ import pytest
 
 from airflow_config_providers.spark.bundle import write_bundle
 from airflow_config_providers.spark.specification import carried
+from tests.limits import LONGEST
 from tests.servers.spark_cluster import SparkCluster, SparkEnvironment, Watcher, read_url, spark_cluster
 
 pytestmark = [
     pytest.mark.integration,
     pytest.mark.slow,
-    pytest.mark.timeout(900),
     pytest.mark.parametrize("vault", ["stand-in"], indirect=True),  # a real one is asked in tests/providers/vault
 ]
 
@@ -230,7 +230,7 @@ def jobs_of(site: Site) -> list[psutil.Process]:
     return [process for process in found if process.is_running() and process.status() != psutil.STATUS_ZOMBIE]
 
 
-def wait_until(is_so: Any, seconds: float = 180) -> None:
+def wait_until(is_so: Any, seconds: float = LONGEST) -> None:
     deadline = time.monotonic() + seconds
     while not is_so():
         assert time.monotonic() < deadline
@@ -238,7 +238,7 @@ def wait_until(is_so: Any, seconds: float = 180) -> None:
 
 
 def wait_for(out: Path, process: subprocess.Popen[bytes], output: Path, site: Site) -> None:
-    deadline = time.monotonic() + 300
+    deadline = time.monotonic() + LONGEST
     while not out.exists():
         failed = process.poll() not in {None, 0} or time.monotonic() > deadline
         said = [text[-3000:] for path, text in site.cluster.files().items() if path.name in {"stdout", "stderr"}]
@@ -315,7 +315,7 @@ def test_attack_19_a_job_that_fails_with_a_value_shows_the_reference(site: Site,
     made = vault.admin.adapter.request(
         "post",
         f"/v1/auth/approle/role/{role.name}/secret-id",
-        headers={"X-Vault-Token": vault.root_token, "X-Vault-Wrap-TTL": "120s"},
+        headers={"X-Vault-Token": vault.root_token, "X-Vault-Wrap-TTL": "1h"},
         json={},
     )
     definitions = {
@@ -336,7 +336,7 @@ def test_attack_19_a_job_that_fails_with_a_value_shows_the_reference(site: Site,
     ):
         wait_for(out, process, output, site)
         out.unlink()
-        assert process.wait(60) == 1
+        assert process.wait(LONGEST) == 1
 
     said = output.read_text(errors="replace")
     assert f"RuntimeError: failed with {reference}" in said

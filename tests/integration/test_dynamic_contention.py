@@ -10,7 +10,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -29,8 +29,9 @@ from airflow_config_providers.dynamic.admin import ConfigAdmin
 from airflow_config_providers.dynamic.airflow_store import VariableStore
 from airflow_config_providers.dynamic.snapshot import Snapshot
 from tests.dynamic.changing import DEFAULT, create_tables, expected, jars, started
+from tests.limits import LONGEST, eventually
 
-pytestmark = [pytest.mark.integration, pytest.mark.slow, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.integration, pytest.mark.slow]
 
 DAG = ConfigResource(ResourceType.DAG, "flights")
 PROCESSES = 8
@@ -90,7 +91,7 @@ def postgresql(programs: Path) -> Iterator[str]:
             yield url
         finally:
             server.send_signal(signal.SIGINT)  # at once, also with clients
-            server.wait(60)
+            server.wait(LONGEST)
     finally:
         shutil.rmtree(folder)
 
@@ -98,15 +99,15 @@ def postgresql(programs: Path) -> Iterator[str]:
 def wait_for(url: str) -> None:
     """Return when the database answers."""
     engine = create_engine(url)
-    for _ in range(300):
-        try:
-            with engine.connect() as connection:
-                connection.execute(text("SELECT 1"))
-            engine.dispose()
-            return
-        except OperationalError:
-            time.sleep(0.1)
-    pytest.fail("the database does not answer")
+
+    def answers() -> bool:
+        with suppress(OperationalError), engine.connect() as connection:
+            connection.execute(text("SELECT 1"))
+            return True
+        return False
+
+    assert eventually(answers, every=0.1), "the database does not answer"
+    engine.dispose()
 
 
 @pytest.fixture(autouse=True)

@@ -13,8 +13,9 @@ import pytest
 
 from dags_examples.demo.search import Search, Secret
 from tests.integration.conftest import CANARY, Airflow
+from tests.limits import LONGEST
 
-pytestmark = [pytest.mark.integration, pytest.mark.slow, pytest.mark.timeout(900), pytest.mark.usefixtures("java")]
+pytestmark = [pytest.mark.integration, pytest.mark.slow, pytest.mark.usefixtures("java")]
 
 ENCODER_SECRET = "only-for-this-test-" * 2
 
@@ -97,7 +98,7 @@ def alter(airflow, *changes):
         input=json.dumps(changes),
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=LONGEST,
         check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr

@@ -25,7 +25,7 @@ from airflow_config_providers.spark.private_file import private_file
 from airflow_config_providers.spark.specification import carried
 from tests.servers.spark_cluster import SparkEnvironment
 
-pytestmark = [pytest.mark.integration, pytest.mark.slow, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.integration, pytest.mark.slow]
 
 SPARK35 = os.environ.get("SPARK35_HOME", "")
 GET_SPARK35 = "no Spark 3.5: pip install --target DIR pyspark==3.5.8 and set SPARK35_HOME=DIR/pyspark"

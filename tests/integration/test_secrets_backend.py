@@ -14,7 +14,7 @@ from cryptography.fernet import Fernet
 from dags_examples.demo.search import Search, Secret
 from tests.integration.conftest import CANARY, Airflow
 
-pytestmark = [pytest.mark.integration, pytest.mark.slow, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.integration, pytest.mark.slow]
 
 BACKEND = "airflow_config_providers.secrets.config_providers.ConfigProvidersBackend"
 WEAK = "weaker-source"
@@ -138,7 +138,6 @@ def airflow(tmp_path_factory):
     deployment.environ |= {
         "AIRFLOW_VAR_DENIED": WEAK,
         "AIRFLOW__CORE__TEST_CONNECTION": "Enabled",
-        "AIRFLOW__WORKERS__EXECUTION_API_TIMEOUT": "60",  # the first answers take long on a busy machine
         "PYTHONPATH": os.pathsep.join(filter(None, [str(deployment.home / "lib"), os.environ.get("PYTHONPATH")])),
     }
     write_backends(deployment)

@@ -13,7 +13,7 @@ import pytest
 
 from tests.integration.conftest import CANARY, Airflow
 
-pytestmark = [pytest.mark.integration, pytest.mark.slow, pytest.mark.timeout(900), pytest.mark.usefixtures("java")]
+pytestmark = [pytest.mark.integration, pytest.mark.slow, pytest.mark.usefixtures("java")]
 
 JOB = """
     import hashlib, pathlib, sys, time
@@ -95,7 +95,7 @@ def test_attack_44_what_vault_lends_lasts_as_long_as_the_job(airflow, vault):
 
     (airflow.home / "ends-may-end").touch()
     assert airflow.wait("the end of the job", lambda: state(airflow, "ends") == "success")
-    airflow.wait("the lease to be given back", lambda: not vault.live_leases() and not vault.live_tokens(), 20)
+    airflow.wait("the lease to be given back", lambda: not vault.live_leases() and not vault.live_tokens())
     read = [request.path for request in vault.requests() if request.method == "GET" and request.status == 200]
     assert sum(path.endswith(("apps/db", "/creds/app")) and "/ui/" not in path for path in read) == 2, (
         "one for each path"
@@ -110,7 +110,7 @@ def test_attack_44_what_vault_lends_lasts_as_long_as_the_job(airflow, vault):
 
     start(airflow, vault, "killed")
     kill(airflow, "killed", signal.SIGKILL)
-    airflow.wait("the lease of a killed task", lambda: not vault.live_leases() and not vault.live_tokens(), 60)
+    airflow.wait("the lease of a killed task", lambda: not vault.live_leases() and not vault.live_tokens())
     (airflow.home / "killed-may-end").touch()
 
     start(airflow, vault, "stopped")
@@ -118,7 +118,7 @@ def test_attack_44_what_vault_lends_lasts_as_long_as_the_job(airflow, vault):
     (instance,) = airflow.get(task)["task_instances"]
     path = f"/api/v2/dags/stopped/dagRuns/{instance['dag_run_id']}/taskInstances/job"
     airflow.post(path, {"new_state": "failed"}, method="PATCH")
-    airflow.wait("the lease of a stopped task", lambda: not vault.live_leases() and not vault.live_tokens(), 60)
+    airflow.wait("the lease of a stopped task", lambda: not vault.live_leases() and not vault.live_tokens())
     (airflow.home / "stopped-may-end").touch()
 
 

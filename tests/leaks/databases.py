@@ -10,6 +10,7 @@ import pyspark
 
 from dags_examples.demo.java import require_java
 from tests.leaks.canaries import Canary
+from tests.limits import LONGEST
 
 STATEMENTS = """
 connect 'jdbc:derby:{name};create=true;user=app';
@@ -35,7 +36,11 @@ def create(folder: Path, name: str, passwords: Iterable[Canary], *, script: Path
     jars = Path(pyspark.__file__).parent / "jars"
     command = [require_java(), "-Dfile.encoding=UTF-8", f"-Dderby.system.home={folder}", "-cp", f"{jars}/*"]
     done = subprocess.run(
-        [*command, "org.apache.derby.tools.ij", str(script)], capture_output=True, text=True, timeout=120, check=False
+        [*command, "org.apache.derby.tools.ij", str(script)],
+        capture_output=True,
+        text=True,
+        timeout=LONGEST,
+        check=False,
     )
     if done.returncode or "ERROR" in done.stdout:
         raise RuntimeError("The databases could not be made.")

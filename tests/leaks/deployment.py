@@ -276,11 +276,9 @@ def _folders(home: Path) -> dict[str, str]:
 def _environ(home: Path, master_url: str, livy_port: int) -> dict[str, str]:
     return {
         "AIRFLOW__CORE__FERNET_KEY": Fernet.generate_key().decode(),
-        "AIRFLOW__CORE__DAGBAG_IMPORT_TIMEOUT": "180",
         "AIRFLOW__CORE__PARALLELISM": "2",
         "AIRFLOW__CORE__MAX_TEMPLATED_FIELD_LENGTH": "100000",
         "AIRFLOW__CONFIG_PROVIDERS__APPLY_TO": "spark",
-        "AIRFLOW__DAG_PROCESSOR__DAG_FILE_PROCESSOR_TIMEOUT": "180",
         "AIRFLOW__OPENLINEAGE__TRANSPORT": json.dumps(
             {"type": "file", "log_file_path": f"{home}/openlineage.json", "append": True}
         ),

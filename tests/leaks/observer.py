@@ -21,6 +21,7 @@ import psutil
 
 from tests.leaks.matrix import Matrix
 from tests.leaks.sinks import Sink
+from tests.limits import LONGEST
 from tests.servers.spark_cluster import SparkCluster, read_url
 
 INTERVAL_SECONDS = 0.2
@@ -177,10 +178,10 @@ class Observer:
         if task is None or ("python" not in task.name() + " ".join(task.cmdline()) and "airflow" not in task.name()):
             raise RuntimeError(f"The parent of the driver is no task, but {task}.")
         task.send_signal(signal.SIGKILL)
-        psutil.wait_procs([task], timeout=30)
+        psutil.wait_procs([task], timeout=LONGEST)
         self._search_files(Sink.FILES_KILLED)
         meeting.driver.send_signal(signal.SIGSEGV)
-        psutil.wait_procs([meeting.driver], timeout=60)
+        psutil.wait_procs([meeting.driver], timeout=LONGEST)
         for pattern in ("hs_err_pid*.log", "core*"):
             for file in folder.glob(pattern):
                 if file.is_file():

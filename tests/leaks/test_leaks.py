@@ -15,7 +15,7 @@ from tests.leaks.sinks import Sink
 pytestmark = [
     pytest.mark.integration,
     pytest.mark.slow,
-    pytest.mark.timeout(1800),
+    pytest.mark.timeout(7200),
     pytest.mark.usefixtures("java"),
     pytest.mark.skipif(
         any(importlib.util.find_spec(f"airflow.providers.{name}") is None for name in ("openlineage", "apache.livy")),

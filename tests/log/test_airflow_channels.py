@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.limits import LONGEST
+
 SCRIPT = Path(__file__).with_name("airflow_channels.py")
 MARKS = ("s3cr3t", "t0k3n", "eyJ")
 PASSWORD, TOKEN = "${v:password}", "${v:token}"
@@ -69,7 +71,7 @@ def _run(mode, home):
         env={**environ, "AIRFLOW_HOME": str(home)},
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=LONGEST,
         check=False,
     )
     assert done.returncode == 0, done.stderr

@@ -8,12 +8,16 @@ import textwrap
 
 import pytest
 
+from tests.limits import LONGEST
+
 CANARY = "c4nary/s3cret+value"
 BEGIN = f"""
-import os, subprocess, sys, time
+import os, subprocess, sys, threading
 from airflow_config_providers.core import ConfigVariable, ReverseTransformer
+from airflow_config_providers.log import descriptors
 from airflow_config_providers.log.descriptors import guarded_descriptors
 
+descriptors._PATIENCE = {LONGEST}
 value = {CANARY!r}
 reverser = ReverseTransformer({{}}, {{ConfigVariable("v", "", "k"): value}})
 """
@@ -21,7 +25,7 @@ reverser = ReverseTransformer({{}}, {{ConfigVariable("v", "", "k"): value}})
 
 def run(program, **kwargs):
     words = [sys.executable, "-c", BEGIN + textwrap.dedent(program)]
-    return subprocess.run(words, capture_output=True, text=True, timeout=60, check=True, **kwargs)
+    return subprocess.run(words, capture_output=True, text=True, timeout=LONGEST, check=True, **kwargs)
 
 
 @pytest.mark.parametrize(("descriptor", "name"), [(1, "stdout"), (2, "stderr")])
@@ -57,10 +61,12 @@ def test_what_python_printed_before_and_after_stays_in_order():
 def test_a_child_that_goes_on_stays_guarded():
     done = run(
         """
+        descriptors._PATIENCE = 0
         with guarded_descriptors(reverser):
             child = subprocess.Popen(["sh", "-c", f"read go; echo late {value}"], stdin=subprocess.PIPE)
         child.communicate(b"go\\n")
-        time.sleep(0.5)
+        for pump in [thread for thread in threading.enumerate() if thread.daemon]:
+            pump.join()
         """
     )
 
@@ -138,8 +144,10 @@ def test_attack_19_a_second_block_and_a_third_guard_as_the_first():
 
 def test_attack_19_a_child_of_one_block_is_guarded_for_the_values_of_a_later_one():
     done = run(
-        SECOND + "with guarded_descriptors(reverser):\n"
+        SECOND + "descriptors._PATIENCE = 0\n"
+        "with guarded_descriptors(reverser):\n"
         "    child = subprocess.Popen(['sh', '-c', 'read a; echo is $a'], stdin=subprocess.PIPE)\n"
+        f"descriptors._PATIENCE = {LONGEST}\n"
         "with guarded_descriptors(second):\n"
         f"    child.communicate(b'{OTHER}\\n')\n"
     )

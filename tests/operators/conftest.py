@@ -19,6 +19,7 @@ import pytest
 
 from airflow_config_providers.operators.job_run import JobRun
 from airflow_config_providers.testing import InMemoryConfigStore
+from tests.limits import LONGEST
 from tests.servers.web import WebServer
 
 CANARY = "c4nary/s3cret+value"
@@ -293,7 +294,7 @@ def own_jvm():
     gateway, SparkContext._gateway, SparkContext._jvm = SparkContext._gateway, None, None
     gateway.shutdown()
     gateway.proc.stdin.close()
-    gateway.proc.wait(60)
+    gateway.proc.wait(LONGEST)
 
 
 @contextmanager

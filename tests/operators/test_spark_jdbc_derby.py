@@ -21,7 +21,7 @@ from dags_examples.demo.java import require_java
 from tests.integration.conftest import free_port
 from tests.servers.spark_cluster import Watcher, read_url
 
-pytestmark = [pytest.mark.integration, pytest.mark.slow, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.integration, pytest.mark.slow]
 
 CANARY = f"c4nary-{token_hex(8)}"
 URL_CANARY = f"db-{token_hex(8)}"

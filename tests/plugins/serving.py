@@ -15,6 +15,7 @@ from typing import Any
 import httpx
 
 from tests.cli.conftest import Deployment
+from tests.limits import LONGEST
 from tests.plugins.auth import BOUND
 
 ROOT = Path(__file__).parents[2]
@@ -64,7 +65,7 @@ class Server:
     def forget(self) -> None:
         """Have nothing stored, and no policy."""
         self.policies.write_text("policies: []\n")
-        with closing(sqlite3.connect(self.deployment.home / "airflow.db", timeout=20)) as database, database:
+        with closing(sqlite3.connect(self.deployment.home / "airflow.db", timeout=LONGEST)) as database, database:
             for table in ("variable", "log"):
                 database.execute(f"delete from {table}")
 
@@ -120,8 +121,8 @@ def serving(deployment: Deployment, name: str, **more: str) -> Iterator[Server]:
             assert process.stdout is not None
             port = process.stdout.readline().strip()
             assert port, log.read_text()
-            with httpx.Client(timeout=60) as client:
+            with httpx.Client(timeout=LONGEST) as client:
                 yield Server(f"http://127.0.0.1:{port}", deployment, log, client)
         finally:
             process.terminate()
-            process.communicate(timeout=60)
+            process.communicate(timeout=LONGEST)

@@ -6,7 +6,6 @@ import json
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import suppress
 from secrets import token_hex
@@ -15,6 +14,7 @@ import httpx
 import pytest
 
 from tests.cli.conftest import Deployment, Ended
+from tests.limits import LONGEST, eventually
 from tests.plugins.serving import Server, environ, password
 
 pytestmark = [pytest.mark.slow, pytest.mark.integration]
@@ -29,13 +29,13 @@ def free_port() -> int:
 
 
 def wait_until_it_answers(address: str, process: subprocess.Popen[bytes]) -> None:
-    for _ in range(600):
+    def answers() -> bool:
         assert process.poll() is None
         with suppress(httpx.HTTPError):
-            if httpx.get(f"{address}/api/v2/version", timeout=5).status_code == 200:
-                return
-        time.sleep(0.2)
-    raise TimeoutError
+            return httpx.get(f"{address}/api/v2/version", timeout=LONGEST).status_code == 200
+        return False
+
+    assert eventually(answers, every=0.2)
 
 
 @pytest.fixture(scope="module")
@@ -47,7 +47,7 @@ def api_server(deployment: Deployment) -> Iterator[Server]:
         "AIRFLOW__API__BASE_URL": f"http://127.0.0.1:{port}/base",
         "SPARK_DRIVER_MEMORY": CANARY,
     }
-    with log.open("w") as output, httpx.Client(timeout=60) as client:
+    with log.open("w") as output, httpx.Client(timeout=LONGEST) as client:
         process = subprocess.Popen(
             [sys.executable, "-m", "airflow", "api-server", "--port", str(port), "--host", "127.0.0.1"],
             env=environ(deployment, **settings),
@@ -61,7 +61,7 @@ def api_server(deployment: Deployment) -> Iterator[Server]:
             yield server
         finally:
             process.terminate()
-            process.wait(60)
+            process.wait(LONGEST)
 
 
 def run(server: Server, user: str, *words: str, text: str = "") -> Ended:
@@ -102,7 +102,7 @@ def test_airflow_s_own_pages_know_the_plugin_and_its_changes(api_server: Server)
     headers = {"Authorization": f"Bearer {api_server.token('admin')}"}
 
     plugins, events = (
-        httpx.get(f"{api_server.address}/api/v2/{what}", headers=headers, timeout=60).json()
+        httpx.get(f"{api_server.address}/api/v2/{what}", headers=headers, timeout=LONGEST).json()
         for what in ("plugins", "eventLogs?event=config_providers.alter")
     )
 

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.limits import LONGEST
+
 FILL = """
 from airflow import settings
 from airflow.models import Connection, Variable
@@ -68,7 +70,7 @@ def run(script: str, home: Path, **environ: str) -> str:
         capture_output=True,
         text=True,
         check=True,
-        timeout=120,
+        timeout=LONGEST,
     )
     return done.stdout
 

@@ -11,6 +11,7 @@ from airflow_config_providers.exceptions import (
     ProviderUnavailableError,
 )
 from airflow_config_providers.providers import AirflowVariableConfigProvider
+from tests.limits import LONGEST
 from tests.providers.airflow_process import variable_result
 
 VARIABLES = {
@@ -70,7 +71,7 @@ def test_one_variable_is_read_once_for_all_its_keys() -> None:
 
 
 def test_several_variables_are_read_side_by_side() -> None:
-    together = threading.Barrier(5, timeout=60)
+    together = threading.Barrier(5, timeout=LONGEST)
     names = {f"k{n}" for n in range(6)}
     provider = AirflowVariableConfigProvider(
         lambda name: name if name == "k0" else f"{name} {together.wait() * 0}", has_teams=lambda: False

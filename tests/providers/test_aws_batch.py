@@ -23,6 +23,7 @@ from airflow_config_providers.testing import FakeClock
 pytest.importorskip("moto", reason="install the extra aws")
 pytest.importorskip("airflow.providers.amazon", reason="install the extra aws")
 
+from tests.limits import LONGEST
 from tests.servers.aws import AwsServer, serve_aws
 
 SECRETS_MANAGER = "airflow.providers.amazon.aws.secrets.secrets_manager.SecretsManagerBackend"
@@ -135,7 +136,7 @@ def test_pages_are_read_side_by_side_after_the_first_which_makes_the_client():
 
     def read_many(_: Any, ids: Sequence[str]) -> dict[str, str]:
         if "0" not in ids:
-            others.wait(10)
+            others.wait(LONGEST)
         return {id_: f"text {id_}" for id_ in ids}
 
     class Backend:

@@ -81,7 +81,6 @@ def test_a_file_that_is_not_utf8_does_not_hide_the_others(provider: DirectoryCon
     assert provider.get(str(mount), {"user"}).data == {"user": "airflow"}
 
 
-@pytest.mark.timeout(10)
 def test_what_is_no_regular_file_is_left_out(provider: DirectoryConfigProvider, mount: Path) -> None:
     os.mkfifo(mount / "fifo")
     (mount / "dangling").symlink_to("nowhere")

@@ -209,13 +209,11 @@ def text_behind(path: Path, root: Path) -> str | None:
     return None if read is None else read.decode()
 
 
-@pytest.mark.timeout(10)
 def test_what_is_not_of_the_kind_asked_for_is_not_opened(root: Path) -> None:
     os.mkfifo(root / "fifo")
     assert [content(steps(path)) for path in (root / "fifo", root / "sub", "/dev/zero", "/")] == [None] * 4
 
 
-@pytest.mark.timeout(10)
 def test_a_fifo_is_not_opened_for_a_moment(root: Path) -> None:
     fifo = root / "fifo"
     os.mkfifo(fifo)

@@ -21,6 +21,7 @@ from airflow_config_providers.exceptions import (
 )
 from airflow_config_providers.providers import SecretsBackendConfigProvider
 from airflow_config_providers.providers.secrets_backend import LOCAL_FILES, installed_backends
+from tests.limits import LONGEST
 from tests.providers.airflow_process import OldBackend, ScriptedBackend
 
 CANARY = f"c4nary-{secrets.token_hex(8)}"
@@ -170,7 +171,7 @@ class Together(ScriptedBackend):
     """Answers the first ``text``, and the others once so many are being asked for; notes how many ever were."""
 
     def __init__(self, count: int) -> None:
-        self._barrier = threading.Barrier(count, timeout=60)
+        self._barrier = threading.Barrier(count, timeout=LONGEST)
         self._lock = threading.Lock()
         self._now = 0
         self._asked = 0

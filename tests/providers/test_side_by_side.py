@@ -8,15 +8,14 @@ from contextvars import ContextVar
 import pytest
 
 from airflow_config_providers.providers.side_by_side import side_by_side
-
-pytestmark = pytest.mark.timeout(60)
+from tests.limits import LONGEST
 
 
 class Together:
     """Lets the first call return, and others once so many of them are under way; notes how many ever were."""
 
     def __init__(self, count: int) -> None:
-        self._barrier = threading.Barrier(count, timeout=30)
+        self._barrier = threading.Barrier(count, timeout=LONGEST)
         self._lock = threading.Lock()
         self._now = 0
         self._made = 0
@@ -76,7 +75,7 @@ def test_where_the_first_call_fails_no_other_is_made() -> None:
 
 def test_after_a_call_that_fails_no_other_begins() -> None:
     made: list[str] = []
-    both = threading.Barrier(2, timeout=30)
+    both = threading.Barrier(2, timeout=LONGEST)
 
     def fail(item: str) -> None:
         made.append(item)
@@ -110,6 +109,6 @@ except SystemExit:
 def test_a_call_that_hangs_keeps_no_process_from_ending() -> None:
     """As where the deadline of a task is over: the threads of an executor would be joined before the process ends."""
     command = [sys.executable, "-c", A_CALL_HANGS]
-    ended = subprocess.run(command, capture_output=True, text=True, timeout=50, check=False)
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=LONGEST, check=False)
 
     assert (ended.returncode, ended.stdout, ended.stderr) == (0, "done\n", "")

@@ -16,6 +16,7 @@ import yaml
 
 from airflow_config_providers.secrets.config_providers import ConfigProvidersBackend
 from airflow_config_providers.secrets.process_state import state
+from tests.limits import LONGEST
 from tests.secrets.books import BOOKS, Book
 
 ROOT = Path(__file__).parents[2]
@@ -108,7 +109,7 @@ def run_python() -> Callable[..., str]:
             env={**os.environ, **environ},
             capture_output=True,
             text=True,
-            timeout=240,
+            timeout=LONGEST,
             check=False,
             cwd=ROOT,
         )

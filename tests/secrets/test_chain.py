@@ -15,6 +15,7 @@ from airflow.sdk.exceptions import AirflowNotFoundException
 
 from airflow_config_providers.airflow_compat import AirflowSecretsBackendAccessDenied
 from airflow_config_providers.exceptions import AccessDeniedError, ProviderUnavailableError
+from tests.limits import LONGEST
 
 DENIED = AccessDeniedError("The book is closed to you.")
 DOWN = ProviderUnavailableError("The library is closed today.")
@@ -105,6 +106,7 @@ def test_a_provider_that_hangs_while_it_is_opened_stops_the_chain_and_costs_few_
 
     assert len(deployment.book.opened) == 4
     let_go.set()
+    monkeypatch.setenv("AIRFLOW__CONFIG_PROVIDERS__RESOLVE_TIMEOUT", str(int(LONGEST)))
     assert ASK["task-connection"]() == "strong"
 
 

@@ -9,8 +9,7 @@ import greenback
 import pytest
 
 from airflow_config_providers.secrets.event_loop import off_the_loop
-
-pytestmark = pytest.mark.timeout(60)
+from tests.limits import LONGEST
 
 
 async def _nothing():
@@ -22,7 +21,7 @@ def secret(shelf):
     """Two paths, so that threads ask, and a provider that needs the loop, as whoever asks Airflow in a triggerer."""
     shelf.book.data = {path: {"password": "p4ss"} for path in ("a", "b")}
     shelf.loop = None
-    shelf.book.on_get = lambda path: asyncio.run_coroutine_threadsafe(_nothing(), shelf.loop).result(timeout=10)
+    shelf.book.on_get = lambda path: asyncio.run_coroutine_threadsafe(_nothing(), shelf.loop).result(timeout=LONGEST)
     return shelf
 
 

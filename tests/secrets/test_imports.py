@@ -12,8 +12,7 @@ import pytest
 from airflow_config_providers.core import ProviderRegistry
 from airflow_config_providers.exceptions import ProviderDefinitionError
 from airflow_config_providers.secrets.imports import importing
-
-pytestmark = pytest.mark.timeout(60)
+from tests.limits import LONGEST
 
 
 def exit_code(pid):
@@ -31,7 +30,7 @@ def test_a_fork_waits_until_an_import_has_ended():
 
     thread = threading.Thread(target=import_slowly)
     thread.start()
-    assert entered.wait(10)
+    assert entered.wait(LONGEST)
     child = os.fork()
     if not child:
         with importing():

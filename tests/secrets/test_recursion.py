@@ -12,8 +12,7 @@ from airflow.sdk.exceptions import AirflowNotFoundException
 from airflow_config_providers.airflow_compat import AirflowSecretsBackendAccessDenied
 from airflow_config_providers.exceptions import AccessDeniedError, ProviderDefinitionError
 from airflow_config_providers.secrets import trail
-
-pytestmark = pytest.mark.timeout(60)
+from tests.limits import LONGEST
 
 
 @pytest.fixture
@@ -193,7 +192,7 @@ def test_two_providers_of_one_connection_are_opened_where_one_needs_the_other(ai
 
 def test_two_threads_that_open_such_a_pair_from_both_ends_both_find_it(airflow, shelf):
     """Neither waits for what the other opens, which would be for ever."""
-    both = threading.Barrier(2, timeout=60)
+    both = threading.Barrier(2, timeout=LONGEST)
     waited = threading.local()
     airflow(PAIR, providers=needing(shelf, book="of_other", other="of_book"))
 
@@ -257,7 +256,7 @@ def test_asking_side_by_side_is_no_circle(airflow):
 def test_two_threads_that_start_a_circle_at_its_two_ends_both_find_it(airflow):
     """Neither waits for the other's answer, which would be for ever."""
     shelf = airflow({"a": "x://u:${book:b:password}@h", "b": "x://u:${book:a:password}@h"})
-    both = threading.Barrier(2, timeout=10)
+    both = threading.Barrier(2, timeout=LONGEST)
     first, ask = threading.local(), shelf.book.on_get
 
     def wait_once(path):

@@ -11,6 +11,7 @@ import pytest
 from airflow_config_providers.airflow_compat import AirflowSecretsBackendAccessDenied
 from airflow_config_providers.exceptions import ProviderUnavailableError
 from airflow_config_providers.secrets.process_state import state
+from tests.limits import LONGEST
 from tests.secrets.conftest import BACKEND
 
 TEXT = "${book:db:password}"
@@ -56,7 +57,7 @@ def test_the_former_stay_open_for_who_still_asks_them(secret):
     def slow(path):
         if path == "slow":
             asked.set()
-            assert go_on.wait(10)
+            assert go_on.wait(LONGEST)
             seen.append(secret.book.closed)
 
     secret.book.on_get = slow
@@ -66,7 +67,7 @@ def test_the_former_stay_open_for_who_still_asks_them(secret):
 
     with ThreadPoolExecutor(1) as pool:
         late = pool.submit(backend.get_variable, "slow")
-        assert asked.wait(10)
+        assert asked.wait(LONGEST)
         secret.providers_file(revision="another")
         backend.get_variable("v")
         go_on.set()
@@ -114,7 +115,7 @@ def test_a_provider_whose_first_opening_never_ends_is_opened_for_the_next_questi
     with pytest.raises(AirflowSecretsBackendAccessDenied, match="gave no answer within"):
         backend.get_variable("v")
     begun.wait()
-    monkeypatch.setenv("AIRFLOW__CONFIG_PROVIDERS__RESOLVE_TIMEOUT", "60")
+    monkeypatch.setenv("AIRFLOW__CONFIG_PROVIDERS__RESOLVE_TIMEOUT", str(int(LONGEST)))
 
     assert backend.get_variable("v") == "p4ssword"
     let_go.set()

@@ -14,8 +14,6 @@ from cryptography.fernet import Fernet
 
 from tests.secrets.conftest import BACKEND, ROOT
 
-pytestmark = pytest.mark.timeout(300)
-
 ENV = {"class": "env", "param.allowlist.pattern": "OF_AIRFLOW_.*"}
 VAULT = {"class": "vault", "param.conn_id": "vault_default"}
 AIRFLOW = str(Path(sys.executable).with_name("airflow"))

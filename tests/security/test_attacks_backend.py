@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import threading
+import time
 import traceback
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
@@ -16,10 +17,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from airflow_config_providers.airflow_compat import AirflowSecretsBackendAccessDenied
+from airflow_config_providers.core.single_flight import SingleFlight
 from airflow_config_providers.exceptions import AccessDeniedError, ProviderUnavailableError
 from airflow_config_providers.secrets.connections import connection_shape
 from airflow_config_providers.secrets.references import replaced
 from airflow_config_providers.secrets.shapes import variable_shape
+from tests.limits import LONGEST
 from tests.secrets.conftest import configure, run_python, shelf  # noqa: F401 - fixtures
 
 TEXT = "${book:db:password}"
@@ -212,7 +215,7 @@ def at_once(threads, ask):
     start = threading.Barrier(threads)
 
     def run(number):
-        start.wait(30)
+        start.wait(LONGEST)
         return ask(number)
 
     with ThreadPoolExecutor(threads) as pool:
@@ -220,11 +223,17 @@ def at_once(threads, ask):
 
 
 @pytest.fixture
-def slow(secret):
-    """Each path is answered after half a second, so that all threads have asked by then."""
+def slow(secret, monkeypatch):
+    """The provider is opened when 63 threads wait for what another one does."""
+    waiting, landed = threading.Semaphore(0), SingleFlight._landed
+
+    def land(flights, flight):
+        waiting.release()
+        return landed(flights, flight)
+
+    monkeypatch.setattr(SingleFlight, "_landed", land)
     secret.book.data["api"] = {"key": "k3y"}
-    secret.pause = threading.Event()
-    secret.book.on_open = secret.book.on_get = lambda path="": secret.pause.wait(0.5)
+    secret.book.on_open = lambda: [waiting.acquire(timeout=LONGEST) for _ in range(63)]
     return secret
 
 
@@ -236,16 +245,16 @@ def test_attack_42_64_threads_open_once_and_read_each_path_once(slow):
     assert sorted(path for path, _ in slow.book.calls) == ["api", "db"]
 
 
-def test_attack_42_64_threads_with_questions_of_their_own_open_once(slow):
-    backend = slow.backend(variables={f"v{number}": f"{number} {TEXT}" for number in range(64)})
+def test_attack_42_64_threads_with_questions_of_their_own_open_once(secret):
+    secret.book.on_open = lambda: time.sleep(0.2)  # most of them come meanwhile
+    backend = secret.backend(variables={f"v{number}": f"{number} {TEXT}" for number in range(64)})
 
     assert at_once(64, lambda number: backend.get_variable(f"v{number}")) == [f"{n} {CANARY}" for n in range(64)]
-    assert len(slow.book.opened) == 1
+    assert len(secret.book.opened) == 1
 
 
 def test_attack_42_64_threads_that_ask_in_vain_try_no_more_often_than_one(slow):
     def burn(path):
-        slow.pause.wait(0.3)
         raise ProviderUnavailableError("The library burns.")
 
     slow.book.on_get = burn

@@ -29,6 +29,7 @@ from airflow_config_providers.log import reversal
 from airflow_config_providers.operators import configure
 from airflow_config_providers.operators.configure import configure_task
 from airflow_config_providers.operators.spark_submit import ConfiguredSparkSubmitOperator
+from tests.limits import LONGEST
 from tests.operators.stock import CANARY, OurOperator, StockOperator, everything_shown
 
 pytestmark = pytest.mark.usefixtures("connections")
@@ -1120,7 +1121,7 @@ def test_attack_19_a_thread_that_outlives_its_task(dag, run_task, password, capf
         value = self.payload
 
         def later():
-            go.wait(10)
+            go.wait(LONGEST)
             print("printed later", value)
             logging.getLogger("late").error("logged later %s", value)
 

@@ -56,6 +56,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests.limits import LONGEST
 from tests.servers.build import built_binary, cached_binary
 from tests.servers.certificates import Certificate, self_signed
 from tests.servers.front import Front, SeenRequest
@@ -322,7 +323,7 @@ class VaultServer:
         """Wait until a KV engine has seen that it has nothing to upgrade: until then Vault may answer 400."""
         import hvac
 
-        until = time.monotonic() + LONGEST_WAIT
+        until = time.monotonic() + LONGEST
         while True:
             try:
                 self.admin.read(f"{mount}/config")

@@ -31,9 +31,9 @@ from pathlib import Path
 
 import psutil
 
+from tests.limits import LONGEST
 from tests.servers import quick_java
 
-SECONDS_TO_START = 120
 SECONDS_TO_END = 15
 
 _NOT_OURS = ("SPARK", "PYSPARK", "PYTHONPATH", "_JAVA", "JAVA_TOOL")
@@ -113,7 +113,7 @@ class Daemon:
 
     def wait_for(self, pattern: str) -> str:
         """Wait until the log says ``pattern``; give its group."""
-        deadline = time.monotonic() + SECONDS_TO_START
+        deadline = time.monotonic() + LONGEST
         while time.monotonic() < deadline:
             if found := re.search(pattern, text := self.log.read_text(errors="replace")):
                 return found[1]
@@ -263,7 +263,7 @@ class Watcher:
 def read_url(url: str) -> str:
     """Give what a page of 127.0.0.1 says, also where it says that something is wrong."""
     try:
-        with urllib.request.urlopen(url, timeout=30) as answer:
+        with urllib.request.urlopen(url, timeout=LONGEST) as answer:
             return str(answer.read().decode(errors="replace"))
     except urllib.error.HTTPError as error:
         return error.read().decode(errors="replace")

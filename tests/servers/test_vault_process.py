@@ -4,24 +4,24 @@ from __future__ import annotations
 
 import subprocess
 import sys
-import time
 
 import psutil
 import pytest
 
+from tests.limits import LONGEST, eventually
 from tests.servers.build import SOURCES, built_binary, cached_binary
 
 ROOT = SOURCES.parents[2]
 pytestmark = pytest.mark.vault
 
-STARTS_ONE = """
+STARTS_ONE = f"""
 import time
 from tests.servers.build import built_binary
 from tests.servers.vault_process import VaultProcess
 
 process = VaultProcess(built_binary())
 print(process.pid, flush=True)
-time.sleep(60)
+time.sleep({LONGEST})
 """
 
 
@@ -40,10 +40,7 @@ def test_vault_ends_with_the_process_that_started_it():
     with subprocess.Popen([sys.executable, "-c", STARTS_ONE], stdout=subprocess.PIPE, text=True, cwd=ROOT) as parent:
         vault = psutil.Process(int(parent.stdout.readline()))
         parent.kill()
-    until = time.monotonic() + 10
-    while lives(vault) and time.monotonic() < until:
-        time.sleep(0.05)
-    assert not lives(vault)
+    assert eventually(lambda: not lives(vault))
 
 
 def lives(process):

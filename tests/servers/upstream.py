@@ -9,10 +9,10 @@ from collections import deque
 from collections.abc import Iterator
 from urllib.parse import urlsplit
 
+from tests.limits import LONGEST
 from tests.servers.web import DropConnection, Request, Response
 
 HOP_BY_HOP = frozenset({"connection", "host", "keep-alive", "transfer-encoding", "content-length", "date", "server"})
-SECONDS_TO_ANSWER = 60
 
 
 class Upstream:
@@ -62,5 +62,5 @@ class Upstream:
     def _opened(self) -> http.client.HTTPConnection:
         host, port = self._address.hostname or "", self._address.port
         if self._address.scheme == "https":
-            return http.client.HTTPSConnection(host, port, context=self._tls, timeout=SECONDS_TO_ANSWER)
-        return http.client.HTTPConnection(host, port, timeout=SECONDS_TO_ANSWER)
+            return http.client.HTTPSConnection(host, port, context=self._tls, timeout=LONGEST)
+        return http.client.HTTPConnection(host, port, timeout=LONGEST)

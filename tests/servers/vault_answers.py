@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlsplit
 
+from tests.limits import LONGEST
+
 Json = dict[str, Any]
 
 UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
@@ -149,7 +151,7 @@ def ask(
 ) -> Answered:
     """Send one request as it is: no path is cleaned, no redirect is followed. ``body`` is JSON, or bytes to send."""
     sent = body if isinstance(body, bytes | None) else json.dumps(body).encode()
-    with closing(http.client.HTTPConnection(urlsplit(address).netloc, timeout=30)) as connection:
+    with closing(http.client.HTTPConnection(urlsplit(address).netloc, timeout=LONGEST)) as connection:
         connection.request(method, path, sent, {**({"X-Vault-Token": token} if token else {}), **(headers or {})})
         response = connection.getresponse()
         text = response.read().decode()

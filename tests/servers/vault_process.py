@@ -8,8 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from airflow_config_providers.core.closing import ClosedOnExit
-
-SECONDS_TO_END = 10
+from tests.limits import LONGEST
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +51,7 @@ class VaultProcess(ClosedOnExit):
         assert self._process.stdout is not None
         self._process.stdin.close()
         try:
-            self._process.wait(SECONDS_TO_END)
+            self._process.wait(LONGEST)
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()

@@ -104,11 +104,11 @@ def test_it_is_made_once() -> None:
     assert spark_definition() is spark_definition()
 
 
-def test_it_is_made_in_under_15_ms() -> None:
+def test_it_is_made_in_under_15_ms_of_the_processor() -> None:
     def seconds() -> float:
-        start = time.perf_counter()
+        start = time.thread_time()
         spark_definition.__wrapped__()
-        return time.perf_counter() - start
+        return time.thread_time() - start
 
     assert min(seconds() for _ in range(5)) < 0.015
 

@@ -63,10 +63,10 @@ def test_attack_12_what_a_reference_brought_may_not(written: str, value: str) ->
 def test_attack_14_time_is_linear_in_the_length(part: str) -> None:
     def seconds(length: int) -> float:
         text = part * (length // len(part))
-        start = time.perf_counter()
+        start = time.thread_time()
         hadoop_expands_value(text, written=text + "x")
         spark_expands_value(text, written=text + "x")
-        return time.perf_counter() - start
+        return time.thread_time() - start
 
     short = min(seconds(50_000) for _ in range(3))
 

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from airflow_config_providers.spark.private_file import private_file, write_new
+from tests.limits import LONGEST
 
 CANARY = b"spark.k=canary-7f3a\n"
 
@@ -121,7 +122,7 @@ def test_attack_28_kill_9_leaves_no_memory_file(anonymous: bool, left: int, tmp_
         from airflow_config_providers.spark.private_file import private_file
         with private_file({CANARY!r}, anonymous={anonymous}) as file:
             print(file.path, flush=True)
-            time.sleep(60)
+            time.sleep({LONGEST})
     """
     command = [sys.executable, "-c", textwrap.dedent(script)]
     environ = {**os.environ, "TMPDIR": str(tmp_path)}

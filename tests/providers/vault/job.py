@@ -18,6 +18,7 @@ from collections.abc import Callable
 from airflow_config_providers.core import ProviderRegistry
 from airflow_config_providers.core.provider import ConfigProvider
 from airflow_config_providers.providers.vault.sessions import SESSIONS
+from tests.limits import LONGEST
 
 
 def say(*words: object) -> None:
@@ -32,7 +33,7 @@ def read(provider: ConfigProvider, paths: list[str]) -> None:
 
 def wait(*_: object) -> None:
     say("waiting")
-    time.sleep(60)
+    time.sleep(LONGEST)
 
 
 def exit_at_once(*_: object) -> None:
@@ -50,17 +51,17 @@ def fail(*_: object) -> None:
 def wait_with_a_forked_child(*_: object) -> None:
     if os.fork() == 0:
         say("child", os.getpid())
-        time.sleep(60)
+        time.sleep(LONGEST)
         os._exit(0)
     wait()
 
 
 def in_child(call: Callable[[], None]) -> int:
-    """Run ``call`` in a forked child, for a minute at most, and give how it ended; 0 for well."""
+    """Run ``call`` in a forked child, for as long as it may take, and give how it ended; 0 for well."""
     pid = os.fork()
     if pid == 0:
         faulthandler.register(signal.SIGALRM, chain=True)
-        signal.alarm(60)
+        signal.alarm(int(LONGEST))
         try:
             call()
         except BaseException as error:  # noqa: BLE001 - it is said, and is how the child ends

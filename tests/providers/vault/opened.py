@@ -11,13 +11,14 @@ from airflow_config_providers.providers.vault.provider import VaultConfigProvide
 from airflow_config_providers.providers.vault.session import Session
 from airflow_config_providers.providers.vault.sessions import Sessions
 from airflow_config_providers.testing import FakeClock
+from tests.limits import LONGEST
 
 Parameters = dict[str, object]
 
 
 def parameters(vault, *, role=None, token: str = "", **more: object) -> Parameters:
     """Give parameters for ``vault``: to sign in as ``role``, with ``token``, or by a role that may read everything."""
-    shared = {"url": vault.address, "give_back_after_kill": "false", **more}
+    shared = {"url": vault.address, "timeout": str(LONGEST), "give_back_after_kill": "false", **more}
     if token:
         return {**shared, "token": token}
     role = role or vault.approle("*")

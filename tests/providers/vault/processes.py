@@ -6,12 +6,12 @@ import contextlib
 import json
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
+from tests.limits import LONGEST, eventually
+
 ROOT = Path(__file__).parents[3]
-LONGEST = 60.0
 FORKS_ARE_MEANT = ("-W", "ignore:This process:DeprecationWarning")  # of os.fork amid threads, from Python 3.12 on
 
 
@@ -38,7 +38,7 @@ def started_job(how: str, params: dict[str, object], *paths: str) -> Iterator[su
 def run_job(how: str, params: dict[str, object], *paths: str) -> tuple[int, list[str], str]:
     """Run ``job`` to its end; gives how it ended, and what it said and what it complained of."""
     with started_job(how, params, *paths) as process:
-        said, complained = process.communicate(timeout=120)
+        said, complained = process.communicate(timeout=LONGEST)
         return process.returncode, said.splitlines(), complained
 
 
@@ -73,11 +73,3 @@ def is_running(pid: int) -> bool:
         return "\nState:\tZ" not in Path(f"/proc/{pid}/status").read_text()
     except (FileNotFoundError, ProcessLookupError):
         return False
-
-
-def eventually(is_so: Callable[[], bool]) -> bool:
-    """Wait until ``is_so``, and tell whether it came to be."""
-    end = time.monotonic() + LONGEST
-    while not (found := is_so()) and time.monotonic() < end:
-        time.sleep(0.02)
-    return found

@@ -17,6 +17,7 @@ from airflow_config_providers.providers.vault.client import THREADS, make_client
 from airflow_config_providers.providers.vault.credential import Credential
 from airflow_config_providers.providers.vault.login import TokenLogin
 from airflow_config_providers.providers.vault.settings import VaultSettings
+from tests.limits import LONGEST
 from tests.servers.certificates import self_signed
 from tests.servers.recorder import Recorder
 from tests.servers.web import Request, Response, WebServer
@@ -61,7 +62,7 @@ def test_the_timeout_ends_a_request_that_is_not_answered(address: str) -> None:
     stop = threading.Event()
 
     def never(request: Request) -> Response:
-        stop.wait(30)
+        stop.wait(LONGEST)
         return Response(200)
 
     with WebServer(never) as server:
@@ -83,7 +84,7 @@ def test_sixty_four_threads_keep_their_connections() -> None:
     together = threading.Barrier(THREADS)
 
     def answer(request: Request) -> Response:
-        together.wait(30)
+        together.wait(LONGEST)
         return Response(200, b"{}", {"Content-Type": "application/json"})
 
     with WebServer(answer) as server, ThreadPoolExecutor(THREADS) as pool:

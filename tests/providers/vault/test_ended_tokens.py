@@ -35,7 +35,7 @@ def logins(vault) -> int:
 def test_a_lookup_that_gets_no_answer_does_not_say_that_the_token_has_ended(
     vault, path: str, what: str | int, is_given: bool, body: str
 ) -> None:
-    timeout = {"timeout": "0.3"} if what == "hang" else {}
+    timeout = {"timeout": "3"} if what == "hang" else {}
     with opened(vault, **given(vault, is_given), **timeout, **{"cache.ttl": "0"}) as provider:
         assert provider.get(path, {"k"}).data == {"k": "v"}
         vault.reset()

@@ -14,8 +14,9 @@ import pytest
 
 from airflow_config_providers.providers.vault import give_back
 from airflow_config_providers.providers.vault.helper import Helper, Server
+from tests.limits import LONGEST, eventually
 from tests.providers.vault.opened import ManualSessions, counted, parameters, provider_of, seen
-from tests.providers.vault.processes import children, command, eventually, helper_of, is_running, said, started_job
+from tests.providers.vault.processes import children, command, helper_of, is_running, said, started_job
 from tests.servers.certificates import self_signed
 from tests.servers.recorder import Recorder
 from tests.servers.web import Request, Response, WebServer
@@ -50,7 +51,7 @@ def test_a_login_is_given_back_after_a_signal(vault, params: dict[str, object], 
 @pytest.mark.parametrize("how", ["exit at once", "exit without close"])
 def test_a_login_is_given_back_after_an_exit(vault, params: dict[str, object], how: str) -> None:
     with started_job(how, params, f"{vault.kv2}/a") as process:
-        process.wait(120)
+        process.wait(LONGEST)
         assert eventually(lambda: is_given_back(vault))
         assert eventually(lambda: counted(vault)[REVOKE] == 1)
 
@@ -135,7 +136,7 @@ def resident_kibibytes(pid: int) -> int:
 
 def test_at_a_proper_end_the_helper_ends_and_nothing_is_given_back_twice(vault, params: dict[str, object]) -> None:
     with started_job("close", params, f"{vault.kv2}/a") as process:
-        _, complained = process.communicate(timeout=120)
+        _, complained = process.communicate(timeout=LONGEST)
         assert complained == ""
         assert is_given_back(vault)
         assert counted(vault)[REVOKE] == 1
@@ -170,7 +171,7 @@ def test_what_vault_refuses_to_take_back_is_owed_no_more(vault, params: dict[str
 def test_a_vault_that_hangs_is_asked_to_take_back_one_thing(vault) -> None:
     """However many leases and providers there are, their end waits once."""
     sessions, path = ManualSessions(), vault.creds()
-    params = parameters(vault, token=vault.token("*", {"sys/leases/*": ["update"]}), timeout="0.3")
+    params = parameters(vault, token=vault.token("*", {"sys/leases/*": ["update"]}), timeout="3")
     providers = [provider_of(params, sessions) for _ in range(5)]
     for provider in providers:
         provider.get(path, {"username"})
@@ -197,7 +198,7 @@ def test_a_helper_that_has_something_to_give_back_is_not_killed() -> None:
     come = threading.Event()
 
     def slow(request: Request) -> Response:
-        come.wait(30)
+        come.wait(LONGEST)
         return Response(204)
 
     with WebServer(slow) as server:
@@ -230,7 +231,7 @@ def give(server: Mapping[str, object], *lines: object, end: str = "\n") -> None:
     told = {"namespace": None, "login_namespace": None, "verify": True, "cert": None, "proxy": "", **server}
     text = "\n".join(json.dumps(line) for line in ({"server": told}, *lines)) + end
     program = [sys.executable, "-I", "-S", give_back.__file__]
-    subprocess.run(program, input=text.encode(), check=True, timeout=120, env={})
+    subprocess.run(program, input=text.encode(), check=True, timeout=LONGEST, env={})
 
 
 def hold(key: int, path: str, **body: str) -> dict[str, object]:

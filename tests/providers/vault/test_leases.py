@@ -7,6 +7,7 @@ import pytest
 from airflow_config_providers.core import ConfigTransformer
 from airflow_config_providers.exceptions import AccessDeniedError
 from airflow_config_providers.providers.vault.sessions import Sessions
+from tests.limits import eventually
 from tests.providers.vault.opened import ManualSessions, counted, opened, parameters, provider_of, seen, side_by_side
 
 CREDS = "GET database/creds/app 200"
@@ -119,17 +120,8 @@ def test_the_last_provider_gives_leases_back_with_the_login(vault) -> None:
         provider.get(path)
         assert len(vault.live_leases()) == 1
     assert [request for request in seen(vault) if request.startswith("POST")][1:] == [REVOKE_LOGIN]
-    assert wait_for_no_lease(vault)
+    assert eventually(lambda: not vault.live_leases())
     assert vault.live_tokens() == frozenset()
-
-
-def wait_for_no_lease(vault) -> bool:
-    import time
-
-    end = time.monotonic() + 5
-    while vault.live_leases() and time.monotonic() < end:
-        time.sleep(0.05)
-    return not vault.live_leases()
 
 
 def test_another_provider_gives_only_its_own_leases_back(vault) -> None:
@@ -150,7 +142,7 @@ def test_leases_of_a_given_token_are_given_back_and_the_token_is_not(vault) -> N
     with opened(vault, token=token) as provider:
         provider.get(path)
     assert seen(vault)[-1] == REVOKE_LEASE
-    assert wait_for_no_lease(vault)
+    assert eventually(lambda: not vault.live_leases())
     assert len(vault.live_tokens()) == 1
 
 

@@ -18,8 +18,8 @@ from airflow_config_providers.providers.vault.provider import VaultConfigProvide
 from airflow_config_providers.providers.vault.sessions import Sessions
 from airflow_config_providers.providers.vault.settings import VaultSettings, read_settings
 from airflow_config_providers.testing import FakeClock
+from tests.limits import eventually
 from tests.providers.vault.opened import ManualSessions, Parameters, parameters, provider_of, side_by_side
-from tests.providers.vault.processes import eventually
 
 ENDLESS = 999
 VAULT_COUNTS_ANEW_AFTER = 15 * 60

@@ -17,6 +17,7 @@ from airflow_config_providers.core import (
 from airflow_config_providers.core.data import ConfigData
 from airflow_config_providers.exceptions import ProviderDefinitionError
 from airflow_config_providers.providers.vault.provider import VaultConfigProvider
+from tests.limits import LONGEST
 from tests.providers.vault.opened import ManualSessions, counted, opened, parameters, provider_of, seen, side_by_side
 from tests.servers.web import Request, Response, WebServer
 
@@ -153,28 +154,16 @@ def test_20_paths_are_read_side_by_side() -> None:
 
     def answer(request: Request) -> Response:
         if first.is_set():
-            together.wait(60)
+            together.wait(LONGEST)
         first.set()
         body = {"data": {"data": {"k": request.path.rpartition("/")[2]}, "metadata": {"version": 1}}}
         return Response(200, json.dumps(body).encode())
 
     configs = {str(path): f"${{vault:secret/{path}:k}}" for path in range(20)}
     with WebServer(answer) as server:
-        params = {"url": server.address, "token": "t", "timeout": "60"}
+        params = {"url": server.address, "token": "t", "timeout": str(LONGEST)}
         with contextlib.closing(provider_of(params)) as provider:
             assert transformed(provider, configs) == {key: key for key in configs}
-
-
-def test_20_paths_at_50_milliseconds_overlap(vault) -> None:
-    configs = references(vault, paths=20, keys=1)
-    with opened(vault) as provider:
-        provider.check()
-        vault.reset()
-        vault.delay(50)
-        transformed(provider, configs)
-        requests = vault.requests()
-    assert len(requests) == 20
-    assert max(sum(one.started <= at.started < one.ended for one in requests) for at in requests) > 1
 
 
 def test_a_path_is_not_read_again_for_a_while(vault) -> None:

@@ -15,10 +15,10 @@ from airflow_config_providers.exceptions import (
     ProviderUnavailableError,
 )
 from airflow_config_providers.providers.vault.provider import VaultConfigProvider
+from tests.limits import LONGEST
 from tests.providers.vault.opened import provider_of
 from tests.servers.web import Request, Response, WebServer
 
-LONGEST = 30
 NOT_FOUND = Response(404, b'{"errors": []}', {"Content-Type": "application/json"})
 
 

@@ -7,6 +7,7 @@ import pytest
 
 from airflow_config_providers.providers.vault.renewal import LONGEST, Renewals, seconds, when_to_renew, when_to_retry
 from airflow_config_providers.testing import FakeClock
+from tests import limits
 
 
 @pytest.fixture
@@ -89,11 +90,11 @@ def test_a_thread_is_there_only_while_something_waits() -> None:
     renewals, renewed = Renewals(time.monotonic), threading.Event()
     renewals.add("later", time.monotonic() + 3600, lambda: None)
     renewals.add("now", 0, renewed.set)
-    assert renewed.wait(30)
+    assert renewed.wait(limits.LONGEST)
     (thread,) = set(threading.enumerate()) - before
     assert thread.name == "vault-renewal"
     renewals.clear()
-    thread.join(30)
+    thread.join(limits.LONGEST)
     assert not thread.is_alive()
 
 

@@ -321,9 +321,9 @@ def test_a_login_that_failed_is_tried_again(vault, secret: str) -> None:
         assert provider.get(secret, {"k"}).data == {"k": "v"}
 
 
-def test_threads_share_a_login_that_fails(vault, secret: str) -> None:
-    with opened(vault) as provider:
-        vault.delay(50)
+def test_threads_share_a_login_that_fails(vault, secret: str, manual: ManualSessions) -> None:
+    """No time passes meanwhile, so that the pause after a failure does not end while the last threads come."""
+    with opened(vault, sessions=manual) as provider:
         vault.fail(999, 503, path="auth/")
         found = side_by_side(64, lambda: provider.get(secret, {"k"}))
         assert {type(error) for error in found} == {ProviderUnavailableError}

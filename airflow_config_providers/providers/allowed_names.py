@@ -13,7 +13,7 @@ from airflow_config_providers.exceptions import AccessDeniedError, ProviderDefin
 ALLOWLIST_PATTERN: Final = "allowlist.pattern"
 
 _MISLEADING: Final = re.compile(r"(^|/)\.{1,2}(/|$)|[?#%\\]|^$")
-"""What a URL reads as another place: Airflow and Vault put a name into one without quoting it."""
+"""What a URL reads as another place: Airflow (since 3.4 only of variables) and Vault put a name into one unquoted."""
 
 _TEAM_SEPARATORS: Final = ("___", "--", "/")
 """What stands between a team and a name in environment variables, in AWS and in Vault."""

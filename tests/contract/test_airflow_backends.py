@@ -10,11 +10,11 @@ import os
 from functools import reduce
 from typing import Any
 
-import httpx
 import pytest
 
 from airflow_config_providers.airflow_compat import AirflowSecretsBackendAccessDenied
 from airflow_config_providers.secrets.refusal import SecretDeniedError, SecretUnavailableError, refusal
+from tests.contract.http_client import HTTP
 from tests.secrets.conftest import run_python  # noqa: F401 - a fixture
 
 
@@ -98,8 +98,8 @@ def test_a_task_does_not_ask_the_api_server_again_after_a_403_and_does_after_a_5
     from airflow.sdk.api.client import _should_retry_api_request
 
     def error(status):
-        request = httpx.Request("GET", "http://127.0.0.1/")
-        return httpx.HTTPStatusError("x", request=request, response=httpx.Response(status, request=request))
+        request = HTTP.Request("GET", "http://127.0.0.1/")
+        return HTTP.HTTPStatusError("x", request=request, response=HTTP.Response(status, request=request))
 
     assert not _should_retry_api_request(error(403))
     assert _should_retry_api_request(error(500))

@@ -12,6 +12,7 @@ import pytest
 
 from airflow_config_providers.providers import allowed_names
 from airflow_config_providers.providers.backend_faults import AWS_ERROR, DENIED, MISSING
+from tests.contract.http_client import HTTP
 
 
 def parameters(function) -> list[str]:
@@ -95,12 +96,30 @@ def test_an_error_of_the_execution_api_has_a_kind_and_a_status():
     assert '"status_code": e.response.status_code' in inspect.getsource(WatchedSubprocess.handle_requests)
 
 
-def test_a_name_goes_into_a_url_without_being_quoted():
-    """Why names that a URL reads as another place are refused."""
-    from airflow.sdk.api.client import ConnectionOperations, VariableOperations
+def path_asked_for(kind, name):
+    """Have the client of a task ask for a name, and give the path of its request."""
+    from airflow.sdk.api.client import Client
 
-    assert 'self.client.get(f"variables/{key}")' in inspect.getsource(VariableOperations.get)
-    assert 'self.client.get(f"connections/{conn_id}")' in inspect.getsource(ConnectionOperations.get)
+    asked = []
+    transport = HTTP.MockTransport(lambda request: asked.append(request.url.raw_path) or HTTP.Response(404, json={}))
+    with Client(base_url="http://127.0.0.1/execution/", token="t", transport=transport) as client:
+        getattr(client, kind).get(name)
+    (path,) = asked
+    return path.decode()
+
+
+@pytest.mark.parametrize("kind", ["variables", "connections"])
+def test_a_name_is_asked_for_in_the_path_of_a_url(kind):
+    assert path_asked_for(kind, "app_x") == f"/execution/{kind}/app_x"
+
+
+@pytest.mark.parametrize(
+    ("name", "path"),
+    [("app_x/../../connections/db", "/execution/connections/db"), ("app?x", "/execution/variables/app?x")],
+)
+def test_a_name_goes_into_a_url_without_being_quoted(name, path):
+    """Why names that a URL reads as another place are refused; of connections it is so before Airflow 3.4."""
+    assert path_asked_for("variables", name) == path
 
 
 @pytest.mark.parametrize("module", ["airflow.secrets", "airflow.sdk.bases.secrets_backend"])

@@ -113,7 +113,7 @@ def _options() -> dict[str, Any]:
             "anywhere, if the path begins with a directory that its author wrote.",
         ),
         "dynamic_enabled": _option(
-            "boolean", "True", "Whether tasks read their dynamic configuration, which costs two requests each."
+            "boolean", "True", "Whether tasks read their dynamic configuration, which costs one or two requests each."
         ),
         "password_encoder_secret": _option(
             "string",

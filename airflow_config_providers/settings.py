@@ -78,7 +78,7 @@ def environment_enabled() -> bool:
 
 
 def dynamic_enabled() -> bool:
-    """Tell whether tasks read their dynamic configuration, which costs two requests each."""
+    """Tell whether tasks read their dynamic configuration, which costs one or two requests each."""
     return _boolean("dynamic_enabled", fallback=True)
 
 

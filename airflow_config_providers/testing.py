@@ -89,6 +89,11 @@ class InMemoryConfigStore:
         with self._lock:
             return {name: Kept(self.texts.get(name), self.texts.get(name)) for name in names}
 
+    def names(self, prefix: str) -> list[str]:
+        """Give the names that begin with ``prefix``."""
+        with self._lock:
+            return sorted(name for name in self.texts if name.startswith(prefix))
+
     def swap(self, expected: Mapping[str, Kept], texts: Mapping[str, str], audit: Sequence[AuditEntry]) -> bool:
         """Write all, or nothing."""
         with self._lock:

@@ -13,6 +13,7 @@ from airflow_config_providers.core.definition import ConfigDef
 from airflow_config_providers.core.layers import ConfigEntry, ConfigLayer, LayeredConfig
 from airflow_config_providers.core.policy import AlterConfigPolicy, NamedPolicy, PolicyViolation, denials
 from airflow_config_providers.core.reconfigurable import Reconfigurables
+from airflow_config_providers.core.text import printable
 from airflow_config_providers.dynamic import history
 from airflow_config_providers.dynamic.attempts import Attempts
 from airflow_config_providers.dynamic.change import (
@@ -236,7 +237,7 @@ class ConfigAdmin:
     ) -> dict[ConfigResource, AlterConfigResult]:
         request = _Request(event, edits, validate_only, if_version, cache(self._beneath))
         with self._followers.turn([] if validate_only else edits):
-            names = {name_of(resource) for resource in edits}
+            names = {name_of(resource) for resource in (DEPLOYMENT, *edits)}
             outcomes, snapshot = self._attempts.until_done(partial(self._attempt, request), names)
             if not validate_only:
                 outcomes = self._told(outcomes, request, snapshot)
@@ -324,8 +325,18 @@ class ConfigAdmin:
             self._warn(
                 f"Airflow has no {resource}: what its code set is not shown, and what is stored can only be deleted."
             )
+        self._warn_of_unlisted(resource, snapshot)
         dynamic = [dynamic_layer(one, snapshot.config(one)) for one in inherited(resource)]
         return LayeredConfig([*dynamic, *beneath.layers], self._definition)
+
+    def _warn_of_unlisted(self, resource: ConfigResource, snapshot: Snapshot) -> None:
+        name, of_deployment = name_of(resource), name_of(DEPLOYMENT)
+        is_listed = name == of_deployment or snapshot.document(DEPLOYMENT).lists(name)
+        if not is_listed and snapshot.document(resource).version:
+            self._warn(
+                f"Tasks do not read the variable '{printable(name)}', because it is not listed in '{of_deployment}': "
+                f"something else wrote it, or an older version. Change a key of {resource} to have it listed."
+            )
 
     def _results(
         self, plans: Sequence[PlannedChange], snapshot: Snapshot, beneath: Callable[[ConfigResource], _Beneath]

@@ -68,6 +68,17 @@ class VariableStore:
             raise ProviderUnavailableError("Airflow's database is locked by others. Try again later.")
         return {name: _kept(name, *rows[name]) if name in rows else Kept() for name in names}
 
+    def names(self, prefix: str) -> list[str]:
+        """
+        Give the names that begin with ``prefix``, in order; reads no value.
+
+        :raises ProviderUnavailableError: the database cannot be asked
+        """
+        names = _translated(lambda: self._names(prefix))
+        if names is None:
+            raise ProviderUnavailableError("Airflow's database is locked by others. Try again later.")
+        return sorted(names)
+
     def swap(self, expected: Mapping[str, Kept], texts: Mapping[str, str], audit: Sequence[AuditEntry]) -> bool:
         """
         Write all of it, or nothing where something is not as ``expected``.
@@ -102,6 +113,13 @@ class VariableStore:
         query = select(columns.key, columns.val, columns.is_encrypted).where(columns.key.in_(list(names)))
         with self._begin() as session:
             return {key: (stored, is_encrypted) for key, stored, is_encrypted in session.execute(query)}
+
+    def _names(self, prefix: str) -> list[str]:
+        from sqlalchemy import select  # noqa: PLC0415 - slow to import
+
+        key = _table().c.key
+        with self._begin() as session:
+            return list(session.scalars(select(key).where(key.startswith(prefix, autoescape=True))))
 
     def _swap(
         self, expected: Mapping[str, Kept], encrypted: Mapping[str, Mapping[str, Any]], audit: Sequence[AuditEntry]

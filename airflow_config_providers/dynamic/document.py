@@ -16,6 +16,9 @@ from airflow_config_providers.dynamic.stored_json import FORMAT, read_json, unkn
 HISTORY: Final = ".history"
 """What the name of a document's history has more than that of the document."""
 
+_WITH_LIST: Final = 2
+"""The format of the deployment's document if it has a list: an older version would not add what it writes to that."""
+
 _PREFIX: Final = "config_providers.dynamic"
 _LONGEST_NAME: Final = 250
 
@@ -60,6 +63,8 @@ class Document:
     :param tasks: task id -> that of the task
     :param beside: version of the deployment's document that was last written together with this one; who read an
         older one of that has to read it again
+    :param listed: in the deployment's document ``listed_as`` of the names of all documents of DAGs, and perhaps of
+        others; None where they are not known
     :param more: members that only a newer version knows; a change keeps them
     """
 
@@ -67,7 +72,12 @@ class Document:
     own: StoredConfig = field(default_factory=StoredConfig)
     tasks: Mapping[str, StoredConfig] = field(default_factory=dict)
     beside: int = 0
+    listed: frozenset[str] | None = None
     more: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
+
+    def lists(self, name: str) -> bool:
+        """Return whether there may be a document called ``name``, as far as this one, the deployment's, knows."""
+        return self.listed is None or listed_as(name) in self.listed
 
     def config(self, resource: ConfigResource) -> StoredConfig:
         """Give what ``resource`` has, which is one of this document's."""
@@ -99,6 +109,11 @@ def name_of(resource: ConfigResource, *, kind: str = "") -> str:
     return f"{prefix}.long.{hashlib.sha256(octets(resource.dag_id)).hexdigest()}"
 
 
+def listed_as(name: str) -> str:
+    """Return what stands for a document's name in ``listed``; of two that look alike, a task reads both."""
+    return hashlib.sha256(octets(name)).hexdigest()[:8]
+
+
 def history_name(resource: ConfigResource) -> str:
     """Give the name under which the history of the document is stored that holds ``resource``."""
     return name_of(resource, kind=HISTORY)
@@ -108,7 +123,10 @@ def write(document: Document) -> str:
     """Give the text of a document."""
     tasks = {task: _written(config) for task, config in document.tasks.items()}
     parts = {"version": document.version, "beside": document.beside, "own": _written(document.own), "tasks": tasks}
-    return json.dumps({**document.more, "format": FORMAT, **parts}, ensure_ascii=False, sort_keys=True)
+    listed: dict[str, Any] = {"format": FORMAT}
+    if document.listed is not None:
+        listed = {"format": _WITH_LIST, "listed": sorted(document.listed)}
+    return json.dumps({**document.more, **parts, **listed}, ensure_ascii=False, sort_keys=True)
 
 
 def read(text: str | None, *, name: str) -> Document:
@@ -118,7 +136,10 @@ def read(text: str | None, *, name: str) -> Document:
     :param name: under which it is stored
     :raises ConfigException: it cannot be read; it is neither used nor written over
     """
-    return EMPTY if text is None else read_json(text, _read, where=variable(name, "dynamic configuration"))
+    if text is None:
+        return EMPTY
+    newest = _WITH_LIST if name == f"{_PREFIX}.default" else FORMAT
+    return read_json(text, _read, where=variable(name, "dynamic configuration"), newest=newest)
 
 
 def written_value(value: Value) -> Any:
@@ -152,13 +173,20 @@ def _read(found: Mapping[str, Any]) -> Document:
         _config(found["own"]),
         MappingProxyType(tasks),
         _number(found["beside"]),
-        unknown(found, "format", "version", "own", "tasks", "beside"),
+        frozenset(map(_text, found["listed"])) if found["format"] == _WITH_LIST else None,
+        unknown(found, "format", "version", "own", "tasks", "beside", "listed"),
     )
 
 
 def _config(found: Mapping[str, Any]) -> StoredConfig:
     values = {str(key): value_of(value) for key, value in found["values"].items()}
     return StoredConfig(MappingProxyType(values), _number(found["version"]), unknown(found, "version", "values"))
+
+
+def _text(found: Any) -> str:
+    if not isinstance(found, str):
+        raise ValueError
+    return found
 
 
 def _number(found: Any) -> int:

@@ -57,6 +57,18 @@ class ConfigStore(Protocol):
 
 
 @runtime_checkable
+class Listing(Protocol):
+    """A store that knows what it keeps. Of one that does not, a task asks for documents that are not there."""
+
+    def names(self, prefix: str) -> Collection[str]:
+        """
+        Give the names that begin with ``prefix``.
+
+        :raises ProviderUnavailableError: it cannot be asked now
+        """
+
+
+@runtime_checkable
 class TurnTaking(Protocol):
     """A store that can keep other writers waiting. One that cannot leaves it to luck which of many gets through."""
 

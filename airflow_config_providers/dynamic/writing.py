@@ -9,8 +9,9 @@ from datetime import UTC, datetime
 from airflow_config_providers.core.variable import variables
 from airflow_config_providers.dynamic import document, history
 from airflow_config_providers.dynamic.change import PlannedChange
-from airflow_config_providers.dynamic.document import Value, history_name, name_of
+from airflow_config_providers.dynamic.document import Document, Value, history_name, name_of
 from airflow_config_providers.dynamic.history import Change
+from airflow_config_providers.dynamic.listing import with_list
 from airflow_config_providers.dynamic.snapshot import DEPLOYMENT, Snapshot
 from airflow_config_providers.dynamic.store import AuditEntry, ConfigStore
 
@@ -47,6 +48,7 @@ class Writer:
         :param snapshot: with the histories; what it has parsed for the plans is not parsed again
         """
         texts: dict[str, str] = {}
+        documents: dict[str, Document] = {}
         default = snapshot.document(DEPLOYMENT).version
         groups = _by_document(plans)
         beside = default + 1 if name_of(DEPLOYMENT) in groups else 0
@@ -54,10 +56,12 @@ class Writer:
             before = snapshot.document(group[0].resource)
             after = before.changed({plan.resource: plan.after for plan in group})
             after = replace(after, beside=after.beside if name == name_of(DEPLOYMENT) else beside or after.beside)
-            texts[name] = document.write(after)
+            documents[name] = after
             changes = [self._change(plan, after.version, event) for plan in group]
             past = snapshot.history(group[0].resource).extended(changes)
             texts[history_name(group[0].resource)] = history.write(past)
+        listing = with_list(documents, snapshot.document(DEPLOYMENT), self.store)
+        texts |= {name: document.write(one) for name, one in listing.items()}
         expected = {name: snapshot.kept[name] for name in texts}
         return self.store.swap(expected, texts, [_audit(plan, event) for plan in plans])
 

@@ -21,7 +21,9 @@ if TYPE_CHECKING:
 
 def layers(task: ConfigResource) -> Sequence[ConfigLayer]:
     """
-    Read the layers of a task that is about to run, by two requests. Their secrets are opened when the job gets them.
+    Read the layers of a task that is about to run, by one request or two.
+
+    Their secrets are opened when the job gets them.
 
     A plain Python process, such as a unit test of a DAG, reads nothing.
 

@@ -107,7 +107,7 @@ def test_what_is_stored_is_encrypted(store, sessions):
 
     with sessions() as session:
         stored = session.execute(select(Variable.__table__.c.val)).scalars().all()
-    assert len(stored) == 2
+    assert len(stored) == 3
     assert all("c4n4ry" not in text for text in stored)
     assert "c4n4ry" in (store.read([name_of(DAG)])[name_of(DAG)].text or "")
 

@@ -39,7 +39,7 @@ def admin(store: InMemoryConfigStore, encoder: PasswordEncoder = OLD) -> ConfigA
 
 def rotated(store: InMemoryConfigStore, encoder: PasswordEncoder = BOTH, **more: object) -> list[tuple[object, ...]]:
     done = Rotation(store, encoder, **more).rotate(documents(list(store.texts)))
-    return [(one.name, one.secrets, one.reencoded, len(one.problems)) for one in done]
+    return [(one.name, one.secrets, one.reencoded, len(one.problems)) for one in done if one.secrets or one.problems]
 
 
 def opened(store: InMemoryConfigStore, encoder: PasswordEncoder, most: int = 3) -> list[str]:

@@ -7,10 +7,15 @@ from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOpe
 
 from airflow_config_providers.core.alter import AlterConfigOp, ConfigResource, ResourceType
 from airflow_config_providers.dynamic import ConfigAdmin
+from airflow_config_providers.dynamic.document import name_of
+from airflow_config_providers.exceptions import PolicyViolation
 from airflow_config_providers.operators.spark_submit import ConfiguredSparkSubmitOperator
 from tests.operators.conftest import CANARY
 
+DEFAULT = ConfigResource(ResourceType.DEFAULT)
 DAG = ConfigResource(ResourceType.DAG, "flights")
+OTHER = ConfigResource(ResourceType.DAG, "trains")
+TASK = ConfigResource.of_task("flights", "job")
 DEFINITIONS = "config_providers_default"
 
 pytestmark = pytest.mark.usefixtures("spark_submit")
@@ -70,3 +75,43 @@ def test_a_reference_in_dynamic_configuration_alone_is_resolved(run_job, alter, 
     run_job()
 
     assert spark_submit.spark_conf["spark.app.password"] == CANARY
+
+
+@pytest.mark.parametrize("changed", [DEFAULT, OTHER], ids=["the-deployment", "another-DAG"])
+def test_a_job_whose_dag_was_never_changed_asks_for_one_variable(run_job, alter, changed):
+    alter(changed, {"spark.app.mode": "slow"})
+
+    assert asked(run_job(), "GetVariable") == [name_of(DEFAULT)]
+
+
+@pytest.mark.parametrize("changed", [DEFAULT, DAG, TASK], ids=["deployment", "DAG", "task"])
+def test_a_job_without_references_gets_what_was_changed(run_job, alter, spark_submit, changed):
+    alter(changed, {"spark.app.mode": "slow"})
+
+    run_job()
+
+    assert spark_submit.spark_conf["spark.app.mode"] == "slow"
+
+
+@pytest.fixture
+def few_cores(tmp_path, monkeypatch):
+    """A policy of the deployment."""
+    policies = tmp_path / "policies.yaml"
+    policies.write_text("policies:\n- name: few\n  class: bounds\n  params: {spark.executor.cores: {max: 4}}\n")
+    monkeypatch.setenv("AIRFLOW__CONFIG_PROVIDERS__POLICIES_FILE", str(policies))
+
+
+@pytest.mark.parametrize("changed", [None, OTHER, DAG], ids=["nothing", "another-DAG", "this-DAG"])
+def test_policies_are_asked_about_a_job_without_references(
+    run_job, alter, spark_submit, tmp_path, monkeypatch, changed
+):
+    policies = tmp_path / "policies.yaml"
+    policies.write_text("policies:\n- name: few\n  class: bounds\n  params: {spark.executor.cores: {max: 4}}\n")
+    monkeypatch.setenv("AIRFLOW__CONFIG_PROVIDERS__POLICIES_FILE", str(policies))
+    if changed:
+        alter(changed, {"spark.app.mode": "slow"})
+
+    run = run_job(conf={"spark.executor.cores": "8"})
+
+    assert isinstance(run.error, PolicyViolation)
+    assert not spark_submit()

@@ -41,7 +41,7 @@ def _is_wanted(task: Any, spec: OperatorSpec) -> bool:
     _require_known(names)
     if spec.family not in names and ALL not in names:
         return False
-    return not settings.opt_out_enabled() or OPT_OUT not in task.dag.tags
+    return OPT_OUT not in task.dag.tags or not settings.opt_out_enabled()
 
 
 def _require_known(names: list[str]) -> None:

@@ -100,16 +100,26 @@ class ConfiguredOperator(BaseOperator):
 
     def take_over(self, options: JobOptions) -> None:
         """Set what ``__init__`` sets, also for an operator that was made before it got this class."""
-        self.config_conn_id = settings.config_conn_id() if options.config_conn_id is None else options.config_conn_id
+        self._options = options
         self.config_files = listed(options.config_files)
         self.unresolved = options.unresolved
-        is_exposed = options.allow_exposed_arguments
-        self.allow_exposed_arguments = settings.allow_exposed_arguments() if is_exposed is None else is_exposed
         self.resolve_in = options.resolve_in
         self.written_params: Mapping[str, Any] = getattr(self.params, "dump", dict)()  # dump() raises for no parameter
         self.start_from_trigger = False  # the triggerer resolves no reference
-        self.effective_config: list[str] = []
+        self.effective_config: list[str] | None = None  # which Airflow does not store with the DAG
         self._run = JobRun()
+
+    @property
+    def config_conn_id(self) -> str:
+        """The connection that defines the providers; no setting, which is slow, is read while a DAG is parsed."""
+        chosen = self._options.config_conn_id
+        return settings.config_conn_id() if chosen is None else chosen
+
+    @property
+    def allow_exposed_arguments(self) -> bool:
+        """Whether resolved values may stand where others than the job can read them; read as late as the other."""
+        chosen = self._options.allow_exposed_arguments
+        return settings.allow_exposed_arguments() if chosen is None else chosen
 
     @abstractmethod
     def _own_layers(self) -> Iterable[ConfigLayer]:
@@ -237,7 +247,7 @@ class ConfiguredOperator(BaseOperator):
     def _settle(self, context: Any, jinja_env: Any) -> None:
         """Show what would be submitted, and above it what a run would not get through or get otherwise."""
         notes = list(self._brought_problems())
-        files = [file for file in self._files() if not scan(file.path)]
+        files = [file for file in self._properties_files() if not scan(file.path)]
         notes += [f"{place} holds a reference, so the file is left out." for place in self._referring_files()]
         resolver = self._resolver(JobProviders(self.config_conn_id))
         layers = self._layers(files, context, jinja_env, job_dynamic.previewed(self._resource(), warn=notes.append))
@@ -256,7 +266,7 @@ class ConfiguredOperator(BaseOperator):
         with ExitStack() as stack:
             resolver = self._resolver(stack.enter_context(JobProviders(self.config_conn_id)))
             dynamic = job_dynamic.layers(self._resource())
-            layers = self._layers(resolver.locate(self._files()), context, jinja_env, dynamic)
+            layers = self._layers(resolver.locate(self._properties_files()), context, jinja_env, dynamic)
             layered = resolver.settle(layers)
             self._require_allowed(layers)
             resolver = job_place.placed(
@@ -313,7 +323,7 @@ class ConfiguredOperator(BaseOperator):
         return {**self._texts(), **self._referring_files()}
 
     def _referring_files(self) -> dict[str, str]:
-        return path_texts(file.path for file in self._files())
+        return path_texts(file.path for file in self._properties_files())
 
     def _resolver(self, providers: JobProviders) -> JobResolver:
         return JobResolver(providers, self._unresolved(), self.allow_exposed_arguments)
@@ -323,7 +333,7 @@ class ConfiguredOperator(BaseOperator):
             return settings.unresolved()
         return settings.parse_unresolved(self.unresolved, where="argument unresolved")
 
-    def _files(self) -> list[ConfigFile]:
+    def _properties_files(self) -> list[ConfigFile]:
         """Give the properties files, the strongest last."""
         files = [self._file(path, "", is_template=True) for path in settings.config_files()]
         own = [

@@ -63,15 +63,16 @@ class StoredJob:
 
     @classmethod
     def read(cls, text: str) -> StoredJob:
-        """Read what ``text`` gave; one of an older version has no origins."""
+        """Read what ``text`` gave."""
         found = json.loads(text)
         layers = (ConfigLayer(ConfigSource.DAG_CONFIG, *fields) for fields in found["layers"])
-        return cls(tuple(layers), found["texts"])
+        return cls(tuple(layers), found.get("texts", {}))
 
     def text(self) -> str:
-        """Give it as Airflow stores it."""
-        layers = [(layer.name, dict(layer.configs), dict(layer.origins)) for layer in self.layers]
-        return json.dumps({"layers": layers, "texts": self.texts})
+        """Give it as Airflow stores it, without what is empty."""
+        layers = [(layer.name, dict(layer.configs), *filter(None, [dict(layer.origins)])) for layer in self.layers]
+        texts = {"texts": dict(self.texts)} if self.texts else {}
+        return json.dumps({"layers": layers, **texts}, separators=(",", ":"))
 
 
 def _open(layer: ConfigLayer) -> ConfigLayer:

@@ -1,0 +1,69 @@
+"""What ``apply_to`` adds to what Airflow stores of a DAG."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from airflow.providers.apache.livy.operators.livy import LivyOperator
+from airflow.providers.apache.spark.operators.spark_jdbc import SparkJDBCOperator
+from airflow.providers.apache.spark.operators.spark_sql import SparkSqlOperator
+from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
+from airflow.providers.databricks.operators.databricks import DatabricksSubmitRunOperator
+from airflow.sdk import DAG
+from airflow.serialization.serialized_objects import DagSerialization
+
+from airflow_config_providers.operators.configure import configure_task
+from airflow_config_providers.operators.spark_submit import ConfiguredSparkSubmitOperator
+
+CONF = {f"spark.app.key{i}": "${vault:apps/db:password}" for i in range(3)}
+CLUSTER = {"spark_version": "15.4.x", "num_workers": 2, "spark_conf": CONF}
+
+FAMILIES = {
+    SparkSubmitOperator: {"application": "job.py", "conf": CONF},
+    SparkSqlOperator: {"sql": "SELECT 1", "conf": CONF},
+    SparkJDBCOperator: {"jdbc_table": "flights", "spark_conf": CONF},
+    LivyOperator: {"file": "job.py", "conf": CONF},
+    DatabricksSubmitRunOperator: {"new_cluster": CLUSTER, "spark_python_task": {"python_file": "job.py"}},
+}
+
+
+def stored(kind, *, applied, number=1, **kwargs):
+    """Give what Airflow stores of a DAG with tasks of the operator ``kind``."""
+    with DAG("flights", schedule=None) as dag:
+        for i in range(number):
+            task = kind(task_id=f"task{i}", **kwargs)
+            if applied:
+                configure_task(task)
+    return DagSerialization.to_dict(dag)
+
+
+def members(dag):
+    """Give what is stored of the first task."""
+    return dag["dag"]["tasks"][0]["__var"]
+
+
+@pytest.mark.parametrize("kind", FAMILIES, ids=lambda kind: kind.__name__)
+def test_nothing_is_added_but_names_of_fields_and_what_describe_shows(kind):
+    stock, ours = (members(stored(kind, applied=applied, **FAMILIES[kind])) for applied in (False, True))
+
+    assert {name for name in ours if ours[name] != stock.get(name)} <= {"template_fields", "_stored_job"}
+    assert set(stock) <= set(ours)
+
+
+def test_a_dag_of_spark_submit_jobs_grows_by_less_than_a_tenth():
+    """The names of the two template fields are all that is added."""
+    kwargs = FAMILIES[SparkSubmitOperator]
+    stock, ours = (
+        len(json.dumps(stored(SparkSubmitOperator, applied=applied, number=100, **kwargs))) for applied in (False, True)
+    )
+
+    assert ours / stock < 1.1
+
+
+def test_the_operator_is_stored_without_its_defaults():
+    kwargs = FAMILIES[SparkSubmitOperator]
+
+    ours = members(stored(ConfiguredSparkSubmitOperator, applied=False, **kwargs))
+
+    assert not {"effective_config", "config_files", "_files", "_whole_conf"} & set(ours)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar
@@ -160,7 +161,7 @@ def _stopping(question: _Question, answer: Callable[[], _T]) -> _T | None:
         return answer()
     except UnresolvedReferenceError as error:
         if question.kind != _SETTING:
-            _log.warning("%s Airflow asks its next secrets backend for %s.", " ".join(error.problems), question)
+            _warn(f"{' '.join(error.problems)} Airflow asks its next secrets backend for {question}.")
             return None
         outcome, reason = _UNRESOLVED, " ".join(error.problems)
     except ConfigProvidersError as error:
@@ -171,6 +172,14 @@ def _stopping(question: _Question, answer: Callable[[], _T]) -> _T | None:
     stop = _refusal(outcome, f"{question} {outcome}. {reason}")
     _log.error("%s", stop)
     raise stop
+
+
+def _warn(text: str) -> None:
+    """Warn also where nothing is logged: most commands of Airflow switch that off, and then say "not found"."""
+    if _log.manager.disable >= logging.WARNING:
+        print(text, file=sys.stderr)  # noqa: T201 - the terminal of who wants to know why
+    else:
+        _log.warning("%s", text)
 
 
 def _refusal(outcome: str, text: str) -> Exception:

@@ -7,6 +7,8 @@ import logging
 import threading
 
 import pytest
+from airflow.cli import cli_parser
+from airflow.cli.commands.connection_command import connections_get
 from airflow.models import Connection as ServerConnection
 from airflow.models import Variable as ServerVariable
 from airflow.sdk import Connection as TaskConnection
@@ -191,3 +193,17 @@ def test_denied_counts_before_missing(shelf):
 
     with pytest.raises(AirflowSecretsBackendAccessDenied, match="is denied"):
         backend.get_connection("db")
+
+
+def test_a_command_of_airflow_says_why_a_connection_is_not_found(deployment, monkeypatch, capfd):
+    """Airflow's commands log nothing, so that all they said was "Connection not found."."""
+    monkeypatch.delenv("AIRFLOW_CONN_DB")
+    monkeypatch.setenv("AIRFLOW__DATABASE__SQL_ALCHEMY_CONN", "sqlite://")
+    deployment.book.data = {"db": {}}
+
+    with pytest.raises(SystemExit):
+        connections_get(cli_parser.get_parser().parse_args(["connections", "get", "db", "-o", "json"]))
+
+    printed = capfd.readouterr()
+    assert "${book:db:host}" in printed.err
+    assert printed.out == ""

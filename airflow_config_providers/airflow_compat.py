@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from airflow.providers.common.compat.sdk import (
     AirflowFailException,
     AirflowNotFoundException,
+    AirflowTaskTimeout,
     BaseHook,
     Connection,
     TaskDeferred,
@@ -29,6 +30,7 @@ __all__ = [
     "AirflowFailException",
     "AirflowNotFoundException",
     "AirflowSecretsBackendAccessDenied",
+    "AirflowTaskTimeout",
     "BaseHook",
     "BaseOperator",
     "Connection",

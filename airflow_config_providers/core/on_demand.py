@@ -94,6 +94,13 @@ class ProvidersOnDemand(ClosedOnExit, Mapping[str, ConfigProvider]):
         """Return the names of the environment variables that they may give, be they open or not; opens none."""
         return self._environment_names()
 
+    def leave_lent(self, *, is_left: bool) -> None:
+        """Tell those that are open, as ``ConfigProvider.leave_lent`` says."""
+        with self._lock:
+            opened = list(self._opened.values())
+        for provider in opened:
+            provider.leave_lent(is_left=is_left)
+
     def close(self) -> None:
         """Close the providers that are open; no other is opened from then on."""
         with self._lock:

@@ -78,6 +78,14 @@ class ConfigProvider(ABC):
         """Take back every ``subscribe``; unsupported unless overridden."""
         raise NotImplementedError(f"{type(self).__name__} does not support subscriptions")
 
+    def leave_lent(self, *, is_left: bool) -> None:  # noqa: B027 - not every provider lends something
+        """
+        Leave what was lent, such as a lease, when the provider is closed or the process killed, or no longer do so.
+
+        Called while a job that goes on without this process has it. What is left ends by itself. May be called in a
+        signal handler.
+        """
+
     def close(self) -> None:  # noqa: B027 - not every provider holds something
         """Give back what the provider holds. Called once, also after a failure."""
 

@@ -277,7 +277,13 @@ class ConfiguredOperator(BaseOperator):
                 not_python=self._not_python(),
             )
             resolved = self._resolved(resolver, layers)
-            self._run = JobRun(resolved, stack.pop_all().close, resolver.carried, withheld=resolver.withheld())
+            self._run = JobRun(
+                resolved,
+                stack.pop_all().close,
+                resolver.carried,
+                withheld=resolver.withheld(),
+                providers=resolver.providers,
+            )
         notes = [*self._notes(), *unresolved_notes(resolved, resolver.providers)]
         for note in notes:
             self.log.warning("%s", note)

@@ -65,6 +65,11 @@ class JobProviders(ClosedOnExit):
         """Give what the connection says of the providers of a driver; nothing where there is no connection."""
         return self._hook.driver_definitions()
 
+    def leave_lent(self, *, is_left: bool) -> None:
+        """Have what they lent outlive this process, as ``ConfigProvider.leave_lent`` says."""
+        if self._open is not None:
+            self._open.leave_lent(is_left=is_left)
+
     def close(self) -> None:
         """Close them, once; what they lent is given back."""
         if self._open is not None:

@@ -17,6 +17,7 @@ from airflow_config_providers.core.variable import scan
 from airflow_config_providers.exceptions import ConfigException
 from airflow_config_providers.hooks.spark_submit import Submission
 from airflow_config_providers.log import reversal
+from airflow_config_providers.operators.job_providers import JobProviders
 from airflow_config_providers.operators.passable import refuse_unpassable
 from airflow_config_providers.spark import exposure
 from airflow_config_providers.spark.command_line import room
@@ -57,6 +58,7 @@ class JobRun:
     :param end: called when the job has ended; closes the providers
     :param carried: gives further keys for the job, when it is submitted
     :param withheld: names of the environment variables that what is started for the job does not inherit
+    :param providers: those that may have lent something to the job; None for none
     """
 
     def __init__(
@@ -66,7 +68,9 @@ class JobRun:
         carried: Callable[[], Mapping[str, str]] = dict,
         *,
         withheld: frozenset[str] = frozenset(),
+        providers: JobProviders | None = None,
     ) -> None:
+        self._providers = providers
         self.withheld = withheld
         self._resolved = resolved
         self._end = end
@@ -91,6 +95,16 @@ class JobRun:
     def reverser(self) -> ReverseTransformer:
         """Turns values back into references."""
         return self._resolved.reverser if self._resolved else ReverseTransformer({}, {})
+
+    @property
+    def shown(self) -> dict[str, str]:
+        """The configuration as people see it."""
+        return explain.texts(self._resolved.layered) if self._resolved else {}
+
+    def leave_lent(self, *, is_left: bool) -> None:
+        """Have what was lent outlive this process, as ``ConfigProvider.leave_lent`` says."""
+        if self._providers is not None:
+            self._providers.leave_lent(is_left=is_left)
 
     def submission(self, operator: Any, conf: Mapping[str, Any], environment_prefix: str | None) -> Submission:
         """

@@ -6,10 +6,11 @@ from typing import Any, Final, NoReturn, Self
 
 from airflow.providers.apache.livy.triggers.livy import LivyTrigger
 
+from airflow_config_providers.operators.durable import DurableMixin
 from airflow_config_providers.operators.in_place import ConfigProvidersMixin
 
 
-class LivyMixin(ConfigProvidersMixin):
+class LivyMixin(DurableMixin, ConfigProvidersMixin):
     """
     Stands in front of ``LivyOperator``: its trigger waits and no more.
 
@@ -18,6 +19,10 @@ class LivyMixin(ConfigProvidersMixin):
     """
 
     hook: Any
+    _polling_interval: int
+
+    def _may_follow(self) -> bool:
+        return super()._may_follow() and self._polling_interval > 0
 
     def defer(self, *, trigger: Any, **kwargs: Any) -> NoReturn:
         """Wait with a trigger that fetches no log."""

@@ -13,6 +13,7 @@ from airflow_config_providers.core.resolver import ResolvedConfig
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.exceptions import ConfigException, PolicyViolation
 from airflow_config_providers.operators import job_policies, nested_texts
+from airflow_config_providers.operators.durable import DurableMixin
 from airflow_config_providers.operators.in_place import ConfigProvidersMixin
 from airflow_config_providers.operators.job_resolver import JobResolver, PlacedText
 from airflow_config_providers.operators.nested_texts import Path
@@ -20,7 +21,7 @@ from airflow_config_providers.spark.layers import ConfigFile, mapping_layer
 from airflow_config_providers.spark.specification import is_specification
 
 
-class SeveralClustersMixin(ConfigProvidersMixin):
+class SeveralClustersMixin(DurableMixin, ConfigProvidersMixin):
     """
     Stands in front of an operator that may start several clusters: each gets the layers around what it has itself.
 

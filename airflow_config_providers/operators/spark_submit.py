@@ -13,21 +13,24 @@ from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOpe
 from airflow_config_providers import settings
 from airflow_config_providers.core import explain
 from airflow_config_providers.core.layers import ConfigLayer, LayeredConfig
+from airflow_config_providers.exceptions import ConfigException
 from airflow_config_providers.hooks.spark_submit import ConfiguredSparkSubmitHook
 from airflow_config_providers.log.exceptions import reverse_exception
-from airflow_config_providers.operators.configured import FIELDS, ConfiguredOperator
+from airflow_config_providers.operators.configured import FIELDS
+from airflow_config_providers.operators.durable import DurableMixin
 from airflow_config_providers.operators.job_language import not_python
 from airflow_config_providers.operators.job_layers import dag_layers
 from airflow_config_providers.operators.job_run import field_texts
 from airflow_config_providers.operators.nested_texts import Text
 from airflow_config_providers.operators.no_retry import failing_at_once
 from airflow_config_providers.operators.supported import OperatorSpec, spec_of
+from airflow_config_providers.operators.written import brought_problem
 from airflow_config_providers.spark import arguments
 from airflow_config_providers.spark.defaults import locate_spark_defaults
 from airflow_config_providers.spark.layers import ConfigFile
 
 
-class ConfiguredSparkSubmitOperator(ConfiguredOperator, SparkSubmitOperator):
+class ConfiguredSparkSubmitOperator(DurableMixin, SparkSubmitOperator):
     """
     Submit a Spark job whose configuration comes in layers and may hold references.
 
@@ -108,6 +111,27 @@ class ConfiguredSparkSubmitOperator(ConfiguredOperator, SparkSubmitOperator):
     def _not_python(self) -> str:
         signs = (spec_of(SparkSubmitOperator) or OperatorSpec()).jvm
         return not_python(signs, lambda field: getattr(self, field, None))
+
+    def _may_follow(self) -> bool:
+        hook = super()._get_hook()
+        return bool(
+            hook._should_track_driver_status
+            or hook._should_track_driver_via_k8s_api()
+            or (hook._is_yarn_cluster_mode and hook._yarn_track_via_rm_api)
+        )
+
+    def _texts_afterwards(self) -> Mapping[str, str]:
+        texts = self._texts_in("post_submit_commands")
+        if problems := [brought_problem(text.label) for text in texts if not self._is_written(text)]:
+            raise ConfigException(*problems)
+        return {label: text for label, text in self._texts().items() if label.startswith("post_submit_commands")}
+
+    def _can_follow(self, job: Any, context: Any) -> bool:
+        self._hook = self._get_hook()
+        try:
+            return super()._can_follow(job, context)
+        finally:
+            self._hook = None  # made before the layers are settled
 
     def _get_hook(self) -> ConfiguredSparkSubmitHook:
         return self._hook_class.of(

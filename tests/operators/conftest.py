@@ -149,10 +149,13 @@ def serve_livy(monkeypatch):
 class Supervisor:
     """Stands in for the process that a task talks to; keeps what it is sent, and knows variables and results."""
 
-    def __init__(self, store: InMemoryConfigStore, results: dict[str, object]) -> None:
+    def __init__(
+        self, store: InMemoryConfigStore, results: dict[str, object], state: dict[str, object] | None = None
+    ) -> None:
         self.messages: list[object] = []
         self._store = store
         self._results = results
+        self._state = state
 
     def send(self, msg):
         from airflow.sdk.exceptions import ErrorType
@@ -161,6 +164,8 @@ class Supervisor:
         self.messages.append(msg)
         if type(msg).__name__ == "GetVariable":
             return self._variable(msg.key)
+        if self._state is not None and type(msg).__name__.endswith("TaskStateStore"):
+            return self._task_state(msg)
         if type(msg).__name__ == "GetXCom" and msg.task_id in self._results:
             return XComResult(key=msg.key, value=json.loads(json.dumps(self._results[msg.task_id])))
         return ErrorResponse(error=ErrorType.GENERIC_ERROR) if type(msg).__name__.startswith("Get") else None
@@ -174,6 +179,17 @@ class Supervisor:
         if text is None:
             return ErrorResponse(error=ErrorType.VARIABLE_NOT_FOUND, detail={"key": key})
         return VariableResult(key=key, value=text)
+
+    def _task_state(self, msg):
+        from airflow.sdk.exceptions import ErrorType
+        from airflow.sdk.execution_time.comms import ErrorResponse, TaskStateStoreResult
+
+        if type(msg).__name__ == "SetTaskStateStore":
+            self._state[msg.key] = json.loads(json.dumps(msg.value))
+            return None
+        if msg.key not in self._state:
+            return ErrorResponse(error=ErrorType.TASK_STORE_NOT_FOUND, detail={"key": msg.key})
+        return TaskStateStoreResult(value=self._state[msg.key])
 
     async def asend(self, msg):
         return self.send(msg)
@@ -193,7 +209,7 @@ def run_task(monkeypatch, store):
     """Run an operator as a worker does: ``run_task(operator, conf=...)`` gives state, error and what was sent.
 
     ``results`` are what other tasks returned, by their ids.
-    ``retries`` are those that are left.
+    ``retries`` are those that are left; ``state`` is what the task's state store has, and gets.
     ``resumed_with=(method, kwargs)`` goes on with a task that was deferred.
     """
     from airflow.sdk._shared.secrets_masker import reset_secrets_masker
@@ -201,12 +217,13 @@ def run_task(monkeypatch, store):
     reset_secrets_masker()  # as in a worker's new process; each secret makes masking slower
     ran = []
 
-    def run(operator, *, conf=None, map_index=-1, finalize=True, resumed_with=None, results=None, retries=0):
+    def run(operator, *, conf=None, map_index=-1, finalize=True, resumed_with=None, **airflow):
         import structlog
         from airflow.sdk.api.datamodels._generated import DagRun, TIRunContext
         from airflow.sdk.execution_time import task_runner
 
-        supervisor = Supervisor(store, results or {})
+        supervisor = Supervisor(store, airflow.get("results", {}), airflow.get("state"))
+        retries = airflow.get("retries", 0)
         monkeypatch.setattr(task_runner, "SUPERVISOR_COMMS", supervisor, raising=False)
         now = datetime.datetime.now(datetime.UTC)
         next_method, next_kwargs = resumed_with or (None, None)
@@ -230,7 +247,7 @@ def run_task(monkeypatch, store):
             task_id=operator.task_id,
             dag_id=operator.dag_id,
             run_id="run-1",
-            try_number=1,
+            try_number=airflow.get("try_number", 1),
             map_index=map_index,
             dag_version_id=uuid.uuid4(),
             start_date=now,

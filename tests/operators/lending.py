@@ -21,6 +21,9 @@ class LendingConfigProvider(ConfigProvider):
         self._write("lent")
         return ConfigData(dict.fromkeys(keys or (), "lent to the job"), ttl=60_000)
 
+    def leave_lent(self, *, is_left: bool) -> None:
+        self._write("left to the job" if is_left else "left no more")
+
     def close(self) -> None:
         has_run = (self._diary.parent / "submissions.jsonl").exists()
         self._write("taken back after the job" if has_run else "taken back without a job")

@@ -3,8 +3,9 @@ A process that waits for the end of another one and then gives back what that on
 
 It is run as a file and imports nothing but the standard library, most of it only once there is something to do. Lines
 of JSON come on its standard input: first ``{"server": ...}``, then ``{"hold": key, "path": ..., "token": ..., "body":
-...}`` for what is to be posted at the end, and ``{"drop": key}`` for what was done. At the end of the input, which is
-also what a kill leaves behind, it posts what is left, once each, and ends.
+...}`` for what is to be posted at the end, ``{"drop": key}`` for what was done, and ``{"leave": true}`` to have nothing
+posted, until ``{"leave": false}``. At the end of the input, which is also what a kill leaves behind, it posts what is
+held, once each, and ends.
 """
 
 from __future__ import annotations
@@ -49,15 +50,18 @@ def _read(data: bytes) -> tuple[dict[str, Any], list[dict[str, Any]]]:
 
     server: dict[str, Any] = {}
     held: dict[int, dict[str, Any]] = {}
+    is_left = False
     for line in data.split(b"\n")[:-1]:
         message = json.loads(line)
         if "server" in message:
             server = message["server"]
         elif "hold" in message:
             held[message["hold"]] = message
+        elif "leave" in message:
+            is_left = message["leave"]
         else:
             held.pop(message["drop"], None)
-    return server, list(held.values())
+    return server, [] if is_left else list(held.values())
 
 
 def _sender(server: dict[str, Any]) -> Any:

@@ -56,9 +56,10 @@ class Helper:
     def __init__(self, server: Server, no_fork: threading.Lock | None = None) -> None:
         self._server = server
         self._no_fork = no_fork or threading.Lock()
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()  # a task that is killed calls ``leave`` in a signal handler
         self._keys = itertools.count(1)
         self._held: dict[int, Mapping[str, Any]] = {}
+        self._is_left = False
         self._process: subprocess.Popen[bytes] | None = None
 
     @property
@@ -80,6 +81,12 @@ class Helper:
             self._held.pop(key, None)
             self._tell([{"drop": key}])
 
+    def leave(self, *, is_left: bool) -> None:
+        """Have nothing posted when this process ends, or what is held again."""
+        with self._lock:
+            self._is_left = is_left
+            self._tell([{"leave": is_left}])
+
     def close(self) -> None:
         """End the process, at once if nothing is held; else it posts what is, which takes it half a minute at most."""
         with self._lock:
@@ -92,7 +99,7 @@ class Helper:
     def forget(self) -> None:
         """In a forked child: leave the process to the parent, whose end alone it is to wait for."""
         process, self._process = self._process, None
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
         self._held = {}
         if process is not None:
             _let_go(process)
@@ -101,7 +108,7 @@ class Helper:
         """Start the process and give all that it is to know."""
         with self._no_fork:
             self._process = _start()
-        return [{"server": _told(self._server)}, *self._held.values()]
+        return [{"server": _told(self._server)}, {"leave": self._is_left}, *self._held.values()]
 
     def _tell(self, messages: Iterable[Mapping[str, Any]]) -> None:
         if self._process is None or _written(self._process, messages):

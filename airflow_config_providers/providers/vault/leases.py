@@ -66,6 +66,9 @@ class Leases:
         self._lock = threading.Lock()
         self._held: list[Lease] = []
 
+    def __bool__(self) -> bool:
+        return bool(self._ongoing(self._session.clock()))
+
     def add(self, body: Mapping[str, Any], *, token: HeldToken, since: float) -> Lease | None:
         """
         Keep the lease that came with an answer; None where none came.

@@ -98,6 +98,11 @@ class VaultConfigProvider(ConfigProvider):
             configured(self._reads).session, role, mount_point=mount_point, seconds=seconds
         )
 
+    def leave_lent(self, *, is_left: bool) -> None:
+        """Leave leases, and the login that they end with, to end by themselves, or give them back after all."""
+        if self._reads is not None:
+            self._reads.leave_lent(is_left=is_left)
+
     def close(self) -> None:
         """Give back leases and, where no other provider uses it, the login; raises nothing."""
         reads, self._reads = self._reads, None

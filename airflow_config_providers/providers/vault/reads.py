@@ -76,6 +76,11 @@ class Reads:
             return kept
         return self._flights.run(path, lambda: self._fresh(path))
 
+    def leave_lent(self, *, is_left: bool) -> None:
+        """As the provider's; without a lease, the login is given back in any case."""
+        if not is_left or self._leases:
+            self.session.leave_lent(is_left=is_left)
+
     def close(self) -> None:
         """Give back what came with a lease and, where nobody else uses it, the login; raises nothing."""
         self._kept = {}

@@ -71,6 +71,7 @@ class Returns:
         self._helper: Helper | None = None
         self._lock = threading.Lock()
         self._breakers: dict[str, Breaker] = {}
+        self._is_left = False
 
     def hold(self, owed: Return) -> int | None:
         """Have ``owed`` sent should this process end before it is done; gives a key for it, or None for nobody's."""
@@ -79,6 +80,12 @@ class Returns:
         with self._lock:
             self._helper = self._helper or Helper(_server(self._settings), self._no_fork)
         return self._helper.hold(owed.path, token=owed.token, body=owed.body)
+
+    def leave(self, *, is_left: bool) -> None:
+        """Give nothing back, also not after a kill, or do so again."""
+        self._is_left = is_left
+        if self._helper is not None:
+            self._helper.leave(is_left=is_left)
 
     def drop(self, key: int | None) -> None:
         """Owe it no more."""
@@ -90,7 +97,11 @@ class Returns:
         Send ``owed``, once; raises nothing, and is False where Vault could not be asked.
 
         Then the helper keeps what it knows by ``key``, and tries once when this session or this process ends.
+        What was left is not sent.
         """
+        if self._is_left:
+            _log.info("A %s of Vault is left to a job that may still run, and ends by itself", owed.what)
+            return True
         timeout = min(self._settings.timeout, _LONGEST)
         breaker = self._breakers.setdefault(owed.path, Breaker(self._clock, failures=1))
         try:

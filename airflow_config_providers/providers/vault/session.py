@@ -183,6 +183,10 @@ class Session:
         owed = Return.of_lease(lease_id, token=token)
         return transport is not None and self._returns.give_back(owed, transport, key=key)
 
+    def leave_lent(self, *, is_left: bool) -> None:
+        """Leave login and leases to end by themselves, or give them back after all; for all who share this session."""
+        self._returns.leave(is_left=is_left)
+
     def has(self, token: str) -> bool:
         """Return whether ``token`` is the one that we read with, and what was leased with it lasts for now."""
         held = self._held

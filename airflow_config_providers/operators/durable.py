@@ -1,0 +1,177 @@
+"""Operators whose job outlives a try: Airflow's durable mode, the default since 3.3."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from typing import Any, Final, Self
+
+from airflow_config_providers import settings
+from airflow_config_providers.airflow_compat import AirflowTaskTimeout
+from airflow_config_providers.core import explain
+from airflow_config_providers.core.layers import ConfigLayer, ConfigSource, LayeredConfig
+from airflow_config_providers.core.text import one_line, printable
+from airflow_config_providers.operators.configured import ConfiguredOperator
+from airflow_config_providers.operators.job_providers import JobProviders
+from airflow_config_providers.operators.job_run import JobRun
+
+STATE_KEY: Final = "config_providers_submitted"
+"""The key in the task's state store under which the configuration of its job is kept, with references."""
+
+
+@dataclass(frozen=True, slots=True)
+class SubmittedConfig:
+    """
+    The configuration that a job was submitted with.
+
+    :param conf: key -> text with references
+    :param lines: what ``effective_config`` was then
+    """
+
+    conf: Mapping[str, str] = field(default_factory=dict)
+    lines: Sequence[str] = ()
+
+    @classmethod
+    def read(cls, state: Any, job: Any) -> Self | None:
+        """Read what ``state`` has; None where it is of another job, or of none."""
+        if not isinstance(state, dict) or state.get("job") != job:
+            return None
+        return cls(state["conf"], state["lines"])
+
+    def state(self, job: Any) -> dict[str, Any]:
+        """Return what is kept in the task's state store."""
+        return {"job": job, "conf": dict(self.conf), "lines": list(self.lines)}
+
+    @property
+    def layered(self) -> LayeredConfig:
+        """The configuration, settled already."""
+        return LayeredConfig([ConfigLayer(ConfigSource.DAG_CONFIG, "the job", self.conf)])
+
+
+class DurableMixin(ConfiguredOperator):
+    """
+    Stands in front of an operator with ``durable``: a try that follows the job of an earlier try resolves nothing.
+
+    What it shows is the configuration that the job was submitted with. While a job runs in the cluster, the end of
+    this process does not end what the job was lent.
+    """
+
+    external_id_key: str
+    _status: Any = None
+    _is_following: bool = False
+    _is_killed: bool = False
+
+    def _may_follow(self) -> bool:
+        """Tell whether a job of an earlier try would be followed, if there is one."""
+        return not getattr(self, "deferrable", False)
+
+    def _texts_afterwards(self) -> Mapping[str, str]:
+        """Give the texts that are used when the job has ended."""
+        return {}
+
+    def _resolve(self, context: Any, jinja_env: Any) -> None:
+        store = self._state_store(context)
+        is_retry = getattr(context.get("ti"), "try_number", 1) > 1
+        job = store.get(self.external_id_key) if store is not None and is_retry and self._may_follow() else None
+        if not job or not self._follow(job, SubmittedConfig.read(store.get(STATE_KEY), job), context):
+            super()._resolve(context, jinja_env)
+
+    def _state_store(self, context: Any) -> Any:
+        return context.get("task_state_store") if getattr(self, "durable", False) else None
+
+    def _follow(self, job: Any, submitted: SubmittedConfig | None, context: Any) -> bool:
+        """Follow ``job``, if it still runs or has succeeded; else leave everything as it is."""
+        before = {name: getattr(self, name) for name in self._fields()}
+        if submitted is not None:
+            self._show_conf(submitted.layered)
+        if not self._can_follow(job, context):
+            for name, value in before.items():
+                setattr(self, name, value)
+            return False
+        self._is_following = True
+        self._run = self._run_of_follower(submitted or SubmittedConfig())
+        self._show_followed(_note(job, str(self._status), submitted, state_key=self.external_id_key), submitted)
+        return True
+
+    def _can_follow(self, job: Any, context: Any) -> bool:
+        """Ask for the status of ``job``; tell whether it still runs or has succeeded."""
+        self._status = status = self.get_job_status(job, context)
+        return bool(self.is_job_active(status) or self.is_job_succeeded(status))  # type: ignore[attr-defined]
+
+    def _run_of_follower(self, submitted: SubmittedConfig) -> JobRun:
+        """Resolve what is used when the job has ended, which seldom is anything; opens no other provider."""
+        with ExitStack() as stack:
+            resolver = self._resolver(stack.enter_context(JobProviders(self.config_conn_id)))
+            resolver.providers.needed_by(submitted.conf.values())
+            resolved = resolver.resolve([], self._texts_afterwards())
+            return JobRun(resolved, stack.pop_all().close, withheld=resolver.withheld())
+
+    def _show_followed(self, note: str, submitted: SubmittedConfig | None) -> None:
+        self.log.warning("%s", note)
+        lines = [f"! {one_line(note)}", *(submitted.lines if submitted else ())]
+        self.log.info("Configuration of the job:\n%s", "\n".join(lines[1:]))
+        self.effective_config = explain.shortened(
+            lines, characters=settings.longest_field(), rest="see the log of the try that submitted the job"
+        )
+
+    def get_job_status(self, external_id: Any, context: Any) -> Any:
+        """Give the status of a job; what decided whether this try follows it is told once more."""
+        status, self._status = self._status, None
+        if status is None:
+            status = super().get_job_status(external_id, context)  # type: ignore[misc]  # of the operator behind this
+        return status
+
+    def poll_until_complete(self, external_id: Any, context: Any) -> Any:
+        """Wait for the end of a job, which may go on without this process and then keeps what it was lent."""
+        poll = super().poll_until_complete  # type: ignore[misc]  # of the operator behind this
+        if self._is_following or self._state_store(context) is None:
+            return poll(external_id, context)
+        self._keep(external_id, context)
+        with self._lent_to(external_id, context):
+            return poll(external_id, context)
+
+    def _keep(self, job: Any, context: Any) -> None:
+        """Keep, for the tries that follow ``job``, what it was submitted with."""
+        submitted = SubmittedConfig(self._run.shown, self.effective_config)
+        try:
+            self._state_store(context).set(STATE_KEY, submitted.state(job))
+        except Exception as error:  # noqa: BLE001 - the job runs; whatever this is, following it counts more
+            self.log.warning("What the job was submitted with could not be kept: %s", type(error).__name__)
+
+    @contextmanager
+    def _lent_to(self, job: Any, context: Any) -> Iterator[None]:
+        """Leave what was lent to ``job``, until that has ended."""
+        self._run.leave_lent(is_left=True)
+        try:
+            yield
+        except BaseException as error:
+            if self._is_killed or isinstance(error, AirflowTaskTimeout) or not self._may_run(job, context):
+                self._run.leave_lent(is_left=False)
+            else:
+                self.log.warning("Job %s may still run: what it was lent ends by itself.", printable(str(job)))
+            raise
+        self._run.leave_lent(is_left=False)
+
+    def _may_run(self, job: Any, context: Any) -> bool:
+        try:
+            return bool(self.is_job_active(self.get_job_status(job, context)))  # type: ignore[attr-defined]
+        except Exception:  # noqa: BLE001 - nobody knows then
+            return True
+
+    def on_kill(self) -> None:
+        """Kill the job, and take back what it was lent."""
+        self._is_killed = True
+        try:
+            super().on_kill()
+        finally:
+            self._run.leave_lent(is_left=False)
+
+
+def _note(job: Any, status: str, submitted: SubmittedConfig | None, *, state_key: str) -> str:
+    which = "What follows is what it was" if submitted else "Nothing is known of what it was"
+    return (
+        f"This try has submitted nothing: it follows job {printable(str(job))} of an earlier try, which is "
+        f"{printable(status)}. {which} submitted with; later changes do not apply to it. To submit a new job, delete "
+        f"the key {state_key} of the task's state, or set durable=False."
+    )

@@ -1,0 +1,303 @@
+"""Airflow's durable mode: a try that follows the job of an earlier one. Run by Airflow's real task runner."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
+from airflow.sdk import DAG
+
+from airflow_config_providers.exceptions import ConfigException, ProviderUnavailableError
+from airflow_config_providers.operators.configure import configured
+from airflow_config_providers.operators.durable import STATE_KEY
+from airflow_config_providers.operators.spark_submit import ConfiguredSparkSubmitOperator
+from tests.servers.web import Response, WebServer
+
+pytest.importorskip("airflow.sdk.bases.resumablejobmixin", reason="a durable mode came with Airflow 3.3")
+
+JOB = "driver-20261122-0001"
+LENT = "${lender:creds:password}"
+LINE = f"spark.app.db.password = {LENT}   # DAG_CONFIG, conf"
+
+
+class Master:
+    """The REST interface of a master of a standalone cluster, which both requests and ``curl`` ask."""
+
+    def __init__(self, monkeypatch) -> None:
+        monkeypatch.setenv("FAKE_SPARK_PRINTS", f"submitted as {JOB}")
+        self.asked = []
+        self.job_is("FINISHED")
+
+    def __call__(self, request) -> Response:
+        self.asked.append(request.path)
+        state = self._states.pop(0) if len(self._states) > 1 else self._states[0]
+        lines = ["{", '"submissionId" : "x",', '"success" : true,', f'"driverState" : "{state}"', "}"]
+        return Response(200, "\n".join(lines).encode())
+
+    def job_is(self, *states: str) -> None:
+        """Say what the state of the job is, each time that somebody asks; the last one stays."""
+        self._states = [*states]
+
+
+@pytest.fixture
+def master(diary, monkeypatch):
+    """A cluster that the default connection leads to."""
+    master = Master(monkeypatch)
+    with WebServer(master) as server:
+        extra = {"deploy-mode": "cluster", "rest-port": server.address.rpartition(":")[2]}
+        connection = {"conn_type": "spark", "host": "spark://127.0.0.1:7077", "extra": extra}
+        monkeypatch.setenv("AIRFLOW_CONN_SPARK_DEFAULT", json.dumps(connection))
+        yield master
+
+
+@pytest.fixture
+def state():
+    """What the task's state store has."""
+    return {}
+
+
+def operator(kind=ConfiguredSparkSubmitOperator, *, conf=None, **kwargs):
+    """The task as it is when it is tried."""
+    conf = {"spark.app.x": "1", "spark.app.db.password": LENT, **(conf or {})}
+    with DAG("flights", schedule=None):
+        return kind(task_id="job", application="job.jar", conf=conf, status_poll_interval=0, **kwargs)
+
+
+@pytest.fixture
+def run_try(run_task, state, master, spark_submit):
+    """Run one try: ``run_try(2, operator)``."""
+    return lambda number, operator: run_task(operator, state=state, try_number=number)
+
+
+@pytest.fixture
+def lost(run_try, diary):
+    """A job that the first try has submitted; gives what that wrote down."""
+    run_try(1, operator())
+    return len(diary())
+
+
+def test_a_job_is_submitted_and_what_it_got_is_kept_with_references(run_try, state, spark_submit):
+    run = run_try(1, operator())
+
+    assert run.state == "success"
+    assert len(spark_submit()) == 1
+    assert state["spark_job_id"] == JOB
+    assert state[STATE_KEY]["conf"] == {
+        "spark.app.x": "1",
+        "spark.app.db.password": LENT,
+    }
+    assert LINE in state[STATE_KEY]["lines"]
+    assert "lent to the job" not in json.dumps(state)
+
+
+@pytest.mark.parametrize("status", ["RUNNING", "FINISHED"])
+def test_a_try_that_follows_a_job_opens_no_provider(run_try, lost, master, diary, spark_submit, status):
+    master.job_is(status, "FINISHED")
+    run = run_try(2, operator())
+
+    assert run.state == "success"
+    assert len(spark_submit()) == 1
+    assert diary()[lost:] == []
+
+
+@pytest.mark.parametrize("status", ["RUNNING", "FINISHED"])
+def test_a_try_that_follows_a_job_shows_what_that_was_submitted_with(run_try, lost, master, status):
+    master.job_is(status, "FINISHED")
+    shown = run_try(2, operator(conf={"spark.app.x": "changed"})).rendered
+
+    note, *lines = shown["effective_config"]
+    assert note.startswith(
+        f"! This try has submitted nothing: it follows job {JOB} of an earlier try, which is {status}."
+    )
+    assert LINE in lines
+    assert "spark.app.x = 1   # DAG_CONFIG, conf" in lines
+    assert "changed" not in str(shown)
+    assert shown["conf"]["spark.app.x"] == "1"
+
+
+def test_the_log_says_that_nothing_was_submitted(run_try, lost, caplog, capfd):
+    capfd.readouterr()
+    run_try(2, operator())
+    shown = caplog.text + "".join(capfd.readouterr())
+
+    assert "This try has submitted nothing" in shown
+    assert "Configuration of the job:" in shown
+    assert "Effective configuration:" not in shown
+
+
+def test_a_job_that_has_failed_is_submitted_again_with_what_is_configured_now(run_try, lost, master, spark_submit):
+    master.job_is("FAILED", "FINISHED")
+    run = run_try(2, operator(conf={"spark.app.x": "changed"}))
+
+    assert run.state == "success"
+    assert [job.conf["spark.app.x"] for job in spark_submit()] == ["1", "changed"]
+    assert "spark.app.x = changed   # DAG_CONFIG, conf" in run.rendered["effective_config"]
+
+
+def test_a_job_is_asked_once_whether_it_is_followed(run_try, lost, master):
+    master.asked.clear()
+    run_try(2, operator())
+
+    assert master.asked == [f"/v1/submissions/status/{JOB}"]
+
+
+def test_of_a_job_that_an_older_version_submitted_nothing_is_known(run_try, lost, state):
+    del state[STATE_KEY]
+    run = run_try(2, operator())
+
+    (note,) = run.rendered["effective_config"]
+    assert "Nothing is known of what it was submitted with" in note
+
+
+def test_what_another_job_was_submitted_with_is_not_shown(run_try, lost, state):
+    state["spark_job_id"] = "driver-20261122-0002"
+    run = run_try(2, operator())
+
+    assert len(run.rendered["effective_config"]) == 1
+
+
+def test_a_policy_does_not_keep_a_try_from_following_a_job(run_try, lost, monkeypatch, tmp_path):
+    (tmp_path / "policies.yaml").write_text("policies:\n- name: none\n  class: nothing-like-this\n")
+    monkeypatch.setenv("AIRFLOW__CONFIG_PROVIDERS__POLICIES_FILE", str(tmp_path / "policies.yaml"))
+
+    assert run_try(2, operator()).state == "success"
+
+
+def test_without_durable_a_retry_submits_anew(run_try, lost, spark_submit, diary):
+    run = run_try(2, operator(durable=False))
+
+    assert run.state == "success"
+    assert len(spark_submit()) == 2
+    assert "lent" in diary()[lost:]
+
+
+def test_a_job_on_this_machine_is_not_looked_for(run_try, lost, monkeypatch, spark_submit):
+    monkeypatch.setenv("AIRFLOW_CONN_SPARK_DEFAULT", json.dumps({"conn_type": "spark", "host": "local[1]"}))
+    run = run_try(2, operator())
+
+    assert run.state == "success"
+    assert run.supervisor.sent("GetTaskStateStore") == []
+    assert len(spark_submit()) == 2
+
+
+def test_the_first_try_does_not_look_for_a_job_before_it_resolves(run_try):
+    run = run_try(1, operator())
+
+    assert [message.key for message in run.supervisor.sent("GetTaskStateStore")] == ["spark_job_id"], "Airflow's own"
+
+
+def test_commands_for_the_end_of_a_job_get_their_values_from_the_try_that_sees_it(run_try, lost, diary, tmp_path):
+    command = f"printf %s '{LENT}' > {tmp_path}/told"
+    run = run_try(2, operator(post_submit_commands=[command], allow_exposed_arguments=True))
+
+    assert run.state == "success"
+    assert "lent" in diary()[lost:]
+    assert LENT in str(run.rendered["post_submit_commands"])
+
+
+def test_commands_that_came_with_a_run_get_no_value(run_task, run_try, lost, state, diary):
+    commands = ["echo {{ dag_run.conf['x'] }}"]
+    follower = operator(post_submit_commands=commands, allow_exposed_arguments=True)
+    run = run_task(follower, state=state, try_number=2, conf={"x": LENT})
+
+    assert isinstance(run.error, ConfigException)
+    assert diary()[lost:] == []
+
+
+# --- what was lent to a job ---------------------------------------------------------------------------------
+
+
+def test_what_is_lent_to_a_job_in_a_cluster_outlives_the_try_until_the_job_ends(run_try, diary):
+    run_try(1, operator())
+
+    assert diary() == ["opened", "lent", "left to the job", "left no more", "taken back after the job"]
+
+
+@pytest.mark.parametrize(("status", "is_left"), [("UNKNOWN", True), ("FAILED", False)])
+def test_a_poll_that_fails_leaves_what_was_lent_to_a_job_that_may_still_run(
+    dag, run_try, master, diary, status, is_left
+):
+    master.job_is(status)
+    run = run_try(1, operator())
+
+    assert run.state == "failed"
+    assert ("left no more" not in diary()) is is_left
+
+
+class Killed(SparkSubmitOperator):
+    """Is killed while it waits."""
+
+    def poll_until_complete(self, external_id, context):
+        self.on_kill()
+        raise RuntimeError("killed")
+
+
+def test_a_try_that_is_killed_with_its_job_leaves_nothing(run_try, master, diary):
+    master.job_is("RUNNING")
+    run_try(1, operator(configured(Killed)))
+
+    assert diary()[2:4] == ["left to the job", "left no more"]
+
+
+def test_a_job_that_nobody_would_follow_is_left_nothing(run_try, diary):
+    run_try(1, operator(durable=False))
+
+    assert "left to the job" not in diary()
+
+
+# --- Livy -----------------------------------------------------------------------------------------------------
+
+
+class Livy:
+    """Takes batches, each of which is ``state``."""
+
+    def __init__(self) -> None:
+        self.state = "success"
+        self.posted = []
+
+    def __call__(self, request) -> Response:
+        if request.method == "POST":
+            self.posted.append(json.loads(request.body))
+        return Response(201 if request.method == "POST" else 200, json.dumps(self._answer(request.path)).encode())
+
+    def _answer(self, path):
+        if path.endswith("/log"):
+            return {"id": 7, "log": [], "total": 0}
+        return {"id": 7, "state": self.state, "appId": "app-7"}
+
+
+@pytest.fixture
+def batches(diary, serve_livy):
+    pytest.importorskip("airflow.providers.apache.livy")
+    return serve_livy(Livy())
+
+
+def livy(**conf):
+    from airflow.providers.apache.livy.operators.livy import LivyOperator
+
+    conf = {"spark.app.x": "1", "spark.app.db.password": LENT, **conf}
+    with DAG("flights", schedule=None):
+        return configured(LivyOperator)(task_id="job", file="job.py", polling_interval=1, conf=conf)
+
+
+def test_a_batch_of_livy_is_followed_without_a_provider(run_task, batches, state, diary):
+    run_task(livy(), state=state)
+    before = len(diary())
+    run = run_task(livy(**{"spark.app.x": "changed"}), state=state, try_number=2)
+
+    assert run.state == "success"
+    assert len(batches.posted) == 1
+    assert batches.posted[0]["conf"]["spark.app.db.password"] == "lent to the job"
+    assert diary()[before:] == []
+    assert "spark.app.x = 1   # DAG_CONFIG, spark_params['conf']" in run.rendered["effective_config"]
+    assert "lent to the job" not in json.dumps(state)
+
+
+def test_an_outage_while_a_job_is_looked_for_is_retried(run_task, batches, state, monkeypatch):
+    run_task(livy(), state=state)
+    batches.state = "no state of Livy"
+    run = run_task(livy(), state=state, try_number=2, retries=1)
+
+    assert not isinstance(run.error, ProviderUnavailableError)
+    assert run.state == "up_for_retry"

@@ -129,6 +129,25 @@ def test_the_operator_makes_its_hook_late_and_in_one_place():
     assert "self._hook = self._get_hook()" in inspect.getsource(SparkSubmitOperator.execute)
 
 
+def test_the_operator_follows_a_job_where_we_look_for_one():
+    source = inspect.getsource(SparkSubmitOperator.execute)
+
+    assert "if hook._should_track_driver_status:\n            return self.execute_resumable(context)" in source
+    assert "if hook._should_track_driver_via_k8s_api():\n            return self.execute_resumable(context)" in source
+    assert "if hook._is_yarn_cluster_mode:" in source
+    assert "if hook._yarn_track_via_rm_api:" in source
+    assert source.count("self.execute_resumable(context)") == 3
+
+
+def test_the_operator_polls_a_job_whose_id_it_has_stored():
+    resumable = pytest.importorskip("airflow.sdk.bases.resumablejobmixin").ResumableJobMixin
+    source = inspect.getsource(resumable.execute_resumable)
+
+    assert source.count("task_state_store.get(self.external_id_key)") == 1
+    assert source.count("self.get_job_status(external_id, context)") == 1
+    assert source.index("task_state_store.set(self.external_id_key") < source.rindex("self.poll_until_complete(")
+
+
 @pytest.fixture
 def stock_jdbc(monkeypatch):
     """A stock JDBC operator and its hook."""

@@ -103,6 +103,22 @@ def test_the_retry_succeeds_without_a_second_submission(airflow):
     assert "Spark-Submit cmd" not in second
 
 
+def test_the_retry_shows_what_the_job_was_submitted_with(airflow):
+    ((shown,),) = airflow.query("select rendered_fields from rendered_task_instance_fields where task_id = 'job'")
+    lines = json.loads(shown)["effective_config"]
+
+    assert lines[0].startswith("! This try has submitted nothing: it follows job driver-")
+    assert any(line.startswith("spark.app.password = ${dir:") for line in lines)
+    assert "Effective configuration:" not in logs(airflow)[1]
+
+
+def test_what_is_kept_of_a_job_has_the_reference(airflow):
+    kept = str(airflow.query("select value from task_state_store where key = 'config_providers_submitted'"))
+
+    assert "${dir:" in kept
+    assert CANARY not in kept
+
+
 def test_the_author_is_told_that_a_cluster_sees_the_configuration(airflow):
     assert "In cluster mode Spark copies its configuration to the cluster" in logs(airflow)[0]
 

@@ -36,6 +36,17 @@ def wait(*_: object) -> None:
     time.sleep(LONGEST)
 
 
+def wait_for_a_job_that_goes_on(provider: ConfigProvider, paths: list[str]) -> None:
+    provider.leave_lent(is_left=True)
+    wait()
+
+
+def wait_after_such_a_job(provider: ConfigProvider, paths: list[str]) -> None:
+    provider.leave_lent(is_left=True)
+    provider.leave_lent(is_left=False)
+    wait()
+
+
 def exit_at_once(*_: object) -> None:
     os._exit(3)
 
@@ -157,6 +168,8 @@ def say_what_it_imports(provider: ConfigProvider, paths: list[str]) -> None:
 HOW = {
     "close": lambda *_: None,
     "wait": wait,
+    "wait for a job that goes on": wait_for_a_job_that_goes_on,
+    "wait after such a job": wait_after_such_a_job,
     "exit at once": exit_at_once,
     "exit without close": exit_without_close,
     "fail": fail,

@@ -94,6 +94,48 @@ def test_leases_of_a_given_token_are_given_back_after_a_kill(vault) -> None:
         assert len(vault.live_tokens()) == 1
 
 
+def test_after_a_kill_a_job_that_goes_on_keeps_its_lease_and_the_login_that_it_ends_with(vault) -> None:
+    with started_job("wait for a job that goes on", lending(vault), vault.creds()) as process:
+        said(process, "waiting")
+        helper = helper_of(process.pid)
+        process.kill()
+        assert eventually(lambda: not is_running(helper))
+        assert len(vault.live_leases()) == 1
+        assert len(vault.live_tokens()) == 1
+
+
+def test_after_a_job_that_has_ended_a_kill_gives_back_what_it_had(vault) -> None:
+    with started_job("wait after such a job", lending(vault), vault.creds()) as process:
+        said(process, "waiting")
+        process.kill()
+        assert eventually(lambda: vault.live_leases() == frozenset())
+        assert is_given_back(vault)
+
+
+def test_a_job_that_goes_on_without_a_lease_needs_no_login(vault, params: dict[str, object]) -> None:
+    with started_job("wait for a job that goes on", params, f"{vault.kv2}/a") as process:
+        said(process, "waiting")
+        process.kill()
+        assert eventually(lambda: is_given_back(vault))
+
+
+def lending(vault) -> dict[str, object]:
+    return {**parameters(vault), "give_back_after_kill": "true"}
+
+
+def test_a_helper_that_starts_late_knows_that_a_job_goes_on(vault) -> None:
+    """The first helper has ended; the second is told all that the first was."""
+    server = Server(vault.address, None, True, None, "")
+    helper = Helper(server)
+    helper.leave(is_left=True)
+    helper.hold("auth/token/revoke-self", token=vault.token("default"), body={})
+    pid = helper.pid
+    helper.close()
+
+    assert eventually(lambda: not is_running(pid))
+    assert len(vault.live_tokens()) == 1
+
+
 def test_a_token_that_is_given_needs_no_helper(vault) -> None:
     vault.put("a", {"k": "v"})
     with started_job("wait", {"url": vault.address, "token": vault.root_token}, f"{vault.kv2}/a") as process:

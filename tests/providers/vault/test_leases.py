@@ -27,6 +27,22 @@ def test_a_lease_is_the_ttl(vault) -> None:
         assert provider.get(path).ttl == 90_000
 
 
+def test_at_a_close_a_job_that_goes_on_keeps_its_lease(vault) -> None:
+    with opened(vault) as provider:
+        provider.get(vault.creds())
+        provider.leave_lent(is_left=True)
+    assert len(vault.live_leases()) == 1
+    assert counted(vault)[REVOKE_LOGIN] == 0
+
+
+def test_at_a_close_after_such_a_job_has_ended_its_lease_is_given_back(vault) -> None:
+    with opened(vault) as provider:
+        provider.get(vault.creds())
+        provider.leave_lent(is_left=True)
+        provider.leave_lent(is_left=False)
+    assert vault.live_leases() == frozenset()
+
+
 def test_the_ttl_of_a_path_is_in_the_result_in_milliseconds(vault) -> None:
     path = vault.creds(ttl=90)
     vault.put("a", {"k": "v"})

@@ -141,6 +141,12 @@ def _options() -> dict[str, Any]:
             "integer", "100000", "Iterations that derive the key from password_encoder_secret, at most 1,000,000."
         ),
         "unresolved": _option("string", "fail", "What becomes of a reference that nobody answers: fail or keep."),
+        "misspelt_keys": _option(
+            "string",
+            "warn",
+            "What becomes of a key that is spelt nearly as one that Spark knows: warn, fail or ignore. Keys that do "
+            "not begin with spark. are refused unless this is ignore.",
+        ),
         "max_workers": _option("integer", "32", "How many paths, and secrets of a secrets backend, are read at once."),
         "resolve_timeout": _option(
             "integer",

@@ -13,13 +13,17 @@ from typing import TYPE_CHECKING, Final
 from airflow_config_providers.airflow_compat import conf
 from airflow_config_providers.core.data import Password
 from airflow_config_providers.core.resolver import Unresolved
-from airflow_config_providers.core.text import nearest, printable
+from airflow_config_providers.core.text import nearest, octets, printable
 from airflow_config_providers.exceptions import ConfigException
+from airflow_config_providers.spark.key_check import Misspelt
 
 if TYPE_CHECKING:
     from airflow_config_providers.dynamic.password_encoder import PasswordEncoder
 
 SECTION: Final = "config_providers"
+
+_LEAST_OCTETS: Final = 16
+"""As NIST's SP 800-132 asks of what a key is derived from: 112 bits at least."""
 
 _DAY: Final = 24 * 60 * 60
 
@@ -111,8 +115,26 @@ def seal() -> Callable[[Password], str] | None:
     secret = password_encoder_secret()
     if not secret:
         return None
-    encoder = cache(partial(_password_encoder, secret))
+    encoder = cache(partial(_long_password_encoder, secret))
     return lambda password: encoder().encode(password)
+
+
+def _long_password_encoder(secret: str) -> PasswordEncoder:
+    require_long(secret)
+    return _password_encoder(secret)
+
+
+def require_long(secret: str) -> None:
+    """
+    Make sure that a secret is not guessed, before something is encrypted with it.
+
+    :raises ConfigException: it is too short
+    """
+    if len(octets(secret)) < _LEAST_OCTETS:
+        raise ConfigException(
+            f"[{SECTION}] password_encoder_secret has fewer than {_LEAST_OCTETS} bytes, so it can be guessed. Make one "
+            f"with 'openssl rand -base64 32', and encrypt anew what is stored: airflow config-providers encoder rotate"
+        )
 
 
 def _password_encoder(secret: str) -> PasswordEncoder:
@@ -197,6 +219,17 @@ def parse_unresolved(text: str, *, where: str) -> Unresolved:
             f"{where}: '{printable(str(text))}' is none of {', '.join(choices)}{nearest(str(text), choices)}"
         )
     return Unresolved(text)
+
+
+def misspelt_keys() -> Misspelt:
+    """Return what becomes of a key that is spelt nearly as one that Spark knows."""
+    text, choices = _text("misspelt_keys", "warn"), [choice.value for choice in Misspelt]
+    if text not in choices:
+        raise ConfigException(
+            f"[{SECTION}] misspelt_keys: '{printable(text)}' is none of {', '.join(choices)}"
+            f"{nearest(text, choices) or '.'} Correct it in airflow.cfg."
+        )
+    return Misspelt(text)
 
 
 def _text(option: str, default: str) -> str:

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from typing import Any, Final
 
 from airflow_config_providers.cli.failing import WrongArgumentsError
 from airflow_config_providers.core import properties
 from airflow_config_providers.core.alter import AlterConfigOp, ConfigResource, OpType, ResourceType
+from airflow_config_providers.core.registry import is_reserved
 from airflow_config_providers.core.text import printable
+from airflow_config_providers.spark.known_keys import SPARK
 from airflow_config_providers.spark.layers import read_text
+from airflow_config_providers.spark.other_formats import refuse_other_format
 
 _PAIR: Final = re.compile(r"\s*([^=\s,\[\]]+)\s*=(?:\[([^\]]*)\]|((?:\$\{[^}]*\}|[^,\[\]])*))\s*(?:,|$)")
 """``k=v`` or ``k=[a,b]``, as kafka-configs.sh has them; commas of a reference are its own."""
@@ -43,28 +47,60 @@ def operations(args: Any) -> list[AlterConfigOp]:
     """
     Give the changes that ``args`` describe.
 
-    :raises WrongArgumentsError: they describe none, or something in them is no pair
+    :raises WrongArgumentsError: they describe none, or something in them is no pair; names all that is wrong
     """
-    found = [
-        *_set(args.add_config),
-        *_of_file(args.add_config_file),
-        *(AlterConfigOp(key, None, OpType.DELETE) for key in _keys(args.delete_config)),
-        *_listed(args.append, OpType.APPEND),
-        *_listed(args.subtract, OpType.SUBTRACT),
-    ]
+    sets, appended, subtracted = together(
+        partial(_all, _set, args.add_config),
+        partial(_all, partial(_listed, op=OpType.APPEND), args.append),
+        partial(_all, partial(_listed, op=OpType.SUBTRACT), args.subtract),
+    )
+    deleted = [AlterConfigOp(key, None, OpType.DELETE) for key in _keys(args.delete_config)]
+    found = [*sets, *_of_file(args.add_config_file), *deleted, *appended, *subtracted]
     if not found:
         raise WrongArgumentsError("Nothing is to change. Add --add-config, --delete-config, --append or --subtract.")
     return found
 
 
+def together(*reads: Callable[[], Any]) -> list[Any]:
+    """
+    Call all of ``reads``, and give what they give.
+
+    :raises WrongArgumentsError: one of them does; names all that is wrong
+    """
+    found: list[Any] = []
+    problems: list[str] = []
+    for read in reads:
+        try:
+            found.append(read())
+        except WrongArgumentsError as error:
+            problems += error.problems
+    if problems:
+        raise WrongArgumentsError(*problems)
+    return found
+
+
 def visible(args: Any) -> list[AlterConfigOp]:
     """Give the changes whose values stand on the command line, where other users of the machine can read them."""
-    return [*_set(args.add_config), *_listed(args.append, OpType.APPEND), *_listed(args.subtract, OpType.SUBTRACT)]
+    return [
+        *_all(_set, args.add_config),
+        *_all(partial(_listed, op=OpType.APPEND), args.append),
+        *_all(partial(_listed, op=OpType.SUBTRACT), args.subtract),
+    ]
 
 
-def _set(texts: Iterable[str] | None) -> Iterator[AlterConfigOp]:
-    for text in texts or ():
-        yield from (AlterConfigOp(key, value) for key, value in pairs(text))
+def _all(read: Callable[[str], list[AlterConfigOp]], texts: Iterable[str] | None) -> list[AlterConfigOp]:
+    return [operation for found in together(*(partial(read, text) for text in texts or ())) for operation in found]
+
+
+def _set(text: str) -> list[AlterConfigOp]:
+    found = pairs(text)
+    first, *others = (key for key, _ in found)
+    if first.startswith(SPARK) and not all(key.startswith(SPARK) or is_reserved(key) for key in others):
+        raise WrongArgumentsError(
+            f"'{printable(first)}=...': what stands behind a comma is read as another key, and this one does not begin "
+            f"with '{SPARK}'. Put a value with commas into brackets, as in KEY=[a,b=c]."
+        )
+    return [AlterConfigOp(key, value) for key, value in found]
 
 
 def pairs(text: str) -> list[tuple[str, str]]:
@@ -97,7 +133,9 @@ def _single(text: str) -> tuple[str, str]:
 def _of_file(path: str | None) -> Iterator[AlterConfigOp]:
     if path is None:
         return
-    yield from (AlterConfigOp(entry.key, entry.value) for entry in properties.parse(text_of(path), name=path))
+    text = text_of(path)
+    refuse_other_format(text, name=path)
+    yield from (AlterConfigOp(entry.key, entry.value) for entry in properties.parse(text, name=path))
 
 
 def text_of(path: str) -> str:
@@ -114,9 +152,8 @@ def _keys(texts: Iterable[str] | None) -> Iterator[str]:
         yield from (key.strip() for key in text.split(",") if key.strip())
 
 
-def _listed(texts: Iterable[str] | None, op: OpType) -> Iterator[AlterConfigOp]:
-    for text in texts or ():
-        key, sign, value = text.partition("=")
-        if not sign:
-            raise WrongArgumentsError(f"'{printable(text)}' is not KEY=VALUE. Write what to {op.name.lower()} after =.")
-        yield AlterConfigOp(key.strip(), value, op)
+def _listed(text: str, op: OpType) -> list[AlterConfigOp]:
+    key, sign, value = text.partition("=")
+    if not sign:
+        raise WrongArgumentsError(f"'{printable(text)}' is not KEY=VALUE. Write what to {op.name.lower()} after =.")
+    return [AlterConfigOp(key.strip(), value, op)]

@@ -13,7 +13,8 @@ from airflow_config_providers.core.alter import ConfigResource
 from airflow_config_providers.core.layers import ConfigLayer
 from airflow_config_providers.core.policy import AlterConfigPolicy, NamedPolicy
 from airflow_config_providers.core.text import nearest, printable
-from airflow_config_providers.deployment.deployed_task import deployed_task, deployed_texts
+from airflow_config_providers.deployment.deployed_task import deployed_task, deployed_texts, is_configured
+from airflow_config_providers.deployment.objections import DeployedObjections, Job
 from airflow_config_providers.dynamic.admin import ConfigAdmin
 from airflow_config_providers.dynamic.airflow_store import VariableStore
 from airflow_config_providers.dynamic.writing import Author
@@ -64,12 +65,14 @@ def admin(
     :param caller: who asks; None for the user who runs this command
     """
     caller = caller or Caller(user())
+    layers = DeployedLayers(warn, caller)
     return ConfigAdmin(
         VariableStore(caller.name),
         spark_definition(),
         policies,
-        layers=DeployedLayers(warn, caller),
+        layers=layers,
         seal=settings.seal(),
+        objections=DeployedObjections(layers.jobs, warn),
         author=Author(caller.name),
         warn=warn,
     )
@@ -96,6 +99,7 @@ class DeployedLayers:
         self._warn = warn
         self._caller = caller
         self._known: dict[ConfigResource, Sequence[ConfigLayer]] = {}
+        self._jobs: dict[ConfigResource, list[Job]] = {}
 
     def __call__(self, resource: ConfigResource) -> Sequence[ConfigLayer]:
         """
@@ -117,6 +121,26 @@ class DeployedLayers:
         """
         job = self._operator(task)
         return None if job is None else deployed_texts(job, str(task), self._warn)
+
+    def jobs(self, resource: ConfigResource) -> list[Job]:
+        """
+        Give what decides which references the jobs of a DAG, or the one of a task, can have; none if it is unknown.
+
+        :raises ProviderUnavailableError: the database cannot be asked
+        """
+        if resource not in self._jobs:
+            self._jobs[resource] = self._read_jobs(resource)
+        return self._jobs[resource]
+
+    def _read_jobs(self, resource: ConfigResource) -> list[Job]:
+        try:
+            dag = _dag(resource.dag_id, self._caller) if resource.dag_id else None
+        except UnknownResourceError:
+            dag = None
+        if dag is None:
+            return []
+        tasks = [task for task in dag.tasks if resource.task_id in ("", task.task_id)]
+        return [Job.of(task) for task in tasks if is_configured(task)]
 
     def _operator(self, resource: ConfigResource) -> Any | None:
         dag = _dag(resource.dag_id, self._caller)

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
 
+from airflow_config_providers import settings
 from airflow_config_providers.core.alter import AlterConfigOp, ConfigResource
+from airflow_config_providers.core.layers import ConfigEntry, ConfigSource
 from airflow_config_providers.deployment import rows
 from airflow_config_providers.deployment.admin import Caller, Warn, admin, altering
 from airflow_config_providers.deployment.rows import Row, Selection
+from airflow_config_providers.spark.key_check import find_in
+
+_NOT_WRITTEN: Final = frozenset({ConfigSource.DEFAULT_CONFIG, ConfigSource.ENVIRONMENT_CONFIG})
+"""Where no name of a key is written."""
 
 
 class DeployedConfigurations:
@@ -25,7 +32,10 @@ class DeployedConfigurations:
     def describe(self, resource: ConfigResource, selection: Selection) -> list[Row]:
         """Give the keys that are asked for, with what each beat."""
         one = admin(self._warn, caller=self._caller)
-        return rows.described(selection.of(one.describe_configs([resource], include_synonyms=True)[resource]))
+        found = selection.of(one.describe_configs([resource], include_synonyms=True)[resource])
+        for doubt in _doubts(found):
+            self._warn(doubt)
+        return rows.described(found)
 
     def alter(
         self,
@@ -52,3 +62,10 @@ class DeployedConfigurations:
         with altering(self._warn, caller=self._caller) as one:
             done = one.rollback(resource, to_version, validate_only=validate_only)
         return rows.changed({resource: done})
+
+
+def _doubts(entries: Iterable[ConfigEntry]) -> Iterator[str]:
+    """Tell of keys that somebody set and Spark does not read."""
+    places = {one.name: one.origin for one in entries if one.source not in _NOT_WRITTEN}
+    found = find_in(places, settings.misspelt_keys())
+    yield from (*found.problems, *found.doubts)

@@ -23,6 +23,11 @@ _MARK_OF_SUBMISSION: Final = "application_args"
 """That which only those of spark-submit have."""
 
 
+def is_configured(task: Any) -> bool:
+    """Tell whether ``task``, of a serialized DAG, is a job that is configured by this package."""
+    return _MARK in task.template_fields
+
+
 def deployed_task(task: Any, name: str, warn: Callable[[str], None]) -> Any | None:
     """
     Give what makes the layers of ``task``, and ``TEXTS``; None where it is no job that is configured by this package.
@@ -31,7 +36,7 @@ def deployed_task(task: Any, name: str, warn: Callable[[str], None]) -> Any | No
     :param name: what people call it
     :param warn: is told what a reader should know
     """
-    if _MARK not in task.template_fields:
+    if not is_configured(task):
         warn(f"{name} runs {task.task_type}, which is not configured by this package.")
         return None
     is_submission = _MARK_OF_SUBMISSION in task.template_fields and not mapped_task.is_jdbc(task)

@@ -20,11 +20,13 @@ from airflow_config_providers.dynamic.change import (
     LONGEST_VALUE,
     CheckedChange,
     Edit,
+    Objections,
     PlannedChange,
     Planner,
     Plans,
     Seal,
     by_resource,
+    no_objections,
     on_texts,
     refuse_many,
 )
@@ -97,6 +99,7 @@ class ConfigAdmin:
     :param policies: asked about every change of every resource
     :param layers: the layers that are not dynamic
     :param seal: encrypts secrets that are written out; without it they are refused
+    :param objections: says what else speaks against a text that is to be stored; the change is refused then
     :param author: who makes the changes
     :param followers: resource -> those who follow it, each with what ``settled`` gives now; they are told in this
         order, and cannot follow what the definition calls read-only
@@ -112,6 +115,7 @@ class ConfigAdmin:
         *,
         layers: Layers = no_layers,
         seal: Seal | None = None,
+        objections: Objections = no_objections,
         author: Author = Author(),  # noqa: B008 - a value
         followers: Mapping[ConfigResource, Reconfigurables] = MappingProxyType({}),
         warn: Callable[[str], None] = no_notes,
@@ -121,7 +125,7 @@ class ConfigAdmin:
         self._definition = definition or ConfigDef()
         self._policies = [_named(policy) for policy in policies]
         self._layers = layers
-        self._planner = Planner(self._definition, seal)
+        self._planner = Planner(self._definition, seal, objections)
         self._author = author
         self._attempts = Attempts(store, sleep)
         self._followers = Followers(dict(followers))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -32,6 +32,14 @@ Edit = Callable[[Mapping[str, Value]], Altered[Value]]
 
 Seal = Callable[[Password], str]
 """Gives the encrypted text of a secret."""
+
+Objections = Callable[[ConfigResource, Mapping[str, str]], Mapping[str, Sequence[str]]]
+"""Gives key -> what is wrong with the text that a resource is to have under it; nothing for one that may be set."""
+
+
+def no_objections(resource: ConfigResource, texts: Mapping[str, str]) -> Mapping[str, Sequence[str]]:
+    """Object to nothing."""
+    return {}
 
 
 def on_texts(change: Callable[[Mapping[str, str]], Altered[str]]) -> Edit:
@@ -131,10 +139,12 @@ class Planner:
 
     :param definition: types, and which keys are sensitive
     :param seal: None where the deployment has no secret to encrypt with
+    :param objections: what else speaks against a text that is new
     """
 
     definition: ConfigDef
     seal: Seal | None = None
+    objections: Objections = no_objections
 
     def check(self, resource: ConfigResource, before: StoredConfig, edit: Edit) -> CheckedChange:
         """
@@ -144,7 +154,12 @@ class Planner:
         """
         done = edit(before.values)
         texts = _fresh(done.after, before.values)
-        wrong = {key: found for key, text in texts.items() if (found := list(self._problems(resource, key, text)))}
+        objections = self.objections(resource, texts) if texts else {}
+        wrong = {
+            key: found
+            for key, text in texts.items()
+            if (found := [*self._problems(resource, key, text), *map(ConfigException, objections.get(key, ()))])
+        }
         problems = [*map(ConfigException, done.problems), *(problem for found in wrong.values() for problem in found)]
         asked = {**done.asked, **{key: texts[key] for key in wrong}}
         if too_much := list(_too_much({**done.after, **asked})):

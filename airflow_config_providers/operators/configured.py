@@ -42,6 +42,9 @@ from airflow_config_providers.spark.layers import ConfigFile
 FIELDS: Final = ("config_files", "effective_config")
 """The template fields that such an operator has beside its own."""
 
+STORED_OPTIONS: Final = ("allow_exposed_arguments", "config_conn_id")
+"""The attributes that say which references a job can have under which keys."""
+
 _PATHS: Final = ("config_files", "properties_file")
 """The attributes with paths of properties files."""
 
@@ -78,6 +81,12 @@ class ConfiguredOperator(BaseOperator):
         the deployment says
     :param resolve_in: ``worker``, ``driver`` or ``auto``; None for what the deployment says
     """
+
+    @classmethod
+    def get_serialized_fields(cls) -> frozenset[str]:
+        """Have Airflow store what says how a job is resolved, so that a change can be judged without a run."""
+        stored = super().get_serialized_fields()  # type: ignore[no-untyped-call]  # Airflow has no types here
+        return frozenset({*stored, *STORED_OPTIONS})
 
     _authored: Mapping[str, str] = {}
     _bounds: Mapping[str, tuple[Bound, ...]] = {}
@@ -156,6 +165,10 @@ class ConfiguredOperator(BaseOperator):
     def _concerns_driver(self, layered: LayeredConfig) -> bool:
         """Tell whether a driver would resolve anything here, or refuse to."""
         return job_place.concerns_driver(layered, self._texts())
+
+    def _takes_any_key(self) -> bool:
+        """Tell whether the job gets also keys that do not begin with ``spark.``, which spark-submit leaves out."""
+        return False
 
     def _notes(self) -> Iterable[str]:
         """Give what else a reader of the task log should know."""
@@ -361,6 +374,7 @@ class ConfiguredOperator(BaseOperator):
             render=partial(_filled_in, jinja_env=jinja_env or self.get_template_env(), context=context),
             warn=self.log.warning,
             dynamic=dynamic,
+            takes_any_key=self._takes_any_key(),
         )
         return layers.collect(self._own_layers(), getattr(context.get("dag_run"), "conf", None))
 

@@ -51,7 +51,7 @@ class ConfigProvidersMixin(ConfiguredOperator):
     @classmethod
     def get_serialized_fields(cls) -> frozenset[str]:
         """Have Airflow store what is configured, wherever that stands, so that ``describe`` shows it without a run."""
-        stored = super().get_serialized_fields()  # type: ignore[no-untyped-call]  # Airflow has no types here
+        stored = super().get_serialized_fields()
         return frozenset({*stored, "_stored_job"})
 
     @property
@@ -107,6 +107,9 @@ class ConfigProvidersMixin(ConfiguredOperator):
             is_old = before.get(name) is value and not isinstance(value, dict | list | set)
             if not is_old and (hidden := reverse_object(value, (reverser,))) is not value:
                 setattr(self, name, hidden)
+
+    def _takes_any_key(self) -> bool:
+        return self._spec().takes_any_key
 
     def _own_texts(self) -> Iterator[nested_texts.Text]:
         yield from super()._own_texts()

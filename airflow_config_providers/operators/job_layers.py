@@ -18,6 +18,7 @@ from airflow_config_providers.operators.chosen_paths import bounds_of_deployment
 from airflow_config_providers.operators.written import FilledIn, brought_problem
 from airflow_config_providers.spark import arguments
 from airflow_config_providers.spark.catalogue import spark_definition
+from airflow_config_providers.spark.key_check import find_in_layers
 from airflow_config_providers.spark.layers import ConfigFile, environment_layer, file_layer, mapping_layer
 
 _JINJA: Final = re.compile(r"\{[{%#]")
@@ -33,6 +34,7 @@ class JobLayers:
         with a run or from the environment
     :param warn: is told what the reader of the task log should know
     :param dynamic: the layers that were changed since the DAG was deployed
+    :param takes_any_key: whether the job gets also keys that do not begin with ``spark.``
     """
 
     files: Sequence[ConfigFile]
@@ -40,6 +42,7 @@ class JobLayers:
     render: Callable[[str], FilledIn]
     warn: Callable[[str], None]
     dynamic: Sequence[ConfigLayer] = ()
+    takes_any_key: bool = False
 
     def collect(self, own: Iterable[ConfigLayer], run_conf: Mapping[str, Any] | None) -> list[ConfigLayer]:
         """
@@ -48,7 +51,17 @@ class JobLayers:
         :param own: what the author of the DAG wrote
         """
         layers = [*self._files(), *own, *self.dynamic, *self._run(run_conf or {})]
+        self._check_keys(layers)
         return [*layers, *self._environment(layers)]
+
+    def _check_keys(self, layers: Iterable[ConfigLayer]) -> None:
+        """Refuse keys that Spark would leave out, and tell of those that are misspelt, but not of Spark's own file."""
+        of_spark = {file.name for file in self.files if file.is_lenient}
+        found = find_in_layers(layers, settings.misspelt_keys(), but=of_spark, takes_any_key=self.takes_any_key)
+        if found.problems:
+            raise ConfigException(*found.problems)
+        for doubt in found.doubts:
+            self.warn(doubt)
 
     def _files(self) -> Iterable[ConfigLayer]:
         for file in self.files:

@@ -52,7 +52,7 @@ class ConfiguredSparkSubmitOperator(DurableMixin, SparkSubmitOperator):
     @classmethod
     def get_serialized_fields(cls) -> frozenset[str]:
         """Have Airflow store also what it leaves out of a DAG, so that ``describe`` shows it without a run."""
-        stored = super().get_serialized_fields()  # type: ignore[no-untyped-call]  # Airflow has no types here
+        stored = super().get_serialized_fields()
         return frozenset({*stored, *(f"_{name}" for name in arguments.KEYS), "_whole_conf"})
 
     @property

@@ -8,6 +8,9 @@ from typing import Final
 
 _REMOTE: Final = frozenset({"databricks", "dataproc", "emr", "kubernetes", "livy"})
 
+_TAKING_ANY_KEY: Final = frozenset({"", "databricks", "dataproc", "pyspark"})
+"""Families whose keys are not all left out that do not begin with ``spark.``; an unlisted operator may be one."""
+
 PART: Final = "*"
 """In a path: every item of a list."""
 
@@ -75,6 +78,11 @@ class OperatorSpec:
         """Return the names of the arguments that it is known to take."""
         kept_elsewhere = {field for field, *_ in self.arguments.values()}
         return ({*template_fields, *(place.field for place in self.conf)} - kept_elsewhere) | self.arguments.keys()
+
+    @property
+    def takes_any_key(self) -> bool:
+        """Whether the job may get keys that do not begin with ``spark.``, which spark-submit leaves out."""
+        return self.family in _TAKING_ANY_KEY
 
     @property
     def is_remote(self) -> bool:

@@ -17,6 +17,7 @@ from airflow_config_providers.core.registry import is_reserved
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.exceptions import ConfigException
 from airflow_config_providers.spark.layer_files import Bound, read_layer_file
+from airflow_config_providers.spark.other_formats import refuse_other_format
 
 SUBSTITUTED_BY_SPARK: Final = frozenset({"env", "system", "spark", "sparkconf", "hiveconf", "hivevar"})
 """Prefixes of ``${prefix:name}`` that Spark itself replaces."""
@@ -85,7 +86,10 @@ def file_layer(file: ConfigFile) -> ConfigLayer:
     :raises ConfigException: the file cannot be read, is outside of its bounds, is malformed, or sets a key twice
     """
     content = read_layer_file(file.path, name=file.name, bounds=file.bounds)
-    entries = properties.parse(_decoded(content, name=file.name), name=file.name)
+    text = _decoded(content, name=file.name)
+    if not file.is_lenient:
+        refuse_other_format(text, name=file.name)
+    entries = properties.parse(text, name=file.name)
     lines = _lines_by_key(entries)
     repeated = {key: found for key, found in lines.items() if len(found) > 1}
     if repeated and not file.is_lenient:

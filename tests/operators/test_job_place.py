@@ -172,7 +172,7 @@ def test_the_deployment_may_say_who_resolves(dag, run_task, define, spark_submit
         pytest.param({"spark.x": "${dir:/x:a}"}, {}, "the driver has no provider 'dir'", id="provider of the worker"),
         pytest.param({"spark.driver.extraJavaOptions": f"-Dp={REFERENCE}"}, {}, "reads it before", id="needed early"),
         pytest.param({"spark.jars": f"s3://{REFERENCE}@x/y.jar"}, {}, "reads it before", id="needed by spark-submit"),
-        pytest.param({"app.password": REFERENCE}, {}, "spark-submit ignores keys", id="no key of Spark"),
+        pytest.param({"app.password": REFERENCE}, {}, "Spark leaves out keys", id="no key of Spark"),
         pytest.param({}, {"application_args": ["${dir:/x:y}"]}, "would stand where every user", id="argument"),
         pytest.param(
             {}, {"env_vars": {"A": REFERENCE}}, "env_vars['A']: the environment of the driver", id="environment"

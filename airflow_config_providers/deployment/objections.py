@@ -1,0 +1,151 @@
+"""What speaks against storing a text: no run could use it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from airflow_config_providers import settings
+from airflow_config_providers.core.alter import ConfigResource
+from airflow_config_providers.core.cached import cached_property
+from airflow_config_providers.core.registry import ProviderRegistry
+from airflow_config_providers.core.resolver import Unresolved
+from airflow_config_providers.core.text import printable
+from airflow_config_providers.core.variable import ConfigVariable, scan, variables
+from airflow_config_providers.exceptions import ConfigProvidersError, ExposedValueError
+from airflow_config_providers.hooks.config_providers import definitions_of, driver_definitions_of
+from airflow_config_providers.operators.job_resolver import PlacedText, refuse_exposed
+from airflow_config_providers.providers import airflow_secrets
+from airflow_config_providers.spark import specification
+from airflow_config_providers.spark.catalogue import spark_definition
+from airflow_config_providers.spark.key_check import find_in
+from airflow_config_providers.spark.layers import SUBSTITUTED_BY_SPARK
+
+Warn = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """
+    What decides which references a job can have.
+
+    :param conn_id: the connection that defines its providers
+    :param allows_exposed: whether values may stand where others than the job can read them
+    """
+
+    conn_id: str
+    allows_exposed: bool
+
+    @classmethod
+    def of(cls, task: Any) -> Job:
+        """Take it from a task as Airflow stores it; what is not stored there is as the deployment says."""
+        given = task.partial_kwargs if task.is_mapped else vars(task)
+        conn_id, allows_exposed = given.get("config_conn_id"), given.get("allow_exposed_arguments")
+        usual = cls.usual()
+        return cls(conn_id or usual.conn_id, usual.allows_exposed if allows_exposed is None else bool(allows_exposed))
+
+    @classmethod
+    def usual(cls) -> Job:
+        """Return what the deployment says for jobs that do not."""
+        return cls(settings.config_conn_id(), settings.allow_exposed_arguments())
+
+
+Jobs = Callable[[ConfigResource], Iterable[Job]]
+"""Gives the jobs that a resource is configured for; none where they are not known."""
+
+
+class DeployedObjections:
+    """
+    Says what the runs of this deployment would make of new texts.
+
+    A text is objected to if it would stop the runs of a job of the resource.
+
+    :param jobs: gives the jobs
+    :param warn: is told what is no reason to refuse
+    """
+
+    def __init__(self, jobs: Jobs, warn: Warn) -> None:
+        self._jobs = jobs
+        self._warn = warn
+        self._known: dict[str, Definitions | None] = {}
+
+    def __call__(self, resource: ConfigResource, texts: Mapping[str, str]) -> Mapping[str, Sequence[str]]:
+        """Give key -> what is wrong."""
+        misnamed = {key: self._of_name(key) for key in texts}
+        used = {key: text for key, text in texts.items() if scan(text) or spark_definition().is_secret(key, text)}
+        jobs = (list(dict.fromkeys(self._jobs(resource))) or [Job.usual()]) if used else ()
+        return {key: [*found, *self._of_text(key, used.get(key, ""), jobs)] for key, found in misnamed.items()}
+
+    def _of_name(self, key: str) -> list[str]:
+        found = find_in({key: ""}, settings.misspelt_keys())
+        for doubt in found.doubts:
+            self._warn(doubt)
+        return list(found.problems)
+
+    def _of_text(self, key: str, text: str, jobs: Iterable[Job]) -> list[str]:
+        return list(dict.fromkeys(problem for job in jobs for problem in self._of_job(key, text, job))) if text else []
+
+    def _of_job(self, key: str, text: str, job: Job) -> Iterator[str]:
+        known = self._definitions(job.conn_id)
+        if known is not None:
+            yield from (f"'{printable(key)}': {problem}" for problem in known.refusals(text))
+        if not job.allows_exposed:
+            yield from _exposed(key, text, () if known is None else known.names)
+
+    def _definitions(self, conn_id: str) -> Definitions | None:
+        if conn_id not in self._known:
+            self._known[conn_id] = self._read(conn_id)
+        return self._known[conn_id]
+
+    def _read(self, conn_id: str) -> Definitions | None:
+        try:
+            connection = airflow_secrets.connection(conn_id)
+            if connection is not None:
+                return Definitions(definitions_of(conn_id, connection), driver_definitions_of(conn_id, connection))
+            problems: Sequence[str] = (f"There is no connection '{printable(conn_id)}' here.",)
+        except ConfigProvidersError as error:
+            problems = error.problems
+        for problem in problems:
+            self._warn(f"References are not checked against their providers. {problem}")
+        return None
+
+
+class Definitions:
+    """
+    The providers of a connection.
+
+    :param worker: those that workers open
+    :param driver: those that a driver opens
+    """
+
+    def __init__(self, worker: Mapping[str, str], driver: Mapping[str, str]) -> None:
+        self._worker = worker
+        self._driver = specification.names(driver)
+
+    @cached_property
+    def names(self) -> frozenset[str]:
+        """Return the names of all of them."""
+        return frozenset(specification.names(self._worker) | self._driver)
+
+    def refusals(self, text: str) -> list[str]:
+        """Say why nobody will ever answer references in ``text``."""
+        registry = ProviderRegistry(allowed_classes=settings.allowed_provider_classes(), deployment=True)
+        asked = [variable for variable in variables(text) if self._is_asked(variable)]
+        return list(registry.refusals(self._worker, asked).values())
+
+    def _is_asked(self, variable: ConfigVariable) -> bool:
+        """Tell whether a worker's provider must have it."""
+        if variable.provider in self._driver:
+            return False
+        if variable.provider in specification.names(self._worker):
+            return True
+        return variable.provider not in SUBSTITUTED_BY_SPARK and settings.unresolved() is Unresolved.FAIL
+
+
+def _exposed(key: str, text: str, providers: Iterable[str]) -> tuple[str, ...]:
+    try:
+        refuse_exposed([PlacedText(key, key, text)], frozenset(providers), () if scan(text) else [key])
+    except ExposedValueError as error:
+        return error.problems
+    return ()

@@ -1,0 +1,124 @@
+"""Keys that are misspelt, in a task that Airflow's real task runner runs."""
+
+from __future__ import annotations
+
+import io
+
+import pytest
+
+from airflow_config_providers.core.alter import AlterConfigOp, ConfigResource, ResourceType
+from airflow_config_providers.dynamic import ConfigAdmin
+from airflow_config_providers.exceptions import ConfigException
+from airflow_config_providers.operators.spark_submit import ConfiguredSparkSubmitOperator
+from tests.operators.conftest import structlog_to
+
+SETTING = "AIRFLOW__CONFIG_PROVIDERS__MISSPELT_KEYS"
+MEANT = "did you mean 'spark.executor.memory'?"
+
+pytestmark = pytest.mark.usefixtures("spark_submit", "connections")
+
+
+@pytest.fixture
+def logged():
+    """What tasks log."""
+    with structlog_to(io.StringIO()) as file:
+        yield file
+
+
+def operator(dag, **kwargs):
+    return ConfiguredSparkSubmitOperator(task_id="job", application="job.py", dag=dag, **kwargs)
+
+
+@pytest.fixture
+def written(dag, store, tmp_path, monkeypatch, run_task):
+    """Run a job that has a key in one of the places where people write keys."""
+
+    def run(place, key, value="8g"):
+        if place == "a file":
+            (tmp_path / "base.properties").write_text(f"{key}={value}\n")
+            return run_task(operator(dag, config_files=[str(tmp_path / "base.properties")]))
+        if place == "a run":
+            monkeypatch.setenv("AIRFLOW__CONFIG_PROVIDERS__RUN_CONFIG_ENABLED", "True")
+            return run_task(operator(dag), conf={"spark_conf": {key: value}})
+        if place == "dynamic configuration":
+            admin = ConfigAdmin(store)
+            admin.incremental_alter_configs({ConfigResource(ResourceType.DAG, dag.dag_id): [AlterConfigOp(key, value)]})
+            return run_task(operator(dag))
+        return run_task(operator(dag, conf={key: value}))
+
+    return run
+
+
+PLACES = ["conf", "a file", "a run", "dynamic configuration"]
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_a_misspelt_key_is_told_in_the_task_log(written, place, spark_submit, logged):
+    run = written(place, "spark.executor.memroy")
+
+    assert run.state == "success"
+    assert spark_submit.spark_conf == {"spark.executor.memroy": "8g"}
+    assert MEANT in logged.getvalue()
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_a_misspelt_key_fails_the_task_where_the_deployment_says_so(written, place, spark_submit, monkeypatch):
+    monkeypatch.setenv(SETTING, "fail")
+    run = written(place, "spark.executor.memroy")
+
+    assert isinstance(run.error, ConfigException)
+    assert MEANT in str(run.error)
+    assert not spark_submit()
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_a_key_that_spark_would_leave_out_is_refused_with_the_one_that_is_meant(written, place, spark_submit):
+    run = written(place, "executor.memory")
+
+    assert isinstance(run.error, ConfigException)
+    assert MEANT in str(run.error)
+    assert not spark_submit()
+
+
+def test_it_is_told_where_the_key_was_written(written, tmp_path):
+    run = written("a file", "executor.memory")
+
+    assert f"({tmp_path}/base.properties:1)" in str(run.error)
+
+
+def test_all_such_keys_are_told_at_once(dag, run_task, monkeypatch):
+    monkeypatch.setenv(SETTING, "fail")
+    run = run_task(operator(dag, conf={"executor.memory": "1g", "fs.s3a.endpoint": "x", "spark.executor.coers": "2"}))
+
+    assert len(run.error.problems) == 3
+
+
+def test_a_deployment_may_have_all_keys_pass(written, spark_submit, monkeypatch, logged):
+    monkeypatch.setenv(SETTING, "ignore")
+    run = written("conf", "executor.memory")
+
+    assert run.state == "success"
+    assert spark_submit.only.conf == {"executor.memory": "8g"}
+    assert "did you mean" not in logged.getvalue()
+
+
+def test_a_word_that_the_setting_does_not_know_is_an_error(written, monkeypatch):
+    monkeypatch.setenv(SETTING, "wran")
+    run = written("conf", "spark.app.a")
+
+    assert "misspelt_keys: 'wran' is none of warn, fail, ignore, did you mean 'warn'?" in str(run.error)
+
+
+def test_keys_of_peoples_own_are_not_told(written, logged):
+    written("conf", "spark.app.db.url")
+
+    assert "did you mean" not in logged.getvalue()
+
+
+def test_sparks_own_defaults_are_not_looked_at(dag, run_task, tmp_path, logged):
+    (tmp_path / "spark-conf").mkdir()
+    (tmp_path / "spark-conf" / "spark-defaults.conf").write_text("spark.executor.memroy 8g\nhive.x 1\n")
+    run = run_task(operator(dag))
+
+    assert run.state == "success"
+    assert "did you mean" not in logged.getvalue()

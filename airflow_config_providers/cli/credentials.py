@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from getpass import getpass
 from typing import Any, Final
 
@@ -26,16 +26,22 @@ def token(args: Any, client: ServerClient, environ: Mapping[str, str] = os.envir
     :raises WrongArgumentsError: nothing tells who asks, or two things do
     :raises ForbiddenError: the server does not know the user
     """
-    if args.token_file and args.username:
-        raise WrongArgumentsError("--token-file and --username both tell who asks. Keep one of them.")
-    if args.password_file and not args.username:
-        raise WrongArgumentsError("Whose password is it? Add --username.")
+    if problems := list(conflicts(args)):
+        raise WrongArgumentsError(*problems)
     if args.username:
         return _of_password(client, args.username, _password(args))
     text = text_of(args.token_file) if args.token_file else environ.get(TOKEN, "")
     if not text.strip():
         raise WrongArgumentsError(f"Who asks the server? Set {TOKEN}, or add --token-file FILE or --username NAME.")
     return _clean(text, args.token_file or TOKEN)
+
+
+def conflicts(args: Any) -> Iterator[str]:
+    """Say which options do not go together."""
+    if args.token_file and args.username:
+        yield "--token-file and --username both tell who asks. Keep one of them."
+    if args.password_file and not args.username:
+        yield "Whose password is it? Add --username."
 
 
 def _clean(text: str, name: str) -> str:

@@ -116,7 +116,7 @@ def _policies() -> Any:
     return _command(
         "policies.test",
         "Open the policies, and ask each about a change",
-        (*_resource(), *_changes(), *_moment(), *_policies_file(), _address()),
+        (*_resource(), *_changes(), *_moment(), *_policies_file()),
         _POLICIES,
     )
 
@@ -125,7 +125,7 @@ def _providers() -> Any:
     return _command(
         "providers.list_",
         "List the providers that a connection defines",
-        (*_connection(), _address()),
+        _connection(),
         _PROVIDERS,
         name="list",
     )
@@ -135,7 +135,7 @@ def _encoder() -> Any:
     return _command(
         "encoder.rotate",
         "Encrypt the stored secrets with the new secret",
-        (_validate_only(), _address()),
+        (_validate_only(),),
         _ENCODER,
     )
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from airflow_config_providers.cli import arguments
 from airflow_config_providers.cli.failing import Notes, told
 from airflow_config_providers.cli.output import is_for_people, show
-from airflow_config_providers.cli.where import configurations
+from airflow_config_providers.cli.where import check, configurations
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.deployment.rows import DETAILS, Row, Selection, is_secret
 
@@ -16,7 +17,7 @@ from airflow_config_providers.deployment.rows import DETAILS, Row, Selection, is
 @told
 def describe(args: Any) -> None:
     """Show what a resource is configured with."""
-    resource = arguments.resource(args)
+    resource, _ = arguments.together(partial(arguments.resource, args), partial(check, args))
     rows = configurations(args, Notes()).describe(resource, Selection(tuple(args.key or ()), args.all))
     shown = _columns(rows, synonyms=args.synonyms) if is_for_people(args.output) else rows
     show(shown, args.output, nothing=f"Nothing is configured for {resource}.")
@@ -25,7 +26,10 @@ def describe(args: Any) -> None:
 @told
 def alter(args: Any) -> None:
     """Change a resource, and show what counts since."""
-    resource, changes, notes = arguments.resource(args), arguments.operations(args), Notes()
+    resource, changes, _ = arguments.together(
+        partial(arguments.resource, args), partial(arguments.operations, args), partial(check, args)
+    )
+    notes = Notes()
     for operation in arguments.visible(args):
         if is_secret(operation.name, operation.value or ""):
             notes(f"{printable(operation.name)} is a secret, and other users can read a command line: use a file.")
@@ -38,7 +42,7 @@ def alter(args: Any) -> None:
 @told
 def history(args: Any) -> None:
     """List the changes of a resource."""
-    resource = arguments.resource(args)
+    resource, _ = arguments.together(partial(arguments.resource, args), partial(check, args))
     rows = configurations(args, Notes()).history(resource)
     show(rows, args.output, nothing=f"Nothing was ever changed for {resource}.")
 
@@ -46,7 +50,7 @@ def history(args: Any) -> None:
 @told
 def rollback(args: Any) -> None:
     """Go back, and show what counts since."""
-    resource = arguments.resource(args)
+    resource, _ = arguments.together(partial(arguments.resource, args), partial(check, args))
     done = configurations(args, Notes()).rollback(
         resource, to_version=args.to_version, validate_only=args.validate_only
     )

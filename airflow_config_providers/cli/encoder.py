@@ -19,7 +19,7 @@ from airflow_config_providers.exceptions import ConfigException
 @told
 def rotate(args: Any) -> None:
     """Encrypt with the new secret what was encrypted with the old one, and show how much that is."""
-    require_here(args, "encoder rotate")
+    require_here("encoder rotate")
     rotation = Rotation(VariableStore(user()), _encoder(), validate_only=args.validate_only)
     done = list(rotation.rotate(documents(stored_names(PREFIX))))
     rows = [{"variable": one.name, "secrets": one.secrets, "reencoded": one.reencoded} for one in done if one.secrets]
@@ -35,4 +35,5 @@ def _encoder() -> PasswordEncoder:
             "There is no secret to encrypt with. Set password_encoder_secret in [config_providers], and "
             "password_encoder_old_secret to the one before it."
         )
+    settings.require_long(settings.password_encoder_secret())
     return encoder

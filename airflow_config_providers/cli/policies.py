@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from airflow_config_providers import settings
@@ -9,6 +10,7 @@ from airflow_config_providers.cli import arguments
 from airflow_config_providers.cli.failing import Notes, WrongArgumentsError, told
 from airflow_config_providers.cli.output import show
 from airflow_config_providers.cli.where import require_here
+from airflow_config_providers.core.alter import AlterConfigOp, ConfigResource
 from airflow_config_providers.core.policy import (
     AlterConfigPolicy,
     Moment,
@@ -19,6 +21,7 @@ from airflow_config_providers.core.policy import (
 )
 from airflow_config_providers.deployment.admin import DeployedLayers, admin
 from airflow_config_providers.deployment.rows import Row
+from airflow_config_providers.dynamic.policies.match import MatchedPolicy
 from airflow_config_providers.exceptions import ConfigException
 from airflow_config_providers.operators.job_policies import open_policies, rendered
 
@@ -26,28 +29,54 @@ from airflow_config_providers.operators.job_policies import open_policies, rende
 @told
 def test(args: Any) -> None:
     """Open the policies, and ask each about a change that is given."""
-    require_here(args, "policies test")
+    require_here("policies test")
+    resource, operations = _asked(args)
     path = args.policies_file or settings.policies_file()
     if not path:
         raise ConfigException("This deployment has no policies. Set policies_file in [config_providers], or name one.")
-    is_asked = arguments.has_resource(args)
-    if not is_asked and (args.at or arguments.has_operations(args)):
-        raise WrongArgumentsError("Whose change is it? Add --default, --dag DAG_ID, or --dag DAG_ID --task TASK_ID.")
     with open_policies(path) as policies:
-        asked = _requests(args) if is_asked else [None]
+        asked = [None] if resource is None else _requests(args, resource, operations)
         verdicts = [(policy, request, _denial(policy, request)) for policy in policies for request in asked]
     show([_row(*verdict) for verdict in verdicts], args.output, nothing="No policies.")
     if problems := [problem for *_, denial in verdicts if denial for problem in denial.problems]:
         raise PolicyViolation(*problems)
 
 
-def _requests(args: Any) -> list[RequestMetadata]:
-    """Give the change as policies see it when it is made, and when the task runs; without one, what there is."""
-    resource, seen, notes = arguments.resource(args), _Seeing(), Notes()
-    moments = [Moment(args.at)] if args.at else [*Moment]
-    if args.at == Moment.RENDER.value and not resource.task_id:
+def _asked(args: Any) -> tuple[ConfigResource | None, list[AlterConfigOp]]:
+    """
+    Give whose change it is, None where nobody's is meant, and the change.
+
+    :raises WrongArgumentsError: names all that is wrong with the arguments
+    """
+    resource, operations, _ = arguments.together(
+        partial(_resource, args),
+        partial(arguments.operations if arguments.has_operations(args) else _no_operations, args),
+        partial(_refuse_run_of_none, args),
+    )
+    return resource, operations
+
+
+def _resource(args: Any) -> ConfigResource | None:
+    if arguments.has_resource(args):
+        return arguments.resource(args)
+    if args.at or arguments.has_operations(args):
+        raise WrongArgumentsError("Whose change is it? Add --default, --dag DAG_ID, or --dag DAG_ID --task TASK_ID.")
+    return None
+
+
+def _no_operations(args: Any) -> list[AlterConfigOp]:
+    return []
+
+
+def _refuse_run_of_none(args: Any) -> None:
+    if args.at == Moment.RENDER.value and arguments.has_resource(args) and not args.task:
         raise WrongArgumentsError("A run is that of a task. Add --task TASK_ID, or leave --at out.")
-    operations = arguments.operations(args) if arguments.has_operations(args) else []
+
+
+def _requests(args: Any, resource: ConfigResource, operations: list[AlterConfigOp]) -> list[RequestMetadata]:
+    """Give the change as policies see it when it is made, and when the task runs; without one, what there is."""
+    seen, notes = _Seeing(), Notes()
+    moments = [Moment(args.at)] if args.at else [*Moment]
     done = admin(notes, [seen]).incremental_alter_configs({resource: operations}, validate_only=True)[resource]
     requests = [seen.request] if Moment.ALTER in moments else []
     if Moment.RENDER in moments and resource.task_id:
@@ -78,6 +107,13 @@ def _row(policy: NamedPolicy, request: RequestMetadata | None, denial: PolicyVio
     return {
         "policy": policy.name,
         "at": request.at.value if request else None,
-        "verdict": ("denies" if denial else "allows") if request else None,
+        "verdict": _verdict(policy, request, denial) if request else None,
         "reasons": list(denial.problems) if denial else [],
     }
+
+
+def _verdict(policy: NamedPolicy, request: RequestMetadata, denial: PolicyViolation | None) -> str:
+    if denial:
+        return "denies"
+    matched = policy.policy
+    return "not asked" if isinstance(matched, MatchedPolicy) and not matched.is_asked(request) else "allows"

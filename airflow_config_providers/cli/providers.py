@@ -2,30 +2,34 @@
 
 from __future__ import annotations
 
-from typing import Any
+import json
+from collections.abc import Mapping
+from typing import Any, Final
 
 from airflow_config_providers import settings
 from airflow_config_providers.cli.failing import told
 from airflow_config_providers.cli.output import show
 from airflow_config_providers.cli.where import require_here
 from airflow_config_providers.core.provider import ConfigProvider
+from airflow_config_providers.core.provider_definition import CONFIG_PROVIDERS
 from airflow_config_providers.core.registry import ConfiguredProviders, ProviderRegistry
-from airflow_config_providers.core.text import printable
+from airflow_config_providers.core.text import nearest, printable
 from airflow_config_providers.deployment.rows import Row
 from airflow_config_providers.exceptions import ProviderDefinitionError, ProviderUnavailableError
 from airflow_config_providers.hooks.config_providers import definitions_of
 from airflow_config_providers.hooks.provider_checks import ask_each
 from airflow_config_providers.providers import airflow_secrets
 
+_FIELDS: Final = (CONFIG_PROVIDERS, "properties", "properties_file")
+"""The fields of a connection's extra that are read."""
+
 
 @told
 def list_(args: Any) -> None:
     """List the providers that a connection defines, with all that is wrong; if asked for, ask each if it can answer."""
-    require_here(args, "providers list")
-    # Not by way of the hook: on the command line the Task SDK does not see the connections of the database.
-    definitions = definitions_of(args.conn_id, airflow_secrets.connection(args.conn_id))
+    require_here("providers list")
     registry = ProviderRegistry(allowed_classes=settings.allowed_provider_classes(), deployment=True)
-    providers, problems = registry.open_each(definitions)
+    providers, problems = registry.open_each(_definitions(args.conn_id))
     with providers:
         outcomes = ask_each(providers) if args.check else {}
         rows = [_row(name, providers, outcomes.get(name)) for name in providers]
@@ -35,6 +39,57 @@ def list_(args: Any) -> None:
         raise ProviderDefinitionError(*problems, *silent)
     if silent:
         raise ProviderUnavailableError(*silent)
+
+
+def _definitions(conn_id: str) -> Mapping[str, Any]:
+    # Not by way of the hook: on the command line the Task SDK does not see the connections of the database.
+    connection = airflow_secrets.connection(conn_id)
+    if connection is None:
+        raise ProviderDefinitionError(_missing(conn_id))
+    definitions = definitions_of(conn_id, connection)
+    if not definitions.get(CONFIG_PROVIDERS, "").strip():
+        raise ProviderDefinitionError(_undefined(conn_id, connection))
+    return definitions
+
+
+def _missing(conn_id: str) -> str:
+    hint = nearest(conn_id, _stored_ids()) or "."
+    return (
+        f"There is no connection '{printable(conn_id)}'{hint} Correct --conn-id, or add one of type config_providers."
+    )
+
+
+def _stored_ids() -> list[str]:
+    """Give the ids in Airflow's database; what other places have cannot be listed."""
+    from airflow.models.connection import Connection  # noqa: PLC0415 - heavy
+    from airflow.utils.session import create_session  # noqa: PLC0415 - heavy
+    from sqlalchemy import select  # noqa: PLC0415 - slow to import
+    from sqlalchemy.exc import SQLAlchemyError  # noqa: PLC0415 - as above
+
+    try:
+        with create_session() as session:
+            return list(session.scalars(select(Connection.conn_id)))
+    except SQLAlchemyError:
+        return []
+
+
+def _undefined(conn_id: str, connection: Any) -> str:
+    fields = sorted(json.loads(connection.extra or "{}"))
+    unread = [field for field in fields if _beginning(field) not in _FIELDS]
+    hints = [
+        f"'{printable(field)}' in its extra is not read{hint}"
+        for field in unread
+        if (hint := nearest(_beginning(field), _FIELDS))
+    ]
+    return (
+        f"Connection '{printable(conn_id)}' defines no provider: {CONFIG_PROVIDERS} is not in its extra, or is empty. "
+        f"{' '.join(hints) or 'Add it, with the names of the providers.'}"
+    )
+
+
+def _beginning(field: str) -> str:
+    """Give as much of a field as ``config.providers`` has parts: below that, names are made up."""
+    return ".".join(field.split(".")[:2])
 
 
 def _row(name: str, providers: ConfiguredProviders, outcome: tuple[bool, str] | None) -> Row:

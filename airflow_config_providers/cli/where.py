@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
-from typing import Any, Final
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Final
 
 from airflow_config_providers.cli.failing import WrongArgumentsError
 from airflow_config_providers.deployment.configurations import Configurations
 
+if TYPE_CHECKING:
+    from airflow_config_providers.cli.server_client import ServerClient
+
 SERVER: Final = "AIRFLOW_CONFIG_PROVIDERS_SERVER"
 """The environment variable that stands for ``--server``."""
+
+_OF_SERVER: Final = ("--token-file", "--username", "--password-file", "--allow-plain-http")
+"""The options that mean something only beside ``--server``."""
 
 
 def configurations(args: Any, notes: Callable[[str], None]) -> Configurations:
@@ -23,27 +29,58 @@ def configurations(args: Any, notes: Callable[[str], None]) -> Configurations:
     if server := _server(args, os.environ):
         from airflow_config_providers.cli.credentials import token  # noqa: PLC0415 - needed for a server alone
         from airflow_config_providers.cli.server import ServerConfigurations  # noqa: PLC0415 - as above
-        from airflow_config_providers.cli.server_client import ServerClient  # noqa: PLC0415 - as above
 
-        client = ServerClient.of(server, plain_http=args.allow_plain_http)
+        client = _client(server, args)
         return ServerConfigurations(client.signed_in(token(args, client)), notes)
     from airflow_config_providers.deployment.deployed import DeployedConfigurations  # noqa: PLC0415 - heavy
 
     return DeployedConfigurations(notes)
 
 
-def require_here(args: Any, what: str) -> None:
+def check(args: Any) -> None:
+    """
+    Look at the options that say where to work; asks nobody.
+
+    :raises WrongArgumentsError: names all that is wrong with them
+    """
+    from airflow_config_providers.cli.credentials import conflicts  # noqa: PLC0415 - needed for a server alone
+
+    server = _server(args, os.environ)
+    problems = [] if server else list(_needing_server(args))
+    try:
+        if server:
+            problems += conflicts(args)
+            _client(server, args)
+    except WrongArgumentsError as error:
+        problems += error.problems
+    if problems:
+        raise WrongArgumentsError(*problems)
+
+
+def require_here(what: str) -> None:
     """
     Refuse a server for what only the deployment's own machine can do.
 
     :param what: the command
-    :raises WrongArgumentsError: a server is named
+    :raises WrongArgumentsError: the environment names a server
     """
-    if _server(args, os.environ):
+    if os.environ.get(SERVER):
         raise WrongArgumentsError(
             f"'{what}' works on a machine of the deployment alone, with its settings and its database. Run it there, "
-            f"without --server and {SERVER}."
+            f"without {SERVER}."
         )
+
+
+def _needing_server(args: Any) -> Iterator[str]:
+    for option in _OF_SERVER:
+        if getattr(args, option.removeprefix("--").replace("-", "_")):
+            yield f"{option} says how to ask a server, and none is named. Add --server URL, or leave {option} out."
+
+
+def _client(server: str, args: Any) -> ServerClient:
+    from airflow_config_providers.cli.server_client import ServerClient  # noqa: PLC0415 - needed for a server alone
+
+    return ServerClient.of(server, plain_http=args.allow_plain_http)
 
 
 def _server(args: Any, environ: Mapping[str, str]) -> str:

@@ -176,6 +176,11 @@ class LayeredConfig:
         """Tell which source ``key`` gets its value from; that of a default where no layer sets it."""
         return next((layer.source for layer in self._layers if key in layer.configs), ConfigSource.DEFAULT_CONFIG)
 
+    def origin(self, key: str) -> str:
+        """Say which layer ``key`` gets its value from, and where it was written; of a default only that it is one."""
+        layer = next((layer for layer in self._layers if key in layer.configs), None)
+        return "default" if layer is None else f"{layer.source.name}, {layer.origin(key)}"
+
     def is_secret(self, key: str, text: str) -> bool:
         """Tell whether ``text`` under ``key`` is a secret that is written out, and not a reference to one."""
         return self._definition.is_secret(key, text) and not scan(text)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from types import MappingProxyType
@@ -47,6 +48,7 @@ class RequestMetadata:
     :param hidden_changes: keys whose secret changes although ``[hidden]`` stands in both
     :param texts: what a task refers to beside its configuration, such as ``env_vars['TOKEN']``: name -> text with its
         references; of a change it is empty
+    :param origins: key -> the layer and the place that its value comes from; of a change it is empty
     """
 
     resource: ConfigResource
@@ -55,6 +57,7 @@ class RequestMetadata:
     at: Moment = Moment.ALTER
     hidden_changes: frozenset[str] = frozenset()
     texts: Mapping[str, str] = field(default_factory=dict, repr=False)
+    origins: Mapping[str, str] = field(default_factory=dict, repr=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "configs_before", _normal(self.configs_before))
@@ -90,6 +93,11 @@ class AlterConfigPolicy(ABC):
 
         :raises PolicyViolation: it is not; one sentence for each reason, none with a value that is sensitive
         """
+
+    @property
+    def subject(self) -> str:
+        """What the policy is about, as a text with names of keys, for people who look for a key that is denied."""
+        return ""
 
     def close(self) -> None:  # noqa: B027 - not every policy holds something
         """Give back what the policy holds."""
@@ -129,10 +137,25 @@ def _problems(named: NamedPolicy, request: RequestMetadata) -> list[str]:
         named.policy.validate(request)
     except PolicyViolation as violation:
         reasons = violation.problems or ("it does not say why.",)
-        return [f"{who} denies {what}: {reason}" for reason in reasons]
+        return [f"{who} denies {what}: {reason}{_places(reason, named.policy, request)}" for reason in reasons]
     except Exception as error:  # noqa: BLE001 - a third party's policy may raise anything; its text may hold a value
         return [f"{who} failed with {type(error).__name__}, so {what} is denied. Correct it."]
     return []
 
+
+def _places(reason: str, policy: AlterConfigPolicy, request: RequestMetadata) -> str:
+    """Say where the keys are set that a reason names or, if it names none, those that the policy is about."""
+    if not request.origins:
+        return ""
+    keys = _keys_in(reason, request.origins) or _keys_in(policy.subject, request.origins)
+    return "".join(f" '{printable(key)}' is set in {printable(request.origins[key])}." for key in keys[:_MOST_PLACES])
+
+
+def _keys_in(text: str, known: Collection[str]) -> list[str]:
+    words = (word.strip(".") for word in re.findall(r"[\w./*-]+", text))
+    return [word for word in dict.fromkeys(words) if word in known]
+
+
+_MOST_PLACES: Final = 5
 
 _NOUNS: Final = {Moment.ALTER: "change", Moment.RENDER: "configuration"}

@@ -21,10 +21,12 @@ class ConfigProvider(ABC):
     ``get`` and closed once after the last; it reads and connects no earlier than ``configure``.
 
     ``required_params`` are the parameters, each with an example, without which a deployment does not open
-    the provider: those that say what it may read.
+    the provider: those that say what it may read. ``params`` are the names of all parameters, so that others are
+    refused; one that ends with a dot stands for all that begin with it. None: ``configure`` decides.
     """
 
     required_params: ClassVar[Mapping[str, str]] = {}
+    params: ClassVar[Collection[str] | None] = None
 
     def configure(self, configs: Mapping[str, Any]) -> None:  # noqa: B027 - not every provider has parameters
         """
@@ -65,6 +67,18 @@ class ConfigProvider(ABC):
         :raises ProviderDefinitionError: the parameters cannot be used
         """
         return ()
+
+    def require_allowed(self, configs: Mapping[str, Any], path: str, keys: Collection[str]) -> None:  # noqa: B027 - few can tell
+        """
+        Refuse what ``get`` would refuse whatever there is to read, as far as the parameters tell.
+
+        Asked of a provider that was not configured, about a reference that is to be stored; it connects to nothing.
+
+        :param configs: what ``configure`` would take
+        :raises AccessDeniedError: the provider would refuse
+        :raises ConfigException: the path or a key means nothing
+        :raises ProviderDefinitionError: the parameters cannot be used
+        """
 
     def subscribe(self, path: str, keys: Collection[str], callback: ConfigChangeCallback) -> None:
         """Have ``callback(path, data)`` called when a value changes; unsupported unless overridden."""

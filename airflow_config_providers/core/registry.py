@@ -13,6 +13,8 @@ from airflow_config_providers.core.on_demand import ProvidersOnDemand
 from airflow_config_providers.core.provider import ConfigProvider
 from airflow_config_providers.core.provider_definition import CONFIG_PROVIDERS, ProviderDefinition, read_definitions
 from airflow_config_providers.core.text import nearest, printable
+from airflow_config_providers.core.unanswered import unknown_provider
+from airflow_config_providers.core.variable import ConfigVariable
 from airflow_config_providers.exceptions import ConfigProvidersError, ProviderDefinitionError
 
 if TYPE_CHECKING:
@@ -99,6 +101,39 @@ class ProviderRegistry:
             environment_names=lambda: self._environment_names(definitions),
         )
 
+    def refusals(self, props: Mapping[str, Any], variables: Iterable[ConfigVariable]) -> dict[ConfigVariable, str]:
+        """
+        Say of references why no provider that ``props`` define will ever answer them; those that one may are left out.
+
+        No provider is opened, so what only it can tell is not known, nor what a definition that is wrong would refuse.
+
+        :raises ProviderDefinitionError: the list of providers cannot be read
+        """
+        definitions, problems = read_definitions(props)
+        if problems and not definitions:
+            raise ProviderDefinitionError(*problems)
+        named = {definition.name: definition for definition in definitions}
+        found = {
+            variable: self._refusal(named[variable.provider], variable)
+            if variable.provider in named
+            else unknown_provider(variable, named)
+            for variable in variables
+        }
+        return {variable: problem for variable, problem in found.items() if problem}
+
+    def _refusal(self, definition: ProviderDefinition, variable: ConfigVariable) -> str:
+        try:
+            provider = self._make(definition)
+            what = f"{printable(str(variable))} cannot be judged"
+            _guarded(lambda: provider.require_allowed(definition.params, variable.path, {variable.key}), what)
+        except ProviderDefinitionError:
+            return ""
+        except ConfigProvidersError as error:
+            problems = error.problems
+        else:
+            return ""
+        return f"{printable(str(variable))}: {' '.join(problems)}"
+
     def _environment_names(self, definitions: Iterable[ProviderDefinition]) -> frozenset[str]:
         """Return the names of the environment variables that may be given; a wrong definition gives none."""
         found: set[str] = set()
@@ -120,8 +155,11 @@ class ProviderRegistry:
             undo.callback(lambda: close_all(_named(providers)))
             for definition in definitions:
                 with _collected(problems):
-                    provider = providers[definition.name] = self._make(definition)
-                    self._require(provider, definition)
+                    providers[definition.name] = self._make(definition)
+                if (provider := providers.get(definition.name)) is not None:
+                    for check in (self._refuse_unknown, self._require):
+                        with _collected(problems):
+                            check(provider, definition)
             for definition in definitions if len(providers) == len(definitions) else ():
                 kind = ConfigProvidersError if problems else ProviderDefinitionError
                 with _collected(problems, kind, prefix=f"Provider {printable(definition.name)}: "):
@@ -144,6 +182,17 @@ class ProviderRegistry:
         ]
         if missing:
             raise ProviderDefinitionError(*missing)
+
+    def _refuse_unknown(self, provider: ConfigProvider, definition: ProviderDefinition) -> None:
+        known = provider.params
+        unknown = [
+            f"{definition.key('param.' + param)} would be ignored: {printable(definition.class_name)} has no such "
+            f"parameter{nearest(param, known) or '.'} Known are: {', '.join(sorted(known))}."
+            for param in definition.params
+            if known is not None and not _is_one_of(param, known)
+        ]
+        if unknown:
+            raise ProviderDefinitionError(*unknown)
 
     def _short_named(self, definition: ProviderDefinition) -> Callable[[], ConfigProvider] | None:
         if self._classes is not None:
@@ -216,6 +265,10 @@ class ConfiguredProviders(Closing, Mapping[str, ConfigProvider]):
 
     def __len__(self) -> int:
         return len(self._providers)
+
+
+def _is_one_of(param: str, known: Collection[str]) -> bool:
+    return param in known or any(name.endswith(".") and param.startswith(name) for name in known)
 
 
 def _configure(provider: ConfigProvider, definition: ProviderDefinition) -> None:

@@ -18,6 +18,7 @@ from airflow_config_providers.core.retries import ATTEMPTS
 from airflow_config_providers.core.reverse import ReverseTransformer
 from airflow_config_providers.core.text import nearest, odd_character, printable
 from airflow_config_providers.core.transformer import ConfigTransformer, ConfigTransformerResult
+from airflow_config_providers.core.unanswered import no_default, unknown_provider
 from airflow_config_providers.core.variable import ConfigVariable, scan
 from airflow_config_providers.exceptions import (
     AccessDeniedError,
@@ -218,12 +219,7 @@ class ConfigResolver:
 
     def _why(self, variable: ConfigVariable, result: ConfigTransformerResult) -> str:
         if variable.provider not in self.config_providers:
-            known = ", ".join(printable(name) for name in sorted(self.config_providers)) or "none"
-            hint = nearest(variable.provider, self.config_providers)
-            return (
-                f"{printable(str(variable))} names the unknown provider '{printable(variable.provider)}'{hint or '.'} "
-                f"Known providers: {known}. Correct the name, or add the provider to {self.home}."
-            )
+            return unknown_provider(variable, self.config_providers, home=self.home)
         absence = result.absences.get((variable.provider, variable.path))
         if absence:
             return f"{printable(str(variable))} has no value. {absence}"
@@ -233,7 +229,7 @@ class ConfigResolver:
         return (
             f"{printable(str(variable))} has no value: provider '{printable(variable.provider)}' has no key "
             f"'{printable(variable.key)}' there{nearest(variable.key, siblings) or '.'} "
-            f"Correct the reference, or add the key where the provider reads."
+            f"{no_default(variable) or 'Correct the reference, or add the key where the provider reads.'}"
         )
 
     def _misfits(self, layered: LayeredConfig, result: ConfigTransformerResult) -> Iterator[ConfigProvidersError]:

@@ -68,11 +68,7 @@ class ConfigProvidersHook(BaseHook):
 
         :raises ProviderDefinitionError: what the connection has, or the variable that defines it, cannot be read
         """
-        if self._connection is None:
-            return {}
-        found = _all_of(self.conn_id, self._connection)
-        below = {key.removeprefix(_OF_DRIVER): text for key, text in found.items() if key.startswith(_OF_DRIVER)}
-        return {key: text for key, text in below.items() if is_reserved(key)}
+        return driver_definitions_of(self.conn_id, self._connection)
 
     def test_connection(self) -> tuple[bool, str]:
         """
@@ -127,6 +123,19 @@ def definitions_of(conn_id: str, connection: Connection | None) -> dict[str, str
         if parameter := key.partition(".param.")[2]:
             mask_secret(value, parameter)
     return found
+
+
+def driver_definitions_of(conn_id: str, connection: Connection | None) -> dict[str, str]:
+    """
+    Give ``config.providers`` and what is below it for a driver, as ``connection`` has it; nothing for no connection.
+
+    :raises ProviderDefinitionError: what the connection has cannot be read
+    """
+    if connection is None:
+        return {}
+    found = _all_of(conn_id, connection)
+    below = {key.removeprefix(_OF_DRIVER): text for key, text in found.items() if key.startswith(_OF_DRIVER)}
+    return {key: text for key, text in below.items() if is_reserved(key)}
 
 
 def _all_of(conn_id: str, connection: Connection) -> dict[str, str]:

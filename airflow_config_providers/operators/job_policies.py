@@ -91,6 +91,7 @@ def rendered(resource: ConfigResource, layers: Sequence[ConfigLayer], texts: Map
         at=Moment.RENDER,
         hidden_changes=frozenset(_hidden_changes(before, after)),
         texts=texts,
+        origins={key: after.origin(key) for key in after.settled},
     )
 
 

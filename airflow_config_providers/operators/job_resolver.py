@@ -92,12 +92,12 @@ class JobResolver:
         )
 
 
-def refuse_exposed(
-    texts: Iterable[PlacedText], providers: Mapping[str, ConfigProvider], secrets: Collection[str] = ()
-) -> None:
+def refuse_exposed(texts: Iterable[PlacedText], providers: Collection[str], secrets: Collection[str] = ()) -> None:
     """
     Make sure that no value would stand where other people can read it.
 
+    :param providers: the names of those that have values
+    :param secrets: keys whose secret is sealed
     :raises ExposedValueError: one would
     """
     problems = [

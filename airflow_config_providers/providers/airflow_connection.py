@@ -9,7 +9,7 @@ from airflow_config_providers.core.data import ConfigData
 from airflow_config_providers.exceptions import ConfigException
 from airflow_config_providers.providers import airflow_secrets
 from airflow_config_providers.providers.airflow_provider import AirflowConfigProvider
-from airflow_config_providers.providers.allowed_names import ALLOWLIST_PATTERN
+from airflow_config_providers.providers.allowed_names import ALLOWLIST_PATTERN, AllowedNames
 from airflow_config_providers.providers.connection_fields import read_fields
 
 
@@ -28,6 +28,7 @@ class AirflowConnectionConfigProvider(AirflowConfigProvider):
     """
 
     required_params: ClassVar[Mapping[str, str]] = {ALLOWLIST_PATTERN: "warehouse|spark_.*"}
+    params: ClassVar[Collection[str]] = (ALLOWLIST_PATTERN,)
 
     def __init__(
         self,
@@ -45,11 +46,24 @@ class AirflowConnectionConfigProvider(AirflowConfigProvider):
         :raises ProviderUnavailableError: Airflow cannot answer now
         :raises ConfigException: ``path`` is empty; or something in the extra is asked for, and it is no JSON object
         """
-        allowed = self.allowed
-        if not path:
-            raise ConfigException(
-                "A reference to a connection has its id as the path, as in ${connection:warehouse:password}. Add it."
-            )
-        allowed.require("connection", path)
+        _require(path, self.allowed)
         connection = self._read(path)
         return ConfigData({} if connection is None else read_fields(connection, keys, conn_id=path))
+
+    def require_allowed(self, configs: Mapping[str, Any], path: str, keys: Collection[str]) -> None:
+        """
+        Refuse the id of a connection that the pattern does not allow.
+
+        :raises AccessDeniedError: it is not allowed
+        :raises ConfigException: ``path`` is empty
+        :raises ProviderDefinitionError: the parameters cannot be used
+        """
+        _require(path, self._allowed_by(configs))
+
+
+def _require(conn_id: str, allowed: AllowedNames) -> None:
+    if not conn_id:
+        raise ConfigException(
+            "A reference to a connection has its id as the path, as in ${connection:warehouse:password}. Add it."
+        )
+    allowed.require("connection", conn_id)

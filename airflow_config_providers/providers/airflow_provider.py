@@ -33,7 +33,10 @@ class AirflowConfigProvider(ConfigProvider, ABC):
 
         :raises ProviderDefinitionError: the pattern is no regular expression
         """
-        self._allowed = AllowedNames.of(configs, has_teams=self._has_teams())
+        self._allowed = self._allowed_by(configs)
+
+    def _allowed_by(self, configs: Mapping[str, Any]) -> AllowedNames:
+        return AllowedNames.of(configs, has_teams=self._has_teams())
 
     def check(self) -> str:
         """

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from airflow_config_providers.core.data import ConfigData
 from airflow_config_providers.exceptions import ConfigException
@@ -30,6 +30,7 @@ class AirflowVariableConfigProvider(AirflowConfigProvider):
     """
 
     required_params: ClassVar[Mapping[str, str]] = {ALLOWLIST_PATTERN: "spark_.*"}
+    params: ClassVar[Collection[str]] = (ALLOWLIST_PATTERN,)
 
     def __init__(
         self,
@@ -56,6 +57,17 @@ class AirflowVariableConfigProvider(AirflowConfigProvider):
             raise ConfigException("Airflow's variables cannot be listed. Name the ones that are wanted.")
         texts = self._texts(sorted(names))
         return ConfigData(read_json(texts.get(path), keys, what=f"variable '{path}'") if path else texts)
+
+    def require_allowed(self, configs: Mapping[str, Any], path: str, keys: Collection[str]) -> None:
+        """
+        Refuse the name of a variable that the pattern does not allow.
+
+        :raises AccessDeniedError: it is not allowed
+        :raises ProviderDefinitionError: the parameters cannot be used
+        """
+        allowed = self._allowed_by(configs)
+        for name in [path] if path else keys:
+            allowed.require("variable", name)
 
     def _texts(self, names: Sequence[str]) -> dict[str, str]:
         allowed = self.allowed

@@ -78,6 +78,15 @@ class AllowedFiles:
             raise ProviderDefinitionError(*problems)
         return cls(None if paths is None else tuple(steps(os.path.normpath(path)) for path in paths), max_bytes, link)
 
+    def require(self, path: str) -> None:
+        """
+        Let ``path`` pass if it is inside an allowed path; nothing need be there.
+
+        :raises AccessDeniedError: it is not
+        :raises ConfigException: no path is written so
+        """
+        self._allowed(path, LinksReadOnce(self.link))
+
     def read(self, path: str) -> bytes | None:
         """
         Give the content of the regular file at ``path``; None where there is none.

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 from airflow_config_providers.core.data import ConfigData
 from airflow_config_providers.core.provider import ConfigProvider, configured
 from airflow_config_providers.core.text import printable
-from airflow_config_providers.providers.allowed_files import ALLOWED_PATHS, AllowedFiles
+from airflow_config_providers.providers.allowed_files import ALLOWED_PATHS, MAX_BYTES, AllowedFiles
 from airflow_config_providers.providers.real_path import Link, link_target
 
 _log = logging.getLogger(__name__)
@@ -30,6 +30,7 @@ class DirectoryConfigProvider(ConfigProvider):
     """
 
     required_params: ClassVar[Mapping[str, str]] = {ALLOWED_PATHS: "/var/run/secrets"}
+    params: ClassVar[Collection[str]] = (ALLOWED_PATHS, MAX_BYTES)
 
     def __init__(self, *, link: Link = link_target) -> None:
         self._files: AllowedFiles | None = None
@@ -55,6 +56,16 @@ class DirectoryConfigProvider(ConfigProvider):
         if found is None:
             _log.warning("There is no directory at %s.", printable(path))
         return ConfigData(found or {})
+
+    def require_allowed(self, configs: Mapping[str, Any], path: str, keys: Collection[str]) -> None:
+        """
+        Refuse a path that is not inside an allowed path.
+
+        :raises AccessDeniedError: it is not allowed
+        :raises ProviderDefinitionError: the parameters cannot be used
+        """
+        if path:
+            AllowedFiles.of(configs, link=self._link).require(path)
 
     def check(self) -> str:
         """

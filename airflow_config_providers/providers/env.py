@@ -11,7 +11,9 @@ from typing import Any, ClassVar, Final, Self
 from airflow_config_providers.core.data import ConfigData
 from airflow_config_providers.core.provider import ConfigProvider, configured
 from airflow_config_providers.core.text import printable
-from airflow_config_providers.exceptions import ConfigException, ProviderDefinitionError
+from airflow_config_providers.core.unanswered import no_default
+from airflow_config_providers.core.variable import ConfigVariable
+from airflow_config_providers.exceptions import AccessDeniedError, ConfigException, ProviderDefinitionError
 
 ALLOWLIST_PATTERN: Final = "allowlist.pattern"
 
@@ -42,6 +44,7 @@ class EnvVarConfigProvider(ConfigProvider):
     """
 
     required_params: ClassVar[Mapping[str, str]] = {ALLOWLIST_PATTERN: "SPARK_APP_.*"}
+    params: ClassVar[Collection[str]] = (ALLOWLIST_PATTERN,)
 
     def __init__(self, environ: Mapping[str, str] | None = None) -> None:
         self._environ = environ
@@ -64,13 +67,22 @@ class EnvVarConfigProvider(ConfigProvider):
         :raises ConfigException: ``path`` is not empty
         """
         allowlist = configured(self._allowlist)
-        if path:
-            raise ConfigException(
-                f"Environment variables have no path, but the reference has {printable(path)}. "
-                f"Write the provider and the name alone, as in ${{env:DB_PASSWORD}}."
-            )
+        _refuse_path(path, keys)
         found = {name: value for name, value in self._allowed.items() if keys is None or name in keys}
         return ConfigData(found, denials={name: allowlist.denial(name) for name in keys or () if name not in allowlist})
+
+    def require_allowed(self, configs: Mapping[str, Any], path: str, keys: Collection[str]) -> None:
+        """
+        Refuse a name that the pattern does not allow, and a path.
+
+        :raises AccessDeniedError: it is not allowed
+        :raises ConfigException: ``path`` is not empty
+        :raises ProviderDefinitionError: the parameters cannot be used
+        """
+        _refuse_path(path, keys)
+        allowlist = _Allowlist.of(configs)
+        if denials := [allowlist.denial(name) for name in keys if name not in allowlist]:
+            raise AccessDeniedError(*denials)
 
     def environment_names(self, configs: Mapping[str, Any]) -> Collection[str]:
         """
@@ -113,6 +125,16 @@ class _Allowlist:
             f"{ALLOWLIST_PATTERN} of the provider does not allow the environment variable {printable(name)}. Correct "
             f"the reference, or have the deployment allow it{way}."
         )
+
+
+def _refuse_path(path: str, keys: Collection[str] | None) -> None:
+    if not path:
+        return
+    hints = [hint for key in keys or () if (hint := no_default(ConfigVariable("env", path, key)))]
+    raise ConfigException(
+        f"Environment variables have no path, but the reference has {printable(path)}. "
+        f"{hints[0] if hints else 'Write the provider and the name alone, as in ${env:DB_PASSWORD}.'}"
+    )
 
 
 def _is_sensitive(name: str) -> bool:

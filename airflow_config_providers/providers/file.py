@@ -10,7 +10,7 @@ from airflow_config_providers.core.properties import parse
 from airflow_config_providers.core.provider import ConfigProvider, configured
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.exceptions import ProviderLookupError
-from airflow_config_providers.providers.allowed_files import ALLOWED_PATHS, AllowedFiles
+from airflow_config_providers.providers.allowed_files import ALLOWED_PATHS, MAX_BYTES, AllowedFiles
 
 
 class FileConfigProvider(ConfigProvider):
@@ -25,6 +25,7 @@ class FileConfigProvider(ConfigProvider):
     """
 
     required_params: ClassVar[Mapping[str, str]] = {ALLOWED_PATHS: "/etc/airflow/spark"}
+    params: ClassVar[Collection[str]] = (ALLOWED_PATHS, MAX_BYTES)
 
     def __init__(self) -> None:
         self._files: AllowedFiles | None = None
@@ -49,6 +50,16 @@ class FileConfigProvider(ConfigProvider):
             raise ProviderLookupError(f"There is no regular file at {printable(path)}. Create it or correct the path.")
         entries = parse(text, name=path)
         return ConfigData({entry.key: entry.value for entry in entries if keys is None or entry.key in keys})
+
+    def require_allowed(self, configs: Mapping[str, Any], path: str, keys: Collection[str]) -> None:
+        """
+        Refuse a path that is not inside an allowed path.
+
+        :raises AccessDeniedError: it is not allowed
+        :raises ProviderDefinitionError: the parameters cannot be used
+        """
+        if path:
+            AllowedFiles.of(configs).require(path)
 
     def check(self) -> str:
         """

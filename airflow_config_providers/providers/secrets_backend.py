@@ -78,6 +78,7 @@ class SecretsBackendConfigProvider(BatchConfigProvider):
     """
 
     required_params: ClassVar[Mapping[str, str]] = {ALLOWLIST_PATTERN: "spark_.*"}
+    params: ClassVar[Collection[str]] = (ALLOWLIST_PATTERN, BACKEND, BACKEND_KWARGS, f"{BACKEND_KWARGS}.")
 
     def __init__(
         self,
@@ -140,6 +141,17 @@ class SecretsBackendConfigProvider(BatchConfigProvider):
         found = self._read([secret for secrets in plans.values() for secret in secrets])
         return outcomes | {place.path: _outcome(place, found) for place in plans}
 
+    def require_allowed(self, configs: Mapping[str, Any], path: str, keys: Collection[str]) -> None:
+        """
+        Refuse a path that means nothing, and a name that the pattern does not allow.
+
+        :raises AccessDeniedError: it is not allowed
+        :raises ConfigException: the path means nothing
+        :raises ProviderDefinitionError: the parameters cannot be used
+        """
+        allowed = AllowedNames.of(configs, has_teams=self._has_teams())
+        _require(BackendPlace(path, frozenset(keys)).secrets(), allowed)
+
     def check(self) -> str:
         """
         Make the backend, ask it nothing, and tell its name.
@@ -168,10 +180,8 @@ class SecretsBackendConfigProvider(BatchConfigProvider):
             )
 
     def _allowed_secrets(self, place: BackendPlace) -> list[BackendSecret]:
-        allowed = configured(self._allowed)
-        secrets = place.secrets()
-        for secret in secrets:
-            allowed.require(secret.kind, secret.name, is_sensitive=secret.kind == CONFIG)
+        allowed, secrets = configured(self._allowed), place.secrets()
+        _require(secrets, allowed)
         return secrets
 
     def _read(self, secrets: Iterable[BackendSecret]) -> Mapping[BackendSecret, Any]:
@@ -186,6 +196,11 @@ class SecretsBackendConfigProvider(BatchConfigProvider):
         except ConfigProvidersError as error:
             return dict.fromkeys(wanted, error) | found  # also of those that were not asked for
         return found
+
+
+def _require(secrets: Iterable[BackendSecret], allowed: AllowedNames) -> None:
+    for secret in secrets:
+        allowed.require(secret.kind, secret.name, is_sensitive=secret.kind == CONFIG)
 
 
 def _look_up(secret: BackendSecret, backend: Any) -> Any:

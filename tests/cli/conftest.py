@@ -156,6 +156,18 @@ with DAG("{name}", schedule=None):
 """
 
 
+OWN = """
+from airflow.sdk import DAG
+from airflow_config_providers.operators.spark_submit import ConfiguredSparkSubmitOperator
+
+with DAG("own", schedule=None):
+    ConfiguredSparkSubmitOperator(task_id="usual", application="x.py")
+    ConfiguredSparkSubmitOperator(
+        task_id="own", application="x.py", config_conn_id="of_its_own", allow_exposed_arguments=True
+    )
+"""
+
+
 @dataclass(frozen=True)
 class Ended:
     """A command that has ended."""
@@ -187,6 +199,7 @@ class Deployment:
         (home / "dags" / "flights.py").write_text(DAGS.format(home=home))
         for name in OTHERS:
             (home / "dags" / f"{name}.py").write_text(OTHER.format(name=name))
+        (home / "dags" / "own.py").write_text(OWN)
         (home / "base.properties").write_text("# what every job starts from\nspark.app.base=yes\n")
         self.environ = {
             **{name: value for name, value in os.environ.items() if not name.startswith("AIRFLOW_")},
@@ -195,7 +208,7 @@ class Deployment:
             "AIRFLOW__CORE__DAGS_FOLDER": str(home / "dags"),
             "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN": f"sqlite:///{home}/airflow.db",
             "AIRFLOW__CORE__FERNET_KEY": "c2VjcmV0LW9mLXRoaXMtdGVzdC0wMTIzNDU2Nzg5MDE=",
-            "AIRFLOW__CONFIG_PROVIDERS__PASSWORD_ENCODER_SECRET": "first-secret",
+            "AIRFLOW__CONFIG_PROVIDERS__PASSWORD_ENCODER_SECRET": "the-first-encoder-secret",
             "NO_COLOR": "1",
             **PATIENT_AIRFLOW,
         }

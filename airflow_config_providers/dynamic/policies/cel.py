@@ -126,8 +126,13 @@ class CelPolicy(AlterConfigPolicy):
         params = Params(configs)
         expression, message = params.text("expression"), params.text("message", "")
         params.finish()
-        self._expression = CelExpression(expression)
+        self._expression, self._subject = CelExpression(expression), expression
         self._message = message.strip() or f"It does not hold that {printable(' '.join(expression.split()))}"
+
+    @property
+    def subject(self) -> str:
+        """The expression."""
+        return self._subject
 
     def validate(self, request: RequestMetadata) -> None:
         """Refuse what the expression is not true for."""

@@ -66,10 +66,23 @@ class MatchedPolicy(AlterConfigPolicy):
     def __init__(self, policy: AlterConfigPolicy, match: Match, when: CelExpression | None = None) -> None:
         self._policy, self._match, self._when = policy, match, when
 
+    @property
+    def subject(self) -> str:
+        """What the policy is about."""
+        return self._policy.subject
+
     def validate(self, request: RequestMetadata) -> None:
         """Ask the policy, if the change is one of those."""
-        if self._match.fits(request) and (self._when is None or self._when.holds(request)):
+        if self.is_asked(request):
             self._policy.validate(request)
+
+    def is_asked(self, request: RequestMetadata) -> bool:
+        """
+        Tell whether the policy has a say about ``request``.
+
+        :raises PolicyViolation: that cannot be told
+        """
+        return self._match.fits(request) and (self._when is None or self._when.holds(request))
 
     def close(self) -> None:
         """Close the policy."""

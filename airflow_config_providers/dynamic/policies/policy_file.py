@@ -15,6 +15,16 @@ if TYPE_CHECKING:
 
 _LARGEST: Final = 1024 * 1024
 _DEEPEST: Final = 20
+_KINDS: Final[Mapping[str, type]] = {
+    **dict.fromkeys(("when", "expression", "message", "class"), str),
+    **dict.fromkeys(("match", "params"), Mapping),
+}
+"""Field -> what it must be."""
+
+_NEEDED: Final[Mapping[type, str]] = {
+    str: "is no text. Put it in quotes.",
+    Mapping: "is no mapping. Write names and values below it.",
+}
 _FIELDS: Final = ("name", "match", "when", "expression", "message", "class", "params")
 
 
@@ -46,6 +56,14 @@ class PolicyEntry:
             return self.where
         return f"{self.file}:{self.lines[name]}: policy '{printable(self.name)}': {name}"
 
+    @property
+    def sound(self) -> Mapping[str, Any]:
+        """The fields that are known and of the right kind."""
+        wrong = {
+            name for name, kind in _KINDS.items() if name in self.fields and not isinstance(self.fields[name], kind)
+        }
+        return {name: value for name, value in self.fields.items() if name in _FIELDS and name not in wrong}
+
     def problems(self) -> Iterator[str]:
         """Give what is wrong with the form, one sentence each."""
         if not self.name:
@@ -59,26 +77,21 @@ class PolicyEntry:
             yield f"{self.where}: params belong to a class. Remove them."
         if "message" in self.fields and "expression" not in self.fields:
             yield f"{self.where}: a message belongs to an expression. Remove it."
-        for name in ("when", "expression", "message", "class"):
-            if name in self.fields and not isinstance(self.fields[name], str):
-                yield f"{self.where}: {name} is no text. Put it in quotes."
-        for name in ("match", "params"):
-            if name in self.fields and not isinstance(self.fields[name], Mapping):
-                yield f"{self.where}: {name} is no mapping. Write names and values below it."
+        for name in sorted(self.fields.keys() & _KINDS.keys() - self.sound.keys()):
+            yield f"{self.where}: {name} {_NEEDED[_KINDS[name]]}"
 
 
-def read_policies(path: str) -> list[PolicyEntry]:
+def read_policies(path: str) -> tuple[list[PolicyEntry], list[str]]:
     """
     Read a file of policies.
 
-    :raises ConfigException: it cannot be read, or is no YAML of the right form; names all that is wrong
+    :return: the policies, and what is wrong with their form, one sentence each
+    :raises ConfigException: it cannot be read, or is no YAML of the right form
     """
     name = printable(Path(path).name)
-    entries = _entries(_read(path), name)
-    problems = [problem for entry in entries for problem in entry.problems()]
-    if problems := [*problems, *_repeated_names(entries)]:
-        raise ConfigException(*problems)
-    return entries
+    entries, problems = _entries(_read(path), name)
+    problems += [problem for entry in entries for problem in entry.problems()]
+    return entries, [*problems, *_repeated_names(entries)]
 
 
 def _repeated_names(entries: Sequence[PolicyEntry]) -> Iterator[str]:
@@ -106,7 +119,7 @@ def _read(path: str) -> str:
     )
 
 
-def _entries(text: str, name: str) -> list[PolicyEntry]:
+def _entries(text: str, name: str) -> tuple[list[PolicyEntry], list[str]]:
     import yaml  # noqa: PLC0415 - slow to import, and few commands read policies
 
     try:
@@ -139,15 +152,13 @@ class _Document:
         self._loader = loader
         self._name = name
 
-    def entries(self) -> list[PolicyEntry]:
+    def entries(self) -> tuple[list[PolicyEntry], list[str]]:
         root = self._loader.get_single_node()
-        if problems := list(self._repeated(root)):
-            raise ConfigException(*problems)
         fields = self._fields(root)
         listed = fields.get("policies")
         if listed is None or listed.id != "sequence" or len(fields) > 1:
             raise ConfigException(f"{self._name}: expected 'policies:' with a list below it, and nothing else.")
-        return [self._entry(node) for node in listed.value]
+        return [self._entry(node) for node in listed.value], list(self._repeated(root))
 
     def _entry(self, node: yaml.Node) -> PolicyEntry:
         nodes = self._fields(node)

@@ -38,7 +38,9 @@ class PolicySet(Closing, Sequence[NamedPolicy]):
         policies: list[NamedPolicy] = []
         with ExitStack() as undo:
             undo.callback(lambda: close_all(_closable(policies)))
-            for entry in read_policies(path):
+            entries, found = read_policies(path)
+            problems += found
+            for entry in entries:
                 _opened(entry, known, policies, problems)
             if problems:
                 raise ConfigException(*problems)
@@ -75,10 +77,11 @@ class _Denying(AlterConfigPolicy):
 
 def _opened(entry: PolicyEntry, classes: PolicyClasses, policies: list[NamedPolicy], problems: list[str]) -> None:
     """Open one policy; it is in ``policies`` as soon as there is something to close."""
-    fields = entry.fields
+    fields = entry.sound
     match = _tried(entry, problems, "match", lambda: Match.read(fields.get("match", {})))
     when = _tried(entry, problems, "when", lambda: CelExpression(fields["when"])) if "when" in fields else None
-    policy = _tried(entry, problems, "class", lambda: classes.make(fields.get("class", "cel")))
+    is_one = ("expression" in fields) != ("class" in fields)
+    policy = _tried(entry, problems, "class", lambda: classes.make(fields.get("class", "cel"))) if is_one else None
     if policy is None:
         return
     policies.append(NamedPolicy(entry.name, MatchedPolicy(policy, match or Match(), when)))

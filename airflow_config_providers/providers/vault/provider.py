@@ -75,6 +75,15 @@ class VaultConfigProvider(ConfigProvider):
             return ConfigData({}, absence=read.absence)
         return ConfigData(_texts(read.document, keys), read.ttl_in(reads.session))
 
+    def require_allowed(self, configs: Mapping[str, Any], path: str, keys: Collection[str]) -> None:
+        """
+        Refuse what is no path, and one that leads to where Vault keeps itself.
+
+        :raises AccessDeniedError: it does
+        :raises ConfigException: ``path`` is no path
+        """
+        VaultPath.parse(path)
+
     def check(self) -> None:
         """
         Find out whether Vault answers and whether we can sign in, without reading a secret.

@@ -1,0 +1,166 @@
+"""What is refused when it is stored, because no run could use it."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tests.cli.conftest import Cli, Ended
+
+MEANT = "did you mean 'spark.executor.memory'?"
+CONNECTION = {
+    "config.providers": "files, variables",
+    "config.providers.files.class": "file",
+    "config.providers.files.param.allowed.paths": "/tmp",
+    "config.providers.variables.class": "airflow_variable",
+    "config.providers.variables.param.allowlist.pattern": "spark_.*",
+    "driver.config.providers": "vault",
+    "driver.config.providers.vault.class": "vault",
+    "driver.config.providers.vault.param.url": "https://vault.example.com",
+}
+
+
+def alter(cli: Cli, *words: str, connection: dict[str, str] | None = None, **settings: str) -> Ended:
+    environ = {f"AIRFLOW__CONFIG_PROVIDERS__{name.upper()}": text for name, text in settings.items()}
+    if connection is not None:
+        text = json.dumps({"conn_type": "config_providers", "extra": connection})
+        environ["AIRFLOW_CONN_CONFIG_PROVIDERS_DEFAULT"] = text
+    return cli.airflow("config-providers", "alter", *words, environ=environ)
+
+
+def test_a_misspelt_key_is_noted(cli: Cli) -> None:
+    done = alter(cli, "--dag", "flights", "--add-config", "spark.executor.memroy=8g")
+
+    assert done.code == 0
+    assert MEANT in done.notes[0]
+
+
+def test_a_misspelt_key_is_refused_where_the_deployment_says_so(cli: Cli) -> None:
+    done = alter(cli, "--dag", "flights", "--add-config", "spark.executor.memroy=8g", misspelt_keys="fail")
+
+    assert done.code == 3
+    assert MEANT in done.errors[0]
+
+
+def test_a_key_that_spark_would_leave_out_is_refused_with_the_one_that_is_meant(cli: Cli) -> None:
+    done = alter(cli, "--default", "--add-config", "executor.memory=8g")
+
+    assert done.code == 3
+    assert "do not begin with 'spark.', " + MEANT in done.errors[0]
+
+
+def test_a_misspelt_key_can_be_deleted_without_a_word(cli: Cli) -> None:
+    alter(cli, "--dag", "flights", "--add-config", "executor.memory=8g", misspelt_keys="ignore")
+    done = alter(cli, "--dag", "flights", "--delete-config", "executor.memory", misspelt_keys="fail")
+
+    assert (done.code, done.notes) == (0, [])
+
+
+def test_describe_tells_of_a_misspelt_key_and_where_it_was_written(cli: Cli) -> None:
+    alter(cli, "--dag", "flights", "--add-config", "spark.executor.memroy=8g")
+    done = cli("describe --dag flights --task report")
+
+    (note,) = done.notes
+    assert "'spark.executor.memroy' (dynamic configuration of DAG 'flights', version 1)" in note
+    assert MEANT in note
+
+
+def test_a_file_of_yaml_is_refused(cli: Cli) -> None:
+    text = "spark:\n  executor:\n    memory: 8g\n"
+    done = cli("alter --dag flights --add-config-file -", input=text)
+
+    assert done.code == 3
+    assert "looks like YAML" in done.errors[0]
+
+
+REFUSED = [
+    pytest.param(
+        "spark.app.a=${fils:/tmp/a.properties:b}",
+        "unknown provider 'fils', did you mean 'files'?",
+        id="unknown provider",
+    ),
+    pytest.param("spark.app.a=${files:/etc/a.properties:b}", "not inside an allowed path", id="path not allowed"),
+    pytest.param("spark.app.a=${variables:other}", "not one that allowlist.pattern", id="name not allowed"),
+    pytest.param("spark.app.name=${files:/tmp/a.properties:b}", "would stand where every user", id="a shown key"),
+    pytest.param("spark.app.a=${x:-8g}", "Kafka's grammar of references has no defaults", id="a default"),
+]
+
+
+@pytest.mark.parametrize("more", [[], ["--validate-only"]], ids=["", "validate only"])
+@pytest.mark.parametrize(("pair", "problem"), REFUSED)
+def test_a_reference_that_no_run_could_use_is_refused(cli: Cli, pair: str, problem: str, more: list[str]) -> None:
+    done = alter(cli, "--dag", "flights", "--add-config", pair, *more, connection=CONNECTION)
+
+    assert done.code == 3
+    assert len(done.errors) == 1
+    assert problem in done.errors[0]
+
+
+@pytest.mark.parametrize(
+    "pair",
+    [
+        pytest.param("spark.app.a=${files:/tmp/not-there.properties:b}", id="a file that is not there"),
+        pytest.param("spark.app.a=${variables:spark_token}", id="a name that is allowed"),
+        pytest.param("spark.app.a=${vault:apps/db:password}", id="a provider of the driver"),
+        pytest.param("spark.app.a=${env:HOME}", id="a reference of Spark's own"),
+    ],
+)
+def test_a_reference_that_a_run_may_use_is_stored(cli: Cli, pair: str) -> None:
+    done = alter(cli, "--dag", "flights", "--add-config", pair, connection=CONNECTION)
+
+    assert (done.code, done.errors, done.notes) == (0, [], [])
+
+
+def test_a_shown_key_may_have_a_reference_where_the_deployment_allows_it(cli: Cli) -> None:
+    pair = "spark.app.name=${files:/tmp/a.properties:b}"
+    done = alter(cli, "--default", "--add-config", pair, connection=CONNECTION, allow_exposed_arguments="True")
+
+    assert (done.code, done.errors) == (0, [])
+
+
+def test_an_unknown_provider_may_be_stored_where_references_are_kept(cli: Cli) -> None:
+    done = alter(cli, "--default", "--add-config", "spark.app.a=${x:y}", connection=CONNECTION, unresolved="keep")
+
+    assert (done.code, done.errors) == (0, [])
+
+
+def test_it_is_told_that_references_were_not_checked(cli: Cli) -> None:
+    done = alter(cli, "--default", "--add-config", "spark.app.a=${x:y}")
+
+    assert done.code == 0
+    assert "References are not checked against their providers" in done.notes[0]
+
+
+def of_own(cli: Cli, *words: str, own: dict[str, str]) -> Ended:
+    """Alter where the connection of the task ``own`` is there besides the usual one."""
+    connections = {"OF_ITS_OWN": own, "CONFIG_PROVIDERS_DEFAULT": CONNECTION}
+    environ = {
+        f"AIRFLOW_CONN_{name}": json.dumps({"conn_type": "config_providers", "extra": extra})
+        for name, extra in connections.items()
+    }
+    return cli.airflow("config-providers", "alter", *words, environ=environ)
+
+
+SHOWN = "spark.app.name=${files:/tmp/a.properties:b}"
+
+
+def test_a_task_is_judged_by_what_its_author_says(cli: Cli) -> None:
+    done = of_own(cli, "--dag", "own", "--task", "own", "--add-config", SHOWN, own=CONNECTION)
+
+    assert (done.code, done.errors) == (0, [])
+
+
+def test_a_task_is_judged_by_its_own_connection(cli: Cli) -> None:
+    done = of_own(cli, "--dag", "own", "--task", "own", "--add-config", SHOWN, own={})
+
+    assert done.code == 3
+    assert "unknown provider 'files'" in done.errors[0]
+    assert len(done.errors) == 1
+
+
+def test_a_dag_is_judged_by_each_of_its_tasks(cli: Cli) -> None:
+    done = of_own(cli, "--dag", "own", "--add-config", SHOWN, own={})
+
+    assert done.code == 3
+    assert [words in error for words, error in zip(("would stand where", "unknown provider"), done.errors, strict=True)]

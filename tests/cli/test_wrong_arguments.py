@@ -1,0 +1,145 @@
+"""Command lines that make no sense."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tests.cli.conftest import Cli
+
+ALTER = "alter --dag flights --add-config spark.app.a=1"
+
+
+@pytest.mark.parametrize(
+    ("options", "named"),
+    [
+        ("--username ann", "--username"),
+        ("--token-file token", "--token-file"),
+        ("--password-file password", "--password-file"),
+        ("--allow-plain-http", "--allow-plain-http"),
+    ],
+)
+@pytest.mark.parametrize("command", [ALTER, "describe --default", "history --default", "rollback --dag flights"])
+def test_an_option_for_a_server_is_refused_without_one(cli: Cli, command: str, options: str, named: str) -> None:
+    done = cli(f"{command} {options}")
+
+    assert done.code == 2
+    assert done.errors == [
+        f"{named} says how to ask a server, and none is named. Add --server URL, or leave {named} out."
+    ]
+
+
+def test_all_that_is_wrong_with_a_command_line_is_told_at_once(cli: Cli) -> None:
+    done = cli("alter --task t --add-config nothing --add-config =b --append c --username ann")
+
+    assert done.code == 2
+    assert [error.split(" ")[0] for error in done.errors] == ["Name", "'nothing...'", "'...'", "'c'", "--username"]
+
+
+def test_all_that_is_wrong_with_a_trial_of_policies_is_told_at_once(cli: Cli) -> None:
+    done = cli("policies test --default --at render --add-config nothing")
+
+    assert done.code == 2
+    assert len(done.errors) == 2
+
+
+@pytest.mark.parametrize("command", ["policies test", "providers list", "encoder rotate"])
+def test_a_server_is_not_offered_where_it_is_refused(cli: Cli, command: str) -> None:
+    assert "--server" not in cli(f"{command} --help").out
+
+
+def test_a_value_with_commas_is_not_taken_for_several_keys(cli: Cli) -> None:
+    done = cli("alter --dag flights --add-config", "spark.driver.extraJavaOptions=-Da=1,b=hunter2")
+
+    assert done.code == 2
+    assert "Put a value with commas into brackets" in done.errors[0]
+    assert "hunter2" not in done.err
+
+
+def test_several_keys_of_spark_may_stand_behind_commas(cli: Cli) -> None:
+    rows = cli.json("alter --dag flights --add-config spark.app.a=1,spark.app.b=2")
+
+    assert {row["key"]: row["value"] for row in rows} == {"spark.app.a": "1", "spark.app.b": "2"}
+
+
+# providers list
+
+
+def listed(cli: Cli, extra: dict[str, str], *words: str, conn_id: str = "config_providers_default"):
+    connection = json.dumps({"conn_type": "config_providers", "extra": extra})
+    environ = {f"AIRFLOW_CONN_{conn_id.upper()}": connection}
+    return cli.airflow("config-providers", "providers", "list", *words, environ=environ)
+
+
+def test_a_connection_without_definitions_is_an_error_that_names_the_field_that_is_meant(cli: Cli) -> None:
+    done = listed(cli, {"config.provider": "file", "config.providers.file.class": "file"})
+
+    assert done.code == 3
+    assert "'config.provider' in its extra is not read, did you mean 'config.providers'?" in done.errors[0]
+    assert done.errors[0].count("did you mean") == 1
+
+
+def test_a_connection_without_definitions_is_an_error(cli: Cli) -> None:
+    done = listed(cli, {})
+
+    assert done.code == 3
+    assert "Connection 'config_providers_default' defines no provider" in done.errors[0]
+
+
+def test_a_connection_that_is_not_there_is_an_error_that_names_the_nearest(cli: Cli) -> None:
+    cli.airflow("connections", "add", "config_providers_night", "--conn-type", "config_providers")
+    done = cli("providers list --conn-id config_provider_nihgt")
+    cli.airflow("connections", "delete", "config_providers_night")
+
+    assert done.code == 3
+    assert "did you mean 'config_providers_night'?" in done.errors[0]
+
+
+# policies test
+
+POLICIES = """
+policies:
+- name: at render
+  match: {at: [render]}
+  class: forbidden_keys
+  params: {keys: [spark.app.a]}
+- name: always
+  class: forbidden_keys
+  params: {keys: [spark.app.b]}
+- name: when
+  when: "'spark.app.c' in after"
+  class: forbidden_keys
+  params: {keys: [spark.app.c]}
+"""
+
+
+def test_a_policy_that_is_not_asked_does_not_allow(cli: Cli, tmp_path) -> None:
+    file = tmp_path / "policies.yaml"
+    file.write_text(POLICIES)
+    done = cli(f"policies test --policies-file {file} --dag flights --add-config spark.app.x=1 --output json")
+
+    assert done.errors == []
+    assert {row["policy"]: row["verdict"] for row in done.rows} == {
+        "at render": "not asked",
+        "always": "allows",
+        "when": "not asked",
+    }
+
+
+# encoder
+
+
+def test_a_short_secret_is_refused_by_the_command(cli: Cli) -> None:
+    done = cli("encoder rotate", password_encoder_secret="fifteen-letters")
+
+    assert done.code == 3
+    assert "has fewer than 16 bytes" in done.errors[0]
+    assert "openssl rand -base64 32" in done.errors[0]
+
+
+def test_nothing_is_encrypted_with_a_short_secret(cli: Cli) -> None:
+    done = cli("alter --dag flights --add-config spark.app.password=x", password_encoder_secret="fifteen-letters")
+
+    assert done.code == 3
+    assert "has fewer than 16 bytes" in done.errors[0]

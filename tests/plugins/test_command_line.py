@@ -198,11 +198,8 @@ def test_who_is_not_known_is_told_what_to_do(
 
 
 @pytest.mark.parametrize("command", ["policies test", "providers list", "encoder rotate"])
-@pytest.mark.parametrize("is_option", [True, False], ids=["option", "environment"])
-def test_what_needs_the_deployment_s_machine_says_so(cli: Cli, server: Server, command: str, is_option: bool):
-    words = f"{command} --server {server.address}" if is_option else command
-
-    done = asked(cli, words, **({} if is_option else server.environ("admin")))
+def test_what_needs_the_deployment_s_machine_says_so(cli: Cli, server: Server, command: str):
+    done = asked(cli, command, **server.environ("admin"))
 
     assert (done.code, done.out) == (2, "")
     assert f"'{command}' works on a machine of the deployment alone" in done.err

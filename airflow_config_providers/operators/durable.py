@@ -133,7 +133,7 @@ class DurableMixin(ConfiguredOperator):
 
     def _keep(self, job: Any, context: Any) -> None:
         """Keep, for the tries that follow ``job``, what it was submitted with."""
-        submitted = SubmittedConfig(self._run.shown, self.effective_config)
+        submitted = SubmittedConfig(self._run.shown, self.effective_config or ())
         try:
             self._state_store(context).set(STATE_KEY, submitted.state(job))
         except Exception as error:  # noqa: BLE001 - the job runs; whatever this is, following it counts more

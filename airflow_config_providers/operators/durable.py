@@ -34,10 +34,13 @@ class SubmittedConfig:
 
     @classmethod
     def read(cls, state: Any, job: Any) -> Self | None:
-        """Read what ``state`` has; None where it is of another job, or of none."""
+        """Read what ``state`` has, which others may write to; None where it is of another job, or of none."""
         if not isinstance(state, dict) or state.get("job") != job:
             return None
-        return cls(state["conf"], state["lines"])
+        conf, lines = state.get("conf"), state.get("lines")
+        if not isinstance(conf, dict) or not isinstance(lines, list):
+            return None
+        return cls({key: str(text) for key, text in conf.items()}, [one_line(str(line)) for line in lines])
 
     def state(self, job: Any) -> dict[str, Any]:
         """Return what is kept in the task's state store."""

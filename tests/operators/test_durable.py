@@ -157,6 +157,23 @@ def test_what_another_job_was_submitted_with_is_not_shown(run_try, lost, state):
     assert len(run.rendered["effective_config"]) == 1
 
 
+@pytest.mark.parametrize(
+    "written",
+    ["text", {"job": JOB}, {"job": JOB, "conf": [], "lines": []}, {"job": JOB, "conf": {"a": 1}, "lines": [2]}],
+)
+def test_what_somebody_has_written_into_the_state_keeps_no_try_from_following_a_job(run_try, lost, state, written):
+    state[STATE_KEY] = written
+
+    assert run_try(2, operator()).state == "success"
+
+
+def test_a_reference_that_somebody_has_written_into_the_state_is_not_resolved(run_try, lost, state, diary):
+    state[STATE_KEY] = {"job": JOB, "conf": {"spark.app.x": "${lender:other:password}"}, "lines": []}
+    run_try(2, operator())
+
+    assert diary()[lost:] == []
+
+
 def test_a_policy_does_not_keep_a_try_from_following_a_job(run_try, lost, monkeypatch, tmp_path):
     (tmp_path / "policies.yaml").write_text("policies:\n- name: none\n  class: nothing-like-this\n")
     monkeypatch.setenv("AIRFLOW__CONFIG_PROVIDERS__POLICIES_FILE", str(tmp_path / "policies.yaml"))

@@ -184,6 +184,19 @@ def test_every_cluster_of_databricks_gets_the_layers_around_its_own(databricks, 
     assert run.rendered["effective_config"][0].startswith("! Several clusters: each gets these layers")
 
 
+def test_a_run_of_databricks_that_an_earlier_try_has_submitted_is_followed_without_a_value(
+    databricks, no_leak, password
+):
+    pytest.importorskip("airflow.sdk.bases.resumablejobmixin", reason="a durable mode came with Airflow 3.3")
+    task, recorder = databricks(tasks=clusters(one={"spark.app.password": password}, two={}), durable=True)
+    run = no_leak(task, state={"databricks_run_id": 9}, try_number=2)
+
+    assert run.state == "success"
+    assert bodies(recorder, "submit") == []
+    assert CANARY not in repr(run.supervisor.sent("MaskSecret")), "nothing was resolved"
+    assert run.rendered["effective_config"][0].startswith("! This try has submitted nothing: it follows job 9 ")
+
+
 def test_what_comes_after_the_dag_goes_before_the_conf_of_every_cluster(databricks, no_leak, password, monkeypatch):
     monkeypatch.setenv("AIRFLOW__CONFIG_PROVIDERS__RUN_CONFIG_ENABLED", "True")
     task, recorder = databricks(tasks=clusters(one={"spark.a": password, "spark.b": "one"}, two={"spark.a": "two"}))

@@ -57,6 +57,28 @@ def test_the_zip_alone_resolves_and_reverses_without_airflow(zipped: Path, tmp_p
     assert run.stdout == f"the password is ${{dir:{tmp_path}:password}} 11\n", run.stderr
 
 
+@pytest.mark.parametrize("version", ["3.8", "3.9", "3.10"])
+def test_an_older_python_says_first_that_it_is_too_old(zipped: Path, tmp_path: Path, version: str) -> None:
+    python = next(iter(sorted((Path.home() / ".pyenv/versions").glob(f"{version}.*/bin/python"))), None)
+    if python is None:
+        pytest.skip(f"no Python {version} below ~/.pyenv/versions")
+    job = "from airflow_config_providers.spark import session; session()"
+
+    run = subprocess.run(
+        [str(python), "-s", "-S", "-c", job],
+        env={"PYTHONPATH": str(zipped)},
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert run.returncode == 1
+    last = run.stderr.splitlines()[-1]
+    assert last.startswith("ImportError: airflow_config_providers needs Python 3.11 or newer, and ")
+    assert f" is Python {version}. Name another for the driver in spark.pyspark.driver.python" in last
+
+
 def test_the_zip_holds_nothing_of_airflow_and_nothing_compiled(zipped: Path) -> None:
     names = zipfile.ZipFile(zipped).namelist()
 

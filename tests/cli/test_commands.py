@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -732,13 +733,20 @@ def test_what_never_was_is_refused_by_every_command(cli: Cli, command: str):
 # providers
 
 
-def provided(**definition: str) -> dict[str, str]:
-    extra = {f"config.providers{'.' if name else ''}{name}": text for name, text in definition.items()}
+def provided(more: Mapping[str, str] = {}, /, **definition: str) -> dict[str, str]:
+    extra = {
+        **more,
+        **{f"config.providers{'.' if name else ''}{name}": text for name, text in definition.items()},
+    }
     return {"AIRFLOW_CONN_CONFIG_PROVIDERS_DEFAULT": json.dumps({"conn_type": "config_providers", "extra": extra})}
 
 
 def files(folder: object) -> dict[str, str]:
-    return provided(**{"": "dir", "dir.class": "directory", "dir.param.allowed.paths": str(folder)})
+    """Define a provider that reads ``folder`` and, for drivers, the Vault of the examples."""
+    return provided(
+        {"driver.config.providers": "vault", "driver.config.providers.vault.class": "vault"},
+        **{"": "dir", "dir.class": "directory", "dir.param.allowed.paths": str(folder)},
+    )
 
 
 def test_providers_are_listed(cli: Cli):

@@ -9,7 +9,7 @@ from urllib.parse import quote
 from airflow_config_providers.cli.server_client import ServerClient
 from airflow_config_providers.core.alter import AlterConfigOp, ConfigResource
 from airflow_config_providers.core.text import printable
-from airflow_config_providers.deployment.outcomes import error_of
+from airflow_config_providers.deployment.outcomes import NOT_FOUND, error_of
 from airflow_config_providers.deployment.rows import Row, Selection, of_json
 from airflow_config_providers.exceptions import (
     ConfigException,
@@ -83,9 +83,9 @@ def path(resource: ConfigResource) -> str:
     """
     dag, task = resource.dag_id, resource.task_id
     if _is_elsewhere(dag):
-        raise UnknownResourceError(f"There is no DAG '{printable(dag)}'. Correct the name.")
+        raise UnknownResourceError(f"There is no DAG '{printable(dag)}'. {NOT_FOUND}")
     if _is_elsewhere(task):
-        raise UnknownResourceError(f"DAG '{printable(dag)}' has no task '{printable(task)}'. Correct the name.")
+        raise UnknownResourceError(f"DAG '{printable(dag)}' has no task '{printable(task)}'. {NOT_FOUND}")
     if not dag:
         return "/default"
     return f"/dags/{quote(dag, safe='')}/tasks/{quote(task, safe='')}" if task else f"/dags/{quote(dag, safe='')}"

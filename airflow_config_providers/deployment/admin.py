@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any
 
 from airflow_config_providers import settings
 from airflow_config_providers.core.alter import ConfigResource
@@ -15,6 +15,7 @@ from airflow_config_providers.core.policy import AlterConfigPolicy, NamedPolicy
 from airflow_config_providers.core.text import nearest, printable
 from airflow_config_providers.deployment.deployed_task import deployed_task, deployed_texts, is_configured
 from airflow_config_providers.deployment.objections import DeployedObjections, Job
+from airflow_config_providers.deployment.outcomes import NOT_FOUND
 from airflow_config_providers.dynamic.admin import ConfigAdmin
 from airflow_config_providers.dynamic.airflow_store import VariableStore
 from airflow_config_providers.dynamic.writing import Author
@@ -24,11 +25,6 @@ from airflow_config_providers.operators.job_policies import deployment_policies
 from airflow_config_providers.spark.catalogue import spark_definition
 
 Warn = Callable[[str], None]
-
-_WAY_OUT: Final = (
-    "Correct the name. If it is new in its file, Airflow has not read the file yet: wait, or run airflow dags "
-    "reserialize."
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +151,7 @@ def _no_task(resource: ConfigResource, known: Sequence[str]) -> str:
     what = f"DAG '{printable(resource.dag_id)}' has no task '{printable(resource.task_id)}'"
     if inside := [task for task in known if task.startswith(f"{resource.task_id}.")]:
         return f"{what}: that is a group. Name one of its tasks, such as '{printable(inside[0])}'."
-    return f"{what}{nearest(resource.task_id, known) or '.'} {_WAY_OUT}"
+    return f"{what}{nearest(resource.task_id, known) or '.'} {NOT_FOUND}"
 
 
 def _dag(dag_id: str, caller: Caller) -> Any:
@@ -176,7 +172,7 @@ def _dag(dag_id: str, caller: Caller) -> Any:
         if dag is not None:
             return dag
         hint = nearest(dag_id, caller.may_see(known)) or "."
-        raise UnknownResourceError(f"There is no DAG '{printable(dag_id)}'{hint} {_WAY_OUT}")
+        raise UnknownResourceError(f"There is no DAG '{printable(dag_id)}'{hint} {NOT_FOUND}")
     raise unavailable
 
 

@@ -15,6 +15,12 @@ from airflow_config_providers.exceptions import (
     UnknownResourceError,
 )
 
+NOT_FOUND: Final = (
+    "Correct the name. If it is new in its file, Airflow has not read the file yet: wait, or run airflow dags "
+    "reserialize."
+)
+"""The way out where there is no such DAG or task."""
+
 
 @dataclass(frozen=True, slots=True)
 class Outcome:

@@ -20,6 +20,7 @@ from airflow_config_providers.deployment.admin import Caller, Warn
 from airflow_config_providers.deployment.configurations import Configurations
 from airflow_config_providers.deployment.deployed import DeployedConfigurations
 from airflow_config_providers.deployment.deployed_task import deployed_task
+from airflow_config_providers.deployment.outcomes import NOT_FOUND
 from airflow_config_providers.deployment.rows import Row, as_json
 from airflow_config_providers.exceptions import UnknownResourceError
 from airflow_config_providers.plugins.problems import HEADERS
@@ -95,7 +96,7 @@ def _resource(dag_id: str | None, task_id: str | None) -> ConfigResource:
         return ConfigResource(ResourceType.DEFAULT)
     resource = ConfigResource.of_task(dag_id, task_id) if task_id else ConfigResource(ResourceType.DAG, dag_id)
     if (resource.dag_id, resource.task_id) != (dag_id, task_id or ""):
-        raise UnknownResourceError(f"There is no DAG '{printable(dag_id)}'. Correct the name.")
+        raise UnknownResourceError(f"There is no DAG '{printable(dag_id)}'. {NOT_FOUND}")
     return resource
 
 

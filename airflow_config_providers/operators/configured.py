@@ -191,10 +191,13 @@ class ConfiguredOperator(BaseOperator):
         before = self._authored = self._fill_in_templates(render, skip=skip)
         self.config_files = listed(self.config_files)  # one that another task returned may be a string
         self._bounds = dict(self._bounds_of_files(before, context, jinja_env or self.get_template_env()))
-        if self._is_preview(context):
-            self._settle(context, jinja_env)
-        else:
-            self._resolve(context, jinja_env)
+        try:
+            if self._is_preview(context):
+                self._settle(context, jinja_env)
+            else:
+                self._resolve(context, jinja_env)
+        finally:
+            self._authored = {}  # a secret may be written out there
 
     def _fill_in_templates(self, render: Callable[[], None], *, skip: Collection[int]) -> dict[str, str]:
         """
@@ -302,7 +305,7 @@ class ConfiguredOperator(BaseOperator):
             self.log.warning("%s", note)
         lines = self._show(resolved.layered, notes)
         self.log.info("Effective configuration:\n%s", "\n".join(lines))
-        self.log.info("%s", resolved_line(resolved))
+        self.log.info("%s", resolved_line(resolved, of_driver=isinstance(resolver, job_place.DriverResolver)))
 
     def _require_allowed(self, layers: Sequence[ConfigLayer]) -> None:
         """Ask the deployment's policies."""

@@ -10,10 +10,15 @@ from airflow_config_providers.operators.job_providers import JobProviders
 from airflow_config_providers.spark.layers import SUBSTITUTED_BY_SPARK
 
 
-def resolved_line(resolved: ResolvedConfig) -> str:
-    """Return the line that tells a reference which stands for a value from a text that looks like one."""
+def resolved_line(resolved: ResolvedConfig, *, of_driver: bool) -> str:
+    """
+    Return the line that tells a reference which stands for a value from a text that looks like one.
+
+    :param of_driver: whether the driver resolves those of the configuration
+    """
     found = ", ".join(map(printable, resolved.references)) or "none"
-    return f"Resolved references, each of which stands for its value in this log: {found}"
+    rest = ". The driver resolves those of the configuration" if of_driver else ""
+    return f"Resolved references, each of which stands for its value in this log: {found}{rest}"
 
 
 def unresolved_notes(resolved: ResolvedConfig, providers: JobProviders) -> Iterator[str]:

@@ -125,7 +125,7 @@ with DAG("flights", schedule=None):
 
 defaults = {{
     "conf": {{"spark.app.of": "default_args"}},
-    "config_files": ["{home}/base.properties"],
+    "config_files": "{home}/base.properties",
     "driver_memory": "7g",
     "env_vars": {{"TOKEN": "${{vault:apps/db:token}}"}},
     "sparc_conf": "of no operator",

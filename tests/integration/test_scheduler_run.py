@@ -13,6 +13,7 @@ import pytest
 
 from dags_examples.demo.search import Search, Secret
 from tests.integration.conftest import CANARY, Airflow
+from tests.operators.test_log_group import unfolded
 
 pytestmark = [pytest.mark.integration, pytest.mark.slow, pytest.mark.usefixtures("java")]
 
@@ -62,6 +63,8 @@ DAG = """
             retries=1,
             retry_delay=timedelta(seconds=1),
         )
+    with DAG("unrendered", schedule=None):
+        ConfiguredSparkSubmitOperator(task_id="job", application={job!r}, conf={{"spark.app.x": "${{nobody:x}}"}})
     with DAG("maps", schedule=None):
         ConfiguredSparkSubmitOperator.partial(task_id="job", application={job!r}).expand(
             conf=[{{**CONF, "spark.app.run": "{{{{ ti.map_index }}}}"}}] * 2
@@ -81,6 +84,7 @@ def airflow(tmp_path_factory):
         deployment.states = {
             "prints": deployment.run("prints", {"spark_conf": {"spark.app.run": "by hand"}}),
             "fails": deployment.run("fails"),
+            "unrendered": deployment.run("unrendered"),
             "maps": deployment.run("maps"),
         }
         deployment.shown = {
@@ -126,7 +130,7 @@ def reference(airflow: Airflow) -> str:
 
 
 def test_the_runs_end_as_they_should(airflow):
-    assert airflow.states == {"prints": "success", "fails": "failed", "maps": "success"}
+    assert airflow.states == {"prints": "success", "fails": "failed", "unrendered": "failed", "maps": "success"}
 
 
 def test_the_job_got_the_value(airflow):
@@ -139,6 +143,10 @@ def test_what_the_job_prints_is_logged_with_references(airflow):
     assert f"PROBE spark.app.password {reference(airflow)}" in log
     assert f"PROBE spark.app.uri postgresql://u:{reference(airflow)}@host/db" in log
     assert f"PROBE on stderr {reference(airflow)}" in log
+
+
+def test_the_error_of_a_failed_render_is_not_folded_in_the_ui(airflow):
+    assert "names the unknown provider 'nobody'" in "\n".join(unfolded(logs(airflow, "unrendered").splitlines()))
 
 
 def test_the_layer_of_the_run_counts(airflow):

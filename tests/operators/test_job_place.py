@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 
 import pytest
@@ -12,6 +13,7 @@ from airflow_config_providers.dynamic import ConfigAdmin
 from airflow_config_providers.exceptions import ConfigException
 from airflow_config_providers.operators.spark_submit import ConfiguredSparkSubmitOperator
 from airflow_config_providers.spark.catalogue import spark_definition
+from tests.operators.conftest import structlog_to
 from tests.servers.recorder import Recorder
 from tests.servers.web import WebServer
 
@@ -143,6 +145,15 @@ def test_a_python_program_that_sparks_own_class_runs_gets_references(dag, run_ta
 
     assert run.state == "success", run.error
     assert spark_submit.spark_conf["spark.app.db.password"] == REFERENCE
+
+
+def test_the_log_says_that_the_driver_resolves(dag, run_task, define):
+    define(DRIVER)
+
+    with structlog_to(io.StringIO()) as log:
+        run_task(job(dag, {"spark.app.key": "${vault:apps/db:key}"}))
+
+    assert "in this log: none. The driver resolves those of the configuration" in log.getvalue()
 
 
 def test_without_a_word_on_the_driver_the_worker_resolves_and_warns(

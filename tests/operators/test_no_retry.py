@@ -79,7 +79,14 @@ def pyspark(dag, conf, **kwargs):
         return configured_pyspark_task(lambda spark: None, task_id="job", config_kwargs=conf, **kwargs)().operator
 
 
-OPERATORS = [submit, jdbc, sql, in_place, livy, pyspark]
+def pipelines(dag, conf, **kwargs):
+    operators = pytest.importorskip("airflow.providers.apache.spark.operators.spark_pipelines")
+
+    operator = configured(operators.SparkPipelinesOperator)
+    return operator(task_id="job", dag=dag, pipeline_spec="spec.yml", conf=conf, **kwargs)
+
+
+OPERATORS = [submit, jdbc, sql, in_place, livy, pyspark, pipelines]
 
 
 @pytest.mark.parametrize("operator", OPERATORS)

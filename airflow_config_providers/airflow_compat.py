@@ -14,17 +14,10 @@ from airflow.providers.common.compat.sdk import (
     TaskDeferred,
     conf,
 )
+from airflow.sdk.exceptions import AirflowSecretsBackendAccessDenied
 
 if TYPE_CHECKING:
     from airflow.providers.common.compat.sdk import BaseOperator, task_decorator_factory
-
-try:
-    from airflow.sdk.exceptions import AirflowSecretsBackendAccessDenied
-except ImportError:  # Task SDK before 1.2.2, where nothing keeps Airflow from asking the next secrets backend
-
-    class AirflowSecretsBackendAccessDenied(PermissionError):  # type: ignore[no-redef]  # noqa: N818 - Airflow's name
-        """A secrets backend refused."""
-
 
 __all__ = [
     "AirflowFailException",

@@ -11,14 +11,18 @@ from pathlib import Path
 
 import pytest
 from hatchling.builders.wheel import WheelBuilder
+from packaging.requirements import Requirement
+from packaging.version import Version
 
 import airflow_config_providers
 from airflow_config_providers.get_provider_info import get_provider_info
 
 ROOT = Path(__file__).parents[1]
-PINS = [ROOT / "constraints.txt", ROOT / ".ci" / "constraints-airflow-3.2.txt"]
+OLDEST, NEXT = (ROOT / ".ci" / f"constraints-airflow-{version}.txt" for version in ("3.2", "3.4"))
+PINS = [ROOT / "constraints.txt", OLDEST, NEXT]
 PIN = re.compile(r"""[a-z0-9][a-z0-9-]*==[0-9][0-9a-z.+]*( ; python_version >= "3\.\d+")?""")
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+OPTIONAL = PROJECT["optional-dependencies"]
 
 
 def pins(file: Path) -> dict[str, str]:
@@ -62,6 +66,20 @@ def test_direct_dependencies_are_pinned() -> None:
     names = {re.split(r"[\[<>=!]", item)[0].lower() for item in asked} - {PROJECT["name"]}
 
     assert names - pins(PINS[0]).keys() == set()
+
+
+@pytest.mark.parametrize("asked", [*PROJECT["dependencies"], *OPTIONAL["policies"], *OPTIONAL["vault"]])
+def test_the_oldest_that_is_promised_is_what_is_tested_with_the_oldest_airflow(asked: str) -> None:
+    """A lower bound that nobody has tried is a guess."""
+    name, bound = re.split(r">=|,", asked)[:2]
+
+    assert Version(pins(OLDEST)[name]) == Version(bound)
+
+
+def test_the_next_airflow_is_within_the_bounds() -> None:
+    (bounds,) = (asked for asked in PROJECT["dependencies"] if asked.startswith("apache-airflow>"))
+
+    assert Requirement(bounds).specifier.contains(pins(NEXT)["apache-airflow"], prereleases=True)
 
 
 def test_no_file_records_where_it_was_downloaded() -> None:

@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
+import inspect
+
+from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook
+from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
 from airflow.sdk import BaseOperator
 
 from airflow_config_providers.operators.configure import configured
 
 CANARY = "c4nary/s3cret+value"
+
+NOT_DURABLE = {"durable": False} if "durable" in inspect.signature(SparkSubmitOperator.__init__).parameters else {}
+"""Arguments of an operator that never follows the job of an earlier try, which Spark's provider does since 6.2."""
+
+SHOWS_OUTPUT = hasattr(SparkSubmitHook, "_submit_log_tail")
+"""Whether the error of a failed job has the last lines that it printed."""
 
 STOPPED: list[str] = []
 """The tasks that were killed."""

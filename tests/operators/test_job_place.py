@@ -14,6 +14,7 @@ from airflow_config_providers.exceptions import ConfigException
 from airflow_config_providers.operators.spark_submit import ConfiguredSparkSubmitOperator
 from airflow_config_providers.spark.catalogue import spark_definition
 from tests.operators.conftest import structlog_to
+from tests.operators.stock import NOT_DURABLE
 from tests.servers.recorder import Recorder
 from tests.servers.web import WebServer
 
@@ -50,7 +51,7 @@ def define(monkeypatch, connections):
 
 def job(dag, conf=CONF, **kwargs):
     given = {"application": "job.py", **kwargs}
-    return ConfiguredSparkSubmitOperator(task_id="job", conf=conf, durable=False, dag=dag, **given)
+    return ConfiguredSparkSubmitOperator(task_id="job", conf=conf, dag=dag, **NOT_DURABLE, **given)
 
 
 def test_attack_32_in_cluster_mode_references_leave_and_how_to_resolve_them(dag, run_task, define, spark_submit):
@@ -366,7 +367,7 @@ def test_each_try_gets_a_secret_id_of_its_own(dag, run_task, wrapped, spark_subm
     conf = {"spark.app.password": f"${{vault:{vault.kv2}/apps/db:password}}"}
     for n in range(2):
         with dag:
-            run_task(ConfiguredSparkSubmitOperator(task_id=f"try{n}", application="job.py", conf=conf, durable=False))
+            run_task(ConfiguredSparkSubmitOperator(task_id=f"try{n}", application="job.py", conf=conf, **NOT_DURABLE))
 
     first, second = (submission.properties for submission in spark_submit())
     assert first != second

@@ -25,7 +25,7 @@ from airflow_config_providers.operators.configure import configured
 from airflow_config_providers.operators.no_retry import failing_at_once
 from airflow_config_providers.operators.spark_jdbc import ConfiguredSparkJDBCOperator
 from airflow_config_providers.operators.spark_submit import ConfiguredSparkSubmitOperator
-from tests.operators.stock import CANARY, OurOperator
+from tests.operators.stock import CANARY, NOT_DURABLE, OurOperator
 
 PROVIDER = "tests.operators.failing.FailingConfigProvider"
 DENIED = "${failing:AccessDeniedError:key}"
@@ -49,7 +49,7 @@ def failed(run_task, spark_submit):
 
 def submit(dag, conf, **kwargs):
     return ConfiguredSparkSubmitOperator(
-        task_id="job", dag=dag, application="job.py", durable=False, conf=conf, **kwargs
+        task_id="job", dag=dag, application="job.py", conf=conf, **NOT_DURABLE, **kwargs
     )
 
 
@@ -145,7 +145,7 @@ def test_an_error_of_the_job_is_retried(dag, failed, monkeypatch):
 
 
 def test_a_mapped_task_fails_without_a_retry(dag, failed):
-    partly = ConfiguredSparkSubmitOperator.partial(task_id="job", dag=dag, application="job.py", durable=False)
+    partly = ConfiguredSparkSubmitOperator.partial(task_id="job", dag=dag, application="job.py", **NOT_DURABLE)
     run = failed(partly.expand(conf=[{"spark.app.password": DENIED}]), map_index=0)
 
     assert isinstance(run.error, AccessDeniedError)

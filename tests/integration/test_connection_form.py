@@ -9,7 +9,7 @@ import pytest
 from tests.integration.browser import Browser, browser
 from tests.integration.conftest import Airflow
 
-pytestmark = [pytest.mark.integration, pytest.mark.slow, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.integration, pytest.mark.slow]
 
 DEFINITIONS = """\
 config.providers=dir

@@ -13,9 +13,10 @@ import pytest
 
 from tests.docs.pages import ROOT
 from tests.docs.test_snippets import write_files
+from tests.limits import LONGEST
 from tests.servers.spark_cluster import SparkCluster, SparkEnvironment, spark_cluster
 
-pytestmark = [pytest.mark.integration, pytest.mark.slow, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.integration, pytest.mark.slow]
 
 PAGE = ROOT / "docs" / "how-to" / "resolve-in-the-driver.md"
 CANARY = "canary-page-7f3a"
@@ -35,7 +36,7 @@ class Site:
         spark = SparkEnvironment.of("", MASTER=self.cluster.master_url, PYSPARK_PYTHON=str(self.python))
         words = ["bash", "-e", script]
         return subprocess.run(
-            words, cwd=self.folder, env=spark.variables, capture_output=True, text=True, check=False, timeout=600
+            words, cwd=self.folder, env=spark.variables, capture_output=True, text=True, check=False, timeout=LONGEST
         )
 
     def drivers_say(self) -> str:

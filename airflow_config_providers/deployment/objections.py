@@ -40,8 +40,8 @@ class Job:
     @classmethod
     def of(cls, task: Any) -> Job:
         """Take it from a task as Airflow stores it; what is not stored there is as the deployment says."""
-        given = task.partial_kwargs if task.is_mapped else vars(task)
-        conn_id, allows_exposed = given.get("config_conn_id"), given.get("allow_exposed_arguments")
+        given, prefix = (task.partial_kwargs, "") if task.is_mapped else (vars(task), "_")
+        conn_id, allows_exposed = given.get(f"{prefix}config_conn_id"), given.get(f"{prefix}allow_exposed_arguments")
         usual = cls.usual()
         return cls(conn_id or usual.conn_id, usual.allows_exposed if allows_exposed is None else bool(allows_exposed))
 

@@ -42,7 +42,7 @@ from airflow_config_providers.spark.layers import ConfigFile
 FIELDS: Final = ("config_files", "effective_config")
 """The template fields that such an operator has beside its own."""
 
-STORED_OPTIONS: Final = ("allow_exposed_arguments", "config_conn_id")
+STORED_OPTIONS: Final = ("_allow_exposed_arguments", "_config_conn_id")
 """The attributes that say which references a job can have under which keys."""
 
 _PATHS: Final = ("config_files", "properties_file")
@@ -109,7 +109,8 @@ class ConfiguredOperator(BaseOperator):
 
     def take_over(self, options: JobOptions) -> None:
         """Set what ``__init__`` sets, also for an operator that was made before it got this class."""
-        self._options = options
+        self._config_conn_id = options.config_conn_id
+        self._allow_exposed_arguments = options.allow_exposed_arguments
         self.config_files = listed(options.config_files)
         self.unresolved = options.unresolved
         self.resolve_in = options.resolve_in
@@ -121,13 +122,12 @@ class ConfiguredOperator(BaseOperator):
     @property
     def config_conn_id(self) -> str:
         """The connection that defines the providers; no setting, which is slow, is read while a DAG is parsed."""
-        chosen = self._options.config_conn_id
-        return settings.config_conn_id() if chosen is None else chosen
+        return settings.config_conn_id() if self._config_conn_id is None else self._config_conn_id
 
     @property
     def allow_exposed_arguments(self) -> bool:
         """Whether resolved values may stand where others than the job can read them; read as late as the other."""
-        chosen = self._options.allow_exposed_arguments
+        chosen = self._allow_exposed_arguments
         return settings.allow_exposed_arguments() if chosen is None else chosen
 
     @abstractmethod

@@ -13,6 +13,7 @@ from airflow.providers.databricks.operators.databricks import DatabricksSubmitRu
 from airflow.sdk import DAG
 from airflow.serialization.serialized_objects import DagSerialization
 
+from airflow_config_providers.deployment.objections import Job
 from airflow_config_providers.operators.configure import configure_task
 from airflow_config_providers.operators.spark_submit import ConfiguredSparkSubmitOperator
 
@@ -67,3 +68,17 @@ def test_the_operator_is_stored_without_its_defaults():
     ours = members(stored(ConfiguredSparkSubmitOperator, applied=False, **kwargs))
 
     assert not {"effective_config", "config_files", "_files", "_whole_conf"} & set(ours)
+
+
+@pytest.mark.parametrize(
+    ("kwargs", "job"),
+    [
+        pytest.param({}, Job.usual(), id="what-the-deployment-says"),
+        pytest.param({"config_conn_id": "team", "allow_exposed_arguments": True}, Job("team", True), id="its-own"),
+    ],
+)
+def test_what_a_job_says_of_its_providers_is_known_without_a_run(kwargs, job):
+    dag = stored(ConfiguredSparkSubmitOperator, applied=False, **FAMILIES[SparkSubmitOperator], **kwargs)
+
+    (task,) = DagSerialization.from_dict(dag).tasks
+    assert Job.of(task) == job

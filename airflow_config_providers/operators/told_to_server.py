@@ -30,6 +30,7 @@ STORED: Final[Mapping[str, tuple[str, ...]]] = {
     "SetTaskStateStore": _STATE,
     "SetXCom": _STATE,
     "TriggerDagRun": ("run_id", "conf", "note", "partition_key"),
+    "UpdateDagRunNote": ("note",),  # since Airflow 3.4
     "UpdateHITLDetail": ("chosen_options", "params_input"),
 }
 """

@@ -83,7 +83,8 @@ def test_both_logging_chains_are_mutable_lists_with_the_jwt_rule_in_them():
 
 _NOT_STORED = {
     *("ClearAssetStateStoreByName", "ClearAssetStateStoreByUri", "ClearTaskStateStore", "DeleteVariable", "DeleteXCom"),
-    *("MaskSecret", "PutVariable", "ResendLoggingFD", "SkipDownstreamTasks", "ValidateInletsAndOutlets"),
+    *("MaskSecret", "PutVariable", "ResendLoggingFD", "SetExecutionTimeout", "SkipDownstreamTasks"),
+    "ValidateInletsAndOutlets",
 }
 """Identifiers, what a task means for others to read, and what teaches the masker."""
 
@@ -94,6 +95,8 @@ _WHEN_A_TASK_HAS_ENDED = {"AwaitInputTask", "DeferTask", "RescheduleTask", "Retr
 _SINCE_AIRFLOW_3_3 = {"AwaitInputTask", *(f"{verb}TaskStateStore" for verb in ("Clear", "Delete", "Get", "Set"))} | {
     f"{verb}AssetStateStoreBy{what}" for verb in ("Clear", "Delete", "Get", "Set") for what in ("Name", "Uri")
 }
+
+_SINCE_AIRFLOW_3_4 = {"SetExecutionTimeout", "UpdateDagRunNote"}
 
 
 def messages():
@@ -107,7 +110,7 @@ def test_every_message_of_a_task_is_thought_of():
     thought_of = set(STORED) | _NOT_STORED | _WHEN_A_TASK_HAS_ENDED
 
     assert messages() - asking <= thought_of
-    assert thought_of - messages() in (set(), _SINCE_AIRFLOW_3_3)
+    assert thought_of - messages() in (set(), _SINCE_AIRFLOW_3_4, _SINCE_AIRFLOW_3_3 | _SINCE_AIRFLOW_3_4)
 
 
 def test_a_run_is_named_by_its_id_in_two_fields():

@@ -20,7 +20,7 @@ PACKAGES = [
 
 def seen_by_a_type_checker(package):
     tree = ast.parse(Path(package.__file__).read_text())
-    (block,) = [node for node in tree.body if isinstance(node, ast.If)]
+    (block,) = [node for node in tree.body if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"]
     return {(node.module, alias.asname) for node in block.body for alias in node.names}
 
 

@@ -349,6 +349,8 @@ AT_MOST_8G = """
       params: {keys: [spark.jars]}
 """
 
+ALTERED = "DYNAMIC_DAG_CONFIG, dynamic configuration of DAG 'flights', version 1"
+
 
 def test_a_policy_denies_at_render_with_all_reasons_and_before_a_provider_is_asked(
     dag, run_task, store, policies, spark_submit, secrets_dir
@@ -361,9 +363,9 @@ def test_a_policy_denies_at_render_with_all_reasons_and_before_a_provider_is_ask
     assert isinstance(run.error, PolicyViolation)
     assert run.error.problems == (
         "Policy 'memory' denies the configuration of task 'job' of DAG 'flights': 'spark.executor.memory' is more than "
-        "8g. Lower it.",
+        f"8g. Lower it. 'spark.executor.memory' is set in {ALTERED}.",
         "Policy 'frozen' denies the configuration of task 'job' of DAG 'flights': 'spark.jars' must stay as it is. "
-        "Leave it out.",
+        f"Leave it out. 'spark.jars' is set in {ALTERED}.",
     )
     assert run.rendered is None
     assert spark_submit() == []
@@ -502,7 +504,7 @@ def test_a_preview_says_first_what_a_policy_would_deny(preview, store, policies)
 
     assert lines[0] == (
         "! Policy 'memory' denies the configuration of task 'job' of DAG 'flights': 'spark.executor.memory' is more "
-        "than 8g. Lower it."
+        f"than 8g. Lower it. 'spark.executor.memory' is set in {ALTERED}."
     )
     assert lines[1].startswith("spark.executor.memory = 16g   # DYNAMIC_DAG_CONFIG, ")
 

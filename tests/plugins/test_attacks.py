@@ -213,7 +213,7 @@ def test_attack_41_a_form_of_another_site_changes_nothing(server: Server, kind: 
 def test_attack_41_a_page_of_another_site_changes_nothing(server: Server, site: str, status: int):
     headers = {**cookie(server, "admin"), "Sec-Fetch-Site": site}
 
-    answer = server.ask(None, "PATCH", "/default", json={"operations": [set_("a", "b")]}, headers=headers)
+    answer = server.ask(None, "PATCH", "/default", json={"operations": [set_("spark.app.a", "b")]}, headers=headers)
 
     assert answer.status_code == status
 

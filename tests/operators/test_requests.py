@@ -11,6 +11,7 @@ from airflow_config_providers.dynamic.document import name_of
 from airflow_config_providers.exceptions import PolicyViolation
 from airflow_config_providers.operators.spark_submit import ConfiguredSparkSubmitOperator
 from tests.operators.conftest import CANARY
+from tests.operators.stock import NOT_DURABLE
 
 DEFAULT = ConfigResource(ResourceType.DEFAULT)
 DAG = ConfigResource(ResourceType.DAG, "flights")
@@ -31,7 +32,7 @@ def run_job(dag, run_task):
     """Run a job of the operator ``kind``, and give what came of it."""
 
     def run(kind=ConfiguredSparkSubmitOperator, **kwargs):
-        kwargs = {"conf": {"spark.app.mode": "fast"}, "application": "job.py", "durable": False, **kwargs}
+        kwargs = {"conf": {"spark.app.mode": "fast"}, "application": "job.py", **NOT_DURABLE, **kwargs}
         return run_task(kind(task_id="job", dag=dag, **kwargs))
 
     return run

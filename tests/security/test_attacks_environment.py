@@ -15,6 +15,7 @@ from airflow_config_providers import cluster_policy
 from airflow_config_providers.operators.configure import configured
 from airflow_config_providers.operators.spark_submit import ConfiguredSparkSubmitOperator
 from tests.operators.conftest import recording
+from tests.operators.stock import NOT_DURABLE
 
 CANARY = "c4nary/s3cret+value"
 OTHER = "c4nary/0ther+value"
@@ -54,7 +55,7 @@ def spark(tmp_path, monkeypatch):
 def submit(dag, **kwargs):
     conf = kwargs.pop("conf", {"spark.app.password": REFERENCE})
     return ConfiguredSparkSubmitOperator(
-        task_id="job", application="job.py", durable=False, dag=dag, conf=conf, **kwargs
+        task_id="job", application="job.py", dag=dag, conf=conf, **NOT_DURABLE, **kwargs
     )
 
 

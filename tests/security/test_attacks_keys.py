@@ -17,6 +17,7 @@ from airflow_config_providers.operators.spark_submit import ConfiguredSparkSubmi
 from airflow_config_providers.spark import driver_configuration
 from airflow_config_providers.spark.catalogue import spark_definition
 from airflow_config_providers.testing import InMemoryConfigStore
+from tests.operators.stock import NOT_DURABLE
 from tests.operators.test_services import databricks, livy, service, spark_sql, sql  # noqa: F401 - fixtures
 
 DEFAULT = ConfigResource(ResourceType.DEFAULT)
@@ -38,7 +39,7 @@ pytestmark = pytest.mark.usefixtures("connections")
 
 
 def submit(dag, **kwargs):
-    return ConfiguredSparkSubmitOperator(task_id="job", application="job.py", durable=False, dag=dag, **kwargs)
+    return ConfiguredSparkSubmitOperator(task_id="job", application="job.py", dag=dag, **NOT_DURABLE, **kwargs)
 
 
 def escaped(text):

@@ -30,7 +30,7 @@ from airflow_config_providers.operators import configure
 from airflow_config_providers.operators.configure import configure_task
 from airflow_config_providers.operators.spark_submit import ConfiguredSparkSubmitOperator
 from tests.limits import LONGEST
-from tests.operators.stock import CANARY, OurOperator, StockOperator, everything_shown
+from tests.operators.stock import CANARY, NOT_DURABLE, OurOperator, StockOperator, everything_shown
 
 pytestmark = pytest.mark.usefixtures("connections")
 since_airflow_3_3 = pytest.mark.skipif(not hasattr(comms, "SetTaskStateStore"), reason="Airflow 3.3 brought it")
@@ -54,7 +54,7 @@ def ours(kind, dag, **kwargs):
 
 
 def submit(dag, **kwargs):
-    return ConfiguredSparkSubmitOperator(task_id="job", application="job.py", durable=False, dag=dag, **kwargs)
+    return ConfiguredSparkSubmitOperator(task_id="job", application="job.py", dag=dag, **NOT_DURABLE, **kwargs)
 
 
 @pytest.mark.parametrize(
@@ -398,7 +398,7 @@ def test_an_argument_of_a_dag_names_a_file_as_long_as_no_run_gives_it(run_task, 
 
     @dag_of
     def flights(file=path):
-        ConfiguredSparkSubmitOperator(task_id="job", application="job.py", durable=False, config_files=[file])
+        ConfiguredSparkSubmitOperator(task_id="job", application="job.py", config_files=[file], **NOT_DURABLE)
 
     run = run_task(flights().task_dict["job"], conf={key: text.format(path=path) for key, text in conf.items()})
 

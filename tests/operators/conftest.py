@@ -316,11 +316,16 @@ def own_jvm():
 
 @contextmanager
 def structlog_to(file):
-    """Have what is logged by structlog written to ``file``, by loggers that are made meanwhile."""
+    """Have what is logged by structlog written to ``file`` as in a task log, by loggers that are made meanwhile."""
     import structlog
 
     before = structlog.get_config()
-    structlog.configure(logger_factory=structlog.WriteLoggerFactory(file), cache_logger_on_first_use=False)
+    plain = structlog.dev.ConsoleRenderer(colors=False, exception_formatter=structlog.dev.plain_traceback)
+    structlog.configure(
+        processors=[*before["processors"][:-1], plain],  # where Rich is installed, the usual one shows variables
+        logger_factory=structlog.WriteLoggerFactory(file),
+        cache_logger_on_first_use=False,
+    )
     try:
         yield file
     finally:

@@ -222,7 +222,7 @@ def test_a_hundred_thousand_plain_keys_reach_spark(dag, run_task, spark_submit, 
     assert spark_submit.spark_conf == {**conf, "spark.app.default": "yes"}
 
 
-@pytest.mark.parametrize("arguments", [["x" * 200_000], ["x" * 120_000] * 30], ids=["a long one", "many"])
+@pytest.mark.parametrize("arguments", [["x " * 100_000], ["x " * 60_000] * 30], ids=["a long one", "many"])
 def test_arguments_that_are_too_much_for_a_command_are_told(dag, run_task, spark_submit, arguments):
     run = run_task(submit(dag, application_args=arguments))
 

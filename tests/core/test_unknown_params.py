@@ -53,6 +53,7 @@ def test_all_that_is_wrong_with_parameters_is_told_at_once():
 
 
 def test_arguments_of_a_backend_are_its_own():
+    pytest.importorskip("airflow")
     given = definitions("secrets_backend", backend="airflow.secrets.local_filesystem.LocalFilesystemBackend")
     with ProviderRegistry(deployment=True).open(
         {**given, "config.providers.one.param.backend_kwargs.any": "x"}

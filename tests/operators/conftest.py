@@ -303,12 +303,15 @@ def password(secrets_dir):
 
 @pytest.fixture
 def own_jvm():
-    """Let PySpark start a JVM of this test, and end it afterwards."""
+    """Let PySpark start a JVM of this test, and end it afterwards; one that another test has left is put aside."""
     from pyspark import SparkContext
 
-    assert SparkContext._gateway is None
+    assert SparkContext._active_spark_context is None
+    before = SparkContext._gateway, SparkContext._jvm
+    SparkContext._gateway = SparkContext._jvm = None
     yield
-    gateway, SparkContext._gateway, SparkContext._jvm = SparkContext._gateway, None, None
+    gateway = SparkContext._gateway
+    SparkContext._gateway, SparkContext._jvm = before
     gateway.shutdown()
     gateway.proc.stdin.close()
     gateway.proc.wait(LONGEST)

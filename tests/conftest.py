@@ -9,6 +9,7 @@ import shutil
 import tempfile
 
 import hypothesis
+import pytest
 
 from tests.servers import quick_java
 from tests.servers.fixtures import pytest_runtest_setup, real_vault, vault  # noqa: F401 - for every test
@@ -24,3 +25,9 @@ hypothesis.settings.register_profile("project", deadline=None, suppress_health_c
 hypothesis.settings.load_profile("project")
 
 logging.getLogger("py4j.clientserver").setLevel(logging.WARNING)  # it still logs when the streams are closed
+
+
+@pytest.fixture(autouse=True)
+def of_no_server(monkeypatch):
+    """Parts of Airflow say in the environment that their process is a server, and leave that to later tests."""
+    monkeypatch.delenv("_AIRFLOW_PROCESS_CONTEXT", raising=False)

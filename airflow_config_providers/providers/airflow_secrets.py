@@ -189,7 +189,7 @@ def _chain() -> list[Any]:
 def _load_chain() -> list[Any]:
     if _is_starting():
         return _chain_without_database()
-    if _is_task() or _is_server():
+    if _asks_task_sdk():
         from airflow.sdk.execution_time.supervisor import (  # noqa: PLC0415 - heavy; a task has it at hand
             ensure_secrets_backend_loaded,
         )
@@ -214,6 +214,11 @@ def _is_starting() -> bool:
     return configuration is not None and not hasattr(configuration, "secrets_backend_list")
 
 
+def _asks_task_sdk() -> bool:
+    """Return whether the Task SDK is to be asked. Its import may need the very option that Airflow is starting with."""
+    return (_is_task() or _is_server()) and not airflow_is_starting()
+
+
 def _is_task() -> bool:
     """Tell whether a supervisor listens, as in a task, while a DAG file is parsed, and in a trigger."""
     task_runner = sys.modules.get("airflow.sdk.execution_time.task_runner")
@@ -225,7 +230,7 @@ def _is_server() -> bool:
 
 
 def _make_configured() -> Any | None:
-    if _is_task() or _is_server():
+    if _asks_task_sdk():
         from airflow.sdk.configuration import get_custom_secret_backend  # noqa: PLC0415 - heavy
     else:
         from airflow.configuration import get_custom_secret_backend  # noqa: PLC0415 - heavy

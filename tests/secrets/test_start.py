@@ -173,8 +173,13 @@ SEVERAL = {
 }
 
 
+PROCESSES = {"command line": {}, "process of a server": {"_AIRFLOW_PROCESS_CONTEXT": "server"}}
+"""What the processes that a server starts inherit."""
+
+
+@pytest.mark.parametrize("process", PROCESSES.values(), ids=PROCESSES)
 @pytest.mark.parametrize("text", SEVERAL.values(), ids=SEVERAL)
-def test_an_address_may_have_several_references(start, text):
+def test_an_address_may_have_several_references(start, text, process):
     """Airflow holds locks while it is imported: what another thread imports of it would wait for ever."""
     start.options(database__sql_alchemy_conn="sqlite:" + text.replace("{home}", str(start.home)))
     start.providers(
@@ -184,7 +189,7 @@ def test_an_address_may_have_several_references(start, text):
     )
     rest = f"{start.home}/of-reference.db"
     (start.home / "slashes").write_text("///")
-    start.environ |= {"OF_AIRFLOW_NAME": rest, "AIRFLOW_VAR_SLASHES": "///"}
+    start.environ |= {"OF_AIRFLOW_NAME": rest, "AIRFLOW_VAR_SLASHES": "///", **process}
     start.environ |= {"AIRFLOW_VAR_HOME": str(start.home), "AIRFLOW_VAR_NAME": "/of-reference.db"}
 
     done = start.run(AIRFLOW, "db", "check")

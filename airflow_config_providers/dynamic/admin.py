@@ -339,7 +339,7 @@ class ConfigAdmin:
         if not is_listed and snapshot.document(resource).version:
             self._warn(
                 f"Tasks do not read the variable '{printable(name)}', because it is not listed in '{of_deployment}': "
-                f"something else wrote it, or an older version. Change a key of {resource} to have it listed."
+                f"something else wrote the one or deleted the other. Change a key of {resource} to have it listed."
             )
 
     def _results(

@@ -64,7 +64,7 @@ class Document:
     :param beside: version of the deployment's document that was last written together with this one; who read an
         older one of that has to read it again
     :param listed: in the deployment's document ``listed_as`` of the names of all documents of DAGs, and perhaps of
-        others; None where they are not known
+        others; None where they are not known, as of a store that cannot list what it keeps
     :param more: members that only a newer version knows; a change keeps them
     """
 
@@ -76,8 +76,12 @@ class Document:
     more: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
 
     def lists(self, name: str) -> bool:
-        """Return whether there may be a document called ``name``, as far as this one, the deployment's, knows."""
-        return self.listed is None or listed_as(name) in self.listed
+        """
+        Return whether there may be a document called ``name``, as far as this one, the deployment's, knows.
+
+        With the first document of a DAG the deployment's is written: where that is not there, no other is.
+        """
+        return self is not EMPTY and (self.listed is None or listed_as(name) in self.listed)
 
     def config(self, resource: ConfigResource) -> StoredConfig:
         """Give what ``resource`` has, which is one of this document's."""

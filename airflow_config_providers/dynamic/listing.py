@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Final
 
-from airflow_config_providers.dynamic.document import Document, history_name, listed_as, name_of
+from airflow_config_providers.dynamic.document import EMPTY, Document, history_name, listed_as, name_of
 from airflow_config_providers.dynamic.snapshot import DEPLOYMENT
 from airflow_config_providers.dynamic.store import ConfigStore, Listing
 
@@ -17,19 +17,19 @@ _HISTORIES: Final = history_name(DEPLOYMENT).removesuffix(_DEFAULT)
 
 def with_list(documents: Mapping[str, Document], before: Document, store: ConfigStore) -> dict[str, Document]:
     """
-    Return ``documents``, which are to be written, and the deployment's with them where it does not list them all yet.
+    Return ``documents``, which are to be written, with the deployment's where that is not there or lists too few.
 
     Whoever writes a document that is not listed writes the list in the same change, and nothing is ever taken off it.
     So it is complete whenever ``before`` is what is stored, which the store makes sure of.
 
     :param documents: by name
     :param before: the deployment's document as it was read
-    :param store: is asked for its names where there is no list yet, as in what an older version stored
+    :param store: is asked for its names where there is no list
     """
     name = name_of(DEPLOYMENT)
     known = _known(before, store)
     listed = None if known is None else known | {listed_as(one) for one in documents if one != name}
-    if listed == before.listed:
+    if listed == before.listed and before is not EMPTY:
         return dict(documents)
     return {**documents, name: replace(documents.get(name, before), listed=listed)}
 

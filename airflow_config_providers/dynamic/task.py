@@ -28,8 +28,8 @@ def task_layers(dag_id: str, task_id: str, read: Read, open_: Open = hidden) -> 
     Give the layers of a task, as they were at one moment; those in which nothing is set are left out.
 
     It costs one read where nothing was ever set for the DAG or its tasks, and two otherwise, however much is
-    configured. Where both documents were changed together between the two, it costs a third. Two is also what it costs
-    where the deployment's document has no list: nothing was changed yet, or an older version did it.
+    configured. Where both documents were changed together between the two, it costs a third. Where the deployment's
+    document is not there, nothing was ever changed: with the first change of anything it is written.
 
     :param open_: gives the text of a secret that is sealed; called when a job is to get it
     :raises ConfigException: a document cannot be read

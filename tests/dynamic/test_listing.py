@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from functools import partial
+from types import SimpleNamespace
 
 import pytest
 
@@ -37,17 +38,18 @@ def reads(store, dag_id="flights"):
     return asked
 
 
-def of_older_version(store):
-    """Make of what is stored what a version without lists would have stored."""
+def without_list(store):
+    """Make of what is stored what a store that cannot list what it keeps would have."""
     name = name_of(DEFAULT)
     found = json.loads(store.texts[name])
     del found["listed"]
     found["format"] = 1
-    if found["version"]:
-        store.texts[name] = json.dumps(found)
-    else:
-        del store.texts[name]
+    store.texts[name] = json.dumps(found)
     return store
+
+
+def test_a_task_of_a_deployment_that_was_never_changed_costs_one_read(store):
+    assert reads(store) == [name_of(DEFAULT)]
 
 
 @pytest.mark.parametrize("resource", [DEFAULT, OTHER], ids=["of-the-deployment", "of-another-DAG"])
@@ -64,32 +66,36 @@ def test_a_task_whose_dag_was_changed_costs_two_reads(store, resource):
     assert reads(store) == [name_of(DEFAULT), name_of(resource)]
 
 
-def test_what_an_older_version_stored_is_read_in_full(store):
+def test_without_a_list_all_is_read(store):
     change(store, DAG)
 
-    assert reads(of_older_version(store)) == [name_of(DEFAULT), name_of(DAG)]
+    assert reads(without_list(store)) == [name_of(DEFAULT), name_of(DAG)]
 
 
-def test_the_first_change_of_what_an_older_version_stored_lists_what_is_there(store):
+def test_a_change_where_there_is_no_list_lists_what_is_there(store):
     change(store, DAG, DEFAULT)
-    of_older_version(store)
+    without_list(store)
 
     change(store, OTHER)
 
     assert [len(reads(store, dag_id)) for dag_id in ("flights", "trains", "ships")] == [2, 2, 1]
 
 
+def test_a_store_that_cannot_list_what_it_keeps_has_a_document_of_the_deployment_too():
+    store = InMemoryConfigStore()
+    change(SimpleNamespace(read=store.read, swap=store.swap), DAG)
+
+    assert reads(store) == [name_of(DEFAULT), name_of(DAG)]
+
+
 def test_histories_are_not_listed(store):
-    change(of_older_version_with_a_dag(store), OTHER)
+    change(store, DAG)
+
+    change(without_list(store), OTHER)
 
     listed = json.loads(store.texts[name_of(DEFAULT)])["listed"]
     assert len(listed) == 2
     assert history_name(DAG) in store.texts
-
-
-def of_older_version_with_a_dag(store):
-    change(store, DAG)
-    return of_older_version(store)
 
 
 def test_a_change_of_a_dag_that_is_listed_leaves_the_deployments_document_alone(store):
@@ -133,7 +139,7 @@ def test_two_that_list_different_dags_at_once_are_both_listed(stored):
     store = Interfering()
     if stored:
         change(store, *stored)
-        of_older_version(store)
+        without_list(store)
     store._others = [partial(change_by_another, OTHER)]
 
     change(store, DAG)
@@ -154,12 +160,22 @@ def test_a_list_that_is_none_is_an_error_and_no_empty_list(store):
         reads(store)
 
 
-def test_who_describes_a_document_that_is_not_listed_is_warned(store):
-    change(store, DAG)
+def imported(store):
+    """Have something else write the variable of a DAG."""
     kept = store.texts[name_of(DAG)]
     del store.texts[name_of(DAG)], store.texts[name_of(DEFAULT)]
     change(store, OTHER)
     store.texts[name_of(DAG)] = kept
+
+
+def of_deployment_deleted(store):
+    del store.texts[name_of(DEFAULT)]
+
+
+@pytest.mark.parametrize("happened", [imported, of_deployment_deleted])
+def test_who_describes_a_document_that_is_not_listed_is_warned(store, happened):
+    change(store, DAG)
+    happened(store)
     warnings = []
 
     ConfigAdmin(store, warn=warnings.append).describe_configs([DAG])

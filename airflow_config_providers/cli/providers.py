@@ -60,7 +60,7 @@ def _missing(conn_id: str) -> str:
 
 
 def _stored_ids() -> list[str]:
-    """Give the ids in Airflow's database; what other places have cannot be listed."""
+    """Return the ids in Airflow's database. Those that a secrets backend or the environment has cannot be listed."""
     from airflow.models.connection import Connection  # noqa: PLC0415 - heavy
     from airflow.utils.session import create_session  # noqa: PLC0415 - heavy
     from sqlalchemy import select  # noqa: PLC0415 - slow to import
@@ -88,7 +88,7 @@ def _undefined(conn_id: str, connection: Any) -> str:
 
 
 def _beginning(field: str) -> str:
-    """Give as much of a field as ``config.providers`` has parts: below that, names are made up."""
+    """Return the first two parts of a field. What follows ``config.providers`` are names that people made up."""
     return ".".join(field.split(".")[:2])
 
 

@@ -77,7 +77,7 @@ class Copy:
         self.data = b"".join(kept for _, _, kept in self._pieces)
 
     def range(self, start: int, end: int) -> Range:
-        """Give where ``start`` and ``end`` are in the text."""
+        """Return the range of the text that the bytes from ``start`` to ``end`` of the copy were made of."""
         first, last = bisect_right(self._places, start) - 1, bisect_right(self._places, end - 1) - 1
         begin, until, kept = self._pieces[first]
         if until - begin == len(kept):
@@ -88,7 +88,7 @@ class Copy:
         return begin, until
 
     def place(self, place: int) -> int:
-        """Give where ``place`` is in the text; its end is the end of the last piece."""
+        """Return the place in the text of a place in the copy; that of its end is the end of the last piece."""
         return self.range(place, place + 1)[0] if place < len(self.data) else self.range(place - 1, place)[1]
 
 

@@ -54,7 +54,10 @@ _MOST: Final = 2
 """Letters in which a key may differ from the one that is meant."""
 
 _LONG: Final = 6
-"""Letters that a part has below which all is free: ``spark.live.x`` is not meant to be ``spark.hive.x``."""
+"""
+The fewest letters of a part that may be misspelt where any name may follow it, as below ``spark.hive``. A shorter one
+resembles too many others: whoever writes ``spark.live.x`` does not mean that.
+"""
 
 _LONGEST: Final = 256
 _MOST_PARTS: Final = 16

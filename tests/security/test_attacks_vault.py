@@ -36,7 +36,7 @@ from airflow_config_providers.providers.vault.provider import VaultConfigProvide
 from airflow_config_providers.providers.vault.session import Session
 from airflow_config_providers.providers.vault.sessions import Sessions
 from tests.limits import LONGEST, eventually
-from tests.providers.vault.opened import ManualSessions, counted, opened, parameters, provider_of, side_by_side
+from tests.providers.vault.opened import ManualSessions, counted, opened, parameters, provider_of, refused, side_by_side
 from tests.providers.vault.processes import helper_of, is_running, run_job, said, started_job
 from tests.servers.recorder import Recorder
 from tests.servers.web import Request, Response, WebServer
@@ -732,22 +732,10 @@ def test_attack_52_threads_that_open_and_close_providers_leave_no_login_and_no_t
 # --- 60: a login that is refused --------------------------------------------------------------------
 
 
-def with_wrong_proof(vault, method):
-    """Give parameters of a sign-in that Vault refuses."""
-    if method == "userpass":
-        how = {"username": vault.userpass("*").username, "password": "wrong"}
-    elif method == "approle":
-        how = {"role_id": vault.approle("*").role_id, "secret_id": "wrong"}
-    else:
-        role = vault.jwt("*")
-        how = {"jwt_role": role.role, "jwt_token": "wrong", "auth_mount_point": role.mount}
-    return {"url": vault.address, "give_back_after_kill": "false", "auth_type": method, **how}
-
-
 @pytest.mark.parametrize("method", ["userpass", "approle", "jwt"])
 def test_attack_60_a_refused_login_is_one_login_however_many_paths_there_are(vault, method):
     references = [f"${{vault:{vault.kv2}/{number}:password}}" for number in range(200)]
-    with contextlib.closing(provider_of(with_wrong_proof(vault, method))) as provider:
+    with contextlib.closing(provider_of(refused(vault, method))) as provider:
         vault.reset()
         for _ in range(3):
             with pytest.raises(AccessDeniedError, match=f"refused the login by {method}") as caught:
@@ -758,7 +746,7 @@ def test_attack_60_a_refused_login_is_one_login_however_many_paths_there_are(vau
 
 
 def test_attack_60_threads_that_wait_for_a_refused_login_do_not_sign_in(vault):
-    with contextlib.closing(provider_of(with_wrong_proof(vault, "userpass"))) as provider:
+    with contextlib.closing(provider_of(refused(vault, "userpass"))) as provider:
         vault.reset()
         vault.delay(50)
         numbers = iter(range(64))
@@ -769,7 +757,7 @@ def test_attack_60_threads_that_wait_for_a_refused_login_do_not_sign_in(vault):
 
 
 def test_attack_60_two_providers_with_one_login_are_refused_once(vault):
-    sessions, params = Sessions(), with_wrong_proof(vault, "userpass")
+    sessions, params = Sessions(), refused(vault, "userpass")
     vault.reset()
     with (
         contextlib.closing(provider_of(params, sessions)) as first,

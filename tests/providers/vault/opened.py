@@ -25,6 +25,18 @@ def parameters(vault, *, role=None, token: str = "", **more: object) -> Paramete
     return {**shared, "auth_type": "approle", "role_id": role.role_id, "secret_id": role.secret_id}
 
 
+def refused(vault, method: str = "userpass", **more: object) -> Parameters:
+    """Give parameters of a sign-in that Vault refuses."""
+    if method == "userpass":
+        how = {"username": vault.userpass("*").username, "password": "wrong"}
+    elif method == "approle":
+        how = {"role_id": vault.approle("*").role_id, "secret_id": "wrong"}
+    else:
+        role = vault.jwt("*")
+        how = {"jwt_role": role.role, "jwt_token": "wrong", "auth_mount_point": role.mount}
+    return {"url": vault.address, "give_back_after_kill": "false", "auth_type": method, **how, **more}
+
+
 def provider_of(params: Parameters, sessions: Sessions | None = None) -> VaultConfigProvider:
     """Make a provider that nothing from outside reaches; without ``sessions`` it shares its login with no other."""
     provider = VaultConfigProvider(connections=lambda _: None, environ={}, sessions=sessions or Sessions())

@@ -19,7 +19,7 @@ from airflow_config_providers.providers.vault.sessions import Sessions
 from airflow_config_providers.providers.vault.settings import VaultSettings, read_settings
 from airflow_config_providers.testing import FakeClock
 from tests.limits import eventually
-from tests.providers.vault.opened import ManualSessions, Parameters, parameters, provider_of, side_by_side
+from tests.providers.vault.opened import ManualSessions, Parameters, parameters, provider_of, refused, side_by_side
 
 ENDLESS = 999
 VAULT_COUNTS_ANEW_AFTER = 15 * 60
@@ -33,18 +33,6 @@ UNREADABLE = pytest.mark.parametrize(
         pytest.param({"body": " " * (MOST + 1)}, id="too large"),
     ],
 )
-
-
-def wrong(vault, method: str = "userpass", **more: object) -> Parameters:
-    """Give parameters of a sign-in that Vault refuses."""
-    if method == "userpass":
-        how = {"username": vault.userpass("*").username, "password": "wrong"}
-    elif method == "approle":
-        how = {"role_id": vault.approle("*").role_id, "secret_id": "wrong"}
-    else:
-        role = vault.jwt("*")
-        how = {"jwt_role": role.role, "jwt_token": "wrong", "auth_mount_point": role.mount}
-    return {"url": vault.address, "give_back_after_kill": "false", "auth_type": method, **how, **more}
 
 
 def error_of(provider: VaultConfigProvider, vault) -> Exception | None:
@@ -73,7 +61,7 @@ def secret(vault) -> None:
 
 @pytest.mark.parametrize("method", ["userpass", "approle", "jwt"])
 def test_a_login_that_was_refused_is_not_sent_again_by_a_provider_that_is_opened_later(vault, method: str) -> None:
-    sessions, params = Sessions(), wrong(vault, method)
+    sessions, params = Sessions(), refused(vault, method)
     vault.reset()
     for _ in range(6):
         error = error_with(params, vault, sessions)
@@ -85,7 +73,7 @@ def test_a_login_that_was_refused_is_not_sent_again_by_a_provider_that_is_opened
 @pytest.mark.parametrize("status", [400, 401, 403])
 @UNREADABLE
 def test_a_refusal_whose_text_cannot_be_read_is_a_refusal(vault, answer: dict, status: int) -> None:
-    sessions, params = Sessions(), wrong(vault)
+    sessions, params = Sessions(), refused(vault)
     vault.reset()
     vault.fail(ENDLESS, status, path="auth/", **answer)
     for _ in range(3):
@@ -96,7 +84,7 @@ def test_a_refusal_whose_text_cannot_be_read_is_a_refusal(vault, answer: dict, s
 
 
 def test_a_refusal_that_is_cut_off_is_a_refusal(vault) -> None:
-    sessions, params = Sessions(), wrong(vault)
+    sessions, params = Sessions(), refused(vault)
     vault.reset()
     vault.fail(ENDLESS, "cut", path="auth/")
     assert [type(error_with(params, vault, sessions)) for _ in range(3)] == [AccessDeniedError] * 3
@@ -105,7 +93,7 @@ def test_a_refusal_that_is_cut_off_is_a_refusal(vault) -> None:
 
 @pytest.mark.parametrize("method", ["jwt", "userpass"])
 def test_a_refusal_whose_text_cannot_be_read_is_not_asked_for_again(vault, method: str) -> None:
-    params = wrong(vault, method)
+    params = refused(vault, method)
     vault.reset()
     vault.fail(ENDLESS, 400, path="auth/", body="{}", headers={"Content-Encoding": "gzip"})
     with contextlib.closing(provider_of(params)) as provider:
@@ -116,7 +104,7 @@ def test_a_refusal_whose_text_cannot_be_read_is_not_asked_for_again(vault, metho
 
 
 def test_providers_of_the_process_know_the_refusal_without_being_told_to(vault) -> None:
-    params = wrong(vault)
+    params = refused(vault)
     vault.reset()
     for _ in range(3):
         provider = VaultConfigProvider(lambda _: None, {})
@@ -127,7 +115,7 @@ def test_providers_of_the_process_know_the_refusal_without_being_told_to(vault) 
 
 
 def test_definitions_that_differ_in_something_else_share_the_refusal(vault, tmp_path: Path) -> None:
-    sessions, params = Sessions(), wrong(vault)
+    sessions, params = Sessions(), refused(vault)
     (tmp_path / "password").write_text("wrong\n")
     in_a_file = {name: value for name, value in params.items() if name != "password"}
     vault.reset()
@@ -145,7 +133,7 @@ def test_definitions_that_differ_in_something_else_share_the_refusal(vault, tmp_
 
 
 def test_providers_that_sign_in_at_the_same_time_are_refused_once(vault) -> None:
-    sessions, params = Sessions(), wrong(vault)
+    sessions, params = Sessions(), refused(vault)
     opened = [provider_of({**params, "timeout": str(number + 5)}, sessions) for number in range(8)]
     vault.reset()
     vault.delay(30)
@@ -160,7 +148,7 @@ def test_providers_that_sign_in_at_the_same_time_are_refused_once(vault) -> None
 @pytest.mark.parametrize("other", ["password", "user", "namespace"])
 def test_another_login_is_sent_at_once(vault, other: str) -> None:
     sessions, user = Sessions(), vault.userpass("*")
-    params = {**wrong(vault), "username": user.username}
+    params = {**refused(vault), "username": user.username}
     vault.reset()
     assert type(error_with(params, vault, sessions)) is AccessDeniedError
     changed = {
@@ -178,7 +166,7 @@ def test_a_file_is_tried_again_when_what_it_holds_has_changed_and_not_when_it_wa
     vault, tmp_path: Path
 ) -> None:
     user, file, sessions = vault.userpass("*"), tmp_path / "password", Sessions()
-    params = {name: value for name, value in wrong(vault).items() if name != "password"}
+    params = {name: value for name, value in refused(vault).items() if name != "password"}
     params |= {"username": user.username, "password_path": str(file)}
     vault.reset()
     for content, count in [("wrong", 1), ("wrong\n", 1), ("wrong too", 2), ("wrong", 2)]:
@@ -190,7 +178,7 @@ def test_a_file_is_tried_again_when_what_it_holds_has_changed_and_not_when_it_wa
 
 
 def test_a_refusal_is_forgotten_when_vault_has_forgotten_it(vault) -> None:
-    sessions, params = ManualSessions(), wrong(vault)
+    sessions, params = ManualSessions(), refused(vault)
     vault.reset()
     for seconds, count in [(0, 1), (900, 1), (59, 1), (2, 2), (0, 2)]:
         sessions.clock.sleep(seconds)
@@ -199,7 +187,7 @@ def test_a_refusal_is_forgotten_when_vault_has_forgotten_it(vault) -> None:
 
 
 def test_a_forked_child_knows_what_was_refused_to_its_parent(vault) -> None:
-    sessions, params = Sessions(), wrong(vault)
+    sessions, params = Sessions(), refused(vault)
     vault.reset()
     assert type(error_with(params, vault, sessions)) is AccessDeniedError
     with sessions._lock:
@@ -209,7 +197,7 @@ def test_a_forked_child_knows_what_was_refused_to_its_parent(vault) -> None:
 
 
 def test_several_checks_in_a_row_send_a_refused_login_once_more(vault) -> None:
-    sessions, params = ManualSessions(), wrong(vault)
+    sessions, params = ManualSessions(), refused(vault)
     vault.reset()
     assert type(error_with(params, vault, sessions)) is AccessDeniedError
     for seconds, count in [(0, 2), (0, 2), (59, 2), (2, 3)]:
@@ -283,7 +271,7 @@ def test_a_check_of_a_held_token_needs_no_file(vault, tmp_path: Path) -> None:
 def test_a_login_whose_answer_is_lost_is_sent_again_later_and_later(
     vault, method: str, what: str | int, answer: dict
 ) -> None:
-    sessions, params = ManualSessions(), wrong(vault, method)
+    sessions, params = ManualSessions(), refused(vault, method)
     vault.reset()
     vault.fail(ENDLESS, what, path="auth/", **answer)
     steps = [(0, 1, None), (0, 1, 8), (7, 1, 1), (1, 2, None), (0, 2, 120), (120, 3, None), (0, 3, 960), (960, 4, None)]
@@ -326,7 +314,7 @@ def most_failures_that_vault_counts(times: list[int]) -> int:
 
 
 def test_a_test_of_the_connection_uses_up_one_of_the_logins_whose_answers_may_be_lost(vault) -> None:
-    sessions, params = ManualSessions(), wrong(vault)
+    sessions, params = ManualSessions(), refused(vault)
     vault.reset()
     vault.fail(ENDLESS, "reset", path="auth/")
     for pause in (0, 8):
@@ -344,7 +332,7 @@ def test_a_test_of_the_connection_uses_up_one_of_the_logins_whose_answers_may_be
 def test_a_resolve_outlasts_a_login_whose_answer_is_lost(vault, method: str, what: str) -> None:
     sessions, user = ManualSessions(), vault.userpass("*")
     by_password = {"auth_type": "userpass", "username": user.username, "password": user.password}
-    params = parameters(vault) if method == "approle" else {**wrong(vault), **by_password}
+    params = parameters(vault) if method == "approle" else {**refused(vault), **by_password}
     vault.reset()
     vault.fail(1, what, path="auth/")
     answers, seconds = resolved(params, vault, sessions)
@@ -377,7 +365,7 @@ def resolved(params: Parameters, vault, sessions: ManualSessions) -> tuple[Answe
 
 
 def test_a_login_that_gets_no_answer_in_time_is_sent_again_later(vault) -> None:
-    sessions, params = ManualSessions(), wrong(vault, timeout="0.2")
+    sessions, params = ManualSessions(), refused(vault, timeout="0.2")
     vault.reset()
     vault.fail(ENDLESS, "hang", path="auth/")
     errors = []
@@ -392,7 +380,7 @@ def test_a_login_that_gets_no_answer_in_time_is_sent_again_later(vault) -> None:
 
 
 def test_a_login_without_a_password_is_sent_again_although_its_answer_is_lost(vault) -> None:
-    sessions, params = Sessions(), wrong(vault, "jwt")
+    sessions, params = Sessions(), refused(vault, "jwt")
     vault.reset()
     vault.fail(99, "reset", path="auth/")
     for count in (1, 2, 3):

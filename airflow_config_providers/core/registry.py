@@ -91,14 +91,11 @@ class ProviderRegistry:
         :param props: any configuration; keys outside ``config.providers`` are not looked at
         :raises ProviderDefinitionError: the list cannot be read
         """
-        definitions, problems = read_definitions(props)
-        if problems and not definitions:
-            raise ProviderDefinitionError(*problems)
-        named = {definition.name: definition for definition in definitions}
+        defined = _listed(props)
         return ProvidersOnDemand(
-            named,
-            lambda name: self._opened([named[name]], list(named[name].problems))[name],
-            environment_names=lambda: self._environment_names(definitions),
+            defined,
+            lambda name: self._opened([defined[name]], list(defined[name].problems))[name],
+            environment_names=lambda: self._environment_names(defined.values()),
         )
 
     def refusals(self, props: Mapping[str, Any], variables: Iterable[ConfigVariable]) -> dict[ConfigVariable, str]:
@@ -109,14 +106,11 @@ class ProviderRegistry:
 
         :raises ProviderDefinitionError: the list of providers cannot be read
         """
-        definitions, problems = read_definitions(props)
-        if problems and not definitions:
-            raise ProviderDefinitionError(*problems)
-        named = {definition.name: definition for definition in definitions}
+        defined = _listed(props)
         found = {
-            variable: self._refusal(named[variable.provider], variable)
-            if variable.provider in named
-            else unknown_provider(variable, named)
+            variable: self._refusal(defined[variable.provider], variable)
+            if variable.provider in defined
+            else unknown_provider(variable, defined)
             for variable in variables
         }
         return {variable: problem for variable, problem in found.items() if problem}
@@ -265,6 +259,14 @@ class ConfiguredProviders(Closing, Mapping[str, ConfigProvider]):
 
     def __len__(self) -> int:
         return len(self._providers)
+
+
+def _listed(props: Mapping[str, Any]) -> dict[str, ProviderDefinition]:
+    """Return name -> definition, also of one that is wrong; raises where the list itself cannot be read."""
+    definitions, problems = read_definitions(props)
+    if problems and not definitions:
+        raise ProviderDefinitionError(*problems)
+    return {definition.name: definition for definition in definitions}
 
 
 def _is_one_of(param: str, known: Collection[str]) -> bool:

@@ -8,7 +8,6 @@ from typing import Any
 
 from airflow_config_providers import settings
 from airflow_config_providers.core.alter import ConfigResource
-from airflow_config_providers.core.cached import cached_property
 from airflow_config_providers.core.registry import ProviderRegistry
 from airflow_config_providers.core.resolver import Unresolved
 from airflow_config_providers.core.text import printable
@@ -121,24 +120,25 @@ class Definitions:
 
     def __init__(self, worker: Mapping[str, str], driver: Mapping[str, str]) -> None:
         self._worker = worker
-        self._driver = specification.names(driver)
+        self._of_worker = specification.names(worker)
+        self._of_driver = specification.names(driver)
+        self._registry = ProviderRegistry(allowed_classes=settings.allowed_provider_classes(), deployment=True)
 
-    @cached_property
+    @property
     def names(self) -> frozenset[str]:
-        """Return the names of all of them."""
-        return frozenset(specification.names(self._worker) | self._driver)
+        """The names of all of them."""
+        return frozenset(self._of_worker | self._of_driver)
 
     def refusals(self, text: str) -> list[str]:
         """Say why nobody will ever answer references in ``text``."""
-        registry = ProviderRegistry(allowed_classes=settings.allowed_provider_classes(), deployment=True)
         asked = [variable for variable in variables(text) if self._is_asked(variable)]
-        return list(registry.refusals(self._worker, asked).values())
+        return list(self._registry.refusals(self._worker, asked).values())
 
     def _is_asked(self, variable: ConfigVariable) -> bool:
         """Tell whether a worker's provider must have it."""
-        if variable.provider in self._driver:
+        if variable.provider in self._of_driver:
             return False
-        if variable.provider in specification.names(self._worker):
+        if variable.provider in self._of_worker:
             return True
         return variable.provider not in SUBSTITUTED_BY_SPARK and settings.unresolved() is Unresolved.FAIL
 

@@ -205,7 +205,7 @@ class ConfigProvidersMixin(ConfiguredOperator):
         return self._spec().is_remote and self._place() is not None
 
     def _not_python(self) -> str:
-        return not_python(self._spec().jvm, lambda field: getattr(self, field, None))
+        return not_python(self._spec().jvm, self)
 
     def _notes(self) -> Iterable[str]:
         if self._spec().conf and self._place() is None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from airflow_config_providers.operators.nested_texts import Path, label
@@ -13,16 +13,12 @@ PYTHON_RUNNER: Final = "org.apache.spark.deploy.PythonRunner"
 """The class of Spark that runs a Python program, also where Spark would refuse one."""
 
 
-def not_python(signs: Iterable[JvmSign], field_of: Callable[[str], Any]) -> str:
-    """
-    Return where a job says that it is no Python program; empty if it says nothing of that.
-
-    :param field_of: gives what an attribute of the operator holds; None for one that it does not have
-    """
+def not_python(signs: Iterable[JvmSign], operator: object) -> str:
+    """Return where a job says that it is no Python program; empty if it says nothing of that."""
     found = [
         (label(sign.field, way).removeprefix("_"), value)
         for sign in signs
-        for way, value in _values(field_of(sign.field), sign.path, ())
+        for way, value in _values(getattr(operator, sign.field, None), sign.path, ())
         if _is_shown(value, sign)
     ]
     return "" if not found or any(value == PYTHON_RUNNER for _, value in found) else found[0][0]

@@ -109,8 +109,7 @@ class ConfiguredSparkSubmitOperator(DurableMixin, SparkSubmitOperator):
         return bool(super()._get_hook()._connection["deploy_mode"] == "cluster")
 
     def _not_python(self) -> str:
-        signs = (spec_of(SparkSubmitOperator) or OperatorSpec()).jvm
-        return not_python(signs, lambda field: getattr(self, field, None))
+        return not_python((spec_of(SparkSubmitOperator) or OperatorSpec()).jvm, self)
 
     def _may_follow(self) -> bool:
         hook = super()._get_hook()

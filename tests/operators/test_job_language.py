@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import pytest
 
 from airflow_config_providers.operators.job_language import PYTHON_RUNNER, not_python
@@ -11,7 +13,7 @@ from airflow_config_providers.operators.supported import SUPPORTED
 def said(operator, fields):
     """Ask about the operator of that name."""
     (spec,) = [spec for path, spec in SUPPORTED.items() if path.endswith(f".{operator}")]
-    return not_python(spec.jvm, fields.get)
+    return not_python(spec.jvm, SimpleNamespace(**fields))
 
 
 def task(**fields):

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Collection, Iterator, Mapping, MutableMapping
-from contextlib import contextmanager
+from collections.abc import Collection, Mapping, MutableMapping
 from pathlib import Path
 from typing import Protocol
 
-from airflow_config_providers.core.properties import dump
 from airflow_config_providers.exceptions import ConfigException, UndeliverableValueError
 from airflow_config_providers.spark import child_environment, fidelity
 from airflow_config_providers.spark.layers import ConfigFile, file_layer
-from airflow_config_providers.spark.private_file import private_file
-
-_ARGUMENTS = "PYSPARK_SUBMIT_ARGS"
+from airflow_config_providers.spark.submit_arguments import reading_properties
 
 
 class DriverProcess(Protocol):
@@ -84,24 +79,11 @@ class Unsubmitted:
         if lost:
             raise UndeliverableValueError(*(problem for key in lost for problem in _why(key, configs[key])))
         with (
-            _properties(configs) as path,
-            self._arguments(f"--properties-file {path}"),
+            reading_properties(configs, self._environ),
             child_environment.lacking(self._environ, withheld),
         ):
             SparkContext._ensure_initialized()
         SparkContext()
-
-    @contextmanager
-    def _arguments(self, more: str) -> Iterator[None]:
-        before = self._environ.get(_ARGUMENTS)
-        self._environ[_ARGUMENTS] = f"{more} {before or 'pyspark-shell'}"
-        try:
-            yield
-        finally:
-            if before is None:
-                del self._environ[_ARGUMENTS]
-            else:
-                self._environ[_ARGUMENTS] = before
 
 
 def driver_process(environ: MutableMapping[str, str]) -> DriverProcess:
@@ -119,13 +101,6 @@ def driver_process(environ: MutableMapping[str, str]) -> DriverProcess:
         )
     runs = "PYSPARK_GATEWAY_PORT" in environ or SparkContext._gateway is not None
     return Submitted() if runs else Unsubmitted(environ)
-
-
-@contextmanager
-def _properties(configs: Mapping[str, str]) -> Iterator[str]:
-    with private_file(dump(configs).encode("ascii")) as file:
-        # The JVM inherits nothing of ours, but may open what a process of the same user holds.
-        yield f"/proc/{os.getpid()}/fd/{file.pass_fds[0]}" if file.pass_fds else file.path
 
 
 def _why(key: str, value: str) -> list[str]:

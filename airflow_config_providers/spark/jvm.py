@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import os
-import shlex
 import sys
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager, suppress
-from typing import Any, Final
+from typing import Any
 
-from airflow_config_providers.core.properties import dump
 from airflow_config_providers.spark import child_environment
 from airflow_config_providers.spark.delivery import Delivery
-from airflow_config_providers.spark.private_file import PrivateFile, private_file
-
-_ARGUMENTS: Final = "PYSPARK_SUBMIT_ARGS"
+from airflow_config_providers.spark.submit_arguments import reading_properties
 
 
 def has_started() -> bool:
@@ -34,16 +30,11 @@ def submitting(delivery: Delivery) -> Iterator[None]:
     if not delivery.private:
         yield
         return
-    before = os.environ.get(_ARGUMENTS)
-    with private_file(dump(delivery.private).encode("ascii")) as file:
-        os.environ[_ARGUMENTS] = f"--properties-file {shlex.quote(_path(file))} {before or 'pyspark-shell'}"
-        try:
+    try:
+        with reading_properties(delivery.private, os.environ):
             yield
-        finally:
-            os.environ.pop(_ARGUMENTS)
-            if before is not None:
-                os.environ[_ARGUMENTS] = before
-            _forget(delivery.private)
+    finally:
+        _forget(delivery.private)
 
 
 @contextmanager
@@ -74,8 +65,3 @@ def _forget(keys: Iterable[str]) -> None:
         with suppress(Py4JError, OSError):  # the JVM has ended, and they with it
             for key in keys:
                 jvm.java.lang.System.clearProperty(key)
-
-
-def _path(file: PrivateFile) -> str:
-    """Give a path for a process that inherits no descriptors, as PySpark's JVM."""
-    return f"/proc/{os.getpid()}/fd/{file.pass_fds[0]}" if file.pass_fds else file.path

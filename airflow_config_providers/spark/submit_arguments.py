@@ -1,0 +1,40 @@
+"""What PySpark starts its JVM with."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections.abc import Iterator, Mapping, MutableMapping
+from contextlib import contextmanager
+from typing import Final
+
+from airflow_config_providers.core.properties import dump
+from airflow_config_providers.spark.private_file import PrivateFile, private_file
+
+_ARGUMENTS: Final = "PYSPARK_SUBMIT_ARGS"
+
+
+@contextmanager
+def reading_properties(
+    configs: Mapping[str, str], environ: MutableMapping[str, str], *, anonymous: bool | None = None
+) -> Iterator[None]:
+    """
+    Have the JVM that PySpark starts in this block read ``configs`` from a file that nobody else can read.
+
+    :param environ: of this process; it is as it was when the block ends
+    :param anonymous: as for ``private_file``
+    """
+    before = environ.get(_ARGUMENTS)
+    with private_file(dump(configs).encode("ascii"), anonymous=anonymous) as file:
+        environ[_ARGUMENTS] = f"--properties-file {shlex.quote(_path(file))} {before or 'pyspark-shell'}"
+        try:
+            yield
+        finally:
+            environ.pop(_ARGUMENTS)
+            if before is not None:
+                environ[_ARGUMENTS] = before
+
+
+def _path(file: PrivateFile) -> str:
+    """Return a path for the JVM, which inherits none of our descriptors but may open what its user's processes hold."""
+    return f"/proc/{os.getpid()}/fd/{file.pass_fds[0]}" if file.pass_fds else file.path

@@ -43,7 +43,7 @@ def is_jdbc(task: Any) -> bool:
 def of_submission(task: Any, name: str, warn: Warn) -> Mapping[str, Any]:
     """Give the arguments of an operator of spark-submit."""
     _tell_differing(task, name, warn, _SUBMISSION.__contains__)
-    return _given(task, (*_SUBMISSION, *TEXTS))
+    return given(task, (*_SUBMISSION, *TEXTS))
 
 
 def of_other(task: Any, name: str, warn: Warn) -> Mapping[str, Any]:
@@ -51,28 +51,28 @@ def of_other(task: Any, name: str, warn: Warn) -> Mapping[str, Any]:
     spec = OperatorSpec() if is_jdbc(task) else SUPPORTED.get(_DECORATED.get(_path(task), _path(task)))
     if spec is None:
         warn(f"{name}: only a run tells what its author wrote, because {task.task_type} is mapped, and not well known.")
-        return _given(task, _FILES)
+        return given(task, _FILES)
     _tell_differing(task, name, warn, _JDBC.__contains__ if is_jdbc(task) else spec.makes_conf)
     try:
         job = _jdbc(task) if is_jdbc(task) else _in_place(task, spec)
     except ConfigException:
         warn(f"{name}: only a run tells what its author wrote, because it is filled in.")
-        return _given(task, _FILES)
+        return given(task, _FILES)
     if not job.layers:
         warn(NO_LAYERS.format(name))
-    return {**_given(task, (*_FILES, *TEXTS) if is_jdbc(task) else _FILES), "layers": job.layers, "texts": job.texts}
+    return {**given(task, (*_FILES, *TEXTS) if is_jdbc(task) else _FILES), "layers": job.layers, "texts": job.texts}
 
 
 def _jdbc(task: Any) -> StoredJob:
-    return StoredJob.of(jdbc_layers(SimpleNamespace(**_given(task, _JDBC))), {})
+    return StoredJob.of(jdbc_layers(SimpleNamespace(**given(task, _JDBC))), {})
 
 
 def _in_place(task: Any, spec: OperatorSpec) -> StoredJob:
-    defaults = _given(task, spec.argument_names(task.template_fields))
+    defaults = given(task, spec.argument_names(task.template_fields))
     return StoredJob.of_arguments(spec, {**defaults, **task.partial_kwargs}, task.template_fields)
 
 
-def _given(task: Any, names: Collection[str]) -> dict[str, Any]:
+def given(task: Any, names: Collection[str]) -> dict[str, Any]:
     """
     Return those of the arguments ``names`` that all instances have.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from airflow_config_providers import settings
 from airflow_config_providers.core.alter import ConfigResource
@@ -12,6 +12,7 @@ from airflow_config_providers.core.registry import ProviderRegistry
 from airflow_config_providers.core.resolver import Unresolved
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.core.variable import ConfigVariable, scan, variables
+from airflow_config_providers.deployment import mapped_task
 from airflow_config_providers.exceptions import ConfigProvidersError, ExposedValueError
 from airflow_config_providers.hooks.config_providers import definitions_of, driver_definitions_of
 from airflow_config_providers.operators.job_resolver import PlacedText, refuse_exposed
@@ -22,6 +23,9 @@ from airflow_config_providers.spark.key_check import find_in
 from airflow_config_providers.spark.layers import SUBSTITUTED_BY_SPARK
 
 Warn = Callable[[str], None]
+
+_OPTIONS: Final = ("config_conn_id", "allow_exposed_arguments")
+"""The arguments of a task that say which references its job can have."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,8 +43,8 @@ class Job:
     @classmethod
     def of(cls, task: Any) -> Job:
         """Take it from a task as Airflow stores it; what is not stored there is as the deployment says."""
-        given, prefix = (task.partial_kwargs, "") if task.is_mapped else (vars(task), "_")
-        conn_id, allows_exposed = given.get(f"{prefix}config_conn_id"), given.get(f"{prefix}allow_exposed_arguments")
+        given, prefix = (mapped_task.given(task, _OPTIONS), "") if task.is_mapped else (vars(task), "_")
+        conn_id, allows_exposed = (given.get(f"{prefix}{name}") for name in _OPTIONS)
         usual = cls.usual()
         return cls(conn_id or usual.conn_id, usual.allows_exposed if allows_exposed is None else bool(allows_exposed))
 

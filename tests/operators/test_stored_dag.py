@@ -88,3 +88,11 @@ def test_what_a_job_says_of_its_providers_is_known_without_a_run(kwargs, job):
 
     (task,) = DagSerialization.from_dict(dag).tasks
     assert Job.of(task) == job
+
+
+def test_what_a_mapped_job_says_by_the_default_args_of_its_dag_is_known_without_a_run():
+    with DAG("flights", schedule=None, default_args={"config_conn_id": "team", "allow_exposed_arguments": True}) as dag:
+        ConfiguredSparkSubmitOperator.partial(task_id="job", **SUBMISSION).expand(application_args=[["1"], ["2"]])
+
+    (task,) = DagSerialization.from_dict(DagSerialization.to_dict(dag)).tasks
+    assert Job.of(task) == Job("team", True)

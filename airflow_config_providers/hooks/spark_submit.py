@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import groupby
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Final, Self
 
 from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook
 
@@ -25,6 +25,8 @@ from airflow_config_providers.spark.delivery import Delivery
 from airflow_config_providers.spark.private_file import private_file
 from airflow_config_providers.spark.redaction import REDACTION_KEY
 from airflow_config_providers.spark.specification import is_specification
+
+_API_MODE: Final = "spark.api.mode"
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +108,7 @@ class ConfiguredSparkSubmitHook(SparkSubmitHook):
         """
         binary = self._require_binary()
         submission = self._submitted()
-        self._warn_of_cluster_mode(submission.delivery)
+        self._warn_of_copies(submission.delivery)
         self._warn_of_unread_defaults(submission, binary)
         application = submission.arguments.get("application", application)
         with (
@@ -125,9 +127,18 @@ class ConfiguredSparkSubmitHook(SparkSubmitHook):
     def _submitted(self) -> Submission:
         return self._submission(self._conf, self._environment_prefix)
 
-    def _warn_of_cluster_mode(self, delivery: Delivery) -> None:
-        secrets = [key for key in delivery.private if key != REDACTION_KEY and not is_specification(key)]
-        if self._connection["deploy_mode"] == "cluster" and secrets:
+    def _warn_of_copies(self, delivery: Delivery) -> None:
+        """Tell where Spark itself writes what is private."""
+        if all(key == REDACTION_KEY or is_specification(key) for key in delivery.private):
+            return
+        if {**delivery.plain, **delivery.private}.get(_API_MODE, "").strip().lower() == "connect":
+            self.log.warning(
+                "With %s = connect Spark puts its configuration into the environment of the driver's Python process, "
+                "which root, the same user, and all that the driver starts can read. Leave it at classic if that "
+                "matters.",
+                _API_MODE,
+            )
+        if self._connection["deploy_mode"] == "cluster":
             self.log.warning(
                 "In cluster mode Spark copies its configuration to the cluster, where others may read it. "
                 "See 'Resolve in the driver' in the documentation."

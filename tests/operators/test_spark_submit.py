@@ -56,6 +56,18 @@ def test_attack_27_the_value_is_in_no_argument_and_no_environment(dag, run_task,
     assert CANARY in spark_submit.only.properties
 
 
+@pytest.mark.parametrize("mode", ["connect", "classic"])
+def test_attack_27_the_log_tells_of_the_mode_in_which_spark_puts_values_into_an_environment(
+    dag, run_task, password, capfd, mode
+):
+    run_task(operator(dag, conf={"spark.app.db.password": password, "spark.api.mode": mode}))
+
+    is_told = "With spark.api.mode = connect Spark puts its configuration into the environment" in "".join(
+        capfd.readouterr()
+    )
+    assert is_told is (mode == "connect")
+
+
 def test_plain_keys_stand_in_the_command(dag, run_task, spark_submit):
     run_task(operator(dag, conf={"spark.ui.enabled": "false"}))
 

@@ -125,13 +125,20 @@ class DurableMixin(ConfiguredOperator):
             status = super().get_job_status(external_id, context)  # type: ignore[misc]  # of the operator behind this
         return status
 
+    def submit_job(self, context: Any) -> Any:
+        """Submit a job, and leave to it what it was lent before Airflow knows of it and a later try may follow it."""
+        job = super().submit_job(context)  # type: ignore[misc]  # of the operator behind this
+        if self._state_store(context) is not None:
+            self._run.leave_lent(is_left=True)
+        return job
+
     def poll_until_complete(self, external_id: Any, context: Any) -> Any:
         """Wait for the end of a job, which may go on without this process and then keeps what it was lent."""
         poll = super().poll_until_complete  # type: ignore[misc]  # of the operator behind this
         if self._is_following or self._state_store(context) is None:
             return poll(external_id, context)
         self._keep(external_id, context)
-        with self._lent_to(external_id, context):
+        with self._taken_back_after(external_id, context):
             return poll(external_id, context)
 
     def _keep(self, job: Any, context: Any) -> None:
@@ -143,9 +150,8 @@ class DurableMixin(ConfiguredOperator):
             self.log.warning("What the job was submitted with could not be kept: %s", type(error).__name__)
 
     @contextmanager
-    def _lent_to(self, job: Any, context: Any) -> Iterator[None]:
-        """Leave what was lent to ``job``, until that has ended."""
-        self._run.leave_lent(is_left=True)
+    def _taken_back_after(self, job: Any, context: Any) -> Iterator[None]:
+        """Have what was left to ``job`` given back when that has ended."""
         try:
             yield
         except BaseException as error:

@@ -141,13 +141,14 @@ def test_the_operator_follows_a_job_where_we_look_for_one():
     assert source.count("self.execute_resumable(context)") == 3
 
 
-def test_the_operator_polls_a_job_whose_id_it_has_stored():
+def test_the_operator_stores_the_id_of_a_job_between_submitting_and_polling_it():
     resumable = pytest.importorskip("airflow.sdk.bases.resumablejobmixin").ResumableJobMixin
     source = inspect.getsource(resumable.execute_resumable)
 
     assert source.count("task_state_store.get(self.external_id_key)") == 1
     assert source.count("self.get_job_status(external_id, context)") == 1
-    assert source.index("task_state_store.set(self.external_id_key") < source.rindex("self.poll_until_complete(")
+    submits, polls = source.rindex("self.submit_job(context)"), source.rindex("self.poll_until_complete(")
+    assert submits < source.index("task_state_store.set(self.external_id_key") < polls
 
 
 @pytest.fixture

@@ -231,6 +231,36 @@ def test_what_is_lent_to_a_job_in_a_cluster_outlives_the_try_until_the_job_ends(
     assert diary() == ["opened", "lent", "left to the job", "left no more", "taken back after the job"]
 
 
+class WatchedState(dict):
+    """A task's state store that calls ``told`` before it has another key."""
+
+    def __init__(self, told):
+        super().__init__()
+        self._told = told
+
+    def __setitem__(self, key, value):
+        self._told(key)
+        super().__setitem__(key, value)
+
+
+def test_a_job_is_left_what_it_was_lent_before_a_retry_could_follow_it(run_task, master, diary, spark_submit):
+    done_before = {}
+    run = run_task(operator(), state=WatchedState(lambda key: done_before.update({key: diary()})))
+
+    assert run.state == "success"
+    assert done_before["spark_job_id"] == ["opened", "lent", "left to the job"]
+
+
+def test_a_job_that_airflow_may_not_know_of_keeps_what_it_was_lent(run_task, master, diary, spark_submit):
+    def refuse(key):
+        raise RuntimeError(f"nobody knows whether {key} is kept")
+
+    run = run_task(operator(), state=WatchedState(refuse))
+
+    assert run.state == "failed"
+    assert diary() == ["opened", "lent", "left to the job", "taken back after the job"], "the last is for leave_lent"
+
+
 @pytest.mark.parametrize(("status", "is_left"), [("UNKNOWN", True), ("FAILED", False)])
 def test_a_poll_that_fails_leaves_what_was_lent_to_a_job_that_may_still_run(
     dag, run_try, master, diary, status, is_left

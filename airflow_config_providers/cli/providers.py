@@ -16,9 +16,10 @@ from airflow_config_providers.core.registry import ConfiguredProviders, Provider
 from airflow_config_providers.core.text import nearest, printable
 from airflow_config_providers.deployment.rows import Row
 from airflow_config_providers.exceptions import ProviderDefinitionError, ProviderUnavailableError
-from airflow_config_providers.hooks.config_providers import definitions_of
+from airflow_config_providers.hooks.config_providers import ConfigProvidersHook, definitions_of
 from airflow_config_providers.hooks.provider_checks import ask_each
 from airflow_config_providers.providers import airflow_secrets
+from airflow_config_providers.providers.connection_variable import ids_of_variables
 
 _FIELDS: Final = (CONFIG_PROVIDERS, "properties", "properties_file")
 """The fields of a connection's extra that are read."""
@@ -33,7 +34,7 @@ def list_(args: Any) -> None:
     with providers:
         outcomes = ask_each(providers) if args.check else {}
         rows = [_row(name, providers, outcomes.get(name)) for name in providers]
-    show(rows, args.output, nothing="No providers.")
+    show(rows, args.output, nothing="No provider can be used.")
     silent = [f"{printable(name)}: {text}" for name, (is_good, text) in outcomes.items() if not is_good]
     if problems:
         raise ProviderDefinitionError(*problems, *silent)
@@ -53,14 +54,14 @@ def _definitions(conn_id: str) -> Mapping[str, Any]:
 
 
 def _missing(conn_id: str) -> str:
-    hint = nearest(conn_id, _stored_ids()) or "."
+    hint = nearest(conn_id, {*_stored_ids(), *ids_of_variables()}) or "."
     return (
         f"There is no connection '{printable(conn_id)}'{hint} Correct --conn-id, or add one of type config_providers."
     )
 
 
 def _stored_ids() -> list[str]:
-    """Return the ids in Airflow's database. Those that a secrets backend or the environment has cannot be listed."""
+    """Return the ids in Airflow's database. Those that a secrets backend has cannot be listed."""
     from airflow.models.connection import Connection  # noqa: PLC0415 - heavy
     from airflow.utils.session import create_session  # noqa: PLC0415 - heavy
     from sqlalchemy import select  # noqa: PLC0415 - slow to import
@@ -81,10 +82,17 @@ def _undefined(conn_id: str, connection: Any) -> str:
         for field in unread
         if (hint := nearest(_beginning(field), _FIELDS))
     ]
+    way_out = " ".join(hints) or _way_out(connection)
     return (
         f"Connection '{printable(conn_id)}' defines no provider: {CONFIG_PROVIDERS} is not in its extra, or is empty. "
-        f"{' '.join(hints) or 'Add it, with the names of the providers.'}"
+        f"{way_out}"
     )
+
+
+def _way_out(connection: Any) -> str:
+    if (kind := connection.conn_type) == ConfigProvidersHook.conn_type:
+        return "Add it, with the names of the providers."
+    return f"It is of type '{printable(kind or '')}': name one of type {ConfigProvidersHook.conn_type} in --conn-id."
 
 
 def _beginning(field: str) -> str:

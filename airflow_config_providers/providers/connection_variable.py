@@ -1,4 +1,4 @@
-"""The environment variable that defines a connection of Airflow's."""
+"""The environment variables that define connections of Airflow's."""
 
 from __future__ import annotations
 
@@ -9,6 +9,11 @@ from airflow_config_providers.core import document
 from airflow_config_providers.exceptions import ConfigException
 
 _PREFIX = "AIRFLOW_CONN_"
+
+
+def ids_of_variables(environ: Mapping[str, str] = os.environ) -> list[str]:
+    """Return the ids of all connections that variables define, in small letters."""
+    return [name.removeprefix(_PREFIX).lower() for name in environ if name.startswith(_PREFIX)]
 
 
 def broken_variable(conn_id: str, environ: Mapping[str, str] = os.environ) -> str | None:

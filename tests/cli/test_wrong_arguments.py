@@ -87,10 +87,25 @@ def test_a_connection_without_definitions_is_an_error(cli: Cli) -> None:
     assert "Connection 'config_providers_default' defines no provider" in done.errors[0]
 
 
+def test_a_connection_of_another_type_is_an_error_that_names_its_type(cli: Cli) -> None:
+    environ = {"AIRFLOW_CONN_SPARK_NIGHT": json.dumps({"conn_type": "spark", "host": "local"})}
+    done = cli.airflow("config-providers", "providers", "list", "--conn-id", "spark_night", environ=environ)
+
+    assert done.code == 3
+    assert "It is of type 'spark': name one of type config_providers in --conn-id." in done.errors[0]
+
+
 def test_a_connection_that_is_not_there_is_an_error_that_names_the_nearest(cli: Cli) -> None:
     cli.airflow("connections", "add", "config_providers_night", "--conn-type", "config_providers")
     done = cli("providers list --conn-id config_provider_nihgt")
     cli.airflow("connections", "delete", "config_providers_night")
+
+    assert done.code == 3
+    assert "did you mean 'config_providers_night'?" in done.errors[0]
+
+
+def test_the_nearest_connection_may_be_one_of_the_environment(cli: Cli) -> None:
+    done = listed(cli, {}, "--conn-id", "config_provider_nihgt", conn_id="config_providers_night")
 
     assert done.code == 3
     assert "did you mean 'config_providers_night'?" in done.errors[0]

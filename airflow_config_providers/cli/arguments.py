@@ -122,7 +122,11 @@ def pairs(text: str) -> list[tuple[str, str]]:
 
 def _single(text: str) -> tuple[str, str]:
     key, sign, value = text.partition("=")
-    if not sign or not key.strip() or re.search(r",\s*[\w.-]+=", value):
+    if not sign and key:
+        raise WrongArgumentsError(f"'{printable(key)}' is not KEY=VALUE. Write the value after =.")
+    if value.startswith("[") and "]" not in value:
+        raise WrongArgumentsError(f"'{printable(key)}=[...' lacks the closing bracket. Write KEY=[a,b].")
+    if not key.strip() or re.search(r",\s*[\w.-]+=", value):
         raise WrongArgumentsError(
             f"'{printable(key)}...' is not KEY=VALUE. Put a value with commas into brackets, as in KEY=[a,b], or use "
             f"--add-config once for each key."

@@ -34,7 +34,7 @@ def test_all_that_is_wrong_with_a_command_line_is_told_at_once(cli: Cli) -> None
     done = cli("alter --task t --add-config nothing --add-config =b --append c --username ann")
 
     assert done.code == 2
-    assert [error.split(" ")[0] for error in done.errors] == ["Name", "'nothing...'", "'...'", "'c'", "--username"]
+    assert [error.split(" ")[0] for error in done.errors] == ["Name", "'nothing'", "'...'", "'c'", "--username"]
 
 
 def test_all_that_is_wrong_with_a_trial_of_policies_is_told_at_once(cli: Cli) -> None:
@@ -55,6 +55,20 @@ def test_a_value_with_commas_is_not_taken_for_several_keys(cli: Cli) -> None:
     assert done.code == 2
     assert "Put a value with commas into brackets" in done.errors[0]
     assert "hunter2" not in done.err
+
+
+def test_brackets_that_are_not_closed_are_refused(cli: Cli) -> None:
+    done = cli("alter --dag flights --add-config spark.jars=[a.jar,b.jar --validate-only")
+
+    assert done.code == 2
+    assert done.errors == ["'spark.jars=[...' lacks the closing bracket. Write KEY=[a,b]."]
+
+
+def test_a_key_without_a_value_is_told_what_a_pair_is(cli: Cli) -> None:
+    done = cli("alter --dag flights --add-config spark.executor.memory")
+
+    assert done.code == 2
+    assert done.errors == ["'spark.executor.memory' is not KEY=VALUE. Write the value after =."]
 
 
 def test_several_keys_of_spark_may_stand_behind_commas(cli: Cli) -> None:

@@ -12,6 +12,7 @@ from airflow_config_providers.airflow_compat import AirflowTaskTimeout
 from airflow_config_providers.core import explain
 from airflow_config_providers.core.layers import ConfigLayer, ConfigSource, LayeredConfig
 from airflow_config_providers.core.text import one_line, printable
+from airflow_config_providers.exceptions import SubmitError
 from airflow_config_providers.operators.configured import ConfiguredOperator
 from airflow_config_providers.operators.job_providers import JobProviders
 from airflow_config_providers.operators.job_run import JobRun
@@ -126,7 +127,16 @@ class DurableMixin(ConfiguredOperator):
         return status
 
     def submit_job(self, context: Any) -> Any:
-        """Submit a job, and leave to it what it was lent before Airflow knows of it and a later try may follow it."""
+        """
+        Submit the job, and leave to it what it was lent before Airflow knows of it and a later try may follow it.
+
+        :raises SubmitError: this try follows a job, so it has resolved nothing to submit
+        """
+        if self._is_following:
+            raise SubmitError(
+                f"This try was to follow a job of an earlier try, and {self.external_id_key} was deleted from the "
+                f"task's state meanwhile. Try again: the next try submits a new job."
+            )
         job = super().submit_job(context)  # type: ignore[misc]  # of the operator behind this
         if self._state_store(context) is not None:
             self._run.leave_lent(is_left=True)

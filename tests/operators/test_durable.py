@@ -126,6 +126,19 @@ def test_the_log_says_that_nothing_was_submitted(run_try, lost, caplog, capfd):
     assert "Effective configuration:" not in shown
 
 
+def test_a_try_that_has_resolved_nothing_submits_nothing(run_task, lost, state, spark_submit):
+    class Forgetful(SparkSubmitOperator):
+        def execute(self, context):
+            del state["spark_job_id"]  # as somebody may when the task was rendered
+            return super().execute(context)
+
+    run = run_task(operator(configured(Forgetful)), state=state, try_number=2, retries=1)
+
+    assert run.state == "up_for_retry"
+    assert "spark_job_id was deleted from the task's state meanwhile" in str(run.error)
+    assert len(spark_submit()) == 1
+
+
 def test_a_job_that_has_failed_is_submitted_again_with_what_is_configured_now(run_try, lost, master, spark_submit):
     master.job_is("FAILED", "FINISHED")
     run = run_try(2, operator(conf={"spark.app.x": "changed"}))

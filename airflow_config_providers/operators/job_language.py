@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from pathlib import PurePath
 from typing import Any, Final
 
 from airflow_config_providers.operators.nested_texts import Path, label
@@ -27,7 +28,14 @@ def not_python(signs: Iterable[JvmSign], operator: object) -> str:
 def _is_shown(value: Any, sign: JvmSign) -> bool:
     if not sign.pattern:
         return bool(value)
-    return isinstance(value, str) and re.search(sign.pattern, value) is not None
+    return isinstance(text := _text(value), str) and re.search(sign.pattern, text) is not None
+
+
+def _text(value: Any) -> Any:
+    """Return a path as a string, and the items of a list as lines."""
+    if isinstance(value, list | tuple):
+        return "\n".join(map(str, value))
+    return str(value) if isinstance(value, PurePath) else value
 
 
 def _values(value: Any, path: tuple[str, ...], way: Path) -> Iterator[tuple[Path, Any]]:

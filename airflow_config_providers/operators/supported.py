@@ -37,7 +37,8 @@ class JvmSign:
 
     :param field: the attribute
     :param path: the keys from there down; ``PART`` for each item of a list
-    :param pattern: a regular expression that is found in the string there; by default, anything counts
+    :param pattern: a regular expression that is found in the string there, or in the items of a list, one a line; by
+        default, anything counts
     """
 
     field: str
@@ -106,6 +107,9 @@ _LIVY_ARGUMENTS: Final = (
 _NO_PYTHON_FILE: Final = r"(?s)\A(?!.*\$\{)(?!.*\.py\Z)."
 """What spark-submit does not take for Python. A reference may stand for either."""
 
+_NO_PYTHON_LINE: Final = r"(?s)\A(?!.*\$\{)(?!.*\.py(?:\n|\Z))."
+"""The same of the arguments of a whole command."""
+
 _CLASS: Final = r"(?:\A|\s)--class(?:[=\s]|\Z)"
 _TASKS: Final = tuple(
     (*place, *way)
@@ -120,9 +124,10 @@ _DATAPROC_JOBS: Final = ("spark_job", "pyspark_job", "spark_sql_job", "spark_r_j
 
 def _of_databricks() -> Iterator[JvmSign]:
     for way in _TASKS:
-        jar, submit = (*way, "spark_jar_task"), (*way, "spark_submit_task", "parameters", PART)
+        jar, submit = (*way, "spark_jar_task"), (*way, "spark_submit_task", "parameters")
         yield JvmSign(jar[0], jar[1:])
-        yield JvmSign(submit[0], submit[1:], _CLASS)
+        yield JvmSign(submit[0], (*submit[1:], PART), _CLASS)
+        yield JvmSign(submit[0], submit[1:], _NO_PYTHON_LINE)
 
 
 SUPPORTED: Final[Mapping[str, OperatorSpec]] = {

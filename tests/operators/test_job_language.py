@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import PurePath
 from types import SimpleNamespace
 
 import pytest
@@ -61,6 +62,13 @@ SUBMITTED = {"spark_submit_task": {"parameters": ["--class", "a.B", "dbfs:/job.j
             "tasks[1]['for_each_task']['task']['spark_jar_task']",
         ),
         ("DatabricksSubmitRunOperator", SUBMITTED, "spark_submit_task['parameters'][0]"),
+        # whose class stands in the manifest
+        (
+            "DatabricksSubmitRunOperator",
+            {"spark_submit_task": {"parameters": ["--conf", "a=b", "dbfs:/job.jar", "1"]}},
+            "spark_submit_task['parameters']",
+        ),
+        ("SparkSubmitOperator", {"application": PurePath("job.jar")}, "application"),
     ],
 )
 def test_a_job_says_where_it_is_no_python_program(operator, fields, place):
@@ -81,6 +89,8 @@ def test_a_job_says_where_it_is_no_python_program(operator, fields, place):
         ("DatabricksSubmitRunOperator", task(spark_python_task={"python_file": "job.py"})),
         ("DatabricksSubmitRunOperator", {"json": "a text that somebody else reads"}),
         ("DatabricksSubmitRunOperator", {"spark_submit_task": {"parameters": ["job.py", "--classes", "x"]}}),
+        ("DatabricksSubmitRunOperator", {"spark_submit_task": {"parameters": ["--conf", "a=b", "${vault:job:path}"]}}),
+        ("SparkSubmitOperator", {"application": PurePath("job.py")}),
     ],
 )
 def test_a_python_program_is_one(operator, fields):

@@ -49,9 +49,8 @@ def _documents(task: ConfigResource, read: Read) -> tuple[Document, Document]:
             return own, default
         default = _document(DEPLOYMENT, read)
     raise ProviderUnavailableError(
-        f"The dynamic configuration of {task} is newer than that of the deployment. Was '{name_of(DEPLOYMENT)}' "
-        f"deleted, or written with another Fernet key? Restore it. If it was deleted for good, delete "
-        f"'{name_of(task)}' too."
+        f"The dynamic configuration of {task} is newer than that of the deployment. Was an older "
+        f"'{name_of(DEPLOYMENT)}' restored, or '{name_of(task)}' alone? Restore both of one time."
     )
 
 

@@ -63,7 +63,7 @@ def test_where_nothing_is_set_there_is_no_layer(store):
     reading = Reading(store)
 
     assert task_layers("flights", "report", reading) == []
-    assert len(reading.names) == 2
+    assert reading.names == [name_of(DEFAULT)]
 
 
 def test_a_change_between_the_reads_is_seen_whole_or_not_at_all(store):
@@ -84,15 +84,18 @@ def test_a_change_of_one_resource_costs_no_further_read(store, changed):
     assert len(reading.names) == 2
 
 
-def test_a_deployment_s_document_that_was_deleted_is_told(store):
+def test_a_deployment_s_document_that_is_older_than_it_was_is_told(store):
     set_all(store, "v", DEFAULT, TASK)
-    del store.texts[name_of(DEFAULT)]
+    before = store.texts[name_of(DEFAULT)]
+    set_all(store, "w", DEFAULT, TASK)
+    store.texts[name_of(DEFAULT)] = before
 
-    with pytest.raises(ProviderUnavailableError, match="Restore it"):
+    with pytest.raises(ProviderUnavailableError, match="Restore both"):
         task_layers("flights", "report", Reading(store))
 
 
 def test_a_document_that_cannot_be_read_is_told(store):
+    set_all(store, "v", DAG)
     store.texts[name_of(DAG)] = "odd"
 
     with pytest.raises(ConfigException, match="cannot be read"):

@@ -9,7 +9,8 @@ from airflow_config_providers import settings
 from airflow_config_providers.core.alter import AlterConfigOp, ConfigResource
 from airflow_config_providers.core.layers import ConfigEntry, ConfigSource
 from airflow_config_providers.deployment import rows
-from airflow_config_providers.deployment.admin import Caller, Warn, admin, altering
+from airflow_config_providers.deployment.admin import Caller, DeployedLayers, Warn, admin, altering
+from airflow_config_providers.deployment.objections import have_other_keys, take_any_key
 from airflow_config_providers.deployment.rows import Row, Selection
 from airflow_config_providers.spark.key_check import find_in
 
@@ -33,7 +34,7 @@ class DeployedConfigurations:
         """Give the keys that are asked for, with what each beat."""
         one = admin(self._warn, caller=self._caller)
         found = selection.of(one.describe_configs([resource], include_synonyms=True)[resource])
-        for doubt in _doubts(found):
+        for doubt in self._doubts(resource, found):
             self._warn(doubt)
         return rows.described(found)
 
@@ -63,9 +64,9 @@ class DeployedConfigurations:
             done = one.rollback(resource, to_version, validate_only=validate_only)
         return rows.changed({resource: done})
 
-
-def _doubts(entries: Iterable[ConfigEntry]) -> Iterator[str]:
-    """Tell of keys that somebody set and Spark does not read."""
-    places = {one.name: one.origin for one in entries if one.source not in _NOT_WRITTEN}
-    found = find_in(places, settings.misspelt_keys())
-    yield from (*found.problems, *found.doubts)
+    def _doubts(self, resource: ConfigResource, entries: Iterable[ConfigEntry]) -> Iterator[str]:
+        """Tell of keys that somebody set and Spark does not read."""
+        places = {one.name: one.origin for one in entries if one.source not in _NOT_WRITTEN}
+        jobs = DeployedLayers(self._warn, self._caller or Caller()).jobs(resource) if have_other_keys(places) else []
+        found = find_in(places, settings.misspelt_keys(), takes_any_key=take_any_key(jobs))
+        yield from (*found.problems, *found.doubts)

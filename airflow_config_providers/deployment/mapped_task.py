@@ -40,6 +40,11 @@ def is_jdbc(task: Any) -> bool:
     )
 
 
+def stored_spec(task: Any) -> OperatorSpec | None:
+    """Return what is known of a stored task's operator; None for a class of somebody's own: its bases are unknown."""
+    return SUPPORTED.get(_DECORATED.get(_path(task), _path(task)))
+
+
 def of_submission(task: Any, name: str, warn: Warn) -> Mapping[str, Any]:
     """Give the arguments of an operator of spark-submit."""
     _tell_differing(task, name, warn, _SUBMISSION.__contains__)
@@ -48,7 +53,7 @@ def of_submission(task: Any, name: str, warn: Warn) -> Mapping[str, Any]:
 
 def of_other(task: Any, name: str, warn: Warn) -> Mapping[str, Any]:
     """Give the layers, texts and files of an operator that keeps its configuration in a place of its own."""
-    spec = OperatorSpec() if is_jdbc(task) else SUPPORTED.get(_DECORATED.get(_path(task), _path(task)))
+    spec = OperatorSpec() if is_jdbc(task) else stored_spec(task)
     if spec is None:
         warn(f"{name}: only a run tells what its author wrote, because {task.task_type} is mapped, and not well known.")
         return given(task, _FILES)

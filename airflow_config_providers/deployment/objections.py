@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -20,6 +20,7 @@ from airflow_config_providers.providers import airflow_secrets
 from airflow_config_providers.spark import specification
 from airflow_config_providers.spark.catalogue import spark_definition
 from airflow_config_providers.spark.key_check import find_in
+from airflow_config_providers.spark.known_keys import SPARK
 from airflow_config_providers.spark.layers import SUBSTITUTED_BY_SPARK
 
 Warn = Callable[[str], None]
@@ -31,22 +32,25 @@ _OPTIONS: Final = ("config_conn_id", "allow_exposed_arguments")
 @dataclass(frozen=True, slots=True)
 class Job:
     """
-    What decides which references a job can have.
+    What decides which references and which keys a job can have.
 
     :param conn_id: the connection that defines its providers
     :param allows_exposed: whether values may stand where others than the job can read them
+    :param takes_any_key: whether it surely gets also keys that do not begin with ``spark.``
     """
 
     conn_id: str
     allows_exposed: bool
+    takes_any_key: bool = False
 
     @classmethod
     def of(cls, task: Any) -> Job:
         """Take it from a task as Airflow stores it; what is not stored there is as the deployment says."""
         given, prefix = (mapped_task.given(task, _OPTIONS), "") if task.is_mapped else (vars(task), "_")
         conn_id, allows_exposed = (given.get(f"{prefix}{name}") for name in _OPTIONS)
-        usual = cls.usual()
-        return cls(conn_id or usual.conn_id, usual.allows_exposed if allows_exposed is None else bool(allows_exposed))
+        usual, spec = cls.usual(), mapped_task.stored_spec(task)
+        allows_exposed = usual.allows_exposed if allows_exposed is None else bool(allows_exposed)
+        return cls(conn_id or usual.conn_id, allows_exposed, spec is not None and spec.takes_any_key)
 
     @classmethod
     def usual(cls) -> Job:
@@ -56,6 +60,16 @@ class Job:
 
 Jobs = Callable[[ConfigResource], Iterable[Job]]
 """Gives the jobs that a resource is configured for; none where they are not known."""
+
+
+def have_other_keys(keys: Iterable[str]) -> bool:
+    """Return whether one of ``keys`` does not begin with ``spark.``, so that jobs have to say whether they take it."""
+    return not all(key.startswith(SPARK) for key in keys)
+
+
+def take_any_key(jobs: Collection[Job]) -> bool:
+    """Return whether all of ``jobs`` take keys that do not begin with ``spark.``."""
+    return bool(jobs) and all(job.takes_any_key for job in jobs)
 
 
 class DeployedObjections:
@@ -75,13 +89,13 @@ class DeployedObjections:
 
     def __call__(self, resource: ConfigResource, texts: Mapping[str, str]) -> Mapping[str, Sequence[str]]:
         """Give key -> what is wrong."""
-        misnamed = {key: self._of_name(key) for key in texts}
         used = {key: text for key, text in texts.items() if scan(text) or spark_definition().is_secret(key, text)}
-        jobs = (list(dict.fromkeys(self._jobs(resource))) or [Job.usual()]) if used else ()
+        jobs = (list(dict.fromkeys(self._jobs(resource))) or [Job.usual()]) if used or have_other_keys(texts) else []
+        misnamed = {key: self._of_name(key, takes_any_key=take_any_key(jobs)) for key in texts}
         return {key: [*found, *self._of_text(key, used.get(key, ""), jobs)] for key, found in misnamed.items()}
 
-    def _of_name(self, key: str) -> list[str]:
-        found = find_in({key: ""}, settings.misspelt_keys())
+    def _of_name(self, key: str, *, takes_any_key: bool) -> list[str]:
+        found = find_in({key: ""}, settings.misspelt_keys(), takes_any_key=takes_any_key)
         for doubt in found.doubts:
             self._warn(doubt)
         return list(found.problems)

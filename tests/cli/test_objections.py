@@ -50,6 +50,21 @@ def test_a_key_that_spark_would_leave_out_is_refused_with_the_one_that_is_meant(
     assert "do not begin with 'spark.', " + MEANT in done.errors[0]
 
 
+def test_a_task_whose_job_takes_any_key_is_given_one(cli: Cli) -> None:
+    done = alter(cli, "--dag", "flights", "--task", "counts", "--add-config", "hive.exec.dynamic.partition=true")
+    described = cli("describe --dag flights --task counts")
+
+    assert (done.code, done.errors) == (0, [])
+    assert not [note for note in described.notes if "hive.exec" in note]
+
+
+def test_a_dag_with_a_job_that_spark_submit_starts_is_not(cli: Cli) -> None:
+    done = alter(cli, "--dag", "flights", "--add-config", "hive.exec.dynamic.partition=true")
+
+    assert done.code == 3
+    assert "do not begin with 'spark.'" in done.errors[0]
+
+
 def test_a_misspelt_key_can_be_deleted_without_a_word(cli: Cli) -> None:
     alter(cli, "--dag", "flights", "--add-config", "executor.memory=8g", misspelt_keys="ignore")
     done = alter(cli, "--dag", "flights", "--delete-config", "executor.memory", misspelt_keys="fail")

@@ -31,6 +31,7 @@ __all__ = [
     "conf",
     "in_task_process",
     "mask_secret",
+    "masked",
     "task_decorator_factory",
 ]
 
@@ -62,3 +63,10 @@ def mask_secret(secret: Any, name: str | None = None) -> None:
         from airflow.sdk._shared.secrets_masker import mask_secret as mask  # noqa: PLC0415 - one of the two is needed
 
     mask(secret, name)
+
+
+def masked(text: str) -> str:
+    """Return ``text`` with stars for the secrets that the masker of this process knows, as in rendered fields."""
+    from airflow.sdk._shared.secrets_masker import redact  # noqa: PLC0415 - as late as a task has secrets
+
+    return str(redact(text))

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Self
 
 from airflow_config_providers import settings
-from airflow_config_providers.airflow_compat import AirflowTaskTimeout
+from airflow_config_providers.airflow_compat import AirflowTaskTimeout, masked
 from airflow_config_providers.core import explain
 from airflow_config_providers.core.layers import ConfigLayer, ConfigSource, LayeredConfig
 from airflow_config_providers.core.text import one_line, printable
@@ -44,8 +44,9 @@ class SubmittedConfig:
         return cls({key: str(text) for key, text in conf.items()}, [one_line(str(line)) for line in lines])
 
     def state(self, job: Any) -> dict[str, Any]:
-        """Return what is kept in the task's state store."""
-        return {"job": job, "conf": dict(self.conf), "lines": list(self.lines)}
+        """Return what is kept in the task's state store, which Airflow does not mask."""
+        conf = {key: masked(text) for key, text in self.conf.items()}
+        return {"job": job, "conf": conf, "lines": list(map(masked, self.lines))}
 
     @property
     def layered(self) -> LayeredConfig:

@@ -91,6 +91,15 @@ def test_a_job_is_submitted_and_what_it_got_is_kept_with_references(run_try, sta
     assert "lent to the job" not in json.dumps(state)
 
 
+def test_a_password_that_a_template_fills_in_is_not_kept(run_try, state, monkeypatch):
+    """Airflow stars it in the rendered fields, and shows what is kept in the task's state as it is."""
+    monkeypatch.setenv("AIRFLOW_CONN_OTHER", json.dumps({"conn_type": "jdbc", "password": "f1lled-in"}))
+    run_try(1, operator(conf={"spark.app.dsn": "jdbc:x?p={{ conn.other.password }}"}))
+
+    assert "f1lled-in" not in json.dumps(state)
+    assert state[STATE_KEY]["conf"]["spark.app.dsn"] == "jdbc:x?p=***"
+
+
 @pytest.mark.parametrize("status", ["RUNNING", "FINISHED"])
 def test_a_try_that_follows_a_job_opens_no_provider(run_try, lost, master, diary, spark_submit, status):
     master.job_is(status, "FINISHED")

@@ -58,10 +58,10 @@ class JobLayers:
         """Refuse keys that Spark would leave out, and tell of those that are misspelt, but not of Spark's own file."""
         of_spark = {file.name for file in self.files if file.is_lenient}
         found = find_in_layers(layers, settings.misspelt_keys(), but=of_spark, takes_any_key=self.takes_any_key)
-        if found.problems:
-            raise ConfigException(*found.problems)
         for doubt in found.doubts:
             self.warn(doubt)
+        if found.problems:
+            raise ConfigException(*found.problems)
 
     def _files(self) -> Iterable[ConfigLayer]:
         for file in self.files:

@@ -61,6 +61,13 @@ def test_a_misspelt_key_is_told_in_the_task_log(written, place, spark_submit, lo
     assert MEANT in logged.getvalue()
 
 
+def test_a_misspelt_key_is_told_also_if_another_key_is_refused(dag, run_task, logged):
+    run = run_task(operator(dag, conf={"spark.executor.memroy": "8g", "executor.cores": "2"}))
+
+    assert "'executor.cores'" in str(run.error)
+    assert MEANT in logged.getvalue()
+
+
 @pytest.mark.parametrize("place", PLACES)
 def test_a_misspelt_key_fails_the_task_where_the_deployment_says_so(written, place, spark_submit, monkeypatch):
     monkeypatch.setenv(SETTING, "fail")

@@ -17,8 +17,15 @@ def resolved_line(resolved: ResolvedConfig, *, of_driver: bool) -> str:
     :param of_driver: whether the driver resolves those of the configuration
     """
     found = ", ".join(map(printable, resolved.references)) or "none"
-    rest = ". The driver resolves those of the configuration" if of_driver else ""
+    rest = ". The driver resolves those of the configuration" if of_driver else _kept(resolved)
     return f"Resolved references, each of which stands for its value in this log: {found}{rest}"
+
+
+def _kept(resolved: ResolvedConfig) -> str:
+    """Return a sentence with the references that ``unresolved="keep"`` leaves as texts; those of Spark are not ours."""
+    variables = (variable for missing in resolved.unresolved.values() for variable in missing)
+    kept = sorted({printable(str(found)) for found in variables if found.provider not in SUBSTITUTED_BY_SPARK})
+    return f". Left as they are, because unresolved is 'keep': {', '.join(kept)}" if kept else ""
 
 
 def unresolved_notes(resolved: ResolvedConfig, providers: JobProviders) -> Iterator[str]:

@@ -43,6 +43,13 @@ def test_the_log_of_a_job_without_references_says_so(logged):
     assert "stands for its value in this log: none" in logged({"spark.app.x": "1"}).text
 
 
+def test_a_reference_that_is_kept_is_told(logged):
+    log = logged({"spark.app.x": "${mounted:/nowhere:x}", "spark.app.home": "${env:HOME}"}, unresolved="keep")
+
+    assert "none. Left as they are, because unresolved is 'keep': ${mounted:/nowhere:x}" in log.text
+    assert "'keep': ${env:HOME}" not in log.text
+
+
 def test_a_reference_that_spark_gets_because_the_connection_is_missing_is_told(logged, spark_submit):
     log = logged({"spark.app.token": "${env:APP_TOKEN}"}, config_conn_id="config_providers_defualt")
 

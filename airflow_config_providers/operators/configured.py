@@ -20,7 +20,7 @@ from airflow_config_providers.core.variable import scan
 from airflow_config_providers.exceptions import ConfigException, PolicyViolation
 from airflow_config_providers.operators import job_dynamic, job_place, job_policies, log_group, nested_texts
 from airflow_config_providers.operators.chosen_paths import PathTemplate, bounds_of_deployment
-from airflow_config_providers.operators.job_layers import JobLayers, listed
+from airflow_config_providers.operators.job_layers import JobLayers, listed, refuse_odd_paths
 from airflow_config_providers.operators.job_providers import JobProviders
 from airflow_config_providers.operators.job_resolver import JobResolver
 from airflow_config_providers.operators.job_run import JobRun, path_texts
@@ -190,6 +190,7 @@ class ConfiguredOperator(BaseOperator):
     def _render_whole(self, render: Callable[[], None], context: Any, jinja_env: Any, *, skip: Collection[int]) -> None:
         before = self._authored = self._fill_in_templates(render, skip=skip)
         self.config_files = listed(self.config_files)  # one that another task returned may be a string
+        refuse_odd_paths(self.config_files)
         self._bounds = dict(self._bounds_of_files(before, context, jinja_env or self.get_template_env()))
         try:
             if self._is_preview(context):

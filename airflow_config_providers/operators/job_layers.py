@@ -6,6 +6,7 @@ import os
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import PurePath
 from typing import Any, Final
 
 from airflow_config_providers import settings
@@ -171,9 +172,28 @@ def deployed_paths(operator: Any | None) -> list[str]:
     return [*settings.config_files(), *files, *([own] if own else [])]
 
 
-def listed(paths: Sequence[str] | str | None) -> Sequence[str] | None:
-    """Return the paths of properties files as a list, also those of an author who wrote one path as a string."""
-    return [paths] if isinstance(paths, str) else paths
+def listed(paths: Any) -> Any:
+    """
+    Return the paths of properties files as a list of strings, also of an author who wrote one path or used ``pathlib``.
+
+    What another task gives is left as it is.
+    """
+    if isinstance(paths, str | PurePath):
+        return [str(paths)]
+    if isinstance(paths, Sequence):
+        return [str(path) if isinstance(path, PurePath) else path for path in paths]
+    return paths
+
+
+def refuse_odd_paths(paths: Any) -> None:
+    """
+    Make sure that ``config_files``, as ``listed`` gives them, are paths.
+
+    :raises ConfigException: something else is among them
+    """
+    items = paths if isinstance(paths, list) else () if paths is None else (paths,)
+    if odd := [type(item).__name__ for item in items if not isinstance(item, str)]:
+        raise ConfigException(f"config_files: expected paths of files, found {', '.join(odd)}. Write strings.")
 
 
 def _file_as_deployed(path: str, warn: Callable[[str], None]) -> ConfigLayer | None:

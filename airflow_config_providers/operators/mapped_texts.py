@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from pathlib import PurePath
 from typing import Any, Final
 
 from airflow.sdk.definitions.param import DagParam
@@ -87,6 +88,9 @@ def _made(written: Any, became: Any, run: Mapping[str, Any]) -> Iterator[Any]:
     if isinstance(written, list | tuple) and isinstance(became, list | tuple):
         for item, value in zip(written, became, strict=False):
             yield from _made(item, value, run)
+    elif isinstance(written, PurePath):
+        if became in (str(written), [str(written)]):  # a template would be filled in, and may take what a run gives
+            yield became
     elif _is_made_by_author(written, run):
         yield became
 

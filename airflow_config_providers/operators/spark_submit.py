@@ -93,7 +93,7 @@ class ConfiguredSparkSubmitOperator(DurableMixin, SparkSubmitOperator):
         self.conf = explain.texts(layered)
 
     def _own_files(self) -> Sequence[ConfigFile]:
-        return [self._file(self.properties_file, "properties_file")] if self.properties_file else ()
+        return [self._file(str(self.properties_file), "properties_file")] if self.properties_file else ()
 
     def _default_files(self) -> Sequence[ConfigFile]:
         """Give Spark's defaults file, which counts where the author gave none."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import pickle
 from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
 
@@ -20,6 +21,7 @@ from tests.operators.stock import SHOWS_OUTPUT
 
 CANARY = "c4nary/s3cret+value"
 PASSWORD = "${{dir:{}:db-password}}"
+PATH = Path("a.properties")
 
 pytestmark = pytest.mark.usefixtures("spark_submit", "connections")
 
@@ -146,6 +148,26 @@ def test_layers_of_files_come_in_order_with_their_lines(dag, run_task, spark_sub
         f"spark.app.a = base   # STATIC_FILE_CONFIG, {base}:2",
         f"spark.app.b = prod   # STATIC_FILE_CONFIG, {prod}:1; beats STATIC_FILE_CONFIG {base}:3 = base",
     ]
+
+
+@pytest.mark.parametrize(
+    ("argument", "given"), [("config_files", [PATH]), ("config_files", PATH), ("properties_file", PATH)]
+)
+def test_files_may_be_named_by_pathlib(dag, run_task, tmp_path, spark_submit, monkeypatch, argument, given):
+    monkeypatch.chdir(tmp_path)
+    PATH.write_text("spark.app.x=1\n")
+    run = run_task(operator(dag, **{argument: given}))
+
+    assert run.state == "success", run.error
+    assert spark_submit.spark_conf["spark.app.x"] == "1"
+
+
+@pytest.mark.parametrize(("given", "found"), [([None], "NoneType"), (3, "int"), ({"a": "b"}, "dict")])
+def test_what_is_no_path_is_refused_in_plain_words(dag, run_task, given, found):
+    run = run_task(operator(dag, config_files=given))
+
+    assert isinstance(run.error, ConfigException)
+    assert f"config_files: expected paths of files, found {found}" in str(run.error)
 
 
 def test_the_properties_file_of_the_operator_is_the_strongest_file(dag, run_task, spark_submit, tmp_path):

@@ -436,6 +436,22 @@ def test_attack_57_but_not_a_parameter_that_is_a_result(dag, run_task, spark_sub
     assert spark_submit() == []
 
 
+@pytest.mark.parametrize("given_as", [lambda path: path, lambda path: [path]], ids=["one", "list"])
+@pytest.mark.parametrize(("name", "allowed"), [("{{ dag_run.conf['name'] }}", False), ("blue", True)])
+def test_attack_57_an_object_of_pathlib_is_a_template_like_a_string(
+    dag, run_task, spark_submit, files, name, allowed, given_as
+):
+    given = OurOperator(task_id="given", dag=dag).output
+    mapped = ConfiguredSparkSubmitOperator.partial(
+        task_id="job", application="job.py", dag=dag, config_files=given_as(files / "jobs" / f"{name}.properties")
+    ).expand_kwargs(given)
+    conf = {"name": "../other"}
+    run = run_task(mapped, map_index=0, results={"given": [{"application_args": ["a"]}]}, conf=conf)
+
+    assert (run.error is None) is allowed
+    assert len(spark_submit()) == allowed
+
+
 @pytest.mark.parametrize("field", ["config_files", "properties_file"])
 def test_attack_57_nor_a_result_itself(dag, run_task, spark_submit, files, field):
     given = OurOperator(task_id="given", dag=dag).output

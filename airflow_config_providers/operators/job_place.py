@@ -87,7 +87,7 @@ def placed(
     definitions = resolver.providers.of_driver()
     if place is Place.AUTO and not (definitions and is_remote()):
         return resolver
-    if not definitions:
+    if not definitions and not not_python:
         raise ProviderDefinitionError(
             f"The driver is to resolve the references, but nothing says with which providers. Add "
             f"driver.config.providers and what is below it to connection '{printable(resolver.providers.conn_id)}', or "
@@ -182,7 +182,7 @@ class DriverResolver(JobResolver):
                 yield f"{printable(item.name)}: the providers of a driver belong to the deployment. Remove the key."
             for variable in variables(item.text):
                 if problem := _why_not(item.key, variable.provider, names, self.not_python):
-                    yield f"{printable(item.name)}: {problem}"
+                    yield f"{printable(item.name)}: {printable(str(variable))}: {problem}"
         for name, text in texts.items():
             if name.startswith("env_vars[") and variables(text):
                 yield (
@@ -192,14 +192,17 @@ class DriverResolver(JobResolver):
 
 
 def _why_not(key: str, provider: str, names: set[str], not_python: str) -> str:
-    if provider not in names:
-        is_foreign = provider in SUBSTITUTED_BY_SPARK
-        known = ", ".join(sorted(names))
-        return "" if is_foreign else f"the driver has no provider '{printable(provider)}'. It has: {printable(known)}."
+    if provider not in names and provider in SUBSTITUTED_BY_SPARK:
+        return ""
     if not_python:
         return (
             f"only a Python driver can resolve references, and {printable(not_python)} says that this job has none. "
             f"Say resolve_in='worker'."
+        )
+    if provider not in names:
+        hint = nearest(provider, names) or "."
+        return (
+            f"the driver has no provider '{printable(provider)}'{hint} It has: {printable(', '.join(sorted(names)))}."
         )
     if not key.startswith("spark."):
         return "spark-submit ignores keys that do not begin with 'spark.'. Give it a name that does."

@@ -129,7 +129,9 @@ def test_the_driver_of_a_job_that_is_no_python_program_is_refused(dag, run_task,
     run = run_task(job(dag, resolve_in="driver", **fields))
 
     assert run.state == "failed"
-    assert f"spark.app.db.password: only a Python driver can resolve references, and {place} says" in str(run.error)
+    assert f"spark.app.db.password: {REFERENCE}: only a Python driver can resolve references, and {place} says" in str(
+        run.error
+    )
     assert spark_submit() == []
 
 
@@ -180,7 +182,9 @@ def test_the_deployment_may_say_who_resolves(dag, run_task, define, spark_submit
 @pytest.mark.parametrize(
     ("conf", "more", "problem"),
     [
-        pytest.param({"spark.x": "${env2:a}"}, {}, "spark.x: the driver has no provider 'env2'", id="unknown provider"),
+        pytest.param(
+            {"spark.x": "${env2:a}"}, {}, "spark.x: ${env2:a}: the driver has no provider 'env2'", id="unknown provider"
+        ),
         pytest.param({"spark.x": "${dir:/x:a}"}, {}, "the driver has no provider 'dir'", id="provider of the worker"),
         pytest.param({"spark.driver.extraJavaOptions": f"-Dp={REFERENCE}"}, {}, "reads it before", id="needed early"),
         pytest.param({"spark.jars": f"s3://{REFERENCE}@x/y.jar"}, {}, "reads it before", id="needed by spark-submit"),
@@ -243,6 +247,20 @@ def test_a_driver_that_is_told_nothing_cannot_resolve(dag, run_task, define, spa
 
     assert "nothing says with which providers" in str(run.error)
     assert spark_submit() == []
+
+
+def test_a_job_that_is_no_python_program_is_told_so_where_the_driver_is_told_nothing(dag, run_task, define):
+    define({})
+
+    run = run_task(job(dag, application="job.jar", java_class="org.example.Job", resolve_in="driver"))
+
+    assert "only a Python driver can resolve references" in str(run.error)
+
+
+def test_the_nearest_provider_of_the_driver_is_named(dag, run_task, define):
+    run = run_task(job(dag, {"spark.x": "${valut:apps/db:a}"}))
+
+    assert "the driver has no provider 'valut', did you mean 'vault'?" in str(run.error)
 
 
 def test_a_wrong_word_is_found_when_the_dag_is_read(dag):

@@ -59,3 +59,15 @@ def test_parameters_of_the_operator_are_described() -> None:
     described = (REFERENCE / "operator.md").read_text()
 
     assert [name for name in PARAMETERS if f"| `{name}` |" not in described] == []
+
+
+def test_the_request_that_forgets_a_job_is_one_of_airflow_s() -> None:
+    """Who has a change apply to a durable task finds the path of the page in Airflow."""
+    module = "airflow.api_fastapi.core_api.routes.public.task_state_store"
+    routes = pytest.importorskip(module, reason="the task's state came with Airflow 3.3").task_state_store_router.routes
+    deleting = {f"/api/v2{route.path.replace(':path', '')}" for route in routes if "DELETE" in route.methods}
+
+    described = re.findall(r"`DELETE (/api/\S+)`", (REFERENCE / "operator.md").read_text())
+
+    assert described
+    assert set(described) <= deleting

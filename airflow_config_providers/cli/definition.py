@@ -193,7 +193,12 @@ def _changes() -> tuple[Any, ...]:
 
 def _checks() -> tuple[Any, ...]:
     return (
-        _arg("--if-version", help="Only if this is the version; see history", type=int, metavar="VERSION"),
+        _arg(
+            "--if-version",
+            help="Change only if the resource is still at this version, the last that history shows",
+            type=int,
+            metavar="VERSION",
+        ),
         _validate_only(),
     )
 
@@ -204,7 +209,12 @@ def _validate_only() -> Any:
 
 def _version() -> tuple[Any, ...]:
     return (
-        _arg("--to-version", help="The version; without it that before the last change", type=int, metavar="VERSION"),
+        _arg(
+            "--to-version",
+            help="Version to go back to; by default the one before the last change",
+            type=int,
+            metavar="VERSION",
+        ),
     )
 
 
@@ -219,12 +229,22 @@ def _moment() -> tuple[Any, ...]:
 
 
 def _policies_file() -> tuple[Any, ...]:
-    return (_arg("--policies-file", help="This file, and not that of the deployment", metavar="FILE"),)
+    return (
+        _arg(
+            "--policies-file",
+            help="File of policies to test; by default the policies_file of the deployment",
+            metavar="FILE",
+        ),
+    )
 
 
 def _connection() -> tuple[Any, ...]:
     return (
-        _arg("--conn-id", help="The connection", default="config_providers_default", metavar="CONN_ID"),
+        _arg(
+            "--conn-id",
+            help="Connection that defines the providers; by default the config_conn_id of the deployment",
+            metavar="CONN_ID",
+        ),
         _arg("--check", help="Ask each whether it can answer; reads no secret", action="store_true"),
     )
 
@@ -232,10 +252,18 @@ def _connection() -> tuple[Any, ...]:
 def _server() -> tuple[Any, ...]:
     return (
         _address(),
-        _arg("--token-file", help="Your token for it, if not in AIRFLOW_CLI_TOKEN; - for input", metavar="FILE"),
-        _arg("--username", help="Your name there, to get a token with your password", metavar="NAME"),
-        _arg("--password-file", help="Its password, which is asked for otherwise; - for input", metavar="FILE"),
-        _arg("--allow-plain-http", help="Send the token unencrypted over a network", action="store_true"),
+        _arg(
+            "--token-file",
+            help="File with your token for the server; - for standard input; by default AIRFLOW_CLI_TOKEN",
+            metavar="FILE",
+        ),
+        _arg("--username", help="Your user name on the server, to get a token with your password", metavar="NAME"),
+        _arg(
+            "--password-file",
+            help="File with your password, - for standard input; otherwise you are prompted",
+            metavar="FILE",
+        ),
+        _arg("--allow-plain-http", help="Send the token unencrypted to another machine", action="store_true"),
     )
 
 

@@ -30,7 +30,7 @@ def list_(args: Any) -> None:
     """List the providers that a connection defines, with all that is wrong; if asked for, ask each if it can answer."""
     require_here("providers list")
     registry = ProviderRegistry(allowed_classes=settings.allowed_provider_classes(), deployment=True)
-    providers, problems = registry.open_each(_definitions(args.conn_id))
+    providers, problems = registry.open_each(_definitions(args.conn_id or settings.config_conn_id()))
     with providers:
         outcomes = ask_each(providers) if args.check else {}
         rows = [_row(name, providers, outcomes.get(name)) for name in providers]

@@ -118,6 +118,16 @@ def test_a_connection_that_is_not_there_is_an_error_that_names_the_nearest(cli: 
     assert "did you mean 'config_providers_night'?" in done.errors[0]
 
 
+def test_the_connection_that_the_deployment_says_is_listed(cli: Cli) -> None:
+    environ = {
+        "AIRFLOW__CONFIG_PROVIDERS__CONFIG_CONN_ID": "night",
+        "AIRFLOW_CONN_NIGHT": json.dumps({"conn_type": "config_providers", "extra": {}}),
+    }
+    done = cli.airflow("config-providers", "providers", "list", environ=environ)
+
+    assert "Connection 'night' defines no provider" in done.errors[0]
+
+
 def test_the_nearest_connection_may_be_one_of_the_environment(cli: Cli) -> None:
     done = listed(cli, {}, "--conn-id", "config_provider_nihgt", conn_id="config_providers_night")
 

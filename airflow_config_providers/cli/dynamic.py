@@ -32,7 +32,10 @@ def alter(args: Any) -> None:
     notes = Notes()
     for operation in arguments.visible(args):
         if is_secret(operation.name, operation.value or ""):
-            notes(f"{printable(operation.name)} is a secret, and other users can read a command line: use a file.")
+            notes(
+                f"{printable(operation.name)} is a secret, and other users can read a command line: use "
+                f"--add-config-file, or write a reference."
+            )
     done = configurations(args, notes).alter(
         resource, changes, validate_only=args.validate_only, if_version=args.if_version
     )

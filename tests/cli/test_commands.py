@@ -303,6 +303,12 @@ def test_a_secret_on_the_command_line_is_told(cli: Cli, words: str, is_told: boo
     assert "hunter2-token" not in done.out + done.err
 
 
+def test_the_note_of_a_secret_on_the_command_line_names_the_way_out(cli: Cli):
+    done = cli("alter --default --add-config spark.app.token=hunter2-token")
+
+    assert "use --add-config-file, or write a reference." in "".join(done.notes)
+
+
 WRONG = [
     pytest.param("alter --add-config a=b", 2, "Name one", id="no resource"),
     pytest.param("alter --default --dag flights --add-config a=b", 2, "Name one", id="two resources"),

@@ -7,7 +7,9 @@ from collections.abc import Iterable, Mapping
 from airflow_config_providers.core.closing import ClosedOnExit
 from airflow_config_providers.core.on_demand import ProvidersOnDemand
 from airflow_config_providers.core.provider import ConfigProvider
-from airflow_config_providers.core.variable import variables
+from airflow_config_providers.core.text import printable
+from airflow_config_providers.core.variable import ConfigVariable, variables
+from airflow_config_providers.exceptions import ProviderDefinitionError
 from airflow_config_providers.hooks.config_providers import ConfigProvidersHook
 from airflow_config_providers.spark.layers import SUBSTITUTED_BY_SPARK
 
@@ -31,12 +33,25 @@ class JobProviders(ClosedOnExit):
 
         :raises ProviderDefinitionError: the connection is missing, or what it has cannot be read
         """
-        names = {variable.provider for text in texts for variable in variables(text)}
+        found = [variable for text in texts for variable in variables(text)]
+        names = {variable.provider for variable in found}
         if self._open is None and (names - SUBSTITUTED_BY_SPARK or (names and self._hook.is_defined())):
+            self._require_connection(found)
             self._open = self._hook.on_demand()
         if self._open is None or not names:
             return {}
         return self._open
+
+    def _require_connection(self, found: Iterable[ConfigVariable]) -> None:
+        if self._hook.is_defined():
+            return
+        references = sorted({printable(str(one)) for one in found if one.provider not in SUBSTITUTED_BY_SPARK})
+        others = f" and {len(references) - 1} more" if references[1:] else ""
+        raise ProviderDefinitionError(
+            f"The configuration refers to {references[0]}{others}, but there is no connection "
+            f"'{printable(self.conn_id)}' that defines providers. Correct config_conn_id, or add one of type "
+            f"config_providers; its extra has config.providers=..."
+        )
 
     @property
     def conn_id(self) -> str:

@@ -60,6 +60,12 @@ def test_a_reference_that_spark_gets_because_the_connection_is_missing_is_told(l
     assert spark_submit.spark_conf["spark.app.token"] == "${env:APP_TOKEN}"
 
 
+def test_a_connection_that_is_missing_is_told_with_a_reference_that_needs_it(logged):
+    log = logged({"spark.app.x": "${dir:/x:y}", "spark.app.z": "${env:HOME}"}, config_conn_id="nowhere")
+
+    assert "refers to ${dir:/x:y}, but there is no connection 'nowhere'" in str(log.run.error)
+
+
 def test_a_reference_in_a_field_is_told_too(logged):
     log = logged({}, env_vars={"TOKEN": "${env:APP_TOKEN}"}, config_conn_id="nowhere")
 

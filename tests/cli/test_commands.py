@@ -696,9 +696,14 @@ def test_a_task_with_nothing_stored_but_references_in_its_paths_and_arguments(cl
 def forget(cli: Cli) -> None:
     """Store something for a DAG that Airflow has no more, and for a task that its DAG has no more."""
     own = {"version": 1, "values": {"spark.app.a": "1", "spark.app.b": "2"}}
-    for dag_id, parts in (("gone", {"own": own, "tasks": {}}), ("flights", {"own": own, "tasks": {"retired": own}})):
-        text = json.dumps({"format": 1, "version": 1, "beside": 0, **parts})
-        cli.airflow("variables", "set", f"config_providers.dynamic.dag.{dag_id}", text)
+    parts = {
+        "default": {"own": {"version": 0, "values": {}}, "tasks": {}},
+        "dag.gone": {"own": own, "tasks": {}},
+        "dag.flights": {"own": own, "tasks": {"retired": own}},
+    }
+    for name, part in parts.items():
+        text = json.dumps({"format": 1, "version": 1, "beside": 0, **part})
+        cli.airflow("variables", "set", f"config_providers.dynamic.{name}", text)
 
 
 GONE = ["--dag gone", "--dag flights --task retired"]

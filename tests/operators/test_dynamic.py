@@ -21,6 +21,7 @@ from airflow_config_providers.exceptions import (
 from airflow_config_providers.operators.spark_submit import ConfiguredSparkSubmitOperator
 from airflow_config_providers.spark.catalogue import spark_definition
 from airflow_config_providers.spark.read_only import READ_ONLY
+from tests.dynamic.written import put
 from tests.operators.stock import SHOWS_OUTPUT
 
 SECRET = "an-encoder-secret-of-the-tests"
@@ -77,7 +78,7 @@ def operator(dag, **kwargs):
 
 def stored(store, resource, values, **more):
     """Store what no command would."""
-    store.texts[name_of(resource)] = write(Document(1, StoredConfig(values, 1), **more))
+    put(store, resource, write(Document(1, StoredConfig(values, 1), **more)))
 
 
 def requests(run):
@@ -210,18 +211,18 @@ def test_mapped_tasks_have_the_dynamic_configuration_of_their_task(run_task, alt
     assert [submission.conf for submission in spark_submit()] == [{"spark.app.x": "changed"}] * 2
 
 
-@pytest.mark.parametrize("name", [name_of(DEFAULT), name_of(DAG)], ids=["deployment", "DAG"])
-def test_an_outage_fails_the_task_and_is_not_taken_for_nothing(dag, run_task, store, spark_submit, name):
-    store.texts[name] = OSError()
+@pytest.mark.parametrize("resource", [DEFAULT, DAG], ids=["deployment", "DAG"])
+def test_an_outage_fails_the_task_and_is_not_taken_for_nothing(dag, run_task, store, spark_submit, resource):
+    put(store, resource, OSError())
     run = run_task(operator(dag))
 
     assert isinstance(run.error, ProviderUnavailableError)
-    assert name in str(run.error)
+    assert name_of(resource) in str(run.error)
     assert spark_submit() == []
 
 
 def test_a_document_that_cannot_be_read_fails_the_task(dag, run_task, store, spark_submit):
-    store.texts[name_of(DAG)] = "{odd"
+    put(store, DAG, "{odd")
     run = run_task(operator(dag))
 
     assert isinstance(run.error, ConfigException)
@@ -488,7 +489,7 @@ def test_a_preview_shows_dynamic_layers_and_opens_no_secret(preview, store):
 
 
 def test_a_preview_says_first_what_it_cannot_read(preview, store):
-    store.texts[name_of(DAG)] = "{odd"
+    put(store, DAG, "{odd")
     lines = preview(conf={"spark.app.x": "deployed"})
 
     assert lines[0].startswith(

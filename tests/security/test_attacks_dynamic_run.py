@@ -6,7 +6,7 @@ import pytest
 
 from airflow_config_providers.core.alter import AlterConfigOp, ConfigResource, ResourceType
 from airflow_config_providers.dynamic import ConfigAdmin
-from airflow_config_providers.dynamic.document import Document, Sealed, StoredConfig, name_of, write
+from airflow_config_providers.dynamic.document import Document, Sealed, StoredConfig, write
 from airflow_config_providers.exceptions import (
     AccessDeniedError,
     ConfigException,
@@ -15,6 +15,7 @@ from airflow_config_providers.exceptions import (
 )
 from airflow_config_providers.operators.spark_submit import ConfiguredSparkSubmitOperator
 from airflow_config_providers.spark.catalogue import spark_definition
+from tests.dynamic.written import put
 
 DEFAULT = ConfigResource(ResourceType.DEFAULT)
 DAG = ConfigResource(ResourceType.DAG, "flights")
@@ -41,7 +42,7 @@ def keep(store, resource, values):
     """Store what the commands refuse, as somebody does who can write Airflow's variables."""
     config = StoredConfig(values, 1)
     document = Document(1, tasks={resource.task_id: config}) if resource.task_id else Document(1, config)
-    store.texts[name_of(resource)] = write(document)
+    put(store, resource, write(document))
 
 
 # --- 7: who changes configuration defines or re-points a provider ---------------------------------------

@@ -17,6 +17,7 @@ from airflow_config_providers.operators.spark_submit import ConfiguredSparkSubmi
 from airflow_config_providers.spark import driver_configuration
 from airflow_config_providers.spark.catalogue import spark_definition
 from airflow_config_providers.testing import InMemoryConfigStore
+from tests.dynamic.written import put
 from tests.operators.stock import NOT_DURABLE
 from tests.operators.test_services import databricks, livy, service, spark_sql, sql  # noqa: F401 - fixtures
 
@@ -58,7 +59,7 @@ def test_attack_68_a_key_that_a_command_would_split_comes_in_by_no_layer(
     file = (folder / "spark-defaults.conf") if way == "spark-defaults.conf" else (tmp_path / "base.properties")
     file.write_text(f"# first line\n{escaped(key)}={escaped(VALUE)}\n")
     if way == "dynamic":  # as an older version took it
-        store.texts[name_of(DAG)] = write(Document(1, StoredConfig({key: VALUE}, 1)))
+        put(store, DAG, write(Document(1, StoredConfig({key: VALUE}, 1))))
     fields = {
         "conf": {"conf": {key: VALUE}},
         "config_files": {"config_files": [str(file)]},

@@ -46,6 +46,7 @@ _WRITTEN_OUT: Final = frozenset(
         "spark.repl.local.jars",
         "spark.submit.pyFiles",
         "spark.ui.custom.executor.log.url",
+        "spark.ui.store.path",
         "spark.ui.view.acls",
         "spark.ui.view.acls.groups",
         "spark.yarn.dist.archives",
@@ -59,7 +60,7 @@ In Spark's UI or event log, in the command or the log of an executor, or in the 
 
 From files, jars and packages Spark derives other keys, the URLs of its file server, and the class path. No redaction
 hides the class path: Spark stars what is listed beside a path, not the path. The local directory is an argument of the
-``chmod`` that Hadoop starts for each file.
+``chmod`` that Hadoop starts for each file, and the directory of the UI's store one of the ``rm`` that Spark ends with.
 """
 
 _ENVIRONMENT_OF_EXECUTORS: Final = "spark.executorEnv."

@@ -26,7 +26,7 @@ from airflow_config_providers.spark.exposure import is_exposed
 from airflow_config_providers.spark.private_file import private_file
 from tests.servers.spark_cluster import SparkCluster, SparkEnvironment, Watcher, read_url, spark_cluster
 
-pytestmark = pytest.mark.integration
+pytestmark = [pytest.mark.integration, pytest.mark.slow]
 
 JOB = """
 import json, pathlib, sys, time
@@ -95,7 +95,7 @@ PACKAGES = ("spark.jars.excludes", "spark.jars.packages", "spark.jars.repositori
 NOT_IN_THIS_JOB = {f"spark.yarn.dist.{name}" for name in ("archives", "files", "jars", "pyFiles")}
 """Keys that are refused, but that no standalone cluster uses."""
 
-SHORT = {"spark.local.dir"}
+SHORT = {"spark.local.dir", "spark.ui.store.path"}
 """Keys that are refused, but whose value is in a command for a moment only: a busy machine may miss it."""
 
 

@@ -31,6 +31,7 @@ from airflow_config_providers.spark.exposure import is_exposed
         "spark.executorEnv.DbPassword",
         "spark.ui.view.acls",
         "spark.metrics.namespace",
+        "spark.ui.store.path",
     ],
 )
 def test_a_value_under_this_key_would_be_seen(key):

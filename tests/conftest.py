@@ -28,6 +28,6 @@ logging.getLogger("py4j.clientserver").setLevel(logging.WARNING)  # it still log
 
 
 @pytest.fixture(autouse=True)
-def of_no_server(monkeypatch):
+def of_no_server():
     """Parts of Airflow say in the environment that their process is a server, and leave that to later tests."""
-    monkeypatch.delenv("_AIRFLOW_PROCESS_CONTEXT", raising=False)
+    os.environ.pop("_AIRFLOW_PROCESS_CONTEXT", None)

@@ -74,7 +74,7 @@ ARGUMENT: Final = Slot(
 )
 TWO_LINES: Final = Slot("two lines", "spark.app.certificate")
 CONF: Final = (
-    Slot("key that sounds secret", "spark.app.db.password"),
+    Slot("sensitive key", "spark.app.db.password"),
     Slot("innocent key", "spark.app.label"),
     Slot("JDBC URL", "spark.app.source", "jdbc:postgresql://db/x?user=u&password={}&ssl=true"),
     Slot("URI", "spark.app.uri", "postgresql://u:{}@db/x"),

@@ -82,7 +82,7 @@ def test_a_job_of_ours_that_got_references_proves_nothing(run, task_id):
     run.values[task_id] = frozenset({digest(REFERENCE)})
 
     (told,) = run.problems()
-    assert told.startswith(f"{task_id} did not get: key that sounds secret, innocent key")
+    assert told.startswith(f"{task_id} did not get: sensitive key, innocent key")
 
 
 def test_a_task_that_is_stored_as_one_of_ours_is_told(run):

@@ -3,6 +3,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from bisect import bisect_right
 
 import pytest
 
@@ -35,9 +36,12 @@ def test_an_environment_that_takes_everything_leaves_nothing() -> None:
 
 
 def test_a_command_of_this_size_can_be_started() -> None:
-    configs = {f"spark.app.key{n}": "é" * 50 for n in range(10_000)}
-    while size(configs) > room(os.environ):
-        configs.popitem()
+    def configs_of(length: int) -> dict[str, str]:
+        return {f"spark.app.key{n}": "é" * 50 for n in range(length)}
+
+    most = bisect_right(range(10_000), room(os.environ), key=lambda length: size(configs_of(length))) - 1
+    configs = configs_of(most)
+    assert 1000 < most < 9999
     words = [word for key, value in configs.items() for word in ("--conf", f"{key}={value}")]
 
     assert subprocess.run([sys.executable, "-c", "", *words], check=True).returncode == 0

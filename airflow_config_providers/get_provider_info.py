@@ -40,14 +40,14 @@ _CONNECTION_TYPE: dict[str, Any] = {
         "properties": {
             "label": "Provider definitions",
             "description": (
-                "config.providers=... and config.providers.<name>.class and .param.* as Java properties, one a line. "
+                "config.providers=..., config.providers.<name>.class and .param.* as Java properties, one per line. "
                 "For example: config.providers=file"
             ),
             "schema": {"type": ["string", "null"], "format": "multiline"},
         },
         "properties_file": {
             "label": "File of provider definitions",
-            "description": "A properties file on the workers, read before the definitions above.",
+            "description": "Properties file on the workers. The definitions above override it.",
             "schema": {"type": ["string", "null"]},
         },
     },
@@ -59,41 +59,44 @@ def _options() -> dict[str, Any]:
         "apply_to": _option(
             "string",
             "",
-            "Stock operators that get references, layers and reversal in every DAG: spark for all, or a comma list of "
-            "families.",
+            "Stock operators that get references, layers and reversal in every DAG: spark for all, or families, "
+            "separated by commas.",
         ),
         "opt_out_enabled": _option(
-            "boolean", "True", "Whether a DAG with the tag config_providers:off keeps its stock operators as they are."
+            "boolean", "True", "Let a DAG with the tag config_providers:off keep its stock operators unchanged."
         ),
         "config_conn_id": _option(
-            "string", "config_providers_default", "The connection that defines the providers of operators naming none."
+            "string",
+            "config_providers_default",
+            "Default for config_conn_id: the connection that defines the providers.",
         ),
         "allow_exposed_arguments": _option(
-            "boolean",
-            "False",
-            "Whether operators that do not say so may put values where others than the job can read them.",
+            "boolean", "False", "Default for allow_exposed_arguments: allow values where others can read them."
         ),
         "resolve_in": _option(
             "string",
             "auto",
-            "Who resolves the references of operators that do not say so: worker, driver, or auto for the driver of "
-            "jobs that leave the machine where the connection says how.",
+            "Where references are resolved by default: worker, driver or auto. auto: in the driver, if the job leaves "
+            "the machine and the connection defines driver providers; otherwise on the worker.",
         ),
         "run_config_enabled": _option(
-            "boolean", "False", "Whether dag_run.conf may set Spark configuration, above every other layer."
+            "boolean", "False", "Let dag_run.conf set Spark configuration; it then overrides every other layer."
         ),
-        "run_config_key": _option("string", "spark_conf", "The key of dag_run.conf under which it stands."),
+        "run_config_key": _option("string", "spark_conf", "Key of dag_run.conf that holds Spark configuration."),
         "run_config_references": _option(
             "boolean",
             "False",
-            "Whether it, and what templates fill in, may hold references. Who may trigger a run may then read what "
-            "providers answer.",
+            "Allow references in run configuration, and in what templates fill in from runs, variables and results. "
+            "Anyone who can trigger a run can then use every provider.",
         ),
         "environment_enabled": _option(
-            "boolean", "False", "Whether environment variables of the worker override Spark configuration (FLIP-161)."
+            "boolean", "False", "Let environment variables of the worker override Spark configuration (FLIP-161)."
         ),
         "allowed_provider_classes": _option(
-            "string", "", "Comma list of dotted class paths that provider definitions may name besides short names."
+            "string",
+            "",
+            "Dotted paths of classes, separated by commas, that provider definitions may name in addition to the short "
+            "names.",
         ),
         "policies_file": _option(
             "string",
@@ -101,24 +104,33 @@ def _options() -> dict[str, Any]:
             "File of the policies that every change of the dynamic configuration and every run of a job must pass.",
         ),
         "allowed_policy_classes": _option(
-            "string", "", "Comma list of dotted class paths that the policies' file may name besides ready policies."
+            "string",
+            "",
+            "Dotted paths of classes, separated by commas, that the policies file may name in addition to the "
+            "ready-made policies.",
         ),
         "config_files": _option(
-            "string", "", "Comma list of properties files that every job starts from, the strongest last."
+            "string",
+            "",
+            "Java properties files, separated by commas, that every job starts from. If several set a key, the last "
+            "file wins.",
         ),
         "config_paths": _option(
             "string",
             "",
-            "Comma list of directories that the properties files of all jobs must be in, links followed. Empty: "
-            "anywhere, if the path begins with a directory that its author wrote.",
+            "Directories, separated by commas, that must contain the properties files of all jobs; symbolic links are "
+            "followed. Empty: anywhere, but a run can choose a file only below a directory that the DAG or the "
+            "deployment names.",
         ),
         "dynamic_enabled": _option(
-            "boolean", "True", "Whether tasks read their dynamic configuration, which costs one or two requests each."
+            "boolean",
+            "True",
+            "Let tasks read their dynamic configuration, which costs one or two requests per task.",
         ),
         "password_encoder_secret": _option(
             "string",
             "",
-            "What secrets that are written into the dynamic configuration are encrypted with.",
+            "Encrypts the secrets that are stored in the dynamic configuration. At least 16 bytes.",
             secret=True,
         ),
         "password_encoder_old_secret": _option(
@@ -127,7 +139,7 @@ def _options() -> dict[str, Any]:
         "password_encoder_keyfactory_algorithm": _option(
             "string",
             "PBKDF2WithHmacSHA512",
-            "How a key is derived from password_encoder_secret: PBKDF2WithHmacSHA1, SHA224, SHA256, SHA384 or SHA512.",
+            "How the key is derived from password_encoder_secret: PBKDF2WithHmacSHA and 1, 224, 256, 384 or 512.",
         ),
         "password_encoder_cipher_algorithm": _option(
             "string",
@@ -135,24 +147,30 @@ def _options() -> dict[str, Any]:
             "How secrets are encrypted: AES in mode GCM, CBC, CFB or OFB. Only GCM detects a changed value.",
         ),
         "password_encoder_key_length": _option(
-            "integer", "256", "Bits of the key that secrets are encrypted with: 128, 192 or 256."
+            "integer", "256", "Length in bits of the key that encrypts secrets: 128, 192 or 256."
         ),
         "password_encoder_iterations": _option(
-            "integer", "100000", "Iterations that derive the key from password_encoder_secret, at most 1,000,000."
+            "integer", "100000", "Iterations that derive the key from password_encoder_secret; at most 1,000,000."
         ),
-        "unresolved": _option("string", "fail", "What becomes of a reference that nobody answers: fail or keep."),
+        "unresolved": _option(
+            "string",
+            "fail",
+            "What happens to a reference without a value: fail the task, or keep the reference as written.",
+        ),
         "misspelt_keys": _option(
             "string",
             "warn",
-            "What becomes of a key that is spelt nearly as one that Spark knows: warn, fail or ignore. Keys that do "
-            "not begin with spark. are refused unless this is ignore.",
+            "What happens to a key that is nearly one that Spark knows: warn, fail or ignore. Unless misspelt_keys is "
+            "ignore, keys that do not begin with spark. are refused.",
         ),
-        "max_workers": _option("integer", "32", "How many paths, and secrets of a secrets backend, are read at once."),
+        "max_workers": _option(
+            "integer", "32", "Number of paths, or of secrets of a secrets backend, that are read at the same time."
+        ),
         "resolve_timeout": _option(
             "integer",
             "60",
-            "Seconds that resolving one configuration may take, with all logins and retries. A reference without an "
-            "answer by then fails the task.",
+            "Seconds for resolving one configuration, with all logins and retries. A reference that has no answer by "
+            "then fails the task.",
         ),
     }
 

@@ -1,7 +1,7 @@
 """
-What ``airflow config-providers`` has.
+The commands and options of ``airflow config-providers``.
 
-Every call of ``airflow`` loads this, so nothing is imported here that it has not loaded by then.
+Every call of ``airflow`` loads this module, so it imports nothing that is not loaded by then.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from airflow.cli.cli_config import ARG_OUTPUT, ActionCommand, Arg, GroupCommand,
 
 _CODES = """
 exit codes:
-  0 done                      3 refused: what was asked for is wrong
-  2 wrong arguments           4 denied: a policy, or your rights, do not allow it
+  0 done                      3 refused: the request is wrong
+  2 wrong arguments           4 denied: a policy denies it, or you lack permission
                               5 unavailable: try again later
-Nothing has changed unless it is 0, or a server gave no answer: the error says so.
+After alter or rollback, a nonzero code means nothing changed, unless the error says a server did not answer.
 """
 
 _DESCRIBE = """examples:
@@ -23,7 +23,7 @@ _DESCRIBE = """examples:
   airflow config-providers describe --default --all --output json
   airflow config-providers describe --dag flights --task report --key spark.executor.memory --synonyms
 
-Behind --server, the deployment is asked over its REST interface, with your own rights there.
+With --server, the command uses the REST interface of that deployment, with your permissions there.
 """
 
 _ALTER = """examples:
@@ -33,7 +33,7 @@ _ALTER = """examples:
   airflow config-providers alter --dag flights --add-config 'spark.app.db.password=${vault:apps/db:password}'
   airflow config-providers alter --dag flights --add-config-file changes.properties --validate-only
 
-A secret that is written out belongs into --add-config-file: other users of the machine can read the command line.
+Put plain-text secrets in --add-config-file: other users of the machine can read the command line.
 """
 
 _HISTORY = """examples:
@@ -62,13 +62,13 @@ _ENCODER = """examples:
   airflow config-providers encoder rotate --validate-only
   airflow config-providers encoder rotate
 
-1. Set password_encoder_secret to a new secret and password_encoder_old_secret to the one before it, everywhere.
+1. Everywhere, set password_encoder_secret to a new secret and password_encoder_old_secret to the previous one.
 2. Run this. 3. Remove password_encoder_old_secret.
 """
 
 
 def commands() -> list[Any]:
-    """Give the commands, for Airflow."""
+    """Return the commands, for Airflow."""
     return [
         GroupCommand(
             name="config-providers",
@@ -76,7 +76,7 @@ def commands() -> list[Any]:
             subcommands=(
                 *_dynamic(),
                 _group("policies", "Rules for changes", _policies()),
-                _group("providers", "What answers references", _providers()),
+                _group("providers", "Sources of the values of references", _providers()),
                 _group("encoder", "Encryption of stored secrets", _encoder()),
             ),
         )
@@ -87,7 +87,7 @@ def _dynamic() -> tuple[Any, ...]:
     return (
         _command(
             "dynamic.describe",
-            "Show what a task, a DAG or the deployment is configured with, and why",
+            "Show the configuration of a task, a DAG or the deployment, and where each value comes from",
             (*_resource(), *_shown(), *_server()),
             _DESCRIBE,
         ),
@@ -105,7 +105,7 @@ def _dynamic() -> tuple[Any, ...]:
         ),
         _command(
             "dynamic.rollback",
-            "Go back to what was configured at a version",
+            "Restore the configuration of an earlier version",
             (*_resource(), *_version(), _validate_only(), *_server()),
             _ROLLBACK,
         ),
@@ -115,7 +115,7 @@ def _dynamic() -> tuple[Any, ...]:
 def _policies() -> Any:
     return _command(
         "policies.test",
-        "Open the policies, and ask each about a change",
+        "Open the policies, and test a change against each",
         (*_resource(), *_changes(), *_moment(), *_policies_file()),
         _POLICIES,
     )
@@ -134,7 +134,7 @@ def _providers() -> Any:
 def _encoder() -> Any:
     return _command(
         "encoder.rotate",
-        "Encrypt the stored secrets with the new secret",
+        "Re-encrypt the stored secrets with the new secret",
         (_validate_only(),),
         _ENCODER,
     )
@@ -145,7 +145,7 @@ def _group(name: str, help_: str, command: Any) -> Any:
 
 
 def _command(path: str, help_: str, args: tuple[Any, ...], examples: str, *, name: str = "") -> Any:
-    """Make a command of the function at ``path``, which is imported when it is called."""
+    """Return a command that runs the function at ``path``, which is imported when it is called."""
     return ActionCommand(
         name=name or path.partition(".")[2],
         help=help_,
@@ -161,17 +161,17 @@ def _arg(flag: str, **kwargs: Any) -> Any:
 
 def _resource() -> tuple[Any, ...]:
     return (
-        _arg("--default", help="The deployment: what every job starts from", action="store_true"),
+        _arg("--default", help="The deployment: the configuration that every job starts from", action="store_true"),
         _arg("--dag", help="The DAG with this id", metavar="DAG_ID"),
-        _arg("--task", help="The task with this id, of the DAG", metavar="TASK_ID"),
+        _arg("--task", help="The task with this id, in the DAG", metavar="TASK_ID"),
     )
 
 
 def _shown() -> tuple[Any, ...]:
     return (
-        _arg("--all", help="Show also what has only its default", action="store_true"),
-        _arg("--key", help="Show this key; may be repeated", action="append", metavar="KEY"),
-        _arg("--synonyms", help="Show also what each value beat, a row for each", action="store_true"),
+        _arg("--all", help="Also show keys that have only Spark's default", action="store_true"),
+        _arg("--key", help="Show only this key; repeatable", action="append", metavar="KEY"),
+        _arg("--synonyms", help="Show a row for each value of a key, in order of precedence", action="store_true"),
     )
 
 
@@ -180,14 +180,14 @@ def _changes() -> tuple[Any, ...]:
     return (
         _arg(
             "--add-config",
-            help="Set keys: k=v, or k1=v1,k2=\\[a,b] as kafka-configs.sh has it; may be repeated",  # \\[ for rich
+            help="Set keys: k=v, or k1=v1,k2=\\[a,b] as in kafka-configs.sh; repeatable",  # \\[ for rich
             action="append",
             metavar=pairs,
         ),
         _arg("--add-config-file", help="Set the keys of a properties file; - for standard input", metavar="FILE"),
-        _arg("--delete-config", help="Delete keys: k1,k2; may be repeated", action="append", metavar="KEY"),
-        _arg("--append", help="Add elements to a list: k=a,b; may be repeated", action="append", metavar=pairs),
-        _arg("--subtract", help="Take elements from a list; may be repeated", action="append", metavar=pairs),
+        _arg("--delete-config", help="Delete keys: k1,k2; repeatable", action="append", metavar="KEY"),
+        _arg("--append", help="Add elements to a list: k=a,b; repeatable", action="append", metavar=pairs),
+        _arg("--subtract", help="Remove elements from a list: k=a,b; repeatable", action="append", metavar=pairs),
     )
 
 
@@ -204,14 +204,14 @@ def _checks() -> tuple[Any, ...]:
 
 
 def _validate_only() -> Any:
-    return _arg("--validate-only", help="Check everything, and change nothing", action="store_true")
+    return _arg("--validate-only", help="Check everything, but change nothing", action="store_true")
 
 
 def _version() -> tuple[Any, ...]:
     return (
         _arg(
             "--to-version",
-            help="Version to go back to; by default the one before the last change",
+            help="Version to restore; by default the one before the last change",
             type=int,
             metavar="VERSION",
         ),
@@ -222,7 +222,7 @@ def _moment() -> tuple[Any, ...]:
     return (
         _arg(
             "--at",
-            help="Ask only as for a change (alter), or only as for a run of the task (render); both without it",
+            help="Test only the change (alter), or only the run of the task (render); by default both",
             choices=("alter", "render"),
         ),
     )
@@ -232,7 +232,7 @@ def _policies_file() -> tuple[Any, ...]:
     return (
         _arg(
             "--policies-file",
-            help="File of policies to test; by default the policies_file of the deployment",
+            help="Policies file to test; by default the policies_file of the deployment",
             metavar="FILE",
         ),
     )
@@ -245,7 +245,7 @@ def _connection() -> tuple[Any, ...]:
             help="Connection that defines the providers; by default the config_conn_id of the deployment",
             metavar="CONN_ID",
         ),
-        _arg("--check", help="Ask each whether it can answer; reads no secret", action="store_true"),
+        _arg("--check", help="Ask each provider whether it can answer; reads no secret", action="store_true"),
     )
 
 
@@ -257,7 +257,7 @@ def _server() -> tuple[Any, ...]:
             help="File with your token for the server; - for standard input; by default AIRFLOW_CLI_TOKEN",
             metavar="FILE",
         ),
-        _arg("--username", help="Your user name on the server, to get a token with your password", metavar="NAME"),
+        _arg("--username", help="Your user name on the server; gets a token with your password", metavar="NAME"),
         _arg(
             "--password-file",
             help="File with your password, - for standard input; otherwise you are prompted",
@@ -270,6 +270,6 @@ def _server() -> tuple[Any, ...]:
 def _address() -> Any:
     return _arg(
         "--server",
-        help="Airflow's address, to work over its REST interface; or AIRFLOW_CONFIG_PROVIDERS_SERVER",
+        help="Airflow's address, to use its REST interface; by default AIRFLOW_CONFIG_PROVIDERS_SERVER",
         metavar="URL",
     )

@@ -42,6 +42,12 @@ def providers(connections, monkeypatch):
 
 
 @pytest.fixture
+def impatient(monkeypatch):
+    """A deployment that asks an unavailable provider for a second, and not for a quarter of a minute."""
+    monkeypatch.setenv("AIRFLOW__CONFIG_PROVIDERS__RESOLVE_TIMEOUT", "1")
+
+
+@pytest.fixture
 def failed(run_task, spark_submit):
     """Run a task that has retries left."""
     return partial(run_task, retries=2)
@@ -98,6 +104,7 @@ def test_a_denied_reference_fails_without_a_retry(dag, failed, operator):
 
 
 @pytest.mark.parametrize("operator", OPERATORS)
+@pytest.mark.usefixtures("impatient")
 def test_an_unavailable_provider_is_asked_again_by_a_retry(dag, failed, operator):
     run = failed(operator(dag, {"spark.app.password": UNAVAILABLE}))
 
@@ -252,6 +259,7 @@ def test_a_retry_policy_that_has_no_rule_for_it_leaves_an_error_that_lasts_to_fa
     assert run.state == "failed"
 
 
+@pytest.mark.usefixtures("impatient")
 def test_a_retry_policy_goes_on_deciding_about_other_errors(dag, failed, policy):
     rule = policy(ProviderUnavailableError, "fail")
     run = failed(submit(dag, {"spark.app.password": UNAVAILABLE}, retry_policy=rule))

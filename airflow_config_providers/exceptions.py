@@ -120,7 +120,7 @@ class ForbiddenError(ConfigProvidersError):
 
 
 class SubmitError(ConfigProvidersError):
-    """spark-submit cannot be started on this machine."""
+    """A task cannot submit its job: spark-submit cannot be started here, or the job to follow is forgotten."""
 
 
 class PolicyViolation(ConfigProvidersError):  # noqa: N818 - Kafka's name

@@ -302,16 +302,17 @@ def password(secrets_dir):
 
 
 @pytest.fixture
-def own_jvm():
-    """Let PySpark start a JVM of this test, and end it afterwards; one that another test has left is put aside."""
+def own_jvm(monkeypatch):
+    """Let PySpark start a JVM of this test, and end it afterwards; what another test has left is put aside."""
     from pyspark import SparkContext
+    from pyspark.sql import SparkSession
 
-    assert SparkContext._active_spark_context is None
-    before = SparkContext._gateway, SparkContext._jvm
-    SparkContext._gateway = SparkContext._jvm = None
-    yield
-    gateway = SparkContext._gateway
-    SparkContext._gateway, SparkContext._jvm = before
+    with monkeypatch.context() as aside:
+        for name in ("_active_spark_context", "_gateway", "_jvm"):
+            aside.setattr(SparkContext, name, None)
+        aside.setattr(SparkSession, "_instantiatedSession", None)
+        yield
+        gateway = SparkContext._gateway
     gateway.shutdown()
     gateway.proc.stdin.close()
     gateway.proc.wait(LONGEST)

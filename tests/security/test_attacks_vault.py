@@ -37,7 +37,7 @@ from airflow_config_providers.providers.vault.session import Session
 from airflow_config_providers.providers.vault.sessions import Sessions
 from tests.limits import LONGEST, eventually
 from tests.providers.vault.opened import ManualSessions, counted, opened, parameters, provider_of, refused, side_by_side
-from tests.providers.vault.processes import helper_of, is_running, run_job, said, started_job
+from tests.providers.vault.processes import helper_of, is_running, open_files, run_job, said, started_job
 from tests.servers.recorder import Recorder
 from tests.servers.web import Request, Response, WebServer
 
@@ -427,18 +427,17 @@ def test_attack_27_the_helper_gets_nothing_by_its_command_its_environment_or_a_f
     params = {**parameters(vault), "give_back_after_kill": "true"}
     with contextlib.closing(provider_of(params)) as provider:
         provider.get(secret, {"password"})
-        folder = Path(f"/proc/{helper_of(os.getpid())}")
+        helper = helper_of(os.getpid())
+        folder = Path(f"/proc/{helper}")
         shown = b"".join((folder / name).read_bytes() for name in ("cmdline", "environ", "comm"))
 
         hidden = [CANARY, token_of(provider), str(params["secret_id"]), str(params["role_id"])]
         assert [value for value in hidden if value.encode() in shown] == []
-        assert eventually(lambda: _open_files(folder) == {"pipe", "/dev/null"})  # at its start it reads Python's own
+        assert eventually(lambda: _open_kinds(helper) == {"pipe", "/dev/null"})  # at its start it reads Python's own
 
 
-def _open_files(process):
-    with contextlib.suppress(FileNotFoundError):  # one was closed meanwhile
-        return {str(link.readlink()).partition(":")[0] for link in (process / "fd").iterdir()}
-    return set()
+def _open_kinds(pid):
+    return {name.partition(":")[0] for name in open_files(pid).values()}
 
 
 @ON_LINUX

@@ -67,6 +67,13 @@ def command(pid: int) -> str:
     return Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode()
 
 
+def open_files(pid: int) -> dict[int, str]:
+    """Return what each descriptor of a process refers to; nothing if it closes one meanwhile."""
+    with contextlib.suppress(FileNotFoundError):
+        return {int(link.name): str(link.readlink()) for link in Path(f"/proc/{pid}/fd").iterdir()}
+    return {}
+
+
 def is_running(pid: int) -> bool:
     """Tell whether a process is there and no zombie."""
     try:

@@ -106,6 +106,14 @@ def _registry() -> ProviderRegistry:
     return ProviderRegistry(allowed_classes=settings.allowed_provider_classes(), deployment=True)
 
 
+def missing_connection(conn_id: str, need: str = "holds references") -> ProviderDefinitionError:
+    """Return the error that there is no connection, although the configuration has what ``need`` says."""
+    return ProviderDefinitionError(
+        f"The configuration {need}, but there is no connection '{printable(conn_id)}' that defines their providers. "
+        f"Correct config_conn_id, or add one of type config_providers; its extra has config.providers=..."
+    )
+
+
 def definitions_of(conn_id: str, connection: Connection | None) -> dict[str, str]:
     """
     Give ``config.providers`` and what is below it, as ``connection`` has it.
@@ -113,11 +121,7 @@ def definitions_of(conn_id: str, connection: Connection | None) -> dict[str, str
     :raises ConfigProvidersError: there is no connection, or what it has cannot be read
     """
     if connection is None:
-        raise ProviderDefinitionError(
-            f"The configuration holds references, but there is no connection '{printable(conn_id)}' that "
-            f"defines their providers. Correct config_conn_id, or add one of type config_providers; its extra has "
-            f"config.providers=..."
-        )
+        raise missing_connection(conn_id)
     found = {key: text for key, text in _all_of(conn_id, connection).items() if not key.startswith(_OF_DRIVER)}
     for key, value in found.items():
         if parameter := key.partition(".param.")[2]:

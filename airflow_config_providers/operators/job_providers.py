@@ -9,8 +9,7 @@ from airflow_config_providers.core.on_demand import ProvidersOnDemand
 from airflow_config_providers.core.provider import ConfigProvider
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.core.variable import ConfigVariable, variables
-from airflow_config_providers.exceptions import ProviderDefinitionError
-from airflow_config_providers.hooks.config_providers import ConfigProvidersHook
+from airflow_config_providers.hooks.config_providers import ConfigProvidersHook, missing_connection
 from airflow_config_providers.spark.layers import SUBSTITUTED_BY_SPARK
 
 
@@ -47,11 +46,7 @@ class JobProviders(ClosedOnExit):
             return
         references = sorted({printable(str(one)) for one in found if one.provider not in SUBSTITUTED_BY_SPARK})
         others = f" and {len(references) - 1} more" if references[1:] else ""
-        raise ProviderDefinitionError(
-            f"The configuration refers to {references[0]}{others}, but there is no connection "
-            f"'{printable(self.conn_id)}' that defines providers. Correct config_conn_id, or add one of type "
-            f"config_providers; its extra has config.providers=..."
-        )
+        raise missing_connection(self.conn_id, f"refers to {references[0]}{others}")
 
     @property
     def conn_id(self) -> str:

@@ -128,10 +128,11 @@ class ConfiguredSparkSubmitHook(SparkSubmitHook):
         return self._submission(self._conf, self._environment_prefix)
 
     def _warn_of_copies(self, delivery: Delivery) -> None:
-        """Tell where Spark itself writes what is private."""
+        """Warn if Spark itself writes private values to places where others can read them."""
         if all(key == REDACTION_KEY or is_specification(key) for key in delivery.private):
             return
-        if {**delivery.plain, **delivery.private}.get(_API_MODE, "").strip().lower() == "connect":
+        mode = delivery.private.get(_API_MODE) or delivery.plain.get(_API_MODE, "")
+        if mode.strip().lower() == "connect":
             self.log.warning(
                 "With %s = connect Spark puts its configuration into the environment of the driver's Python process, "
                 "which root, the same user, and all that the driver starts can read. Leave it at classic if that "

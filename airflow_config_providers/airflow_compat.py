@@ -67,6 +67,6 @@ def mask_secret(secret: Any, name: str | None = None) -> None:
 
 def masked(text: str) -> str:
     """Return ``text`` with stars for the secrets that the masker of this process knows, as in rendered fields."""
-    from airflow.sdk._shared.secrets_masker import redact  # noqa: PLC0415 - as late as a task has secrets
+    from airflow.sdk._shared.secrets_masker import redact  # noqa: PLC0415 - slow to import, and only a task masks
 
     return str(redact(text))

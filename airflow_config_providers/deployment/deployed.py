@@ -65,7 +65,7 @@ class DeployedConfigurations:
         return rows.changed({resource: done})
 
     def _doubts(self, resource: ConfigResource, entries: Iterable[ConfigEntry]) -> Iterator[str]:
-        """Tell of keys that somebody set and Spark does not read."""
+        """Return what is wrong with the names of keys that somebody set and that Spark does not read."""
         places = {one.name: one.origin for one in entries if one.source not in _NOT_WRITTEN}
         jobs = DeployedLayers(self._warn, self._caller or Caller()).jobs(resource) if have_other_keys(places) else []
         found = find_in(places, settings.misspelt_keys(), takes_any_key=take_any_key(jobs))

@@ -139,7 +139,7 @@ def test_what_is_lent_to_a_job_outlives_a_killed_worker_and_is_not_lent_again(
 
 
 def only_lease(vault: VaultServer) -> dict[str, Any]:
-    """Give what Vault knows of the lease that lives, but for how long that is."""
+    """Return what Vault says of the one live lease, without the time that it has left."""
     (lease,) = vault.live_leases()
     found = vault.admin.write_data("sys/leases/lookup", data={"lease_id": lease})["data"]
     return {name: value for name, value in found.items() if name != "ttl"}
@@ -163,12 +163,12 @@ def log(airflow: Airflow, *, try_number: int) -> str:
 
 
 def kept(airflow: Airflow, key: str) -> Any:
-    """Give what Airflow keeps of the task under ``key``; None before it does."""
+    """Return what Airflow keeps of the task under ``key``; None if there is nothing yet."""
     rows = airflow.query("select value from task_state_store where key = ?", key)
     return json.loads(rows[0][0]) if rows else None
 
 
 def shown(airflow: Airflow) -> list[str]:
-    """Give the lines that people see in the field of the task."""
+    """Return the lines of the task's field ``effective_config``, as people see them."""
     ((fields,),) = airflow.query("select rendered_fields from rendered_task_instance_fields where task_id = 'job'")
     return list(json.loads(fields)["effective_config"])

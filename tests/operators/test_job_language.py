@@ -62,7 +62,7 @@ SUBMITTED = {"spark_submit_task": {"parameters": ["--class", "a.B", "dbfs:/job.j
             "tasks[1]['for_each_task']['task']['spark_jar_task']",
         ),
         ("DatabricksSubmitRunOperator", SUBMITTED, "spark_submit_task['parameters'][0]"),
-        # whose class stands in the manifest
+        # the manifest of the jar names the class
         (
             "DatabricksSubmitRunOperator",
             {"spark_submit_task": {"parameters": ["--conf", "a=b", "dbfs:/job.jar", "1"]}},

@@ -20,9 +20,9 @@ from typing import TypeVar
 import re2
 from airflow.sdk._shared.secrets_masker import SecretsMasker
 
-from airflow_config_providers.core.encodings import forms
-from airflow_config_providers.core.reverse import ReverseTransformer, reverse_bytes
-from airflow_config_providers.core.stream import reverse_chunks, reverse_lines
+from airflow_config_providers.core.reversal.encodings import forms
+from airflow_config_providers.core.reversal.reverse import ReverseTransformer, reverse_bytes
+from airflow_config_providers.core.reversal.stream import reverse_chunks, reverse_lines
 from airflow_config_providers.core.variable import ConfigVariable
 from benchmarks import innocent
 from benchmarks.hostile import slope

@@ -7,33 +7,35 @@ from typing import TYPE_CHECKING
 from airflow_config_providers import lazy
 
 if TYPE_CHECKING:
-    from airflow_config_providers.core.abstract_config import AbstractConfig as AbstractConfig
     from airflow_config_providers.core.alter import AlterConfigOp as AlterConfigOp
     from airflow_config_providers.core.alter import ConfigResource as ConfigResource
     from airflow_config_providers.core.alter import OpType as OpType
     from airflow_config_providers.core.alter import ResourceType as ResourceType
     from airflow_config_providers.core.data import ConfigData as ConfigData
     from airflow_config_providers.core.data import Password as Password
-    from airflow_config_providers.core.definition import NO_DEFAULT_VALUE as NO_DEFAULT_VALUE
-    from airflow_config_providers.core.definition import CaseInsensitiveValidString as CaseInsensitiveValidString
-    from airflow_config_providers.core.definition import CompositeValidator as CompositeValidator
-    from airflow_config_providers.core.definition import ConfigDef as ConfigDef
-    from airflow_config_providers.core.definition import ConfigKey as ConfigKey
-    from airflow_config_providers.core.definition import ConfigType as ConfigType
-    from airflow_config_providers.core.definition import ConfigValue as ConfigValue
-    from airflow_config_providers.core.definition import Importance as Importance
-    from airflow_config_providers.core.definition import LambdaValidator as LambdaValidator
-    from airflow_config_providers.core.definition import ListSize as ListSize
-    from airflow_config_providers.core.definition import NonEmptyString as NonEmptyString
-    from airflow_config_providers.core.definition import (
+    from airflow_config_providers.core.definition.abstract_config import AbstractConfig as AbstractConfig
+    from airflow_config_providers.core.definition.config_def import NO_DEFAULT_VALUE as NO_DEFAULT_VALUE
+    from airflow_config_providers.core.definition.config_def import ConfigDef as ConfigDef
+    from airflow_config_providers.core.definition.config_def import ConfigKey as ConfigKey
+    from airflow_config_providers.core.definition.config_def import ConfigValue as ConfigValue
+    from airflow_config_providers.core.definition.config_def import Importance as Importance
+    from airflow_config_providers.core.definition.config_def import Recommender as Recommender
+    from airflow_config_providers.core.definition.config_type import ConfigType as ConfigType
+    from airflow_config_providers.core.definition.validators import (
+        CaseInsensitiveValidString as CaseInsensitiveValidString,
+    )
+    from airflow_config_providers.core.definition.validators import CompositeValidator as CompositeValidator
+    from airflow_config_providers.core.definition.validators import LambdaValidator as LambdaValidator
+    from airflow_config_providers.core.definition.validators import ListSize as ListSize
+    from airflow_config_providers.core.definition.validators import NonEmptyString as NonEmptyString
+    from airflow_config_providers.core.definition.validators import (
         NonEmptyStringWithoutControlChars as NonEmptyStringWithoutControlChars,
     )
-    from airflow_config_providers.core.definition import NonNullValidator as NonNullValidator
-    from airflow_config_providers.core.definition import Range as Range
-    from airflow_config_providers.core.definition import Recommender as Recommender
-    from airflow_config_providers.core.definition import Validator as Validator
-    from airflow_config_providers.core.definition import ValidList as ValidList
-    from airflow_config_providers.core.definition import ValidString as ValidString
+    from airflow_config_providers.core.definition.validators import NonNullValidator as NonNullValidator
+    from airflow_config_providers.core.definition.validators import Range as Range
+    from airflow_config_providers.core.definition.validators import Validator as Validator
+    from airflow_config_providers.core.definition.validators import ValidList as ValidList
+    from airflow_config_providers.core.definition.validators import ValidString as ValidString
     from airflow_config_providers.core.environment import EnvironmentOverrides as EnvironmentOverrides
     from airflow_config_providers.core.layers import ConfigEntry as ConfigEntry
     from airflow_config_providers.core.layers import ConfigLayer as ConfigLayer
@@ -55,7 +57,7 @@ if TYPE_CHECKING:
     from airflow_config_providers.core.resolver import ConfigResolver as ConfigResolver
     from airflow_config_providers.core.resolver import ResolvedConfig as ResolvedConfig
     from airflow_config_providers.core.resolver import Unresolved as Unresolved
-    from airflow_config_providers.core.reverse import ReverseTransformer as ReverseTransformer
+    from airflow_config_providers.core.reversal.reverse import ReverseTransformer as ReverseTransformer
     from airflow_config_providers.core.transformer import ConfigTransformer as ConfigTransformer
     from airflow_config_providers.core.transformer import ConfigTransformerResult as ConfigTransformerResult
     from airflow_config_providers.core.variable import ConfigVariable as ConfigVariable
@@ -63,7 +65,6 @@ if TYPE_CHECKING:
 __getattr__, __dir__, __all__ = lazy.names(
     __name__,
     {
-        "abstract_config": ["AbstractConfig"],
         "alter": [
             "AlterConfigOp",
             "ConfigResource",
@@ -74,22 +75,25 @@ __getattr__, __dir__, __all__ = lazy.names(
             "ConfigData",
             "Password",
         ],
-        "definition": [
+        "definition.abstract_config": ["AbstractConfig"],
+        "definition.config_def": [
             "NO_DEFAULT_VALUE",
-            "CaseInsensitiveValidString",
-            "CompositeValidator",
             "ConfigDef",
             "ConfigKey",
-            "ConfigType",
             "ConfigValue",
             "Importance",
+            "Recommender",
+        ],
+        "definition.config_type": ["ConfigType"],
+        "definition.validators": [
+            "CaseInsensitiveValidString",
+            "CompositeValidator",
             "LambdaValidator",
             "ListSize",
             "NonEmptyString",
             "NonEmptyStringWithoutControlChars",
             "NonNullValidator",
             "Range",
-            "Recommender",
             "ValidList",
             "ValidString",
             "Validator",
@@ -127,7 +131,7 @@ __getattr__, __dir__, __all__ = lazy.names(
             "ResolvedConfig",
             "Unresolved",
         ],
-        "reverse": ["ReverseTransformer"],
+        "reversal.reverse": ["ReverseTransformer"],
         "transformer": [
             "ConfigTransformer",
             "ConfigTransformerResult",

@@ -8,7 +8,7 @@ from enum import IntEnum
 from types import MappingProxyType
 
 from airflow_config_providers.core.cached import cached_property
-from airflow_config_providers.core.definition import ConfigDef
+from airflow_config_providers.core.definition.config_def import ConfigDef
 from airflow_config_providers.core.plain_texts import require_texts
 from airflow_config_providers.core.resource_type import ResourceType
 from airflow_config_providers.core.text import nearest, printable

@@ -9,7 +9,7 @@ from functools import cache, partial
 from types import MappingProxyType
 
 from airflow_config_providers.core.alter import AlterConfigOp, Altered, ConfigResource, altered, whole
-from airflow_config_providers.core.definition import ConfigDef
+from airflow_config_providers.core.definition.config_def import ConfigDef
 from airflow_config_providers.core.layers import ConfigEntry, ConfigLayer, LayeredConfig
 from airflow_config_providers.core.policy import AlterConfigPolicy, NamedPolicy, PolicyViolation, denials
 from airflow_config_providers.core.reconfigurable import Reconfigurables

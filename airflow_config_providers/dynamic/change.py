@@ -8,7 +8,7 @@ from typing import Final
 
 from airflow_config_providers.core.alter import Altered, ConfigResource
 from airflow_config_providers.core.data import HIDDEN, Password
-from airflow_config_providers.core.definition import ConfigDef
+from airflow_config_providers.core.definition.config_def import ConfigDef
 from airflow_config_providers.core.keys import key_problem, text_problem
 from airflow_config_providers.core.policy import RequestMetadata
 from airflow_config_providers.core.text import printable

@@ -7,7 +7,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 
 from airflow_config_providers.core.alter import ConfigResource
-from airflow_config_providers.core.definition import ConfigDef
+from airflow_config_providers.core.definition.config_def import ConfigDef
 from airflow_config_providers.core.reconfigurable import GoBack, Reconfigurables
 from airflow_config_providers.dynamic.change import PlannedChange, Plans, by_resource
 from airflow_config_providers.dynamic.document import Value

@@ -13,7 +13,7 @@ from airflow.providers.apache.spark.hooks.spark_connect import SparkConnectHook
 from airflow_config_providers import settings
 from airflow_config_providers.airflow_compat import BaseHook, Connection, mask_secret
 from airflow_config_providers.core.resolver import ConfigResolver
-from airflow_config_providers.core.reverse import ReverseTransformer
+from airflow_config_providers.core.reversal.reverse import ReverseTransformer
 from airflow_config_providers.core.text import is_unicode, printable
 from airflow_config_providers.core.variable import scan
 from airflow_config_providers.exceptions import ConfigException, UndeliverableValueError

@@ -11,7 +11,7 @@ from airflow.providers.apache.spark.hooks import spark_jdbc
 from airflow.providers.apache.spark.hooks.spark_jdbc import SparkJDBCHook
 
 from airflow_config_providers.airflow_compat import mask_secret
-from airflow_config_providers.core.reverse import SHORTEST, ReverseTransformer
+from airflow_config_providers.core.reversal.reverse import SHORTEST, ReverseTransformer
 from airflow_config_providers.core.sensitive import reveals
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.core.variable import ConfigVariable

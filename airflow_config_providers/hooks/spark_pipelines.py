@@ -11,7 +11,7 @@ from typing import Any, Final
 from airflow.providers.apache.spark.hooks.spark_pipelines import SparkPipelinesHook
 
 from airflow_config_providers.core.properties import dump
-from airflow_config_providers.core.reverse import ReverseTransformer
+from airflow_config_providers.core.reversal.reverse import ReverseTransformer
 from airflow_config_providers.hooks.spark_connect import ConfiguredSparkConnectHook
 from airflow_config_providers.hooks.spark_submit import ConfiguredSparkSubmitHook, Submission
 from airflow_config_providers.spark.applications import pipelines

@@ -10,7 +10,7 @@ from typing import Any, Self
 from airflow.providers.apache.spark.hooks.spark_sql import SparkSqlHook
 
 from airflow_config_providers.core.properties import dump
-from airflow_config_providers.core.reverse import ReverseTransformer
+from airflow_config_providers.core.reversal.reverse import ReverseTransformer
 from airflow_config_providers.hooks.two_streams import TwoStreams
 from airflow_config_providers.spark import child_environment
 from airflow_config_providers.spark.command_line import refusing_too_long

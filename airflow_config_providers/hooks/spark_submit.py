@@ -13,8 +13,8 @@ from typing import Any, Final, Self
 from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook
 
 from airflow_config_providers.core.properties import dump
-from airflow_config_providers.core.reverse import ReverseTransformer
-from airflow_config_providers.core.stream import reverse_lines
+from airflow_config_providers.core.reversal.reverse import ReverseTransformer
+from airflow_config_providers.core.reversal.stream import reverse_lines
 from airflow_config_providers.core.variable import scan
 from airflow_config_providers.hooks.two_streams import TwoStreams
 from airflow_config_providers.spark import child_environment

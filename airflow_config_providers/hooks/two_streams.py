@@ -10,8 +10,8 @@ from collections.abc import Iterator, Sequence
 from typing import Final, TextIO
 
 from airflow_config_providers.core.closing import ClosedOnExit
-from airflow_config_providers.core.reverse import ReverseTransformer
-from airflow_config_providers.core.stream import LineReverser
+from airflow_config_providers.core.reversal.reverse import ReverseTransformer
+from airflow_config_providers.core.reversal.stream import LineReverser
 
 _LARGEST: Final = 64 * 1024
 """Octets that are read at a time."""

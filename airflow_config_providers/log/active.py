@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from airflow_config_providers.core.reverse import ReverseTransformer, reverse_object, reverse_text
+from airflow_config_providers.core.reversal.reverse import ReverseTransformer, reverse_object, reverse_text
 
 
 class ActiveReversers:

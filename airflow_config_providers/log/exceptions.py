@@ -9,7 +9,7 @@ from contextlib import suppress
 from types import GetSetDescriptorType, MemberDescriptorType, ModuleType
 from typing import Any, Final
 
-from airflow_config_providers.core.reverse import UNCHECKED, ReverseTransformer, reverse_object
+from airflow_config_providers.core.reversal.reverse import UNCHECKED, ReverseTransformer, reverse_object
 
 _DEEPEST: Final = 3
 """How far from an exception an object is looked into: its response, the request of that, and the headers of that."""

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Iterable
 from typing import Any, AnyStr, Generic
 
-from airflow_config_providers.core.stream import LONGEST_LINE, StreamReverser
+from airflow_config_providers.core.reversal.stream import LONGEST_LINE, StreamReverser
 from airflow_config_providers.core.text import octets
 from airflow_config_providers.log.active import ActiveReversers
 

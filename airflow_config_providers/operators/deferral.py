@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection
 from contextlib import suppress
 from typing import Any
 
-from airflow_config_providers.core.reverse import ReverseTransformer, reverse_object
+from airflow_config_providers.core.reversal.reverse import ReverseTransformer, reverse_object
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.exceptions import ExposedValueError
 

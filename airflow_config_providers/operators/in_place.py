@@ -12,7 +12,7 @@ from airflow_config_providers.airflow_compat import TaskDeferred
 from airflow_config_providers.core import explain
 from airflow_config_providers.core.layers import ConfigLayer, ConfigSource, LayeredConfig
 from airflow_config_providers.core.resolver import ResolvedConfig
-from airflow_config_providers.core.reverse import ReverseTransformer, reverse_object
+from airflow_config_providers.core.reversal.reverse import ReverseTransformer, reverse_object
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.core.variable import scan
 from airflow_config_providers.exceptions import ConfigException, ExposedValueError

@@ -10,7 +10,7 @@ from pathlib import PurePath
 from typing import Any, Final
 
 from airflow_config_providers import settings
-from airflow_config_providers.core.definition import ConfigDef
+from airflow_config_providers.core.definition.config_def import ConfigDef
 from airflow_config_providers.core.layers import ConfigLayer, ConfigSource
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.core.variable import scan

@@ -12,7 +12,7 @@ from airflow_config_providers.core import explain
 from airflow_config_providers.core.keys import key_problems
 from airflow_config_providers.core.layers import ConfigSource
 from airflow_config_providers.core.resolver import ResolvedConfig
-from airflow_config_providers.core.reverse import SHORTEST, ReverseTransformer
+from airflow_config_providers.core.reversal.reverse import SHORTEST, ReverseTransformer
 from airflow_config_providers.core.variable import scan
 from airflow_config_providers.exceptions import ConfigException
 from airflow_config_providers.hooks.spark_submit import Submission

@@ -6,7 +6,7 @@ import logging
 from collections.abc import Collection, Iterable, Iterator
 from typing import Any
 
-from airflow_config_providers.core.reverse import ReverseTransformer, reverse_object
+from airflow_config_providers.core.reversal.reverse import ReverseTransformer, reverse_object
 
 _log = logging.getLogger(__name__)
 

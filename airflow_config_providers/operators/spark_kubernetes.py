@@ -8,7 +8,7 @@ from typing import Any
 
 import yaml
 
-from airflow_config_providers.core.reverse import ReverseTransformer
+from airflow_config_providers.core.reversal.reverse import ReverseTransformer
 from airflow_config_providers.exceptions import ConfigException
 from airflow_config_providers.operators import nested_texts
 from airflow_config_providers.operators.in_place import ConfigProvidersMixin

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Final
 
-from airflow_config_providers.core.reverse import ReverseTransformer, reverse_object
+from airflow_config_providers.core.reversal.reverse import ReverseTransformer, reverse_object
 from airflow_config_providers.operators.outlet_events import declared_names, reverse_events
 from airflow_config_providers.operators.told_to_server import reversing_messages
 

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import Any, Final
 
 from airflow_config_providers.core.nested import map_leaves
-from airflow_config_providers.core.reverse import ReverseTransformer, reverse_object
+from airflow_config_providers.core.reversal.reverse import ReverseTransformer, reverse_object
 
 _log = logging.getLogger(__name__)
 

@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 from airflow_config_providers.core.provider import ConfigProvider
 from airflow_config_providers.core.resolver import ConfigResolver
-from airflow_config_providers.core.reverse import SHORTEST
+from airflow_config_providers.core.reversal.reverse import SHORTEST
 from airflow_config_providers.core.text import nearest, printable
 from airflow_config_providers.core.variable import variables
 from airflow_config_providers.exceptions import ProviderDefinitionError

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from airflow_config_providers.core.data import ConfigData
 from airflow_config_providers.core.on_demand import ProvidersOnDemand
 from airflow_config_providers.core.provider import BatchConfigProvider, ConfigProvider
-from airflow_config_providers.core.reverse import SHORTEST
+from airflow_config_providers.core.reversal.reverse import SHORTEST
 from airflow_config_providers.core.single_flight import SingleFlight
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.core.under_way import UnderWay

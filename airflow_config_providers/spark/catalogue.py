@@ -10,7 +10,9 @@ from types import MappingProxyType
 from typing import Final
 
 from airflow_config_providers.core.cached import cached_property
-from airflow_config_providers.core.definition import ConfigDef, ConfigKey, ConfigType, Importance, Validator
+from airflow_config_providers.core.definition.config_def import ConfigDef, ConfigKey, Importance
+from airflow_config_providers.core.definition.config_type import ConfigType
+from airflow_config_providers.core.definition.validators import Validator
 from airflow_config_providers.core.sensitive import reveals
 from airflow_config_providers.spark.expansion import is_substituted_by_spark
 from airflow_config_providers.spark.read_only import READ_ONLY

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from airflow_config_providers.core.definition import ConfigType
+from airflow_config_providers.core.definition.config_type import ConfigType
 from airflow_config_providers.spark.catalogue import spark_definition
 
 FIELDS: Final = ("application", "application_args", "proxy_user", "post_submit_commands")

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from airflow_config_providers.core import properties
-from airflow_config_providers.core.definition import ConfigDef
+from airflow_config_providers.core.definition.config_def import ConfigDef
 from airflow_config_providers.core.environment import EnvironmentOverrides
 from airflow_config_providers.core.java_text import format_double
 from airflow_config_providers.core.layers import ConfigLayer, ConfigSource

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from airflow_config_providers.core.config_type import invalid_value
+from airflow_config_providers.core.definition.config_type import invalid_value
 from airflow_config_providers.core.quantity import SIZES, TIMES, read_quantity
 
 

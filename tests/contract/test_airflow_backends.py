@@ -254,7 +254,7 @@ def test_servers_and_tasks_have_a_masker_each():
 def test_the_shortest_text_that_is_starred_is_the_shortest_that_is_told():
     from airflow.sdk._shared.secrets_masker import mask_secret, redact
 
-    from airflow_config_providers.core.reverse import SHORTEST
+    from airflow_config_providers.core.reversal.reverse import SHORTEST
 
     mask_secret("w" * (SHORTEST - 1))
     mask_secret("z" * SHORTEST)

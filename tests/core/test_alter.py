@@ -13,7 +13,8 @@ from airflow_config_providers.core.alter import (
     whole,
 )
 from airflow_config_providers.core.data import HIDDEN
-from airflow_config_providers.core.definition import ConfigDef, ConfigType
+from airflow_config_providers.core.definition.config_def import ConfigDef
+from airflow_config_providers.core.definition.config_type import ConfigType
 from airflow_config_providers.exceptions import ConfigException
 
 DEFINITION = (

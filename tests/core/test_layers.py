@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from airflow_config_providers.core.definition import ConfigDef, ConfigType
+from airflow_config_providers.core.definition.config_def import ConfigDef
+from airflow_config_providers.core.definition.config_type import ConfigType
 from airflow_config_providers.core.explain import lines, shortened
 from airflow_config_providers.core.layers import ConfigLayer, ConfigSource, ConfigSynonym, LayeredConfig
 from airflow_config_providers.exceptions import ConfigException

@@ -6,7 +6,8 @@ import traceback
 import pytest
 
 from airflow_config_providers.core.alter import ResourceType
-from airflow_config_providers.core.definition import ConfigDef, ConfigType
+from airflow_config_providers.core.definition.config_def import ConfigDef
+from airflow_config_providers.core.definition.config_type import ConfigType
 from airflow_config_providers.core.reconfigurable import Reconfigurable, Reconfigurables
 from airflow_config_providers.exceptions import ConfigException
 

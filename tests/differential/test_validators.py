@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from airflow_config_providers.core.definition import (
+from airflow_config_providers.core.definition.validators import (
     CaseInsensitiveValidString,
     CompositeValidator,
     ListSize,

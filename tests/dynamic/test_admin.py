@@ -10,7 +10,9 @@ import pytest
 
 from airflow_config_providers.core.alter import AlterConfigOp, ConfigResource, OpType, ResourceType
 from airflow_config_providers.core.data import Password
-from airflow_config_providers.core.definition import ConfigDef, ConfigType, Importance, Range
+from airflow_config_providers.core.definition.config_def import ConfigDef, Importance
+from airflow_config_providers.core.definition.config_type import ConfigType
+from airflow_config_providers.core.definition.validators import Range
 from airflow_config_providers.core.layers import ConfigLayer, ConfigSource
 from airflow_config_providers.core.policy import AlterConfigPolicy, RequestMetadata
 from airflow_config_providers.core.reconfigurable import Reconfigurables

@@ -15,7 +15,8 @@ from airflow.models.log import Log
 from sqlalchemy import select
 
 from airflow_config_providers.core.alter import AlterConfigOp, ConfigResource, OpType, ResourceType
-from airflow_config_providers.core.definition import ConfigDef, ConfigType
+from airflow_config_providers.core.definition.config_def import ConfigDef
+from airflow_config_providers.core.definition.config_type import ConfigType
 from airflow_config_providers.core.layers import ConfigLayer, ConfigSource
 from airflow_config_providers.core.policy import AlterConfigPolicy, RequestMetadata
 from airflow_config_providers.core.reconfigurable import Reconfigurable, Reconfigurables

@@ -7,7 +7,9 @@ from collections.abc import Sequence
 import pytest
 
 from airflow_config_providers.core.alter import AlterConfigOp, ConfigResource, OpType, ResourceType
-from airflow_config_providers.core.definition import ConfigDef, ConfigType, Range
+from airflow_config_providers.core.definition.config_def import ConfigDef
+from airflow_config_providers.core.definition.config_type import ConfigType
+from airflow_config_providers.core.definition.validators import Range
 from airflow_config_providers.core.layers import ConfigLayer
 from airflow_config_providers.core.policy import AlterConfigPolicy, NamedPolicy, PolicyViolation, RequestMetadata
 from airflow_config_providers.dynamic.admin import ConfigAdmin

@@ -6,7 +6,8 @@ import pytest
 
 from airflow_config_providers.core.alter import AlterConfigOp, ConfigResource, ResourceType
 from airflow_config_providers.core.data import Password
-from airflow_config_providers.core.definition import ConfigDef, ConfigType
+from airflow_config_providers.core.definition.config_def import ConfigDef
+from airflow_config_providers.core.definition.config_type import ConfigType
 from airflow_config_providers.dynamic.admin import ConfigAdmin
 from airflow_config_providers.dynamic.document import name_of
 from airflow_config_providers.dynamic.password_encoder import PasswordEncoder

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from airflow_config_providers.core.reverse import ReverseTransformer
+from airflow_config_providers.core.reversal.reverse import ReverseTransformer
 from airflow_config_providers.core.variable import ConfigVariable
 from airflow_config_providers.hooks.two_streams import TwoStreams
 

@@ -18,7 +18,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from airflow_config_providers.core.definition import ConfigType
+from airflow_config_providers.core.definition.config_type import ConfigType
 from airflow_config_providers.core.properties import dump
 from airflow_config_providers.spark.catalogue import spark_definition
 from airflow_config_providers.spark.delivery import plan

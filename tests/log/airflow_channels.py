@@ -15,7 +15,7 @@ from pathlib import Path
 import structlog
 from airflow.sdk.log import configure_logging
 
-from airflow_config_providers.core.reverse import ReverseTransformer
+from airflow_config_providers.core.reversal.reverse import ReverseTransformer
 from airflow_config_providers.core.variable import ConfigVariable
 from airflow_config_providers.log.exceptions import reverse_exception
 from airflow_config_providers.log.reversal import reversing

@@ -5,7 +5,7 @@ import traceback
 
 import pytest
 
-from airflow_config_providers.core.reverse import ReverseTransformer
+from airflow_config_providers.core.reversal.reverse import ReverseTransformer
 from airflow_config_providers.core.variable import ConfigVariable
 from airflow_config_providers.log.exceptions import reverse_exception
 

@@ -7,7 +7,7 @@ import logging
 import pytest
 from structlog.processors import JSONRenderer
 
-from airflow_config_providers.core.reverse import UNCHECKED, ReverseTransformer
+from airflow_config_providers.core.reversal.reverse import UNCHECKED, ReverseTransformer
 from airflow_config_providers.core.variable import ConfigVariable
 from airflow_config_providers.log.active import ActiveReversers
 from airflow_config_providers.log.guards import FormatterGuard, MessageGuard, RenderGuard

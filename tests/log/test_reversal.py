@@ -9,7 +9,7 @@ import threading
 import pytest
 import structlog
 
-from airflow_config_providers.core.reverse import ReverseTransformer
+from airflow_config_providers.core.reversal.reverse import ReverseTransformer
 from airflow_config_providers.core.variable import ConfigVariable
 from airflow_config_providers.log.reversal import install, reversing
 

@@ -5,8 +5,8 @@ import threading
 
 import pytest
 
-from airflow_config_providers.core.reverse import ReverseTransformer
-from airflow_config_providers.core.stream import LONGEST_LINE
+from airflow_config_providers.core.reversal.reverse import ReverseTransformer
+from airflow_config_providers.core.reversal.stream import LONGEST_LINE
 from airflow_config_providers.core.variable import ConfigVariable
 from airflow_config_providers.log.active import ActiveReversers
 from airflow_config_providers.log.streams import GuardedStream

@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 
 from airflow_config_providers.core.alter import AlterConfigOp, ConfigResource, OpType, ResourceType, altered, whole
 from airflow_config_providers.core.data import Password
-from airflow_config_providers.core.definition import ConfigDef, ConfigType
+from airflow_config_providers.core.definition.config_def import ConfigDef
+from airflow_config_providers.core.definition.config_type import ConfigType
 from airflow_config_providers.core.policy import (
     AlterConfigPolicy,
     Moment,

@@ -21,8 +21,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from airflow_config_providers.core import properties
-from airflow_config_providers.core.reverse import COMMON_WORDS, UNCHECKED, ReverseTransformer, reverse_object
-from airflow_config_providers.core.stream import StreamReverser, reverse_lines
+from airflow_config_providers.core.reversal.reverse import COMMON_WORDS, UNCHECKED, ReverseTransformer, reverse_object
+from airflow_config_providers.core.reversal.stream import StreamReverser, reverse_lines
 from airflow_config_providers.core.variable import ConfigVariable
 from airflow_config_providers.log.exceptions import reverse_exception
 

@@ -13,7 +13,7 @@ WITHOUT_SITE = """
 import importlib.metadata, importlib.util, sys
 from airflow_config_providers import spark
 from airflow_config_providers.core.registry import ProviderRegistry
-from airflow_config_providers.core.reverse import ReverseTransformer
+from airflow_config_providers.core.reversal.reverse import ReverseTransformer
 from airflow_config_providers.core.variable import ConfigVariable
 from airflow_config_providers.spark.catalogue import spark_definition
 import airflow_config_providers.spark.driver

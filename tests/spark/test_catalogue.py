@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from airflow_config_providers.core.definition import ConfigType
+from airflow_config_providers.core.definition.config_type import ConfigType
 from airflow_config_providers.spark.catalogue import spark_definition
 
 

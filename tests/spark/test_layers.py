@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from airflow_config_providers.core.definition import ConfigDef, ConfigType
+from airflow_config_providers.core.definition.config_def import ConfigDef
+from airflow_config_providers.core.definition.config_type import ConfigType
 from airflow_config_providers.core.layers import ConfigSource
 from airflow_config_providers.exceptions import ConfigException
 from airflow_config_providers.spark.catalogue import spark_definition

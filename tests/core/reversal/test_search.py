@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from airflow_config_providers.core.search import Finder, replace
+from airflow_config_providers.core.reversal.search import Finder, replace
 
 PATTERNS = {b"abcde": b"<1>", b"cdefg": b"<2>", b"abc": b"<3>", b"cdefgh": b"<4>"}
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
-from airflow_config_providers.core.parts import Match
-from airflow_config_providers.core.reverse import UNCHECKED, ReverseTransformer, find
-from airflow_config_providers.core.search import LONGEST_OPEN, replace
+from airflow_config_providers.core.reversal.parts import Match
+from airflow_config_providers.core.reversal.reverse import UNCHECKED, ReverseTransformer, find
+from airflow_config_providers.core.reversal.search import LONGEST_OPEN, replace
 from airflow_config_providers.core.text import character, octets
 
 LONGEST_LINE: Final = 64 * 1024

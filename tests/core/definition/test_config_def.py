@@ -10,17 +10,15 @@ from typing import Any
 import pytest
 
 from airflow_config_providers.core.data import Password
-from airflow_config_providers.core.definition import (
+from airflow_config_providers.core.definition.config_def import (
     NO_DEFAULT_VALUE,
     ConfigDef,
     ConfigKey,
-    ConfigType,
     ConfigValue,
     Importance,
-    LambdaValidator,
-    NonEmptyString,
-    Range,
 )
+from airflow_config_providers.core.definition.config_type import ConfigType
+from airflow_config_providers.core.definition.validators import LambdaValidator, NonEmptyString, Range
 from airflow_config_providers.exceptions import ConfigException
 
 INT, STRING, LIST, PASSWORD = ConfigType.INT, ConfigType.STRING, ConfigType.LIST, ConfigType.PASSWORD

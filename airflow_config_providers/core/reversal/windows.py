@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Final
 
-from airflow_config_providers.core.automaton import BytesAhoCorasick, Implementation
+from airflow_config_providers.core.reversal.automaton import BytesAhoCorasick, Implementation
 
 WINDOW: Final = 5
 """Octets of a window."""

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from airflow_config_providers.core.windows import WINDOW, Stretches, Windows, beginnings
+from airflow_config_providers.core.reversal.windows import WINDOW, Stretches, Windows, beginnings
 
 
 def _found(windows, text):

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from airflow_config_providers.core.reverse import (
+from airflow_config_providers.core.reversal.reverse import (
     COMMON_WORDS,
     UNCHECKED,
     ReverseTransformer,

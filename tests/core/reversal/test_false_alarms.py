@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from airflow_config_providers.core.reverse import ReverseTransformer
+from airflow_config_providers.core.reversal.reverse import ReverseTransformer
 from airflow_config_providers.core.variable import ConfigVariable
 from benchmarks.innocent import texts, values
 

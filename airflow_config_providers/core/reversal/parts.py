@@ -11,8 +11,18 @@ from itertools import islice
 from operator import itemgetter
 from typing import Final
 
-from airflow_config_providers.core.telling import CUT, LONGEST, RUN, Range, Spots, holds, is_random, lengths, spots
-from airflow_config_providers.core.windows import WINDOW, Entry, Hits, Stretches
+from airflow_config_providers.core.reversal.telling import (
+    CUT,
+    LONGEST,
+    RUN,
+    Range,
+    Spots,
+    holds,
+    is_random,
+    lengths,
+    spots,
+)
+from airflow_config_providers.core.reversal.windows import WINDOW, Entry, Hits, Stretches
 
 _MOST_OCTETS: Final = 32 * 1024
 """Octets of patterns in which every run has a window. Plain texts come first."""

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, NoReturn
 
-from airflow_config_providers.core.encodings import ENCODINGS, EVEN, forms
 from airflow_config_providers.core.nested import map_leaves
-from airflow_config_providers.core.parts import Match, Source
-from airflow_config_providers.core.search import Finder, replace
+from airflow_config_providers.core.reversal.encodings import ENCODINGS, EVEN, forms
+from airflow_config_providers.core.reversal.parts import Match, Source
+from airflow_config_providers.core.reversal.search import Finder, replace
 from airflow_config_providers.core.text import octets, one_line
 from airflow_config_providers.core.variable import ConfigVariable, scan
 
@@ -69,7 +69,7 @@ class ReverseTransformer:
         """
         Reverse any text, in time linear in its length.
 
-        Finds values in every encoding of ``core.encodings``, and each line of a value on its own. Values that
+        Finds values in every encoding of ``core.reversal.encodings``, and each line of a value on its own. Values that
         overlap are replaced as one, by the reference of the longest. A reference in the text stays, whatever it holds.
         """
         try:

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from airflow_config_providers.core.reverse import UNCHECKED, ReverseTransformer
-from airflow_config_providers.core.stream import LONGEST_LINE, StreamReverser, reverse_chunks, reverse_lines
+from airflow_config_providers.core.reversal.reverse import UNCHECKED, ReverseTransformer
+from airflow_config_providers.core.reversal.stream import LONGEST_LINE, StreamReverser, reverse_chunks, reverse_lines
 from airflow_config_providers.core.variable import ConfigVariable
 
 VALUE = "Zq8-s3cr3t/val+1"

@@ -5,7 +5,7 @@ from __future__ import annotations
 try:
     from ahocorasick_rs import BytesAhoCorasick, Implementation
 except ImportError:
-    from airflow_config_providers.core.plain_search import (  # type: ignore[assignment]  # the same, as far as it is used
+    from airflow_config_providers.core.reversal.plain_search import (  # type: ignore[assignment]  # the same in use
         BytesAhoCorasick,
         Implementation,
     )

@@ -8,47 +8,16 @@ from enum import Enum
 from types import MappingProxyType
 from typing import Any, Final, Protocol
 
-from airflow_config_providers.core.config_type import ConfigType, convert_to_string, invalid_value, parse_type
+from airflow_config_providers.core.definition.config_type import (
+    ConfigType,
+    convert_to_string,
+    invalid_value,
+    parse_type,
+)
+from airflow_config_providers.core.definition.validators import Validator
 from airflow_config_providers.core.resource_type import ResourceType
 from airflow_config_providers.core.text import printable
-from airflow_config_providers.core.validators import (
-    CaseInsensitiveValidString,
-    CompositeValidator,
-    LambdaValidator,
-    ListSize,
-    NonEmptyString,
-    NonEmptyStringWithoutControlChars,
-    NonNullValidator,
-    Range,
-    Validator,
-    ValidList,
-    ValidString,
-)
 from airflow_config_providers.exceptions import ConfigException
-
-__all__ = [
-    "NO_DEFAULT_VALUE",
-    "CaseInsensitiveValidString",
-    "CompositeValidator",
-    "ConfigDef",
-    "ConfigKey",
-    "ConfigType",
-    "ConfigValue",
-    "Importance",
-    "LambdaValidator",
-    "ListSize",
-    "NonEmptyString",
-    "NonEmptyStringWithoutControlChars",
-    "NonNullValidator",
-    "Range",
-    "Recommender",
-    "ValidList",
-    "ValidString",
-    "Validator",
-    "convert_to_string",
-    "invalid_value",
-    "parse_type",
-]
 
 
 class _Missing(Enum):

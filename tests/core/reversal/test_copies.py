@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from airflow_config_providers.core.copies import Copy, decoded, dereferenced, spaced, uncoloured, unescaped
+from airflow_config_providers.core.reversal.copies import Copy, decoded, dereferenced, spaced, uncoloured, unescaped
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from airflow_config_providers.core import properties
-from airflow_config_providers.core.encodings import forms, octets
+from airflow_config_providers.core.reversal.encodings import forms, octets
 
 
 def _upper(escape):

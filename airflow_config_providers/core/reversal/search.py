@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import Final
 
-from airflow_config_providers.core.automaton import BytesAhoCorasick, Implementation
-from airflow_config_providers.core.copies import (
+from airflow_config_providers.core.reversal.automaton import BytesAhoCorasick, Implementation
+from airflow_config_providers.core.reversal.copies import (
     ESCAPE,
     ESCAPED,
     MARKS,
@@ -24,8 +24,8 @@ from airflow_config_providers.core.copies import (
     uncoloured,
     unescaped,
 )
-from airflow_config_providers.core.parts import Match, Parts, Source
-from airflow_config_providers.core.windows import NEAR, WINDOW, Find, Hits, Windows, beginnings
+from airflow_config_providers.core.reversal.parts import Match, Parts, Source
+from airflow_config_providers.core.reversal.windows import NEAR, WINDOW, Find, Hits, Windows, beginnings
 
 _CHUNK: Final = 64 * 1024
 """Octets that are searched at a time, which bounds the memory for matches."""

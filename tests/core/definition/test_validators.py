@@ -7,7 +7,8 @@ import math
 import pytest
 
 from airflow_config_providers.core.data import Password
-from airflow_config_providers.core.definition import (
+from airflow_config_providers.core.definition.config_type import invalid_value
+from airflow_config_providers.core.definition.validators import (
     CaseInsensitiveValidString,
     CompositeValidator,
     LambdaValidator,
@@ -19,7 +20,6 @@ from airflow_config_providers.core.definition import (
     Validator,
     ValidList,
     ValidString,
-    invalid_value,
 )
 from airflow_config_providers.exceptions import ConfigException
 

@@ -1,4 +1,4 @@
-"""The machine: references, layers, resolution and its way back. No Airflow, no Spark, no network."""
+"""The engine: references, layers, resolution and its reversal. No Airflow, no Spark, no network."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Changes of a resource's configuration: before, operations, after (KIP-339)."""
+"""Changes to the configuration of a resource: before, operations, after (KIP-339)."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ __all__ = [
 ]
 
 _DOT: Final = "%2E"
-"""Stands for a dot of the DAG's id in the name of a task, so that no two tasks have one name."""
+"""Replaces a dot of the DAG id in the name of a task, so that two tasks never have the same name."""
 
 
 _Kind = TypeVar("_Kind", bound=IntEnum)
@@ -36,7 +36,7 @@ _Text = TypeVar("_Text")
 
 
 def _member(kind: type[_Kind], number: int) -> _Kind:
-    """Give what ``number`` stands for, so that nothing is taken for what it merely equals."""
+    """Return the member with this ``number``, so that a member of another enum that equals it is converted."""
     if number in [*kind]:
         return kind(number)
     raise ConfigException(f"Unknown {kind.__name__}. Give one of {', '.join(member.name for member in kind)}.")
@@ -45,10 +45,10 @@ def _member(kind: type[_Kind], number: int) -> _Kind:
 @dataclass(frozen=True, slots=True, order=True)
 class ConfigResource:
     """
-    What a dynamic configuration hangs on.
+    The owner of a dynamic configuration: the deployment, a DAG, or a task.
 
-    :param name: empty for the deployment default; the DAG's id; or ``dag_id.task_id``, where a dot of the DAG's id is
-        written ``%2E``, as ``of_task`` does
+    :param name: empty for the deployment default; the DAG id; or ``dag_id.task_id``, with each dot of the DAG id
+        written as ``%2E``, as ``of_task`` does
     """
 
     type: ResourceType
@@ -59,22 +59,22 @@ class ConfigResource:
 
     @classmethod
     def of_task(cls, dag_id: str, task_id: str) -> ConfigResource:
-        """Give the resource of a task, whichever dots its ids have."""
+        """Return the resource of a task; its ids can contain dots."""
         return cls(ResourceType.TASK, f"{dag_id.replace('.', _DOT)}.{task_id}")
 
     @property
     def dag_id(self) -> str:
-        """The id of the DAG; empty for the deployment default."""
+        """The DAG id; empty for the deployment default."""
         return self.name.partition(".")[0].replace(_DOT, ".") if self.type is ResourceType.TASK else self.name
 
     @property
     def task_id(self) -> str:
-        """The id of the task; empty for a DAG and for the deployment default."""
+        """The task id; empty for a DAG and for the deployment default."""
         return self.name.partition(".")[2] if self.type is ResourceType.TASK else ""
 
     @property
     def problem(self) -> str | None:
-        """What is wrong with the name; None where nothing is."""
+        """The problem with the name; None if it is valid."""
         if not is_unicode(self.name):
             return f"'{printable(self.name)}' holds half of a surrogate pair, which is no character. Correct the name."
         if self.type is ResourceType.DEFAULT:
@@ -94,7 +94,7 @@ class ConfigResource:
 
 
 class OpType(IntEnum):
-    """What to do with a key; the numbers are Kafka's."""
+    """Operation on a key, with the numbers that Kafka uses."""
 
     SET = 0
     DELETE = 1
@@ -105,10 +105,10 @@ class OpType(IntEnum):
 @dataclass(frozen=True, slots=True)
 class AlterConfigOp:
     """
-    A change of one key.
+    A change to one key.
 
-    :param value: text, which may hold references; not looked at for ``DELETE``
-    :raises ConfigException: the name or the value is no text, or there is no such operation
+    :param value: a string that can contain references; ignored for ``DELETE``
+    :raises ConfigException: the name or the value is not a string, or the operation does not exist
     """
 
     name: str
@@ -127,11 +127,11 @@ class AlterConfigOp:
 @dataclass(frozen=True, slots=True)
 class Altered(Generic[_Text]):
     """
-    What a request makes of a configuration.
+    The result of applying a request to a configuration.
 
-    :param after: what there is then, by what is well-formed in the request
-    :param problems: what is wrong with the rest, one sentence each; none with a value
-    :param asked: key -> the text that the rest asks for; the first one, where it asks for several
+    :param after: the configuration after the well-formed operations
+    :param problems: what is wrong with the other operations, one sentence each, without values
+    :param asked: key -> the string that the other operations ask for; the first, if they ask for several
     """
 
     after: Mapping[str, _Text] = field(repr=False)
@@ -147,13 +147,13 @@ def altered(
     longest: int | None = None,
 ) -> Altered[str]:
     """
-    Give what ``before`` becomes by ``operations``.
+    Return what ``operations`` make of ``before``.
 
-    ``APPEND`` and ``SUBTRACT`` need a key of type LIST. They start from what the resource itself has or, where it has
-    nothing, from the key's default, and never from what another layer has.
+    ``APPEND`` and ``SUBTRACT`` need a key of type LIST. They start from the resource's own value or, if it has none,
+    from the default of the key, never from the value of another layer.
 
-    :param before: what the resource itself has
-    :param longest: characters that may be appended or subtracted at once; None for any number
+    :param before: the resource's own configuration
+    :param longest: most characters that one operation can append or subtract; None for no limit
     """
     found = [
         *_repeated(operations),
@@ -172,7 +172,7 @@ def altered(
 
 
 def whole(configs: Mapping[str, str | None]) -> Altered[str]:
-    """Give ``configs`` as all that a resource is to have; what is not in it is deleted. Each key needs a value."""
+    """Return ``configs`` as the whole configuration of a resource; other keys are deleted. Each key needs a value."""
     empty = [name for name, value in configs.items() if value is None and isinstance(name, str)]
     after = {name: value for name, value in configs.items() if isinstance(name, str) and isinstance(value, str)}
     return Altered(after, (*map(_null, empty), *type_problems(configs)), dict.fromkeys(empty, ""))
@@ -236,7 +236,7 @@ def _default(definition: ConfigDef, name: str) -> str:
 
 
 def _elements(text: str) -> list[str]:
-    """Split at the commas that are not inside a reference; what is empty is left out."""
+    """Split at the commas outside of references; empty elements are left out."""
     held = {place for start, end, *_ in scan(text) for place in range(start, end)}
     commas = [place for place, character in enumerate(text) if character == "," and place not in held]
     spans = zip([-1, *commas], [*commas, len(text)], strict=True)
@@ -253,7 +253,7 @@ def _joined(elements: list[str], more: list[str]) -> list[str]:
 
 
 def _without(elements: list[str], less: list[str]) -> list[str]:
-    """Leave out the first elements that are equal to one of ``less``, each of ``less`` counting once."""
+    """Remove, for each element of ``less``, the first element that equals it."""
     to_remove, left = Counter(less), []
     for element in elements:
         if to_remove[element]:

@@ -1,8 +1,8 @@
 """
-A property that is worked out once for each object, without a lock.
+A property that is computed once for each object, without a lock.
 
-That of ``functools`` has, in Python 3.11, one lock for all objects: threads wait for each other's, and a child that is
-forked meanwhile waits for ever.
+In Python 3.11, ``functools.cached_property`` has one lock for all objects: threads wait for each other, and a child
+that is forked while the lock is held waits forever.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from typing import Any, Generic, TypeVar, overload
 _T = TypeVar("_T")
 
 
-class cached_property(Generic[_T]):  # noqa: N801 - used as a decorator, as that of functools
+class cached_property(Generic[_T]):  # noqa: N801 - a decorator, like the one in functools
     """
-    What the decorated method gives, kept in the object. Two threads that ask at once may both work it out.
+    The result of the decorated method, kept in the object. Two threads that read it at once can both compute it.
 
     :param make: the method
     """

@@ -1,4 +1,4 @@
-"""What closes all that it has opened."""
+"""Objects that close what they have opened."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ _log: Final = logging.getLogger(__name__)
 
 
 class Closable(Protocol):
-    """What has to be closed."""
+    """Something that must be closed."""
 
     def close(self) -> None:
-        """Give back what it holds."""
+        """Release what it holds."""
 
 
 def close_all(members: Iterable[tuple[str, Closable]]) -> None:
-    """Close each of ``members``; one that fails to close is logged and keeps no other open."""
+    """Close each of ``members``. A failure is logged, and the others are still closed."""
     for name, member in members:
         try:
             member.close()
-        except Exception as error:  # noqa: BLE001 - the others must be closed too, and its text may hold a value
+        except Exception as error:  # noqa: BLE001 - the others must be closed too; its message could contain a value
             _log.warning("%s could not be closed: %s", printable(name), type(error).__name__)
 
 
 class ClosedOnExit(ABC):
-    """Is closed when its context is left."""
+    """A context manager that closes itself on exit."""
 
     def __enter__(self) -> Self:
         return self
@@ -44,14 +44,14 @@ class ClosedOnExit(ABC):
 
     @abstractmethod
     def close(self) -> None:
-        """Give back what it holds."""
+        """Release what it holds."""
 
 
 class Closing(ClosedOnExit):
     """
-    Closes its members, once, when its context is left or ``close`` is called.
+    Closes its members once, on exit from its context or when ``close`` is called.
 
-    :param members: each with what people call it, such as ``Provider vault``
+    :param members: each with its name for people, such as ``Provider vault``
     """
 
     def __init__(self, members: Iterable[tuple[str, Closable]]) -> None:

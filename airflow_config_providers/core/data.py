@@ -1,4 +1,4 @@
-"""What a provider answers, and how a secret is carried."""
+"""The answer of a provider, and the type that carries a secret."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ class ConfigData:
     """
     The answer of a provider for one path (KIP-297).
 
-    :param data: key -> value; a key that the provider does not have is not in it
-    :param ttl: milliseconds for which the values are good, counted from the answer; None where unknown
-    :param absence: sentences that say why there is nothing at the path, without a value; empty where there is something
+    :param data: key -> value; a key that the provider does not have is left out
+    :param ttl: milliseconds for which the values are valid, counted from the answer; None if unknown
+    :param absence: sentences that explain why there is nothing at the path, without values; empty if there is something
         or the provider does not know
-    :param denials: key -> sentences that say why the provider does not give it, whether it has it or not; the key is
-        not in ``data``, as with Kafka's providers, and a task fails as with any other refusal
+    :param denials: key -> sentences that explain why the provider refuses to return it, whether or not it exists; the
+        key is not in ``data``, as with Kafka's providers, and a task fails as with any other refusal
     """
 
     data: Mapping[str, str] = field(repr=False)
@@ -32,7 +32,7 @@ class ConfigData:
 
 
 class Password:
-    """A text that shows itself as ``[hidden]``. Compared by value, in constant time; not picklable."""
+    """A string that is shown as ``[hidden]``. Compared by value, in constant time; not picklable."""
 
     __slots__ = ("_value",)
 
@@ -41,7 +41,7 @@ class Password:
 
     @property
     def value(self) -> str:
-        """The text itself."""
+        """The string itself."""
         return self._value
 
     def __str__(self) -> str:

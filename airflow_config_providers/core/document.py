@@ -1,4 +1,4 @@
-"""JSON documents as places where values stand."""
+"""JSON documents that contain values."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ _MOST_DIGITS: Final = 1000
 
 
 class WrittenNumber(float):
-    """A number of a JSON text that also knows how it was written there, as ``1e5`` or ``1.10``."""
+    """A number of a JSON document that also knows how it was written, such as ``1e5`` or ``1.10``."""
 
     __slots__ = ("text",)
 
     text: str
 
-    def __new__(cls, text: str) -> WrittenNumber:  # noqa: D102 - the class says it
+    def __new__(cls, text: str) -> WrittenNumber:  # noqa: D102 - see the class
         number = super().__new__(cls, text)
         number.text = text
         return number
@@ -30,9 +30,9 @@ class WrittenNumber(float):
 
 def parse(text: str) -> Any:
     """
-    Read JSON, with every number as it is written: ``as_text`` gives ``1e5``, ``1.10`` and ``-0`` back unchanged.
+    Parse JSON and keep how each number is written: ``as_text`` returns ``1e5``, ``1.10`` and ``-0`` unchanged.
 
-    :raises ConfigException: ``text`` is no JSON, or its collections are nested too deep; says where, not what
+    :raises ConfigException: ``text`` is not JSON, or is nested too deeply; names the position, not the content
     """
     try:
         return json.loads(text, parse_int=_integer, parse_float=WrittenNumber, parse_constant=_refuse)
@@ -46,7 +46,7 @@ def parse(text: str) -> Any:
 
 
 def parse_object(text: str) -> dict[str, Any] | None:
-    """Read a JSON object as ``parse`` does; None where ``text`` is something else."""
+    """Parse a JSON object as ``parse`` does; return None if ``text`` is anything else."""
     try:
         document = parse(text)
     except ConfigException:
@@ -56,12 +56,12 @@ def parse_object(text: str) -> dict[str, Any] | None:
 
 def read_key(document: Mapping[str, Any], key: str) -> str | None:
     """
-    Give the text of what stands at ``key``; None where there is nothing, or ``null``.
+    Return the value at ``key`` as a string; None if it is missing or ``null``.
 
-    A key of that name counts first; else its part before the first dot leads into a nested object or, as an index
-    from 0, into a list, where the rest is looked for the same way: ``credentials.password``, ``users.0.name``.
+    A key with exactly this name wins. Otherwise the part before the first dot names a nested object or, as an index
+    from 0, an item of a list, in which the rest is looked up the same way: ``credentials.password``, ``users.0.name``.
 
-    :raises ConfigException: what stands there cannot be written as text
+    :raises ConfigException: the value cannot be written as a string
     """
     node: Any = document
     rest: str | None = key
@@ -76,18 +76,18 @@ def read_key(document: Mapping[str, Any], key: str) -> str | None:
 
 def read_all(document: Mapping[str, Any]) -> dict[str, str]:
     """
-    Give the texts of the keys at the top of ``document``, those that are ``null`` left out.
+    Return the top-level values of ``document`` as strings; those that are ``null`` are left out.
 
-    :raises ConfigException: a value cannot be written as text
+    :raises ConfigException: a value cannot be written as a string
     """
     return {str(key): as_text(value) for key, value in document.items() if value is not None}
 
 
 def as_text(value: Any) -> str:
     """
-    Give text as it is, octets in base64, and any other value as JSON without blanks.
+    Return a string unchanged, bytes in base64, and any other value as JSON without spaces.
 
-    :raises ConfigException: ``value`` is nothing that JSON has, or its collections are nested too deep
+    :raises ConfigException: JSON has no such value, or it is nested too deeply
     """
     try:
         if isinstance(value, str):

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 
 class EnvironmentOverrides:
     """
-    Finds the environment variable that stands for a configuration key.
+    Finds the environment variable that overrides a configuration key.
 
-    A key is looked up when it is asked for, and remembered: a later change of the environment is not seen.
+    The first lookup of a key is remembered: later changes of the environment are not seen.
 
     :param environ: name -> value, such as ``os.environ``
     """
@@ -21,19 +21,19 @@ class EnvironmentOverrides:
     @staticmethod
     def names(key: str) -> list[str]:
         """
-        Give the eight names of ``key``, in the order in which they are tried.
+        Return the eight names of ``key``, in the order in which they are tried.
 
-        As it is, dots as underscores, hyphens as underscores, both; then the same four in upper case.
+        Unchanged, dots as underscores, hyphens as underscores, both; then the same four in upper case.
         """
         spellings = [key, key.replace(".", "_"), key.replace("-", "_"), key.replace(".", "_").replace("-", "_")]
         return spellings + [spelling.upper() for spelling in spellings]
 
     def lookup(self, key: str) -> str | None:
-        """Give the value of the first of the eight names that is set, be it empty; None where none is."""
+        """Return the value of the first of the eight names that is set, even if it is empty; None if none is set."""
         return self._find(key)[1]
 
     def origin(self, key: str) -> str | None:
-        """Give the name that ``lookup`` found; None where none is set."""
+        """Return the name that ``lookup`` found; None if none is set."""
         return self._find(key)[0]
 
     def _find(self, key: str) -> tuple[str, str] | tuple[None, None]:
@@ -43,6 +43,6 @@ class EnvironmentOverrides:
         return self._found[key]
 
     def ambiguous(self, key: str) -> list[str]:
-        """Give the names of ``key`` that are set, where they disagree on the value; else none."""
+        """Return the names of ``key`` that are set if their values differ, otherwise an empty list."""
         present = [name for name in dict.fromkeys(self.names(key)) if name in self._environ]
         return present if len({self._environ[name] for name in present}) > 1 else []

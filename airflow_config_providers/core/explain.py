@@ -1,4 +1,4 @@
-"""A settled configuration as lines that people read."""
+"""A settled configuration as lines for people to read."""
 
 from __future__ import annotations
 
@@ -10,27 +10,27 @@ from airflow_config_providers.core.text import one_line
 
 
 def texts(layered: LayeredConfig) -> dict[str, str]:
-    """Give key -> text of each key that a layer sets, and ``[hidden]`` for a secret that is written out."""
+    """Return key -> string for each key that a layer sets, with ``[hidden]`` for a plaintext secret."""
     shown = {key: layered.describe(key).value for key in layered.settled}
     return {key: HIDDEN if text is None else text for key, text in shown.items()}
 
 
 def lines(layered: LayeredConfig) -> list[str]:
     """
-    Give ``key = text   # LAYER, origin; beats LAYER origin = text`` for each key that a layer sets, sorted.
+    Return ``key = text   # LAYER, origin; beats LAYER origin = text`` for each key that a layer sets, sorted.
 
-    Texts are references and never values; a secret that is written out is hidden. A default is not said to be beaten:
-    Airflow cuts long fields, and every key that the definition knows has one.
+    References are shown, never their values; a plaintext secret is hidden. Beaten defaults are left out: Airflow
+    truncates long fields, and every key in the definition has a default.
     """
     return [_line(layered.describe(key)) for key in sorted(layered.settled)]
 
 
 def shortened(lines: Sequence[str], *, characters: int, rest: str) -> list[str]:
     """
-    Give as many of ``lines`` as fit, and where some do not, one that says how many more there are.
+    Return as many of ``lines`` as fit; if some do not fit, the last line says how many more there are.
 
-    :param characters: how long the text form of the list may be
-    :param rest: where the others are
+    :param characters: longest allowed string form of the list
+    :param rest: where to find the other lines
     """
     if len(str(lines)) <= characters:
         return list(lines)

@@ -1,4 +1,4 @@
-"""Texts as Java reads and writes them: blanks, whole numbers, floating point numbers."""
+"""Strings as Java reads and writes them: whitespace, integers, floating-point numbers."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ import re
 from typing import Final
 
 BLANKS: Final = "".join(map(chr, range(0x21)))
-"""What ``String.trim`` cuts off: every character up to and including U+0020."""
+"""The characters that ``String.trim`` removes: all up to and including U+0020."""
 
 _LONGEST_INTEGER = 4000
-# Texts, and not compiled at import: re compiles each once, and few configurations hold a DOUBLE.
+# Strings that re compiles at first use: few configurations have a DOUBLE.
 _DECIMAL = r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?[fFdD]?"
 _HEXADECIMAL = r"[+-]?0[xX](?:[0-9a-fA-F]+\.?[0-9a-fA-F]*|\.[0-9a-fA-F]+)[pP][+-]?[0-9]+[fFdD]?"
 _NAMED = r"[+-]?(?:NaN|Infinity)"
@@ -18,9 +18,9 @@ _NAMED = r"[+-]?(?:NaN|Infinity)"
 
 def parse_integer(text: str) -> int | None:
     """
-    Read ``text`` as ``Long.parseLong`` does, without its bounds; None where it is no whole number.
+    Parse ``text`` as ``Long.parseLong`` does, but without its bounds; return None if it is not an integer.
 
-    Any decimal digits of the basic plane count, such as Arabic-Indic ones. No blanks, no underscores.
+    Accepts all decimal digits of the Basic Multilingual Plane, such as Arabic-Indic ones. No spaces, no underscores.
     """
     digits = text[1:] if text.startswith(("+", "-")) else text
     if not digits.isdecimal() or len(digits) > _LONGEST_INTEGER or max(digits) > "\uffff":
@@ -29,7 +29,7 @@ def parse_integer(text: str) -> int | None:
 
 
 def parse_double(text: str) -> float | None:
-    """Read ``text`` as ``Double.parseDouble`` does; None where it is no number."""
+    """Parse ``text`` as ``Double.parseDouble`` does; return None if it is not a number."""
     if re.fullmatch(_DECIMAL, text):
         return float(text.rstrip("fFdD"))
     if re.fullmatch(_NAMED, text):
@@ -43,7 +43,7 @@ def format_double(value: float) -> str:
         return "NaN" if math.isnan(value) else f"{'-' * (value < 0)}Infinity"
     if value == 0 or 1e-3 <= abs(value) < 1e7:
         return repr(value)
-    from decimal import Decimal  # noqa: PLC0415 - rarely wanted
+    from decimal import Decimal  # noqa: PLC0415 - rarely needed
 
     mantissa, _, exponent = f"{Decimal(repr(value)).normalize():E}".partition("E")
     return f"{mantissa}{'' if '.' in mantissa else '.0'}E{int(exponent)}"

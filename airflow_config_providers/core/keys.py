@@ -1,4 +1,4 @@
-"""Which strings are keys of a configuration, and which may stand under one."""
+"""Strings that are allowed as keys of a configuration, and as their values."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ _UNSEEN: Final = (
     "\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180d\u180f\u2800\u3164\ufe00-\ufe0f\uffa0"
     "\U00016fe4\U0001d159\U000e0100-\U000e01ef"
 )
-"""Characters that nobody sees although ``str.isprintable`` takes them: fillers and variation selectors."""
+"""Invisible characters that ``str.isprintable`` accepts: fillers and variation selectors."""
 
 _REFUSED: Final = f"[= {_UNSEEN}]"
-"""An equals sign ends a key where ``key=value`` is one argument, and a blank where both stand on one line."""
+"""An equals sign ends a key in the argument ``key=value``, and a space ends it in a line of a file."""
 
 
 def key_problem(key: str, where: str) -> ConfigException | None:
     """
-    Make the error for a key that no layer may have; None for one that any may have.
+    Return the error for a key that is not allowed in a layer; None if it is allowed.
 
-    :param where: what the message calls it
+    :param where: what the message calls the key
     """
     if is_reserved(key):
         return ReservedKeyError(
@@ -47,7 +47,7 @@ def key_problem(key: str, where: str) -> ConfigException | None:
 
 
 def text_problem(text: str, where: str) -> ConfigException | None:
-    """Make the error for a text that no layer may have under its key; None for one that any may have."""
+    """Return the error for a string that is not allowed as a value in a layer; None if it is allowed."""
     if (place := half_pair(text)) is None:
         return None
     return ConfigException(
@@ -57,9 +57,9 @@ def text_problem(text: str, where: str) -> ConfigException | None:
 
 def key_problems(keys: Collection[str], where: Callable[[str], str]) -> Iterator[ConfigException]:
     """
-    Make the error for each of ``keys`` that no layer may have.
+    Yield the error for each of ``keys`` that is not allowed in a layer.
 
-    :param where: says of a key what the message has behind it, such as ``in base.properties:12``
+    :param where: returns what the message says after a key, such as ``in base.properties:12``
     """
     if _are_ordinary(keys):
         return
@@ -69,7 +69,7 @@ def key_problems(keys: Collection[str], where: Callable[[str], str]) -> Iterator
 
 
 def layer_problems(layer: ConfigLayer) -> Iterator[ConfigException]:
-    """Make the errors for what no layer may have and ``layer`` has."""
+    """Yield the errors for the keys and values of ``layer`` that are not allowed."""
     yield from key_problems(layer.configs, lambda key: f"in {layer.origin(key)}")
     for key, text in layer.configs.items():
         if not text.isascii() and (problem := text_problem(text, f"'{printable(key)}' in {layer.origin(key)}")):
@@ -77,7 +77,7 @@ def layer_problems(layer: ConfigLayer) -> Iterator[ConfigException]:
 
 
 def _are_ordinary(keys: Collection[str]) -> bool:
-    """Tell, faster than by asking about each, whether ``key_problem`` surely finds nothing wrong with ``keys``."""
+    """Return whether all ``keys`` are surely allowed; faster than ``key_problem`` for each of them."""
     together = "".join(keys)
     is_free = "${" not in together and CONFIG_PROVIDERS not in together and "" not in keys
     return is_free and together.isprintable() and re.search(_REFUSED, together) is None

@@ -1,4 +1,4 @@
-"""Layers of precedence, and what each key has in them (KIP-226)."""
+"""Layers of precedence, and the values of each key in them (KIP-226)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from airflow_config_providers.exceptions import ConfigException
 
 
 class ConfigSource(IntEnum):
-    """Where a value comes from. The greater beats the smaller."""
+    """Where a value comes from. The highest number wins."""
 
     RUN_CONFIG = 8
     DYNAMIC_TASK_CONFIG = 7
@@ -35,12 +35,12 @@ class ConfigLayer:
     One source of configuration.
 
     :param source: its rank
-    :param name: what people call it, such as a file's name
-    :param configs: key -> text, which may hold references
-    :param origins: key -> where exactly it was written, such as ``base.properties:12``; the name where not given
-    :param secrets: key -> opens the secret for which ``[hidden]`` stands in ``configs``; called for a winner that a job
-        gets, and never for what people see
-    :raises ConfigException: a key or a value is no text; names each
+    :param name: its name for people, such as the name of a file
+    :param configs: key -> string, which can contain references
+    :param origins: key -> where exactly it was written, such as ``base.properties:12``; by default ``name``
+    :param secrets: key -> function that decrypts the secret shown as ``[hidden]`` in ``configs``; called if the key
+        wins and a job gets the value, never to show it
+    :raises ConfigException: a key or a value is not a string; names each
     """
 
     source: ConfigSource
@@ -53,7 +53,7 @@ class ConfigLayer:
         require_texts(self.configs, where=f"{printable(self.name)}: ")
 
     def origin(self, key: str) -> str:
-        """Say where ``key`` was written."""
+        """Return where ``key`` was written."""
         return self.origins.get(key, self.name)
 
 
@@ -62,7 +62,7 @@ class ConfigSynonym:
     """
     A value that a key has in one layer.
 
-    :param value: the text with its references; None where it is a secret written out
+    :param value: the string with its references; None for a plaintext secret
     :param origin: where it was written
     """
 
@@ -75,15 +75,15 @@ class ConfigSynonym:
 @dataclass(frozen=True, slots=True)
 class ConfigEntry:
     """
-    A key as people may see it (KIP-226).
+    A key and its value, safe to show to people (KIP-226).
 
-    :param value: the winning text with its references; None where it is a secret written out
+    :param value: the winning string with its references; None for a plaintext secret
     :param source: the layer that won
-    :param is_sensitive: the definition calls it a secret
-    :param synonyms: the winner first, then what it beat, in order of precedence
-    :param type: the name of the key's type; None where the definition does not know it
-    :param origin: where the winning text was written
-    :param alterable_at: kinds of resource whose dynamic configuration may set the key; none if it is read-only
+    :param is_sensitive: whether the definition declares the key as a secret
+    :param synonyms: the winner first, then the values that it beat, in order of precedence
+    :param type: the name of the key's type; None if the definition does not have the key
+    :param origin: where the winning string was written
+    :param alterable_at: kinds of resource whose dynamic configuration can set the key; none if it is read-only
     """
 
     name: str
@@ -100,12 +100,12 @@ class ConfigEntry:
 
 class LayeredConfig:
     """
-    Settles, per key, which of several layers wins. Fetches nothing.
+    Settles, for each key, which layer wins. Fetches nothing.
 
-    Of two layers with one source the later one in ``layers`` wins. The cost is that of merging the mappings;
-    entries and synonyms are made when they are asked for.
+    Of two layers with the same source, the later one in ``layers`` wins. The cost is that of merging the mappings;
+    entries and synonyms are created on request.
 
-    :param definition: gives defaults, types and which keys are sensitive; they rank below every layer
+    :param definition: defaults, which rank below every layer, types, and which keys are sensitive
     """
 
     def __init__(self, layers: Sequence[ConfigLayer], definition: ConfigDef | None = None) -> None:
@@ -115,7 +115,7 @@ class LayeredConfig:
 
     @cached_property
     def settled(self) -> Mapping[str, str]:
-        """Key -> winning text with its references, for each key that a layer sets; defaults are not in it."""
+        """Key -> winning string with its references, for each key that a layer sets; without defaults."""
         merged: dict[str, str] = {}
         for layer in reversed(self._layers):
             if layer.source is not ConfigSource.DEFAULT_CONFIG:
@@ -124,7 +124,7 @@ class LayeredConfig:
 
     @cached_property
     def secrets(self) -> Mapping[str, Callable[[], str]]:
-        """Key -> opens the secret that won, for each key whose winning text only stands for one."""
+        """Key -> function that decrypts the secret that won, for each key whose winner is an encrypted secret."""
         winners = {key: layer for layer in reversed(self._layers) for key in layer.configs}
         return {key: layer.secrets[key] for key, layer in winners.items() if key in layer.secrets}
 
@@ -133,15 +133,15 @@ class LayeredConfig:
         return self._definition.default_texts()
 
     def entries(self) -> Mapping[str, ConfigEntry]:
-        """Give every key that has a value, in a layer or by default, with its entry."""
+        """Return every key that has a value, in a layer or by default, with its entry."""
         of_layers = (key for layer in self._layers for key in layer.configs)
         return _Entries(self, dict.fromkeys([*self.settled, *of_layers, *self._defaults]))
 
     def describe(self, key: str) -> ConfigEntry:
         """
-        Give the entry of ``key``.
+        Return the entry of ``key``.
 
-        :raises ConfigException: neither a layer nor the definition gives it a value
+        :raises ConfigException: the key has no value in a layer, and no default
         """
         synonyms = tuple(self._synonyms(key))
         if not synonyms:
@@ -173,16 +173,16 @@ class LayeredConfig:
             yield self._synonym(key, default, ConfigSource.DEFAULT_CONFIG, "default")
 
     def source(self, key: str) -> ConfigSource:
-        """Tell which source ``key`` gets its value from; that of a default where no layer sets it."""
+        """Return the source of the value of ``key``; that of a default if no layer sets it."""
         return next((layer.source for layer in self._layers if key in layer.configs), ConfigSource.DEFAULT_CONFIG)
 
     def origin(self, key: str) -> str:
-        """Say which layer ``key`` gets its value from, and where it was written; of a default only that it is one."""
+        """Return the layer of the value of ``key`` and where it was written, or ``default``."""
         layer = next((layer for layer in self._layers if key in layer.configs), None)
         return "default" if layer is None else f"{layer.source.name}, {layer.origin(key)}"
 
     def is_secret(self, key: str, text: str) -> bool:
-        """Tell whether ``text`` under ``key`` is a secret that is written out, and not a reference to one."""
+        """Return whether ``text`` under ``key`` is a plaintext secret, and not a reference to one."""
         return self._definition.is_secret(key, text) and not scan(text)
 
     def _synonym(self, key: str, text: str, source: ConfigSource, origin: str) -> ConfigSynonym:
@@ -190,7 +190,7 @@ class LayeredConfig:
 
 
 class _Entries(Mapping[str, ConfigEntry]):
-    """The entries of a configuration, each made when it is asked for."""
+    """The entries of a configuration, each created on request."""
 
     def __init__(self, config: LayeredConfig, names: Mapping[str, None]) -> None:
         self._config = config

@@ -1,4 +1,4 @@
-"""How much one configuration may ask for."""
+"""Limits on what one configuration can ask for."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from airflow_config_providers.exceptions import LimitExceededError
 @dataclass(frozen=True, slots=True)
 class Limits:
     """
-    Bounds on one transformation, far above what a job needs and far below what a machine bears.
+    Limits on one transformation, far above what a job needs and far below what a machine can take.
 
     :param references: references in all values together
     :param paths: distinct (provider, path) pairs, which is the number of requests
@@ -23,7 +23,7 @@ class Limits:
     characters: int = 64 * 1024 * 1024
 
     def check(self, name: str, count: int) -> None:
-        """Raise ``LimitExceededError`` when ``count`` passes the limit ``name``."""
+        """Raise ``LimitExceededError`` if ``count`` exceeds the limit ``name``."""
         allowed = getattr(self, name)
         if count > allowed:
             raise LimitExceededError(

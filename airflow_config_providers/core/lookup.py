@@ -1,4 +1,4 @@
-"""Ask providers: one request for each provider and path, paths side by side."""
+"""Ask providers: one request for each provider and path, several paths in parallel."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Place = tuple[str, str]
 """A provider's name and a path."""
 
 Outcome = ConfigData | Exception
-"""What a provider said about a place."""
+"""The answer of a provider for a place, or the reason why there is none."""
 
 _T = TypeVar("_T")
 
@@ -29,13 +29,13 @@ _T = TypeVar("_T")
 @dataclass(frozen=True, slots=True)
 class Answers:
     """
-    What the providers said.
+    The answers of the providers.
 
     :param data: place -> key -> value
-    :param ttls: place -> milliseconds, where the provider gave a ttl that is not negative
+    :param ttls: place -> milliseconds, if the provider returned a TTL that is not negative
     :param failures: place -> why there is no answer
-    :param absences: place -> why there is nothing, where the provider said so
-    :param denials: place -> key -> why the provider does not give it
+    :param absences: place -> why there is nothing, if the provider gave a reason
+    :param denials: place -> key -> why the provider refuses to return it
     """
 
     data: Mapping[Place, Mapping[str, str]] = field(repr=False)
@@ -45,7 +45,7 @@ class Answers:
     denials: Mapping[Place, Mapping[str, str]] = field(default_factory=dict)
 
     def value(self, provider: str, path: str, key: str) -> str | None:
-        """Give the value of a reference; None where nobody gave one."""
+        """Return the value of a reference; None if no provider returned one."""
         found = self.data.get((provider, path))
         return None if found is None else found.get(key)
 
@@ -53,16 +53,16 @@ class Answers:
 @dataclass(frozen=True, slots=True)
 class Lookup:
     """
-    Fetches what references want.
+    Fetches the values of references.
 
-    :param providers: name -> provider; a place of an unknown provider is not asked for
-    :param max_workers: how many paths are read at once
-    :param attempts: how often an unavailable provider is asked, with longer and longer waits between
-    :param sleep: waits so many seconds
-    :param timeout: seconds for all of it; None for as long as it takes
-    :param clock: seconds, monotonic
-    :param in_callers_thread: ask for one place after another, in the caller's thread; a call that hangs is waited for,
-        and once the time is over nothing more is asked
+    :param providers: name -> provider; places of unknown providers are skipped
+    :param max_workers: how many paths are read in parallel
+    :param attempts: how often an unavailable provider is asked, with increasing waits
+    :param sleep: waits for a number of seconds
+    :param timeout: seconds for the whole fetch; None for no limit
+    :param clock: returns monotonic seconds
+    :param in_callers_thread: ask for one place after another, in the caller's thread; a call that hangs is not
+        interrupted, and after the timeout no further call is made
     """
 
     providers: Mapping[str, ConfigProvider]
@@ -75,12 +75,12 @@ class Lookup:
 
     def fetch(self, wanted: Mapping[Place, Collection[str]]) -> Answers:
         """
-        Ask once for each place, with all its keys. A failure is part of the answer and not raised.
+        Ask once for each place, with all its keys. A failure is part of the answer and is not raised.
 
         A ``BatchConfigProvider`` is asked for all its paths at once. Providers are asked in other threads, which see
         the caller's context variables. Without a timeout, a single place is asked for in the caller's thread.
 
-        Those of ``ProvidersOnDemand`` are opened before, in the same time.
+        Providers of ``ProvidersOnDemand`` are opened first, within the same timeout.
 
         :raises ProviderDefinitionError: a provider cannot be made from its definition
         :raises ProviderLookupError: a provider was refused, could not connect, or was not ready in time
@@ -90,7 +90,7 @@ class Lookup:
 
 
 class _Fetch:
-    """One fetch. Whatever the providers do, it ends when its time is over."""
+    """One fetch. It ends when its time is over, whatever the providers do."""
 
     def __init__(self, lookup: Lookup, wanted: Mapping[Place, Collection[str]]) -> None:
         self._lookup = lookup
@@ -99,7 +99,7 @@ class _Fetch:
         self._retries = Retries(lookup.attempts, sleep=lookup.sleep, clock=lookup.clock, until=self._until)
 
     def outcomes(self) -> dict[Place, Outcome]:
-        """Give what each place has come to."""
+        """Return the outcome for each place."""
         self._open()
         if self._lookup.in_callers_thread or (self._lookup.timeout is None and len(self._wanted) < 2):
             return {place: self._late(place[0]) if self._is_over() else self._ask(place) for place in self._wanted}
@@ -117,7 +117,7 @@ class _Fetch:
         done, _ = wait([opening], self._seconds_left())
         if not done:
             raise self._late(name)
-        if error := opening.exception():  # two threads that raise the same one would mix up its tracebacks
+        if error := opening.exception():  # two threads that raise the same error would mix up its traceback
             raise error.again() if isinstance(error, ConfigProvidersError) else error
 
     def _side_by_side(self, workers: Workers) -> dict[Place, Outcome]:
@@ -134,7 +134,7 @@ class _Fetch:
         return {place: found[place] for place in self._wanted}
 
     def _batches(self) -> dict[str, dict[str, Collection[str]]]:
-        """Give path -> keys for each provider that reads its several paths together."""
+        """Return path -> keys for each provider that reads several paths in one batch."""
         batches: dict[str, dict[str, Collection[str]]] = {}
         for (name, path), keys in self._wanted.items():
             if isinstance(self._lookup.providers[name], BatchConfigProvider):
@@ -145,7 +145,7 @@ class _Fetch:
         batch = _Batch(cast(BatchConfigProvider, self._lookup.providers[name]), wanted)
         try:
             self._retries.run(name, batch.ask)
-        except Exception as error:  # noqa: BLE001 - a third party's provider may raise anything; it is kept, not lost
+        except Exception as error:  # noqa: BLE001 - a third party's provider can raise anything; it becomes the outcome
             batch.give_up(error)
         return {(name, path): _checked((name, path), outcome) for path, outcome in batch.found.items()}
 
@@ -154,14 +154,14 @@ class _Fetch:
         try:
             get, keys = self._lookup.providers[name].get, frozenset(self._wanted[place])
             return _checked(place, self._retries.run(name, get, path, keys))
-        except Exception as error:  # noqa: BLE001 - a third party's provider may raise anything; it is kept, not lost
+        except Exception as error:  # noqa: BLE001 - a third party's provider can raise anything; it becomes the outcome
             return error
 
     def _in_time(self, answer: Future[_T]) -> _T | None:
-        """Give the answer once it is there; None where the time is over before."""
+        """Wait for the answer and return it; None if the time is over before."""
         try:
             return answer.result(self._seconds_left())
-        except TimeoutError:  # of the wait: what a provider raises is an outcome
+        except TimeoutError:  # of the wait itself: an error of a provider is an outcome
             return None
 
     def _seconds_left(self) -> float | None:
@@ -178,7 +178,7 @@ class _Fetch:
 
 
 class _Batch:
-    """Paths of one provider that are asked for together, those that it could not answer again and again."""
+    """Paths of one provider that are asked for together; a retry asks only for those without an answer."""
 
     def __init__(self, provider: BatchConfigProvider, wanted: Mapping[str, Collection[str]]) -> None:
         self.found: dict[str, Outcome] = {}
@@ -187,9 +187,9 @@ class _Batch:
 
     def ask(self) -> None:
         """
-        Ask for what is open.
+        Ask for the paths that are still open.
 
-        :raises ProviderUnavailableError: some of it has no answer yet
+        :raises ProviderUnavailableError: some of them have no answer yet
         """
         answers = self._provider.get_batch(self._open)
         self.found.update({path: answers[path] for path in self._open if path in answers})
@@ -199,7 +199,7 @@ class _Batch:
             raise down[path]
 
     def give_up(self, error: Exception) -> None:
-        """Let ``error`` be the outcome where there is none."""
+        """Make ``error`` the outcome of each path that has none."""
         for path in self._open:
             self.found.setdefault(path, error)
 
@@ -209,7 +209,7 @@ def _checked(place: Place, outcome: Outcome) -> Outcome:
         return outcome
     try:
         return _only_text(place, outcome)
-    except Exception as error:  # noqa: BLE001 - an answer of a third party's provider may be anything
+    except Exception as error:  # noqa: BLE001 - the answer of a third party's provider can be anything
         return error
 
 

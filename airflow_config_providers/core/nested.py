@@ -1,4 +1,4 @@
-"""Change what stands inside mappings and sequences."""
+"""Change the contents of nested mappings and sequences."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ _DEEPEST: Final = 50
 
 def map_leaves(value: object, change: Change, *, depth: int = _DEEPEST) -> object:
     """
-    Give ``value`` with ``change`` applied to each key and each item that is not itself a collection.
+    Return ``value`` with ``change`` applied to each key and each item that is not itself a collection.
 
-    Nothing is changed in place. A collection in which nothing changed is given back itself, any other as a plain
-    dict, list, tuple or set.
+    Nothing is changed in place. A collection without changes is returned itself, any other as a plain dict, list,
+    tuple or set.
 
-    :raises RecursionError: collections stand in each other deeper than ``depth``, or in a circle
+    :raises RecursionError: collections are nested deeper than ``depth``, or contain themselves
     """
     if not isinstance(value, Mapping | list | tuple | set | frozenset):
         return change(value)
@@ -30,10 +30,10 @@ def map_leaves(value: object, change: Change, *, depth: int = _DEEPEST) -> objec
 
 
 def _items(value: object) -> list[object]:
-    """Give the items of a collection; of a mapping each key before its value."""
+    """Return the items of a collection; for a mapping, each key followed by its value."""
     if isinstance(value, Mapping):
         return [part for entry in value.items() for part in entry]
-    return list(value)  # type: ignore[call-overload, no-any-return]  # a collection, as the caller made sure
+    return list(value)  # type: ignore[call-overload, no-any-return]  # the caller has checked that it is a collection
 
 
 def _rebuilt(value: object, items: list[object]) -> object:

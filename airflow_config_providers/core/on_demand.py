@@ -1,4 +1,4 @@
-"""Providers that are opened when they are first needed."""
+"""Providers that are opened on first use."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ Wait = Callable[[str, Future[object]], object]
 
 class ProvidersOnDemand(ClosedOnExit, Mapping[str, ConfigProvider]):
     """
-    Providers by name, in the order in which they are listed. Looking one up opens it, once. Thread-safe.
+    Providers by name, in the order in which they are listed. The first lookup of a provider opens it. Thread-safe.
 
-    A wrong definition is an error only for those that need its provider. If two threads open a provider at the same
-    time, one of the two is closed again.
+    A wrong definition is an error only for callers that need its provider. If two threads open a provider at the same
+    time, one of the two instances is closed again.
 
     :param names: the providers that are defined
-    :param open_: makes and configures the one of that name
-    :param environment_names: gives the names of the environment variables that they may give; opens none
-    :param under_way: makes the calls that open providers without waiting for them; shared by all who share what is open
+    :param open_: creates and configures the provider with this name
+    :param environment_names: returns the names of the environment variables that the providers can read; opens none
+    :param under_way: starts the calls that open providers; shared by all callers that share open providers
     """
 
     def __init__(
@@ -42,14 +42,14 @@ class ProvidersOnDemand(ClosedOnExit, Mapping[str, ConfigProvider]):
         self._environment_names = environment_names
         self._under_way = under_way or UnderWay()
         self._opened: dict[str, ConfigProvider] = {}
-        self._lock = threading.RLock()  # a task that is killed closes them in a signal handler
+        self._lock = threading.RLock()  # a killed task closes the providers in a signal handler
         self._is_closed = False
 
     def open_for(self, texts: Iterable[str]) -> None:
         """
         Open the providers that ``texts`` refer to.
 
-        :raises ProviderDefinitionError: names all that is wrong with the definitions of these providers
+        :raises ProviderDefinitionError: definitions of these providers are wrong; names all problems
         :raises ProviderLookupError: a provider was refused, or could not connect, while it was configured
         """
         self.open_named({variable.provider for text in texts for variable in variables(text)})
@@ -61,14 +61,14 @@ class ProvidersOnDemand(ClosedOnExit, Mapping[str, ConfigProvider]):
         wait: Wait | None = None,
     ) -> None:
         """
-        Open the providers called ``names``: all at once in other threads, or one after another in the caller's.
+        Open the providers called ``names``: in parallel in other threads, or one after another in the caller's.
 
-        :param wait: waits until the provider of that name is open, which another thread does, or raises; None to open
-            them in the caller's thread
-        :raises ProviderDefinitionError: names all that is wrong with the definitions of these providers
+        :param wait: waits until another thread has opened the provider with this name, or raises; None to open the
+            providers in the caller's thread
+        :raises ProviderDefinitionError: definitions of these providers are wrong; names all problems
         :raises ProviderLookupError: a provider was refused, or could not connect, while it was configured
-        :raises Exception: whatever ``wait`` raises; a provider that is then still being opened is kept once it is open,
-            and, if it took too long, opened once more for whoever asks before
+        :raises Exception: whatever ``wait`` raises; a provider that is still being opened then is kept once it is open.
+            If it took too long, a caller that needs it earlier opens it again
         """
         missing = [name for name in self._names if name in names and not self.is_open(name)]
         openings = {} if wait is None else {name: self._start(name) for name in missing}
@@ -87,22 +87,22 @@ class ProvidersOnDemand(ClosedOnExit, Mapping[str, ConfigProvider]):
         return self._under_way.start(name, partial(self.__getitem__, name))
 
     def is_open(self, name: str) -> bool:
-        """Return whether the provider of that name is open."""
+        """Return whether the provider with this name is open."""
         return name in self._opened
 
     def environment_names(self) -> frozenset[str]:
-        """Return the names of the environment variables that they may give, be they open or not; opens none."""
+        """Return the names of the environment variables that the providers can read; opens none."""
         return self._environment_names()
 
     def leave_lent(self, *, is_left: bool) -> None:
-        """Tell those that are open, as ``ConfigProvider.leave_lent`` says."""
+        """Call ``ConfigProvider.leave_lent`` of each open provider."""
         with self._lock:
             opened = list(self._opened.values())
         for provider in opened:
             provider.leave_lent(is_left=is_left)
 
     def close(self) -> None:
-        """Close the providers that are open; no other is opened from then on."""
+        """Close the open providers; no other is opened afterwards."""
         with self._lock:
             opened, self._opened = self._opened, {}
             self._is_closed = True
@@ -110,9 +110,9 @@ class ProvidersOnDemand(ClosedOnExit, Mapping[str, ConfigProvider]):
 
     def __getitem__(self, name: str) -> ConfigProvider:
         """
-        Give the provider of that name.
+        Return the provider with this name.
 
-        :raises ProviderDefinitionError: it cannot be made from its definition
+        :raises ProviderDefinitionError: it cannot be created from its definition
         """
         if name not in self._names:
             raise KeyError(name)
@@ -142,6 +142,6 @@ def _wait_for(name: str, openings: Mapping[str, Call], wait: Wait) -> None:
     try:
         wait(name, openings[name])
     finally:
-        if not openings[name].done():  # the time for all of them is over
+        if not openings[name].done():  # the time for all of them is up
             for opening in openings.values():
                 opening.is_given_up = True

@@ -19,13 +19,13 @@ class _Slot(Generic[_T]):
 
 class PerProcess(Generic[_T]):
     """
-    Gives one object in each process, made when it is first asked for; threads wait for the one that makes it.
+    Returns one object in each process, created on first use; other threads wait until it is created.
 
-    A forked child makes its own, also where another thread of the parent held the lock. That of the parent stays
-    referred to there, so that nothing of it is closed behind the parent's back.
+    A forked child creates its own object, even if a thread of the parent held the lock. The child keeps a reference to
+    the parent's object, so that it does not close anything that the parent still uses.
 
-    :param make: makes the object; what it raises is passed on, and the next call tries again
-    :param pid: gives the id of the process
+    :param make: creates the object; its errors are passed on, and the next call tries again
+    :param pid: returns the id of the process
     """
 
     def __init__(self, make: Callable[[], _T], *, pid: Callable[[], int] = os.getpid) -> None:
@@ -34,7 +34,7 @@ class PerProcess(Generic[_T]):
         self._slots: dict[int, _Slot[_T]] = {}
 
     def __call__(self) -> _T:
-        """Give the object of this process."""
+        """Return the object of this process."""
         slot = self._slots.setdefault(self._pid(), _Slot())
         with slot.lock:
             if not slot.made:

@@ -1,4 +1,4 @@
-"""Keys and values that have to be text; in Python they may turn out to be numbers."""
+"""Checks that keys and values are strings; in Python they can also be numbers."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from airflow_config_providers.exceptions import ConfigException
 
 
 def key_type_problem(key: object) -> str | None:
-    """Say what is wrong with a key that is no text; None for one that is."""
+    """Return what is wrong with a key that is not a string; None if it is one."""
     return None if isinstance(key, str) else f"The key {printable(repr(key))} is {_kind(key)}. Write it as a string."
 
 
 def value_type_problem(key: str, value: object) -> str | None:
-    """Say what is wrong with the value of ``key`` if it is no text; None for one that is, and for None."""
+    """Return what is wrong with the value of ``key`` if it is neither a string nor None; otherwise None."""
     if value is None or isinstance(value, str):
         return None
     return f"'{printable(key)}': the value is {_kind(value)}. Write it as a string."
 
 
 def type_problems(configs: Mapping[Any, Any]) -> Iterator[str]:
-    """Name the keys that are no text, or have a value that is neither text nor None; values are not told."""
+    """Yield a problem for each key that is not a string, or whose value is neither a string nor None; no values."""
     for key, value in configs.items():
         if problem := key_type_problem(key) or value_type_problem(key, value):
             yield problem
@@ -30,10 +30,10 @@ def type_problems(configs: Mapping[Any, Any]) -> Iterator[str]:
 
 def require_texts(configs: Mapping[Any, Any], *, where: str = "", is_none_allowed: bool = False) -> None:
     """
-    Refuse keys and values that are no text.
+    Refuse keys and values that are not strings.
 
-    :param where: stands before each problem
-    :raises ConfigException: names all of them
+    :param where: put before each problem
+    :raises ConfigException: some are not strings; names all of them
     """
     allowed = {str, type(None)} if is_none_allowed else {str}
     if allowed.issuperset(map(type, configs.values())) and {str}.issuperset(map(type, configs)):

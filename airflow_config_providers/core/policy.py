@@ -1,4 +1,4 @@
-"""Rules for changes of a configuration (KIP-935)."""
+"""Rules for changes to a configuration (KIP-935)."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ __all__ = [
 
 
 class Moment(Enum):
-    """When a policy is asked."""
+    """The occasion on which a policy is asked."""
 
     ALTER = "alter"
-    """A change is about to be written: before and after are what the resource itself has."""
+    """A change is about to be written: before and after are the resource's own configuration."""
     RENDER = "render"
-    """A task is about to run: before is what it has without dynamic layers and run configuration, after is all."""
+    """A task is about to run: before is without dynamic layers and run configuration, after is with them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,16 +39,16 @@ class RequestMetadata:
     """
     A change, as a policy sees it.
 
-    A key that is deleted, or was never set, is absent, whichever way the change was asked for: one that is given as
-    None is left out. Values hold their references; a secret that is written out is ``[hidden]``. Read only.
+    A key that is deleted, or was never set, is absent, however the change was requested: a key with the value None is
+    left out. Values keep their references; a plaintext secret is ``[hidden]``. Read-only.
 
-    :param resource: what is changed
-    :param configs_before: key -> text, of the whole resource
-    :param configs_after: key -> text, of the whole resource
-    :param hidden_changes: keys whose secret changes although ``[hidden]`` stands in both
-    :param texts: what a task refers to beside its configuration, such as ``env_vars['TOKEN']``: name -> text with its
-        references; of a change it is empty
-    :param origins: key -> the layer and the place that its value comes from; of a change it is empty
+    :param resource: the resource that is changed
+    :param configs_before: key -> string, of the whole resource
+    :param configs_after: key -> string, of the whole resource
+    :param hidden_changes: keys whose secret changes although both configurations show ``[hidden]``
+    :param texts: strings with references outside the configuration of a task, such as ``env_vars['TOKEN']``, by name;
+        empty for ``Moment.ALTER``
+    :param origins: key -> the layer and place of its value; empty for ``Moment.ALTER``
     """
 
     resource: ConfigResource
@@ -77,36 +77,36 @@ def _normal(configs: Mapping[str, str | None]) -> Mapping[str, str]:
 
 
 class AlterConfigPolicy(ABC):
-    """Allows a change, or refuses it. One object serves all changes of a process, from several threads at once."""
+    """Allows or denies a change. One object serves all changes of a process, from several threads at once."""
 
     def configure(self, configs: Mapping[str, Any]) -> None:  # noqa: B027 - not every policy has parameters
         """
-        Take the policy's parameters; called once.
+        Set the policy's parameters; called once.
 
-        :raises ConfigException: they do not fit
+        :raises ConfigException: they are not valid
         """
 
     @abstractmethod
     def validate(self, request: RequestMetadata) -> None:
         """
-        Return for a change that is allowed.
+        Return if the change is allowed.
 
-        :raises PolicyViolation: it is not; one sentence for each reason, none with a value that is sensitive
+        :raises PolicyViolation: it is not; one sentence for each reason, without sensitive values
         """
 
     @property
     def subject(self) -> str:
-        """What the policy is about, as a text with names of keys, for people who look for a key that is denied."""
+        """The names of the keys that the policy is about, in a string, so that a denial can show where they are set."""
         return ""
 
     def close(self) -> None:  # noqa: B027 - not every policy holds something
-        """Give back what the policy holds."""
+        """Release what the policy holds."""
 
 
 @dataclass(frozen=True, slots=True)
 class NamedPolicy:
     """
-    A policy and what people call it.
+    A policy and its name.
 
     :param name: as in the deployment's list of policies
     """
@@ -117,16 +117,16 @@ class NamedPolicy:
 
 def validate_all(policies: Sequence[NamedPolicy], request: RequestMetadata) -> None:
     """
-    Ask every policy. One that fails in another way than by refusing denies too.
+    Ask every policy. A policy that raises any other error denies, too.
 
-    :raises PolicyViolation: names each policy that denies, with its reasons
+    :raises PolicyViolation: a policy denies; names each of them, with its reasons
     """
     if problems := denials(policies, request):
         raise PolicyViolation(*problems)
 
 
 def denials(policies: Sequence[NamedPolicy], request: RequestMetadata) -> list[str]:
-    """Ask as ``validate_all`` does, and give the reasons, one sentence each; none where all allow it."""
+    """Ask as ``validate_all`` does, and return the reasons, one sentence each; empty if all policies allow it."""
     return [problem for named in policies for problem in _problems(named, request)]
 
 
@@ -138,13 +138,13 @@ def _problems(named: NamedPolicy, request: RequestMetadata) -> list[str]:
     except PolicyViolation as violation:
         reasons = violation.problems or ("it does not say why.",)
         return [f"{who} denies {what}: {reason}{_places(reason, named.policy, request)}" for reason in reasons]
-    except Exception as error:  # noqa: BLE001 - a third party's policy may raise anything; its text may hold a value
+    except Exception as error:  # noqa: BLE001 - a third party's policy can raise anything, with a value in its message
         return [f"{who} failed with {type(error).__name__}, so {what} is denied. Correct it."]
     return []
 
 
 def _places(reason: str, policy: AlterConfigPolicy, request: RequestMetadata) -> str:
-    """Say where the keys are set that a reason names or, if it names none, those that the policy is about."""
+    """Return where the keys in ``reason`` are set or, if it names none, those that the policy is about."""
     if not request.origins:
         return ""
     keys = _keys_in(reason, request.origins) or _keys_in(policy.subject, request.origins)

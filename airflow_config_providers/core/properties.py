@@ -1,9 +1,9 @@
 r"""
-Java properties files: the syntax of ``java.util.Properties``, read and written.
+Java properties files: read and write the syntax of ``java.util.Properties``.
 
-``javaproperties`` splits a line into key and value and knows the escapes. What makes up a line is decided here:
-the library joins continued lines in quadratic time, keeps no line numbers, and takes a comment or a blank line
-after a line with only a ``\`` into that line, where Java skips it.
+``javaproperties`` splits a line into key and value and decodes the escapes. This module joins the lines, because the
+library joins continued lines in quadratic time, keeps no line numbers, and after a line with only a ``\`` continues
+with a comment or a blank line, which Java skips.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class Property:
     """
     One entry of a properties file.
 
-    :param line: number of the line that the entry begins on, counted from 1
+    :param line: number of the line on which the entry begins, counted from 1
     """
 
     key: str
@@ -35,12 +35,12 @@ class Property:
 
 def parse(text: str, *, name: str) -> list[Property]:
     r"""
-    Read the entries of ``text`` in order; a repeated key gives two entries, of which Java takes the last.
+    Return the entries of ``text`` in order; a repeated key has several entries, of which Java uses the last.
 
-    ``text`` must come with the line ends of the file, untranslated, and a byte order mark is part of the first key.
+    ``text`` must have the untranslated line ends of the file; a byte order mark is part of the first key.
     Takes time linear in the length of ``text``.
 
-    :param name: where the text comes from, for messages
+    :param name: where ``text`` comes from, for messages
     :raises ConfigException: ``\u`` without four hexadecimal digits; names each such line
     """
     properties: list[Property] = []
@@ -60,10 +60,10 @@ def parse(text: str, *, name: str) -> list[Property]:
 
 def dump(configs: Mapping[str, str]) -> str:
     """
-    Write ``configs`` as ASCII, one entry a line, sorted by key.
+    Return ``configs`` as ASCII, one entry per line, sorted by key.
 
-    ``java.util.Properties`` reads back exactly these keys and values. Spark reads such files with it too, and then
-    cuts blanks off both ends of each value.
+    ``java.util.Properties`` reads back exactly these keys and values. Spark also reads such files with it, and then
+    strips whitespace from both ends of each value.
     """
     from javaproperties import dumps  # noqa: PLC0415 - it imports an HTTP client
 
@@ -71,7 +71,7 @@ def dump(configs: Mapping[str, str]) -> str:
 
 
 def _logical_lines(text: str) -> Iterator[tuple[int, str]]:
-    """Give each entry's lines joined, with the number of the first; comments and blank lines are left out."""
+    """Yield the joined lines of each entry with the number of the first; comments and blank lines are left out."""
     first = 0
     parts: list[str] = []
     for number, line in enumerate(_lines(text), start=1):
@@ -91,13 +91,13 @@ def _logical_lines(text: str) -> Iterator[tuple[int, str]]:
 
 
 def _lines(text: str) -> list[str]:
-    r"""Split at line ends. A last one begins no new line, but for ``\r\n``: there Java sees an empty line."""
+    r"""Split at line ends. After a final ``\r\n`` Java sees one more, empty line, and after other final ones none."""
     lines = _LINE_END.split(text)
     return lines if lines[-1] or text.endswith("\r\n") else lines[:-1]
 
 
 def _entry(logical: str) -> tuple[str, str] | None:
-    r"""Split a logical line into key and value; None where a ``\u`` is malformed."""
+    r"""Split a logical line into key and value; return None if a ``\u`` escape is malformed."""
     from javaproperties import InvalidUEscapeError, loads  # noqa: PLC0415 - it imports an HTTP client
 
     try:

@@ -1,4 +1,4 @@
-"""What ``config.providers.*`` says about each provider (KIP-297, KIP-421)."""
+"""Definitions of providers in ``config.providers.*`` (KIP-297, KIP-421)."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ _PARAM: Final = "param."
 @dataclass(frozen=True, slots=True)
 class ProviderDefinition:
     """
-    One provider as it is defined: a name, a class and parameters.
+    The definition of one provider: a name, a class and parameters.
 
-    :param class_name: as written, but for blanks around it; empty where nothing is written
-    :param problems: what is wrong with it, whatever its class is
+    :param class_name: as written, without surrounding whitespace; empty if it is missing
+    :param problems: what is wrong with the definition, regardless of its class
     """
 
     name: str
@@ -27,15 +27,15 @@ class ProviderDefinition:
     problems: tuple[str, ...] = ()
 
     def key(self, suffix: str) -> str:
-        """Give the key under which ``suffix`` of this provider stands, fit to print."""
+        """Return the key of ``suffix`` of this provider, fit to print."""
         return printable(f"{CONFIG_PROVIDERS}.{self.name}.{suffix}")
 
 
 def read_definitions(props: Mapping[str, Any]) -> tuple[list[ProviderDefinition], list[str]]:
     """
-    Give the definition of each provider that ``config.providers`` lists, and what is wrong with them.
+    Return the definition of each provider that ``config.providers`` lists, and what is wrong with them.
 
-    The list is trimmed and its empty items are ignored. Definitions of providers that it does not list are ignored too.
+    The items of the list are stripped, and empty ones are ignored, as are definitions of providers not in the list.
     """
     listed = props.get(CONFIG_PROVIDERS, "")
     if not isinstance(listed, str):
@@ -51,7 +51,7 @@ def read_definitions(props: Mapping[str, Any]) -> tuple[list[ProviderDefinition]
 
 
 def _owner(key: str, names: Iterable[str]) -> str | None:
-    """Give the provider that ``key`` belongs to; of the names ``a`` and ``a.b``, the longer one takes it."""
+    """Return the provider that ``key`` belongs to; of the names ``a`` and ``a.b``, the longer one wins."""
     owners = (name for name in names if key.startswith(f"{CONFIG_PROVIDERS}.{name}."))
     return max(owners, key=len, default=None)
 

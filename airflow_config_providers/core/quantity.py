@@ -1,4 +1,4 @@
-"""Sizes and times with a unit, as Spark reads them: ``512m``, ``10s``."""
+"""Sizes and times with a unit, as Spark reads them, such as ``512m`` and ``10s``."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SIZES: Final[Mapping[str, int]] = MappingProxyType(
         for name in (letter, f"{letter}b", f"{letter}ib")
     }
 )
-"""Unit -> bytes. Spark 3.5 does not know those with an ``i``."""
+"""Unit -> bytes. Spark 3.5 does not support the units with an ``i``."""
 
 TIMES: Final[Mapping[str, int]] = MappingProxyType(
     {"us": 1, "ms": 1_000, "s": 1_000_000, "m": 60_000_000, "min": 60_000_000, "h": 3_600_000_000, "d": 86_400_000_000}
@@ -29,11 +29,11 @@ _LARGEST: Final = 2**63 - 1
 
 def read_quantity(text: str, units: Mapping[str, int], *, default_unit: str = "") -> int | None:
     """
-    Read a whole number with a unit, in any case, blanks around it cut off.
+    Parse an integer with a unit, in upper or lower case, ignoring surrounding whitespace.
 
-    :param units: unit -> what one of it is
-    :param default_unit: that of a number without one; where it is empty, such a number is none
-    :return: the quantity in the smallest of ``units``; None where ``text`` is none
+    :param units: unit -> its size in the smallest unit
+    :param default_unit: unit of a number without one; if empty, a number needs a unit
+    :return: the quantity in the smallest unit; None if ``text`` is not a quantity
     """
     match = re.fullmatch(r"(-?[0-9]{1,19})([a-z]*)", text.strip(BLANKS).lower())
     if match is None or abs(int(match[1])) > _LARGEST:

@@ -1,4 +1,4 @@
-"""Objects that take a new configuration while they run (KIP-226)."""
+"""Objects that accept a new configuration while they run (KIP-226)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from airflow_config_providers.core.text import printable
 from airflow_config_providers.exceptions import ConfigException
 
 GoBack = Callable[[], list[str]]
-"""Gives the old configuration back to those who were told; gives who could not take it, one sentence each."""
+"""Restores the old configuration for the members told; returns one sentence for each that could not take it."""
 
 
 _OF_THE_DEPLOYMENT: Final = "config.providers and all below it belong to the deployment."
@@ -24,38 +24,38 @@ _OF_THE_DEPLOYMENT: Final = "config.providers and all below it belong to the dep
 
 class Reconfigurable(ABC):
     """
-    Something that a change of configuration concerns. Called by one thread at a time.
+    Something that follows changes of the configuration. Called by one thread at a time.
 
-    Both methods get the whole configuration, and not only the keys that are theirs.
+    Both methods receive the whole configuration, not only the keys that concern the object.
     """
 
     @abstractmethod
     def reconfigurable_configs(self) -> Collection[str]:
-        """Give the keys that concern this object; it is asked nothing about the others."""
+        """Return the keys that concern this object; it is not asked about changes of other keys."""
 
     @abstractmethod
     def validate_reconfiguration(self, configs: Mapping[str, Any]) -> None:
         """
-        Return for a configuration that can be applied; change nothing.
+        Return if the configuration can be applied; change nothing.
 
-        :raises ConfigException: it cannot; without any value in the message
+        :raises ConfigException: it cannot be applied; the message contains no value
         """
 
     @abstractmethod
     def reconfigure(self, configs: Mapping[str, Any]) -> None:
         """
-        Apply ``configs``, which were validated; or the ones before, when the change has failed elsewhere.
+        Apply ``configs``, which were validated; or the previous ones, if the change has failed elsewhere.
 
-        One that raises has changed nothing of itself.
+        If it raises, the object must be unchanged.
         """
 
 
 class Reconfigurables:
     """
-    The configuration that is in effect, and those who follow it. Thread-safe; changes happen one after the other.
+    The configuration in effect, and the objects that follow it. Thread-safe; changes happen one after the other.
 
-    :param configs: what is in effect now
-    :param definition: which keys are read-only; that of a ``ConfigAdmin`` takes its place
+    :param configs: the configuration in effect now
+    :param definition: which keys are read-only; replaced by the definition of a ``ConfigAdmin``
     """
 
     def __init__(self, configs: Mapping[str, Any], definition: ConfigDef | None = None) -> None:
@@ -67,14 +67,14 @@ class Reconfigurables:
 
     @property
     def current(self) -> Mapping[str, Any]:
-        """The configuration in effect: the old one until everybody has the new one, and again if that fails."""
+        """The configuration in effect: the old one until every member has the new one, and again if one fails."""
         return self._current
 
     def add(self, member: Reconfigurable) -> None:
         """
-        Tell ``member`` of every later change; a second time does nothing.
+        Tell ``member`` about every later change; adding it again has no effect.
 
-        :raises ConfigException: names those of its keys that are known and that no dynamic configuration changes
+        :raises ConfigException: some of its keys are known to be read-only; names them
         """
         with self._lock:
             _refuse([member], self._definition)
@@ -83,24 +83,24 @@ class Reconfigurables:
 
     def follow(self, definition: ConfigDef) -> None:
         """
-        Take ``definition`` for which keys are read-only, of those who are here already too.
+        Use ``definition`` to decide which keys are read-only, also for the current members.
 
-        :raises ConfigException: as with ``add``; then the old one stays
+        :raises ConfigException: as for ``add``; the old definition stays in effect
         """
         with self._lock:
             _refuse(self._members, definition)
             self._definition = definition
 
     def remove(self, member: Reconfigurable) -> None:
-        """Tell ``member`` nothing any more."""
+        """Stop telling ``member`` about changes."""
         with self._lock:
             self._members = tuple(known for known in self._members if known is not member)
 
     def validate(self, configs: Mapping[str, Any]) -> None:
         """
-        Ask everybody whom a change to ``configs`` concerns, and change nothing.
+        Ask every member that a change to ``configs`` concerns, and change nothing.
 
-        :raises ConfigException: names each who refuses, with its reasons
+        :raises ConfigException: members refuse; names each of them, with its reasons
         """
         with self._lock:
             proposed = MappingProxyType(dict(configs))
@@ -108,11 +108,11 @@ class Reconfigurables:
 
     def apply(self, configs: Mapping[str, Any]) -> None:
         """
-        Ask everybody whom a change to ``configs`` concerns, and then tell them, in the order in which they were added.
+        Ask every member that a change to ``configs`` concerns, and then tell them, in the order they were added.
 
-        If one fails, those before it get the old configuration back, the last first, and it stays in effect.
+        If one fails, the members before it get the old configuration back, last first, and it stays in effect.
 
-        :raises ConfigException: somebody refused, or failed; with who could not go back, where there is one
+        :raises ConfigException: a member refused, or failed; also names members that could not go back
         """
         with self.turn():
             self.validate(configs)
@@ -121,9 +121,9 @@ class Reconfigurables:
     @contextmanager
     def turn(self) -> Iterator[None]:
         """
-        Keep others from applying, so that one configuration can be validated, stored, and told.
+        Keep other threads from applying, so that one configuration can be validated, stored, and told.
 
-        :raises ConfigException: it is asked for from within
+        :raises ConfigException: this thread already has the turn
         """
         with self._lock:
             if self._has_turn:
@@ -136,10 +136,10 @@ class Reconfigurables:
 
     def tell(self, configs: Mapping[str, Any]) -> GoBack:
         """
-        Tell everybody whom a change to ``configs`` concerns, and ask nobody; otherwise as ``apply``.
+        Tell every member that a change to ``configs`` concerns, without asking; otherwise like ``apply``.
 
-        :returns: takes it back; for the same turn
-        :raises ConfigException: somebody failed; with who could not go back, where there is one
+        :returns: a function that undoes it; for the same turn
+        :raises ConfigException: a member failed; also names members that could not go back
         """
         with self._lock:
             proposed = MappingProxyType(dict(configs))
@@ -179,7 +179,7 @@ def _refuse(members: Sequence[Reconfigurable], definition: ConfigDef) -> None:
 
 
 def _static(member: Reconfigurable, definition: ConfigDef) -> Iterator[str]:
-    """Name the keys of ``member`` that never change. If it does not tell its keys, a change will report that."""
+    """Yield a problem for each read-only key of ``member``. A failure to return its keys is reported by a change."""
     try:
         keys = _keys(member)
     except ConfigException:
@@ -191,7 +191,7 @@ def _static(member: Reconfigurable, definition: ConfigDef) -> Iterator[str]:
 
 
 def _changed(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[str]:
-    """Give the keys that are set, changed or deleted; a key that is None is not the same as one that is absent."""
+    """Yield the keys that are set, changed or deleted; a key with the value None is not the same as an absent key."""
     for key in before.keys() | after.keys():
         if key not in before or key not in after or before[key] != after[key]:
             yield key
@@ -200,7 +200,7 @@ def _changed(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[st
 def _keys(member: Reconfigurable) -> Collection[str]:
     try:
         return member.reconfigurable_configs()
-    except Exception as error:  # noqa: BLE001 - whatever it raises, it cannot be left out
+    except Exception as error:  # noqa: BLE001 - whatever it raises, the member cannot be skipped
         reason = _reason(error)
     raise ConfigException(f"{_name(member)} does not tell its keys ({reason}).")
 
@@ -210,23 +210,23 @@ def _ask(members: Sequence[Reconfigurable], configs: Mapping[str, Any]) -> None:
     for member in members:
         try:
             member.validate_reconfiguration(configs)
-        except Exception as error:  # noqa: BLE001 - whatever it raises, it did not agree
+        except Exception as error:  # noqa: BLE001 - whatever it raises, the member did not agree
             problems.append(f"{_name(member)} refuses the configuration ({_reason(error)}).")
     if problems:
         raise ConfigException(*problems)
 
 
 def _failure(member: Reconfigurable, configs: Mapping[str, Any]) -> str:
-    """Tell why ``member`` cannot take ``configs``; nothing where it did."""
+    """Reconfigure ``member``; return why it failed, or an empty string."""
     try:
         member.reconfigure(configs)
-    except Exception as error:  # noqa: BLE001 - whatever it raises, the others must be told
+    except Exception as error:  # noqa: BLE001 - whatever it raises, the other members must be restored
         return _reason(error)
     return ""
 
 
 def _reason(error: Exception) -> str:
-    """Give what an error of ours says. Of any other one only the type is told: its text may hold a value."""
+    """Return the message of an error of ours; only the type of any other error, as its message can contain a value."""
     return "; ".join(error.problems) if isinstance(error, ConfigException) else type(error).__name__
 
 

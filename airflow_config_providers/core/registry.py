@@ -1,4 +1,4 @@
-"""From ``config.providers.*`` to providers that are ready to answer (KIP-297, KIP-421)."""
+"""Create providers from ``config.providers.*`` (KIP-297, KIP-421)."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _T = TypeVar("_T")
 
 
 def is_reserved(key: str) -> bool:
-    """Tell whether ``key`` defines providers: such keys belong to the deployment."""
+    """Return whether ``key`` defines providers: such keys belong to the deployment."""
     return key == CONFIG_PROVIDERS or key.startswith(f"{CONFIG_PROVIDERS}.")
 
 
@@ -35,10 +35,10 @@ class ProviderRegistry:
     Knows the classes of providers and opens the providers that a configuration defines.
 
     :param classes: short name -> class; None for the installed ones, entry points of ``ENTRY_POINT_GROUP``
-    :param allowed_classes: dotted paths that may be named as a class; any other is refused and not imported
-    :param deployment: the definitions come through Airflow, so a provider must be told what it may read:
-        without its ``required_params`` it is not opened
-    :param importing: gives what is entered while a class is imported
+    :param allowed_classes: dotted paths allowed as a class; any other is refused and not imported
+    :param deployment: the definitions come through Airflow, so they must limit what a provider can read: without its
+        ``required_params`` it is not opened
+    :param importing: returns a context manager that is entered while a class is imported
     """
 
     def __init__(
@@ -56,10 +56,10 @@ class ProviderRegistry:
 
     def open(self, props: Mapping[str, Any]) -> ConfiguredProviders:
         """
-        Make and configure the providers that ``config.providers`` in ``props`` lists, in that order.
+        Create and configure the providers that ``config.providers`` in ``props`` lists, in that order.
 
-        :param props: any configuration; keys outside ``config.providers`` are not looked at
-        :raises ProviderDefinitionError: names all that is wrong with the definitions
+        :param props: any configuration; keys outside ``config.providers`` are ignored
+        :raises ProviderDefinitionError: definitions are wrong; names all problems
         :raises ProviderLookupError: a provider was refused, or could not connect, while it was configured
         """
         definitions, problems = read_definitions(props)
@@ -68,9 +68,9 @@ class ProviderRegistry:
 
     def open_each(self, props: Mapping[str, Any]) -> tuple[ConfiguredProviders, tuple[str, ...]]:
         """
-        Make and configure those of the providers that can be; closing them stays with the caller.
+        Create and configure the providers whose definitions are right; the caller closes them.
 
-        :return: the providers, and all that is wrong with the definitions of the others
+        :return: the providers, and the problems of the others
         """
         definitions, problems = read_definitions(props)
         if problems and not definitions:
@@ -86,9 +86,9 @@ class ProviderRegistry:
 
     def on_demand(self, props: Mapping[str, Any]) -> ProvidersOnDemand:
         """
-        Give the providers that ``config.providers`` in ``props`` lists, each of which is opened when it is needed.
+        Return the providers that ``config.providers`` in ``props`` lists, each of which is opened on first use.
 
-        :param props: any configuration; keys outside ``config.providers`` are not looked at
+        :param props: any configuration; keys outside ``config.providers`` are ignored
         :raises ProviderDefinitionError: the list cannot be read
         """
         defined = _listed(props)
@@ -100,9 +100,9 @@ class ProviderRegistry:
 
     def refusals(self, props: Mapping[str, Any], variables: Iterable[ConfigVariable]) -> dict[ConfigVariable, str]:
         """
-        Say of references why no provider that ``props`` define will ever answer them; those that one may are left out.
+        Return why no provider defined in ``props`` will ever answer a reference; others are left out.
 
-        No provider is opened, so what only it can tell is not known, nor what a definition that is wrong would refuse.
+        No provider is opened, so only refusals that follow from a valid definition are found.
 
         :raises ProviderDefinitionError: the list of providers cannot be read
         """
@@ -129,7 +129,7 @@ class ProviderRegistry:
         return f"{printable(str(variable))}: {' '.join(problems)}"
 
     def _environment_names(self, definitions: Iterable[ProviderDefinition]) -> frozenset[str]:
-        """Return the names of the environment variables that may be given; a wrong definition gives none."""
+        """Return the names of the environment variables that providers can read; a wrong definition adds none."""
         found: set[str] = set()
         for definition in definitions:
             with suppress(ConfigProvidersError):
@@ -143,7 +143,7 @@ class ProviderRegistry:
         return _guarded(lambda: tuple(provider.environment_names(definition.params)), at)
 
     def _opened(self, definitions: Collection[ProviderDefinition], problems: list[str]) -> dict[str, ConfigProvider]:
-        """Make and configure providers, if all can be made; say all that is wrong with them, and close them then."""
+        """Create all providers, then configure them; if anything is wrong, close them and raise all problems."""
         providers: dict[str, ConfigProvider] = {}
         with ExitStack() as undo:
             undo.callback(lambda: close_all(_named(providers)))
@@ -228,7 +228,7 @@ class ProviderRegistry:
 
     @cached_property
     def _installed(self) -> Collection[EntryPoint]:
-        from importlib.metadata import entry_points  # noqa: PLC0415 - slow to import, and searches every distribution
+        from importlib.metadata import entry_points  # noqa: PLC0415 - slow to import
 
         return entry_points(group=ENTRY_POINT_GROUP)
 
@@ -243,7 +243,7 @@ class ConfiguredProviders(Closing, Mapping[str, ConfigProvider]):
     """
     Providers by name, in the order in which they are listed.
 
-    :param origins: name -> the distribution that has the provider's short name; empty for a class named otherwise
+    :param origins: name -> the distribution that registers the provider's short name; empty for any other class
     """
 
     def __init__(self, providers: Mapping[str, ConfigProvider], origins: Mapping[str, str] | None = None) -> None:
@@ -262,7 +262,7 @@ class ConfiguredProviders(Closing, Mapping[str, ConfigProvider]):
 
 
 def _listed(props: Mapping[str, Any]) -> dict[str, ProviderDefinition]:
-    """Return name -> definition, also of one that is wrong; raises where the list itself cannot be read."""
+    """Return name -> definition, including wrong ones; raise if the list itself cannot be read."""
     definitions, problems = read_definitions(props)
     if problems and not definitions:
         raise ProviderDefinitionError(*problems)
@@ -292,13 +292,13 @@ def _collected(
 
 
 def _guarded(call: Callable[[], _T], what: str) -> _T:
-    """Call a provider's code. Of an error that is not ours only the type is told: its text may hold a value."""
+    """Call a provider's code. Of a foreign error, only the type is reported: its message can contain a value."""
     try:
         return call()
     except ConfigProvidersError as error:
-        error.__cause__ = error.__context__ = None  # what a client library said, perhaps with a server's answer in it
+        error.__cause__ = error.__context__ = None  # a client library's error can contain a server's answer
         raise
-    except Exception as error:  # noqa: BLE001 - whatever a provider raises
+    except Exception as error:  # noqa: BLE001 - a provider can raise anything
         reason = type(error).__name__
     raise ProviderDefinitionError(f"{what} ({reason}).")
 

@@ -1,4 +1,4 @@
-"""From layers to the configuration that a job gets."""
+"""Turn layers into the configuration that a job gets."""
 
 from __future__ import annotations
 
@@ -32,19 +32,19 @@ from airflow_config_providers.exceptions import (
 
 
 class Unresolved(Enum):
-    """What becomes of a reference that nobody answers."""
+    """What happens to a reference without an answer."""
 
     FAIL = "fail"
     KEEP = "keep"
-    """As KIP-297 has it: the text stays as it is."""
+    """As in KIP-297: the reference stays in the value."""
 
 
 class ResolvedConfig:
     """
-    The values that a job gets, in one place that does not show them.
+    The values that a job gets, in one object that does not show them.
 
-    It has no text form, is not copied, pickled or written as JSON, and can be emptied. What people may see
-    is in ``layered``.
+    It has no string form, cannot be copied, pickled or written as JSON, and can be cleared. Use ``layered`` for what
+    people are allowed to see.
     """
 
     __slots__ = ("_opened", "_result", "_reverser", "layered")
@@ -59,12 +59,12 @@ class ResolvedConfig:
 
     @property
     def entries(self) -> Mapping[str, ConfigEntry]:
-        """The settled configuration as people may see it, with references, layers and synonyms."""
+        """The settled configuration, safe to show to people, with references, layers and synonyms."""
         return self.layered.entries()
 
     @property
     def reverser(self) -> ReverseTransformer:
-        """Turns the values back into references, and opened secrets into ``[hidden]``; not emptied by ``clear``."""
+        """Turns values back into references, and decrypted secrets into ``[hidden]``; not cleared by ``clear``."""
         if self._reverser is None:
             opened = {ConfigVariable("", "", str(n), HIDDEN): text for n, text in enumerate(self._opened.values())}
             self._reverser = ReverseTransformer(self.layered.settled, {**self._content.used, **opened})
@@ -72,52 +72,52 @@ class ResolvedConfig:
 
     @property
     def ttls(self) -> Mapping[Place, int]:
-        """(provider, path) -> milliseconds for which its values are good."""
+        """(provider, path) -> milliseconds for which its values are valid."""
         return self._content.ttls
 
     @property
     def unresolved(self) -> Mapping[str, list[ConfigVariable]]:
-        """Key, or name of a text -> references that nobody answered and that stand there as they were written."""
+        """Key, or name of a further string -> its references without an answer, which stay as they were written."""
         return {name.removeprefix(_TEXT): missing for name, missing in self._content.unresolved.items()}
 
     @property
     def references(self) -> tuple[str, ...]:
-        """The references that were answered, as they were written, in order and each once."""
+        """The references that were answered, as they were written, sorted and without duplicates."""
         return tuple(sorted({str(variable) for variable in self._content.used}))
 
     @property
     def sensitive(self) -> frozenset[str]:
-        """The keys whose value came from a reference, or is a secret that is written out."""
+        """The keys whose value came from a reference, or is a plaintext secret."""
         data, settled = self._content.data, self.layered.settled
         is_secret = self.layered.is_secret
         found = (key for key, text in settled.items() if data[key] != text or is_secret(key, text))
         return frozenset(found) | self._opened.keys()
 
     def configs(self) -> dict[str, str]:
-        """Give the values: key -> text, for each key that a layer sets. A new mapping at each call."""
+        """Return the values: key -> string, for each key that a layer sets. Each call returns a new mapping."""
         return {key: self._value(key) for key in self.layered.settled}
 
     @property
     def texts(self) -> frozenset[str]:
-        """The names of the further texts that were resolved together with the layers."""
+        """The names of the further strings that were resolved together with the layers."""
         return frozenset(name.removeprefix(_TEXT) for name in self._content.data if name.startswith(_TEXT))
 
     def text(self, name: str) -> str:
-        """Give the value of one of the further texts."""
+        """Return the value of one of the further strings."""
         return self._value(_TEXT + name)
 
     def with_texts(self, other: ResolvedConfig) -> ResolvedConfig:
-        """Give this configuration, as it is, with the further texts of ``other`` and the values in them."""
+        """Return this configuration with the further strings of ``other`` and their values."""
         texts = {name: text for name, text in other._content.data.items() if name.startswith(_TEXT)}
         result = replace(other._content, data={**self._content.data, **texts})
         return ResolvedConfig(self.layered, result, self._opened)
 
     def values(self) -> frozenset[str]:
-        """Give what the references resolved to, and the secrets that were opened."""
+        """Return the values of the references, and the decrypted secrets."""
         return frozenset(self._content.used.values()) | frozenset(self._opened.values())
 
     def clear(self) -> None:
-        """Forget every value. What was handed out before is not reached."""
+        """Drop every value. Values that were handed out before are not affected."""
         self._result = None
         self._opened = {}
 
@@ -141,18 +141,18 @@ class ResolvedConfig:
 @dataclass(frozen=True, slots=True)
 class ConfigResolver:
     """
-    Settles layers, fetches what the winners refer to, checks types, and reports all problems in one error.
+    Settles layers, fetches the references of the winners, checks types, and reports all problems in one error.
 
     Only winners are fetched: a shadowed secret is never read. A resolved value is never searched for
     references again. Safe to use from several threads.
 
-    :param config_providers: name -> configured provider; closing them stays with the caller
+    :param config_providers: name -> configured provider; the caller closes them
     :param definition: types, validators, defaults and which keys are sensitive
-    :param unresolved: what becomes of a reference that nobody answers
-    :param foreign: provider names that mean something to the reader of the configuration, such as Spark's ``env``;
-        their references stay as they are unless a provider has that name
-    :param attempts: how often an unavailable provider is asked, over some 15 seconds
-    :param timeout: seconds for all requests together; None for as long as they take
+    :param unresolved: what happens to a reference without an answer
+    :param foreign: provider names that the reader of the configuration resolves itself, such as Spark's ``env``;
+        their references stay unchanged unless a provider has that name
+    :param attempts: how often an unavailable provider is asked, over about 15 seconds
+    :param timeout: seconds for all requests together; None for no limit
     :param in_callers_thread: read one path after another, in the caller's thread
     :param home: where the providers are defined, for messages
     """
@@ -172,19 +172,19 @@ class ConfigResolver:
         """
         Choose the winners of ``layers``. Fetches nothing.
 
-        :raises ConfigException: a layer has a key, or under one a text, that no layer may have
+        :raises ConfigException: a layer has a key or a value that is not allowed
         """
         _raise([problem for layer in layers for problem in layer_problems(layer)])
         return LayeredConfig(layers, self.definition)
 
     def resolve(self, layers: Sequence[ConfigLayer], texts: Mapping[str, str] | None = None) -> ResolvedConfig:
         """
-        Settle ``layers`` and replace the winners' references by values.
+        Settle ``layers`` and replace the references of the winners by values.
 
-        :param texts: further texts by name, resolved in the same requests
+        :param texts: further strings by name, resolved in the same requests
         :raises AccessDeniedError: a provider refused
         :raises ProviderUnavailableError: a provider could not answer
-        :raises UnresolvedReferenceError: nobody answered a reference
+        :raises UnresolvedReferenceError: a reference has no answer
         :raises ConfigException: a value does not fit its type
         """
         layered = self.settle(layers)
@@ -242,14 +242,14 @@ class ConfigResolver:
 
 
 _TEXT = "\0"
-"""Starts the names of further texts; no key of a layer holds it."""
+"""Prefix of the names of further strings; no key of a layer contains it."""
 
 _MOST_KEYS = 3
-"""How many keys a failure names that many share."""
+"""How many keys are named in a failure that affects several."""
 
 
 def _opened(layered: LayeredConfig) -> dict[str, str]:
-    """Open the secrets that won, before any provider is asked."""
+    """Decrypt the secrets that won, before any provider is asked."""
     problems: list[ConfigProvidersError] = []
     opened: dict[str, str] = {}
     for key, open_ in layered.secrets.items():
@@ -282,7 +282,7 @@ def _where(layered: LayeredConfig, name: str) -> str:
 
 
 def _failures(layered: LayeredConfig, result: ConfigTransformerResult) -> Iterator[ConfigProvidersError]:
-    """Give each failure with the keys that it affects; one that several paths of a provider share is reported once."""
+    """Yield each failure with the keys that it affects; one shared by several paths of a provider is reported once."""
     found: dict[object, tuple[ConfigProvidersError, list[Place]]] = {}
     for place, failure in result.failures.items():
         problem = failure if isinstance(failure, ConfigProvidersError) else _foreign_failure(place, failure)

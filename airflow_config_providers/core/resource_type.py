@@ -6,7 +6,7 @@ from enum import IntEnum
 
 
 class ResourceType(IntEnum):
-    """Kinds of resource that can have dynamic configuration. The greater beats the smaller."""
+    """Kinds of resource that can have dynamic configuration. The highest number wins."""
 
     DEFAULT = 1
     DAG = 2
@@ -14,5 +14,5 @@ class ResourceType(IntEnum):
 
     @property
     def phrase(self) -> str:
-        """What messages call one."""
+        """Its name in messages."""
         return {1: "the deployment default", 2: "a DAG", 3: "a task"}[self]

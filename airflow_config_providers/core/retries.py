@@ -1,4 +1,4 @@
-"""Ask again what could not answer, for a while."""
+"""Retry calls to providers that are unavailable."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ ATTEMPTS: Final = 5
 
 _FIRST_WAIT: Final = 0.4
 _FACTOR: Final = 3
-"""Each wait is so many times as long as the one before; four of them take 16 seconds, in which a Vault restarts."""
+"""How many times longer each wait is than the one before; four take 16 seconds, long enough for Vault to restart."""
 _SPAN: Final = 15.0
-"""Seconds after which a call is not made again, unless the provider says when."""
+"""Seconds after which a call is not retried, unless the provider says when to retry."""
 _LONGEST_WAIT: Final = 60.0
-"""Seconds after which a provider is asked again, however long it wants to be left alone."""
+"""Longest wait in seconds, even if the provider asks for a longer one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,9 +33,9 @@ class Retries:
     Retries the calls of one fetch.
 
     :param attempts: how often a call is made at most
-    :param sleep: waits so many seconds
-    :param clock: seconds, monotonic
-    :param until: the moment after which nothing is asked again
+    :param sleep: waits for a number of seconds
+    :param clock: returns monotonic seconds
+    :param until: time after which there are no more retries
     """
 
     attempts: int
@@ -46,12 +46,12 @@ class Retries:
 
     def run(self, name: str, call: Callable[_P, _T], *args: _P.args, **kwargs: _P.kwargs) -> _T:
         """
-        Return what ``call`` returns, after several attempts if need be.
+        Return the result of ``call``, after several attempts if necessary.
 
-        Once a call for ``name`` has used up its attempts, other calls for it have one attempt each.
+        After a call for ``name`` has used up its attempts, other calls for it get one attempt each.
 
-        :param name: of the provider that is asked
-        :raises ProviderUnavailableError: the provider could not answer, at the last attempt either
+        :param name: name of the provider
+        :raises ProviderUnavailableError: the provider could not answer, even at the last attempt
         """
         if self.attempts == 1:
             return call(*args, **kwargs)
@@ -69,7 +69,7 @@ class Retries:
 
 @dataclass(frozen=True, slots=True)
 class _Enough:
-    """Decides after a failed attempt that it was the last one."""
+    """Decides after a failed attempt whether it was the last."""
 
     retries: Retries
     name: str

@@ -1,4 +1,4 @@
-"""Keys and texts that look like secrets."""
+"""Keys and strings that look like secrets."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ _TEXTS: Final = (
     r"|(?<![\w.-])sig=[^&;,\s]"
     r"|//[^/\s:@]{0,256}:[^/\s@]{1,1024}@"
 )
-"""A password in a URL, or as one of several settings in one text: ``name=``, or as JSON and YAML write it."""
+"""A password in a URL, or among several settings in one string: ``name=``, or as in JSON and YAML."""
 
 
 def sounds_secret(key: str) -> bool:
-    """Return whether ``key`` sounds as if its value were a secret; wider than what Spark hides."""
+    """Return whether ``key`` looks like the name of a secret; wider than what Spark hides."""
     return re.search(_NAMES, key) is not None
 
 
 def shows_secret(text: str) -> bool:
-    """Return whether ``text`` looks as if a secret were written out in it."""
+    """Return whether ``text`` looks as if it contains a plaintext secret."""
     return re.search(_TEXTS, text) is not None
 
 
 def reveals(key: str, text: str) -> bool:
-    """Return whether ``text`` under ``key`` looks like a secret that is written out; wider than what Spark hides."""
+    """Return whether ``text`` under ``key`` looks like a plaintext secret; wider than what Spark hides."""
     return sounds_secret(key) or shows_secret(text)

@@ -1,4 +1,4 @@
-"""One call for all who ask for the same at the same time."""
+"""One call for all threads that ask for the same thing at the same time."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ _T = TypeVar("_T")
 
 class SingleFlight:
     """
-    Makes a call once for all threads that want it while it runs. Nothing is kept of it afterwards. Thread-safe.
+    Makes a call once for all threads that want it while it runs. The result is not kept. Thread-safe.
 
-    Who makes a call must not wait for another, or two may wait for each other. A forked child must make a new one: a
-    call of the parent's never ends there.
+    A call must not wait for another call, or two can wait for each other. A forked child must create a new object:
+    calls that were under way in the parent never end in the child.
 
-    :param patience: seconds to wait for another thread's call; None for as long as it takes
+    :param patience: seconds to wait for another thread's call; None for no limit
     :param asks_again: let a thread ask once more if a call that was under way before it asked gets no answer: the
-        other thread's time was over, and not its own
+        other thread's time was up, but not its own
     """
 
     def __init__(self, patience: float | None = 120.0, *, asks_again: bool = False) -> None:
@@ -32,12 +32,12 @@ class SingleFlight:
 
     def run(self, key: Hashable, call: Callable[[], _T]) -> _T:
         """
-        Give what ``call`` gives, or what another thread's call for ``key`` gives that is under way.
+        Return the result of ``call``, or of another thread's call for ``key`` that is under way.
 
-        If the other thread is interrupted, this thread makes the call itself, or shares one that began since.
+        If the other thread is interrupted, this thread makes the call itself, or shares one that began later.
 
         :raises ProviderUnavailableError: the other thread takes too long
-        :raises Exception: whatever the call raised; each thread gets an error of its own
+        :raises Exception: whatever the call raised; each thread gets its own error object
         """
         may_ask_again = self._asks_again
         while True:
@@ -48,7 +48,7 @@ class SingleFlight:
                     return self._fly(key, mine, call)
             finally:
                 self._end(key, mine)
-                mine.cancel()  # it has no outcome where this thread was interrupted
+                mine.cancel()  # it has no outcome if this thread was interrupted
             try:
                 return self._landed(flight)
             except CancelledError:
@@ -92,7 +92,7 @@ class SingleFlight:
 
 
 def _copy(error: BaseException) -> BaseException:
-    """Two threads that raise one error would mix up its tracebacks."""
+    """Return a copy of ``error``: two threads that raise the same object would mix up its traceback."""
     if isinstance(error, ConfigProvidersError):
         return error.again()
     return ProviderLookupError(f"Another thread that asked for the same failed with {type(error).__name__}.")

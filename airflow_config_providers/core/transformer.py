@@ -20,7 +20,7 @@ class ConfigTransformerResult:
     """
     A configuration after transformation.
 
-    :param data: key -> value; a reference that nobody answered stands in it unchanged
+    :param data: key -> value; a reference without an answer stays in it unchanged
     :param ttls: (provider, path) -> milliseconds
     """
 
@@ -32,7 +32,7 @@ class ConfigTransformerResult:
 
     @cached_property
     def unresolved(self) -> Mapping[str, list[ConfigVariable]]:
-        """Config key -> the references in its value that nobody answered, for keys that have any."""
+        """Config key -> the references in its value without an answer, for keys that have any."""
         if all(keys <= self._answers.data.get(place, {}).keys() for place, keys in self._wanted.items()):
             return {}
         missing = {
@@ -43,7 +43,7 @@ class ConfigTransformerResult:
 
     @cached_property
     def used(self) -> Mapping[ConfigVariable, str]:
-        """Give reference -> value, for every reference that was answered."""
+        """Reference -> value, for every reference that was answered."""
         return {
             variable: value
             for text, spans in self._scanned.values()
@@ -52,7 +52,7 @@ class ConfigTransformerResult:
         }
 
     def names(self, places: Collection[Place]) -> list[str]:
-        """Give the config keys whose values refer to any of ``places``, in their order."""
+        """Return the config keys whose values refer to any of ``places``, in their order."""
         return [
             name
             for name, (_, spans) in self._scanned.items()
@@ -60,24 +60,24 @@ class ConfigTransformerResult:
         ]
 
     def references(self, name: str, places: Collection[Place]) -> list[str]:
-        """Give the references to any of ``places`` in the value of a config key, in their order and each once."""
+        """Return the references to any of ``places`` in the value of a config key, in order and without duplicates."""
         text, spans = self._scanned[name]
         found = [text[start:end] for start, end, provider, path, _ in spans if (provider, path) in places]
         return list(dict.fromkeys(found))
 
     @property
     def absences(self) -> Mapping[Place, str]:
-        """(provider, path) -> why there is nothing, where the provider said so."""
+        """(provider, path) -> why there is nothing, if the provider gave a reason."""
         return self._answers.absences
 
     @property
     def denials(self) -> Mapping[Place, Mapping[str, str]]:
-        """(provider, path) -> key -> why the provider does not give it."""
+        """(provider, path) -> key -> why the provider refuses to return it."""
         return self._answers.denials
 
     @property
     def failures(self) -> Mapping[Place, Exception]:
-        """(provider, path) -> why it was not answered; empty unless asked for with ``attempt``."""
+        """(provider, path) -> why there is no answer; empty unless the result comes from ``attempt``."""
         return self._answers.failures
 
 
@@ -86,15 +86,15 @@ class ConfigTransformer:
     """
     Replaces the references in the values of a configuration, one level deep.
 
-    Each provider is asked once for each path, with all the keys wanted there, and paths are read side by
-    side. A replaced text is never searched again. An unknown provider or a missing key leaves the reference
-    as it stands. Safe to use from several threads.
+    Each provider is asked once for each path, with all the keys wanted there, and paths are read in
+    parallel. A value is never searched for references again. If the provider is unknown or the key is missing,
+    the reference stays unchanged. Safe to use from several threads.
 
-    :param config_providers: name -> configured provider; closing them stays with the caller
-    :param limits: bounds on what one configuration may ask for
-    :param max_workers: how many paths are read at once
+    :param config_providers: name -> configured provider; the caller closes them
+    :param limits: limits on what one configuration can ask for
+    :param max_workers: how many paths are read in parallel
     :param attempts: how often an unavailable provider is asked
-    :param timeout: seconds for all requests together; None for as long as they take
+    :param timeout: seconds for all requests together; None for no limit
     :param in_callers_thread: read one path after another, in the caller's thread
     """
 
@@ -107,10 +107,10 @@ class ConfigTransformer:
 
     def transform(self, configs: Configs) -> ConfigTransformerResult:
         """
-        Replace the references in ``configs``: key -> text, or None, which stays None.
+        Replace the references in ``configs``: key -> string, or None, which stays None.
 
-        :raises ConfigException: a key is no text, or a value neither text nor None; names each
-        :raises LimitExceededError: more is asked for than the limits allow
+        :raises ConfigException: a key is not a string, or a value neither a string nor None; names each
+        :raises LimitExceededError: the configuration exceeds a limit
         :raises Exception: whatever a provider raised
         """
         result = self.attempt(configs)
@@ -119,7 +119,7 @@ class ConfigTransformer:
         return result
 
     def attempt(self, configs: Configs) -> ConfigTransformerResult:
-        """Do as ``transform``, but give the failures of providers in the result."""
+        """Do the same as ``transform``, but return the failures of providers in the result."""
         require_texts(configs, is_none_allowed=True)
         scanned = {
             name: (text, spans) for name, text in configs.items() if text and "${" in text and (spans := scan(text))

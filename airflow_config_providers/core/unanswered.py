@@ -1,4 +1,4 @@
-"""Why nobody will ever answer a reference."""
+"""Reasons why a reference will never have an answer."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from airflow_config_providers.core.text import nearest, printable
 from airflow_config_providers.core.variable import ConfigVariable
 
 _OF_SHELLS: Final = ("-", "=", "+", "?")
-"""What stands behind ``${name:`` where a shell takes a default: ``${name:-default}``."""
+"""What follows ``${name:`` in a shell to set a default: ``${name:-default}``."""
 
 
 def unknown_provider(variable: ConfigVariable, known: Collection[str], *, home: str = CONFIG_PROVIDERS) -> str:
     """
-    Say that there is no provider of that name.
+    Return the message for a reference to a provider that does not exist.
 
-    :param known: the names of those that there are
-    :param home: where providers are defined, as people call it
+    :param known: the names of the providers that exist
+    :param home: what people call the place where providers are defined
     """
     listed = ", ".join(printable(name) for name in sorted(known)) or "none"
     hint = nearest(variable.provider, known)
@@ -30,7 +30,7 @@ def unknown_provider(variable: ConfigVariable, known: Collection[str], *, home: 
 
 
 def no_default(variable: ConfigVariable) -> str:
-    """Say that a reference has no default, to people who wrote one as in a shell; empty for others."""
+    """Return a hint that references have no defaults, if ``variable`` has one as in a shell; otherwise empty."""
     if not any(part.startswith(_OF_SHELLS) for part in (variable.path, variable.key)):
         return ""
     return (

@@ -1,4 +1,4 @@
-"""Calls that nobody has to wait for."""
+"""Calls in the background that callers can share, and stop waiting for."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from airflow_config_providers.core.per_process import PerProcess
 from airflow_config_providers.core.workers import Workers
 
 _MOST: Final = 4
-"""How many calls of one name hang at the same time, at most."""
+"""How many calls of one name can hang at the same time."""
 
 
 class Call(Future[object]):
     """
-    A call under way. Another call of its name that succeeds first answers it too.
+    A call under way. If another call with the same name succeeds first, its result is used.
 
-    Whoever no longer waits for it sets ``is_given_up``: the next one who wants it does not wait for it either.
+    A caller that stops waiting sets ``is_given_up``, so that the next caller does not wait for this call either.
     """
 
     is_given_up = False
@@ -29,7 +29,7 @@ class Call(Future[object]):
 
 @dataclass(slots=True)
 class _Calls:
-    """Those of one process: name -> calls, oldest first."""
+    """The calls of one process: name -> calls, oldest first."""
 
     lock: threading.RLock = field(default_factory=threading.RLock)
     named: dict[str, list[Call]] = field(default_factory=dict, repr=False)
@@ -37,11 +37,11 @@ class _Calls:
 
 class UnderWay:
     """
-    Makes calls, each in a thread of its own that keeps no process from ending. Thread-safe.
+    Makes each call in a daemon thread of its own. Thread-safe.
 
-    Whoever wants a call while it is under way gets the same one, unless that was given up: then the call is made once
-    more. A call that hangs therefore costs a few threads at most, however often it is wanted. A forked child, which
-    has none of these threads, makes its own calls.
+    A caller that wants a call while it is under way shares it, unless it was given up: then the call is made again.
+    A call that hangs therefore costs a few threads at most, however often it is wanted. A forked child, which has none
+    of these threads, makes its own calls.
 
     :param pid: returns the id of the process
     """
@@ -50,7 +50,7 @@ class UnderWay:
         self._here = PerProcess(_Calls, pid=pid)
 
     def start(self, name: str, call: Callable[[], object]) -> Call:
-        """Have ``call`` made, if none of that name is under way. It sees the context variables of whoever starts it."""
+        """Start ``call``, unless one with this name is under way. It sees the context variables of this caller."""
         here = self._here()
         with here.lock:
             calls = here.named.setdefault(name, [])

@@ -1,4 +1,4 @@
-"""A reference, and texts that hold references (KIP-297)."""
+"""A reference, and strings that contain references (KIP-297)."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ class ConfigVariable:
     The first colon ends the provider; with two or more colons the second ends the path and the key keeps
     the rest. ``${p:k}`` and ``${p::k}`` both have the empty path.
 
-    :param text: the reference as it was written; ``str()`` gives it back, and it is not compared
-    :raises ConfigException: no text could mean this provider, path and key
+    :param text: the reference as it was written, returned by ``str()``; not compared
+    :raises ConfigException: no reference can express this provider, path and key
     """
 
     provider: str
@@ -48,10 +48,10 @@ Spans = list[tuple[int, int, str, str, str]]
 
 def scan(text: str) -> Spans:
     r"""
-    Find the references in ``text``: (start, end, provider, path, key) each, in order.
+    Return the references in ``text`` in order, each as (start, end, provider, path, key).
 
-    Matches what Kafka's ``\$\{([^}]*?):(([^}]*?):)?([^}]*?)\}`` matches, in time linear in ``len(text)``
-    for every text. There is no escape and no nesting: a ``}`` always ends a reference.
+    Matches the same as Kafka's ``\$\{([^}]*?):(([^}]*?):)?([^}]*?)\}``, always in time linear in ``len(text)``.
+    There is no escape and no nesting: a ``}`` always ends a reference.
     """
     found: Spans = []
     end = 0
@@ -66,7 +66,7 @@ def scan(text: str) -> Spans:
 
 
 def parse(text: str) -> tuple[str | ConfigVariable, ...]:
-    """Split ``text`` into literals and references, in order; an empty text has no segments."""
+    """Split ``text`` into literals and references, in order; an empty string has no segments."""
     segments: list[str | ConfigVariable] = []
     position = 0
     for start, end, provider, path, key in scan(text):
@@ -80,5 +80,5 @@ def parse(text: str) -> tuple[str | ConfigVariable, ...]:
 
 
 def variables(text: str) -> tuple[ConfigVariable, ...]:
-    """Give the references in ``text``, in order, repeated ones too."""
+    """Return the references in ``text``, in order, including repeated ones."""
     return tuple(ConfigVariable(provider, path, key, text[start:end]) for start, end, provider, path, key in scan(text))

@@ -1,4 +1,4 @@
-"""Threads that make calls side by side and keep no process from ending."""
+"""Daemon threads that make calls in parallel."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ _Call = tuple["Future[Any]", Callable[[], Any]]
 
 class Workers(ClosedOnExit):
     """
-    Makes calls in the order in which they come, several at once. Each call sees the caller's context variables.
+    Makes calls in the order in which they come, several in parallel. Each call sees the caller's context variables.
 
-    Nobody waits for a call that hangs: its thread is a daemon, and so unlike those of an executor, which the
-    interpreter joins before it ends.
+    A call that hangs does not keep the process alive: its thread is a daemon, unlike the threads of an executor, which
+    the interpreter joins at exit.
 
-    :param most: how many calls are made at once
+    :param most: how many calls are made in parallel
     """
 
     def __init__(self, most: int) -> None:
@@ -34,7 +34,7 @@ class Workers(ClosedOnExit):
         self._threads = 0
 
     def start(self, call: Callable[_P, _T], *args: _P.args, **kwargs: _P.kwargs) -> Future[_T]:
-        """Have ``call`` made; the future ends with what it gives or raises."""
+        """Queue ``call``; the future gets its result or its error."""
         future: Future[_T] = Future()
         context = copy_context()
         self._calls.put((future, lambda: context.run(call, *args, **kwargs)))
@@ -43,7 +43,7 @@ class Workers(ClosedOnExit):
         return future
 
     def close(self) -> None:
-        """Begin no further call, and let the threads end when their calls do."""
+        """Cancel the waiting calls; the threads end when their current calls do."""
         with suppress(Empty):
             while (waiting := self._calls.get_nowait()) is not None:
                 waiting[0].cancel()
@@ -53,7 +53,7 @@ class Workers(ClosedOnExit):
     def _start_thread(self) -> None:
         try:
             threading.Thread(target=_work, args=(self._calls,), name="config-provider", daemon=True).start()
-        except RuntimeError:  # a process that is about to end, or has too many, gets no more threads
+        except RuntimeError:  # at shutdown, or with too many threads, no more can be started
             if not self._threads:
                 _make(self._calls.get())
             return
@@ -63,7 +63,7 @@ class Workers(ClosedOnExit):
 def _work(calls: SimpleQueue[_Call | None]) -> None:
     while (waiting := calls.get()) is not None:
         _make(waiting)
-        del waiting  # a value must not stay alive because its thread waits for the next call
+        del waiting  # so that a value does not stay alive while the thread waits for the next call
 
 
 def _make(waiting: _Call | None) -> None:
@@ -72,7 +72,7 @@ def _make(waiting: _Call | None) -> None:
     future, call = waiting
     try:
         result = call()
-    except BaseException as error:  # noqa: BLE001 - the one who waits for the future gets it, an interrupt too
+    except BaseException as error:  # noqa: BLE001 - the caller that waits for the future gets it, even an interrupt
         future.set_exception(error)
     else:
         future.set_result(result)

@@ -1,4 +1,4 @@
-"""A definition and the configuration given for it, with its references resolved (KIP-421)."""
+"""A configuration with a definition, whose references are resolved (KIP-421)."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ log = logging.getLogger(__name__)
 
 class RecordingMap(dict[str, Any]):
     """
-    A mapping of configurations that notes which ones were read with ``[]`` or ``get``.
+    A mapping of configurations that records which ones are read with ``[]`` or ``get``.
 
-    Copying or iterating it notes nothing. Its text form has the keys only.
+    Copying or iterating it records nothing. Its string form shows only the keys.
 
-    :param used: where the names go
-    :param prefix: what was cut off the names of the configuration
-    :param also_without_prefix: note the name without the prefix too
+    :param used: the set to which names are added
+    :param prefix: the prefix that was removed from the names of the configuration
+    :param also_without_prefix: record the name without the prefix, too
     """
 
     def __init__(
@@ -42,7 +42,7 @@ class RecordingMap(dict[str, Any]):
         return super().__getitem__(key)
 
     def get(self, key: str, default: Any = None) -> Any:
-        """Give the value of ``key``, and note it, or ``default``."""
+        """Return the value of ``key``, or ``default``, and record the key as used."""
         self._note(key)
         return super().get(key, default)
 
@@ -59,16 +59,16 @@ class AbstractConfig:
     """
     The parsed values of a configuration whose references are resolved first.
 
-    Providers are those of ``config.providers`` in ``config_provider_props`` where that has anything in it, else
-    in ``originals``. They are opened, asked and closed here, closed after a failure too. A reference that nobody
-    answers stays as it is. Defaults are not resolved. The text form shows no values.
+    Providers are defined by ``config.providers`` in ``config_provider_props`` or, if that is empty, in ``originals``.
+    They are opened, asked and closed here, even after a failure. A reference without an answer stays unchanged.
+    Defaults are not resolved. The string form shows no values.
 
-    :param originals: key -> value; only texts are searched for references
-    :param do_log: log the values at INFO, with references in place of what came from them
-    :param registry: makes the providers; one with every installed provider where not given
-    :raises ConfigException: values do not fit the definition; all problems in one error
-    :raises ProviderDefinitionError: a provider cannot be made
-    :raises ProviderLookupError: a provider gave no answer
+    :param originals: key -> value; only strings are searched for references
+    :param do_log: log the values at INFO, with references instead of resolved values
+    :param registry: creates the providers; by default, one with every installed provider
+    :raises ConfigException: values do not match the definition; all problems in one error
+    :raises ProviderDefinitionError: a provider cannot be created
+    :raises ProviderLookupError: a provider returned no answer
     """
 
     def __init__(
@@ -92,12 +92,12 @@ class AbstractConfig:
             log.info(_listing(type(self).__name__, {**shown, **dict.fromkeys(changes, HIDDEN)}))
 
     def post_process_parsed_config(self, values: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Give values to add to the parsed ones or to replace some; for subclasses. They are checked again."""
+        """Return values that are added to the parsed ones or replace them; for subclasses. They are checked again."""
         return {}
 
     def get(self, key: str) -> Any:
         """
-        Give the parsed value of ``key`` and note that it was used.
+        Return the parsed value of ``key`` and record it as used.
 
         :raises ConfigException: it is not defined
         """
@@ -109,9 +109,9 @@ class AbstractConfig:
 
     def get_password(self, key: str) -> Password | None:
         """
-        Give the value of the PASSWORD ``key``.
+        Return the value of the PASSWORD ``key``.
 
-        :raises ConfigException: it is not defined, or of another type
+        :raises ConfigException: it is not defined, or has another type
         """
         value = self.get(key)
         if value is None or isinstance(value, Password):
@@ -119,22 +119,22 @@ class AbstractConfig:
         raise ConfigException(f"Configuration {printable(key)} is no PASSWORD. Read it with get.")
 
     def ignore(self, key: str) -> None:
-        """Note ``key`` as used."""
+        """Record ``key`` as used."""
         self._used.add(key)
 
     def unused(self) -> set[str]:
-        """Give the keys of the originals that nobody has read."""
+        """Return the keys of the originals that have not been read."""
         return set(self._originals) - self._used
 
     def originals(self) -> RecordingMap:
-        """Give the configuration as it was given, with references resolved; reading from it counts as use."""
+        """Return the original configuration with references resolved; reading from it is recorded as use."""
         return RecordingMap(self._originals, self._used)
 
     def originals_strings(self) -> RecordingMap:
         """
-        Give the originals.
+        Return the originals, if all of them are strings.
 
-        :raises ConfigException: a value is not a text; names each such key
+        :raises ConfigException: values are not strings; names each of their keys
         """
         odd = [key for key, value in self._originals.items() if not isinstance(value, str)]
         if odd:
@@ -142,23 +142,23 @@ class AbstractConfig:
         return self.originals()
 
     def originals_with_prefix(self, prefix: str, strip: bool = True) -> RecordingMap:
-        """Give the originals whose keys start with ``prefix`` and go on, the prefix cut off with ``strip``."""
+        """Return the originals whose keys start with ``prefix`` and are longer; ``strip`` removes the prefix."""
         found = self._below(prefix)
         if strip:
             return RecordingMap(found, self._used, prefix=prefix)
         return RecordingMap({prefix + key: value for key, value in found.items()}, self._used)
 
     def values(self) -> RecordingMap:
-        """Give the parsed values by key; reading from it counts as use."""
+        """Return the parsed values by key; reading from it is recorded as use."""
         return RecordingMap(self._values, self._used)
 
     def values_with_prefix_override(self, prefix: str) -> RecordingMap:
         """
-        Give all parsed values, each ``key`` overridden by ``<prefix>key`` where that is set.
+        Return all parsed values, each ``key`` overridden by ``<prefix>key`` if that is set.
 
-        ``<prefix><part>.key`` is parsed as ``key`` too, and stands under ``<part>.key``.
+        ``<prefix><part>.key`` is also parsed as ``key``, and returned under ``<part>.key``.
 
-        :raises ConfigException: overriding values do not fit
+        :raises ConfigException: overriding values are invalid
         """
         found = self._below(prefix)
         defined = {key: name for key in found if (name := self._defined_as(key)) is not None}
@@ -167,9 +167,9 @@ class AbstractConfig:
 
     def values_with_prefix_all_or_nothing(self, prefix: str) -> RecordingMap:
         """
-        Give the parsed values of the defined keys with ``prefix``, cut off, where any key has it; else all values.
+        Return the parsed values of the defined keys with ``prefix``, without it; if no key has it, all values.
 
-        :raises ConfigException: values do not fit
+        :raises ConfigException: values are invalid
         """
         found = self._below(prefix)
         if not found:
@@ -185,12 +185,12 @@ class AbstractConfig:
         }
 
     def _defined_as(self, key: str) -> str | None:
-        """Give the defined name that ``key`` or ``<part>.key`` stands for."""
+        """Return the defined name of ``key`` or ``<part>.key``."""
         names = (key, key.partition(".")[2]) if "." in key else (key,)
         return next((name for name in names if name in self._definition.config_keys), None)
 
     def _parse(self, configs: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
-        """Parse the ``configs`` in ``names``, each as the configuration named there."""
+        """Parse the ``configs`` in ``names``, each as the configuration that ``names`` maps it to."""
         keys = self._definition.config_keys
         checked = {key: keys[name].check(configs[key]) for key, name in names.items()}
         if problems := [problem for _, found in checked.values() for problem in found]:
@@ -198,7 +198,7 @@ class AbstractConfig:
         return {key: value for key, (value, _) in checked.items()}
 
     def _shown(self, name: str, original: object, answered: Collection[ConfigVariable]) -> str:
-        """Give what the log may have of ``name``: where a reference is in it what was written, not what came of it."""
+        """Return what the log shows for ``name``: the original if it contains a reference, otherwise the value."""
         references = variables(original) if isinstance(original, str) else ()
         if references and not (self._definition.is_sensitive(name) and _has_more(str(original), references, answered)):
             return str(original)
@@ -217,7 +217,7 @@ def _check_names(originals: Mapping[Any, Any]) -> None:
 def _resolve(
     originals: Mapping[str, Any], provider_props: Mapping[str, Any], registry: ProviderRegistry | None
 ) -> tuple[dict[str, Any], Collection[ConfigVariable]]:
-    """Give ``originals`` with references replaced, and the references that were."""
+    """Return ``originals`` with references replaced, and the references that were replaced."""
     with (registry or ProviderRegistry()).open(provider_props) as providers:
         result = ConfigTransformer(providers).transform(_texts(originals))
     return {**originals, **result.data}, result.used.keys()
@@ -228,7 +228,7 @@ def _texts(configs: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _has_more(text: str, references: Collection[ConfigVariable], answered: Collection[ConfigVariable]) -> bool:
-    """Tell whether ``text`` has anything beside ``references`` that were answered."""
+    """Return whether ``text`` has anything other than ``references`` that were answered."""
     return "".join(map(str, references)) != text or not all(reference in answered for reference in references)
 
 

@@ -1,4 +1,4 @@
-"""What configurations there are: names, types, defaults, checks (Kafka's ConfigDef)."""
+"""Definitions of configurations: names, types, defaults, checks (Kafka's ConfigDef)."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ class _Missing(Enum):
 
 
 NO_DEFAULT_VALUE: Final = _Missing.NO_DEFAULT_VALUE
-"""In place of a default: the configuration must be given. None is a default like any other."""
+"""The configuration has no default and must be set. None is a default like any other."""
 
 
 _EVERYWHERE: Final = tuple(ResourceType)
 
 
 class Importance(Enum):
-    """How much a configuration matters to its reader; the order is that of the documentation."""
+    """How important a configuration is to its reader; documentation uses this order."""
 
     HIGH = "high"
     MEDIUM = "medium"
@@ -40,28 +40,28 @@ class Importance(Enum):
 
 
 class Recommender(Protocol):
-    """Says which values make sense, given the other ones. They are not enforced."""
+    """Recommends values, depending on the other values. They are not enforced."""
 
     def valid_values(self, name: str, parsed: Mapping[str, Any]) -> Sequence[Any]:
-        """Give the values recommended for ``name``; ``parsed`` has all values, None where one does not fit."""
+        """Return the values recommended for ``name``; ``parsed`` has all values, None for each invalid one."""
 
     def visible(self, name: str, parsed: Mapping[str, Any]) -> bool:
-        """Tell whether ``name`` matters at all."""
+        """Return whether ``name`` is relevant."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConfigKey:
     """
-    One configuration. Its default is parsed and checked when it is made.
+    One configuration. Its default is parsed and checked on creation.
 
-    :param validator: checks the parsed value, None included
-    :param group: the part of the documentation it stands in
-    :param order_in_group: its place there, before importance and name
-    :param display_name: what a form calls it
-    :param dependents: the configurations whose recommended values or visibility hang on this one
-    :param internal: not in the documentation
-    :param type_name: what descriptions call the type, where that says more; empty for the name of ``type``
-    :param alterable_at: kinds of resource whose dynamic configuration may set it; none if it is read-only
+    :param validator: checks the parsed value, including None
+    :param group: its section of the documentation
+    :param order_in_group: its position in the section, before importance and name
+    :param display_name: its label in a form
+    :param dependents: the configurations whose recommended values or visibility depend on this one
+    :param internal: whether it is left out of the documentation
+    :param type_name: a more specific name of the type for descriptions; empty for the name of ``type``
+    :param alterable_at: kinds of resource whose dynamic configuration can set it; none if it is read-only
     :raises ConfigException: the default does not fit, or there is no such kind of resource
     """
 
@@ -93,11 +93,11 @@ class ConfigKey:
 
     @property
     def has_default(self) -> bool:
-        """Whether the configuration may be left out."""
+        """Whether the configuration can be left out."""
         return self.default is not NO_DEFAULT_VALUE
 
     def read(self, props: Mapping[str, Any]) -> tuple[Any, Sequence[str]]:
-        """Give the parsed value in ``props``, or the default, and the problems with it."""
+        """Return the parsed value in ``props``, or the default, and the problems with it."""
         if self.name in props:
             return self.check(props[self.name])
         if not self.has_default:
@@ -105,14 +105,14 @@ class ConfigKey:
         return list(self.default) if isinstance(self.default, list) else self.default, ()
 
     def check(self, value: object) -> tuple[Any, Sequence[str]]:
-        """Parse and validate ``value``; give the result, None where it does not fit, and the problems."""
+        """Parse and validate ``value``; return the result, None if it is invalid, and the problems."""
         parsed, problems = _attempt(parse_type, self.name, value, self.type)
         if not problems and self.validator is not None:
             _, problems = _attempt(self.validator.ensure_valid, self.name, parsed)
         return None if problems else parsed, problems
 
     def recommend(self, parsed: Mapping[str, Any]) -> tuple[tuple[Any, ...], bool, Sequence[str]]:
-        """Give the recommended values, the visibility and the problems with finding them."""
+        """Return the recommended values, the visibility and the problems of the recommender."""
         if self.recommender is None:
             return (), True, ()
         values, problems = _attempt(self.recommender.valid_values, self.name, parsed)
@@ -123,12 +123,12 @@ class ConfigKey:
 @dataclass(frozen=True, slots=True)
 class ConfigValue:
     """
-    What ``ConfigDef.validate`` finds for one configuration.
+    The result of ``ConfigDef.validate`` for one configuration.
 
-    :param value: parsed; None where it does not fit
-    :param recommended_values: what its recommender says
-    :param error_messages: all that is wrong with it; none quotes a value
-    :param visible: whether it matters, given the other values
+    :param value: the parsed value; None if it is invalid
+    :param recommended_values: the values that its recommender returns
+    :param error_messages: everything that is wrong with it, without values
+    :param visible: whether it is relevant, depending on the other values
     """
 
     name: str
@@ -140,9 +140,9 @@ class ConfigValue:
 
 class ConfigDef:
     """
-    A set of configurations: parses and validates a mapping of them, and documents itself.
+    A set of configurations: parses and validates a mapping, and documents itself.
 
-    Filled by ``define``, then only read; reading is safe from several threads.
+    ``define`` fills it, and then it is only read; reading is safe from several threads.
 
     :param keys: the configurations to start with, such as ``other.config_keys.values()``
     """
@@ -152,7 +152,7 @@ class ConfigDef:
         for key in keys:
             self._add(key)
 
-    def define(  # noqa: PLR0913, PLR0917 - Kafka's parts of a key, in its order; all but two can be left out
+    def define(  # noqa: PLR0913, PLR0917 - the parameters and order are Kafka's; all but two are optional
         self,
         name: str,
         type: ConfigType,  # noqa: A002 - Kafka's name
@@ -173,7 +173,7 @@ class ConfigDef:
         Add a configuration; the parameters are those of ``ConfigKey``.
 
         :return: this definition, so that calls can be chained
-        :raises ConfigException: the name is taken, or the default does not fit
+        :raises ConfigException: the name is already defined, or the default is invalid
         """
         key = ConfigKey(
             name=name,
@@ -199,14 +199,14 @@ class ConfigDef:
         return MappingProxyType(self._keys)
 
     def names(self) -> Set[str]:
-        """Give the names of all configurations."""
+        """Return the names of all configurations."""
         return self._keys.keys()
 
     def parse(self, props: Mapping[str, Any]) -> dict[str, Any]:
         """
-        Give the parsed value of every configuration, from ``props`` or by default; other names are left out.
+        Return the parsed value of every configuration, from ``props`` or by default; other names are left out.
 
-        :raises ConfigException: some do not fit; ``problems`` has them all, in the order of definition
+        :raises ConfigException: values are invalid; ``problems`` has all problems, in the order of definition
         """
         if undefined := self._undefined_dependents():
             raise ConfigException(*undefined.values())
@@ -216,7 +216,7 @@ class ConfigDef:
         return {name: value for name, (value, _) in read.items()}
 
     def validate(self, props: Mapping[str, Any]) -> list[ConfigValue]:
-        """Say of every configuration what is wrong and what is recommended; raises nothing for a bad value."""
+        """Return the problems and recommendations for every configuration; an invalid value raises no error."""
         read = {name: key.read(props) for name, key in self.config_keys.items()}
         parsed = {name: value for name, (value, _) in read.items()}
         return [
@@ -225,38 +225,38 @@ class ConfigDef:
         ]
 
     def misfits(self, name: str, value: object) -> Sequence[str]:
-        """Give the problems with ``value`` as that of the defined configuration ``name``."""
+        """Return the problems with ``value`` as the value of the defined configuration ``name``."""
         return self.config_keys[name].check(value)[1]
 
     def is_sensitive(self, name: str) -> bool:
-        """Tell whether ``name`` is defined as a PASSWORD."""
+        """Return whether ``name`` is defined as a PASSWORD."""
         key = self.config_keys.get(name)
         return key is not None and key.type is ConfigType.PASSWORD
 
     def is_secret(self, name: str, text: str) -> bool:
-        """Tell whether ``text`` as the value of ``name`` must not be shown."""
+        """Return whether ``text`` must not be shown as the value of ``name``."""
         return self.is_sensitive(name)
 
     def read_only_reason(self, name: str) -> str | None:
-        """Say why no dynamic configuration changes ``name``; None for one that it may change."""
+        """Return why dynamic configuration cannot change ``name``; None if it can."""
         key = self.config_keys.get(name)
         return None if key is None or key.alterable_at else "its definition lets nobody alter it."
 
     def alterable_at(self, name: str) -> tuple[ResourceType, ...]:
-        """Return the kinds of resource whose dynamic configuration may set ``name``: all if it is not defined."""
+        """Return the kinds of resource whose dynamic configuration can set ``name``: all if it is not defined."""
         if self.read_only_reason(name):
             return ()
         key = self.config_keys.get(name)
         return _EVERYWHERE if key is None else tuple(kind for kind in _EVERYWHERE if kind in key.alterable_at)
 
     def default_texts(self) -> Mapping[str, str]:
-        """Give the defaults as text, by name; those that are None left out, a PASSWORD as ``[hidden]``."""
+        """Return name -> default as a string, without defaults that are None; a PASSWORD is ``[hidden]``."""
         keys = (key for key in self.config_keys.values() if key.has_default)
         texts = ((key.name, convert_to_string(key.default, key.type)) for key in keys)
         return {name: text for name, text in texts if text is not None}
 
     def to_markdown(self) -> str:
-        """Write the reference documentation: a table for each group, internal configurations left out."""
+        """Return the reference documentation: a table for each group, without internal configurations."""
         groups: dict[str, list[ConfigKey]] = {}
         for key in self.config_keys.values():
             if not key.internal:
@@ -269,7 +269,7 @@ class ConfigDef:
         self._keys[key.name] = key
 
     def _undefined_dependents(self) -> dict[str, str]:
-        """Name -> message, for names that are someone's dependents and not defined."""
+        """Name -> message, for names that are dependents of a configuration but not defined."""
         problem = "{} is a dependent of {}, but not defined. Define it, or remove it there."
         return {
             name: problem.format(printable(name), printable(key.name))
@@ -280,12 +280,12 @@ class ConfigDef:
 
 
 def _attempt(function: Callable[..., Any], name: str, *args: Any) -> tuple[Any, Sequence[str]]:
-    """Call ``function``, the user's perhaps, about configuration ``name``; give its result and its problems."""
+    """Call ``function``, possibly user code, for the configuration ``name``; return its result and its problems."""
     try:
         return function(name, *args), ()
     except ConfigException as error:
         return None, error.problems or (str(invalid_value(name, "it was refused without a reason")),)
-    except Exception as error:  # noqa: BLE001 - foreign code may raise anything, and its message may quote the value
+    except Exception as error:  # noqa: BLE001 - foreign code can raise anything, and its message can quote the value
         failed = f"{getattr(function, '__qualname__', 'its check')} failed with {type(error).__name__}"
         return None, (str(invalid_value(name, failed)),)
 

@@ -1,4 +1,4 @@
-"""The types of configuration values: from text to value and back (Kafka's ConfigDef.Type)."""
+"""The types of configuration values: from string to value and back (Kafka's ConfigDef.Type)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _BOOLEANS = {"true": True, "false": False}
 
 
 class ConfigType(Enum):
-    """What a configuration value is."""
+    """The type of a configuration value."""
 
     BOOLEAN = "BOOLEAN"
     STRING = "STRING"
@@ -29,26 +29,26 @@ class ConfigType(Enum):
     """64 bits."""
     DOUBLE = "DOUBLE"
     LIST = "LIST"
-    """Texts, separated by commas."""
+    """Strings, separated by commas."""
     CLASS = "CLASS"
     """A class, by its dotted path."""
     PASSWORD = "PASSWORD"  # noqa: S105 - the name of a type
-    """A text that nobody is shown."""
+    """A string that is never shown."""
 
 
 def invalid_value(name: str, reason: str) -> ConfigException:
-    """Make the error for a value of ``name`` that does not fit; ``reason`` must not quote the value."""
+    """Return the error for an invalid value of ``name``; ``reason`` must not quote the value."""
     return ConfigException(f"Invalid value for configuration {printable(name)}: {reason}")
 
 
 def parse_type(name: str, value: object, type: ConfigType) -> Any:  # noqa: A002 - Kafka's name
     """
-    Turn the ``value`` of ``name`` into a value of ``type``.
+    Return the ``value`` of ``name`` as a value of ``type``.
 
-    Texts are read as Kafka reads them, blanks around them cut off; a value that has the type already is
-    taken as it is. None stays None.
+    Strings are parsed as Kafka parses them, without surrounding whitespace. A value that already has the type is
+    returned unchanged. None stays None.
 
-    :raises ConfigException: it does not fit; the message does not quote it
+    :raises ConfigException: the value is invalid; the message does not quote it
     """
     if value is None:
         return None
@@ -59,7 +59,7 @@ def parse_type(name: str, value: object, type: ConfigType) -> Any:  # noqa: A002
 
 
 def convert_to_string(value: Any, type: ConfigType) -> str | None:  # noqa: A002 - Kafka's name
-    """Write a parsed ``value`` as text; a PASSWORD as ``[hidden]``, None as None."""
+    """Return a parsed ``value`` as a string; a PASSWORD as ``[hidden]``, None as None."""
     if value is None:
         return None
     return _WRITERS.get(type, str)(value)
@@ -67,14 +67,14 @@ def convert_to_string(value: Any, type: ConfigType) -> str | None:  # noqa: A002
 
 @dataclass(frozen=True, slots=True)
 class _Misfit:
-    """Returned, not raised: raised in a handler, it would carry the error handled there, which may quote the value."""
+    """Returned, not raised: in a handler, a raised error would carry the handled one, which can quote the value."""
 
     reason: str
 
 
 def _boolean(value: object) -> object:
     if isinstance(value, str):
-        # U+017F is the one letter beside the ASCII ones that Java takes for one of "true" or "false".
+        # U+017F is the only non-ASCII letter that Java accepts as a letter of "true" or "false".
         value = _BOOLEANS.get(value.lower().replace("\u017f", "s"))
     return value if isinstance(value, bool) else _Misfit("Expected value to be either true or false")
 
@@ -93,7 +93,7 @@ def _hidden(value: object) -> object:
 
 @dataclass(frozen=True, slots=True)
 class _Integer:
-    """Reads whole numbers of so many ``bits``."""
+    """Parses integers of ``bits`` bits."""
 
     name: str
     bits: int
@@ -148,11 +148,11 @@ def _class(value: object) -> object:
 
 
 def _import(path: str) -> object:
-    import pkgutil  # noqa: PLC0415 - costs 7 ms, and few configurations name a class
+    import pkgutil  # noqa: PLC0415 - takes 7 ms, and few configurations name a class
 
     try:
         return pkgutil.resolve_name(path)
-    except Exception:  # noqa: BLE001 - an import runs foreign code, and its error may quote the text
+    except Exception:  # noqa: BLE001 - an import runs foreign code, and its error can quote the value
         return None
 
 

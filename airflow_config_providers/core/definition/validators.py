@@ -1,8 +1,8 @@
 """
 Checks of a parsed configuration value (Kafka's validators).
 
-A validator has ``ensure_valid(name, value)``, which raises ``ConfigException`` for a value that does not fit,
-and a text form that the generated documentation shows under "Valid values". Messages never quote the value.
+A validator has ``ensure_valid(name, value)``, which raises ``ConfigException`` for an invalid value, and a string
+form that the generated documentation shows under "Valid values". Messages never quote the value.
 """
 
 from __future__ import annotations
@@ -21,31 +21,31 @@ class Validator(Protocol):
 
     def ensure_valid(self, name: str, value: Any) -> None:
         """
-        Check the ``value`` of the configuration ``name``; it is None where the configuration says so.
+        Check the ``value`` of the configuration ``name``; None if the configuration is set to None.
 
-        :raises ConfigException: it does not fit; make it with ``invalid_value`` and do not quote the value
+        :raises ConfigException: it is invalid; create the error with ``invalid_value`` and do not quote the value
         """
 
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """A number within bounds, both included; None is no bound. NaN is in no range."""
+    """A number within inclusive bounds; None is no bound. NaN is in no range."""
 
     minimum: float | None = None
     maximum: float | None = None
 
     @classmethod
     def at_least(cls, minimum: float) -> Range:
-        """Make a range with a lower bound only."""
+        """Return a range with a lower bound only."""
         return cls(minimum=minimum)
 
     @classmethod
     def between(cls, minimum: float, maximum: float) -> Range:
-        """Make a range with both bounds."""
+        """Return a range with both bounds."""
         return cls(minimum, maximum)
 
     def ensure_valid(self, name: str, value: Any) -> None:
-        """Refuse None and what is out of bounds."""
+        """Refuse None and values out of bounds."""
         if value is None:
             raise invalid_value(name, "Value must be non-null")
         if self.minimum is not None and not value >= self.minimum:
@@ -61,17 +61,17 @@ class Range:
 
 @dataclass(frozen=True, slots=True)
 class ValidString:
-    """One of some texts."""
+    """One of several strings."""
 
     valid: tuple[str, ...]
 
     @classmethod
     def in_(cls, *valid: str) -> ValidString:
-        """Allow the texts ``valid``."""
+        """Allow the strings ``valid``."""
         return cls(valid)
 
     def ensure_valid(self, name: str, value: Any) -> None:
-        """Refuse None and every other text."""
+        """Refuse None and every other string."""
         if _text(value) not in self.valid:
             raise invalid_value(name, f"String must be one of: {', '.join(self.valid)}")
 
@@ -81,17 +81,17 @@ class ValidString:
 
 @dataclass(frozen=True, slots=True)
 class CaseInsensitiveValidString:
-    """One of some texts, in any case."""
+    """One of several strings, in upper or lower case."""
 
     valid: tuple[str, ...]
 
     @classmethod
     def in_(cls, *valid: str) -> CaseInsensitiveValidString:
-        """Allow the texts ``valid``."""
+        """Allow the strings ``valid``."""
         return cls(tuple(text.upper() for text in valid))
 
     def ensure_valid(self, name: str, value: Any) -> None:
-        """Refuse None and every other text."""
+        """Refuse None and every other string."""
         text = _text(value)
         if text is None or text.upper() not in self.valid:
             raise invalid_value(name, f"String must be one of (case insensitive): {', '.join(self.valid)}")
@@ -102,17 +102,17 @@ class CaseInsensitiveValidString:
 
 @dataclass(frozen=True, slots=True)
 class ValidList:
-    """A list of texts, each one of some; repeated ones are allowed."""
+    """A list of strings from a set; repeated ones are allowed."""
 
     valid: tuple[str, ...]
 
     @classmethod
     def in_(cls, *valid: str) -> ValidList:
-        """Allow lists of the texts ``valid``."""
+        """Allow lists of the strings ``valid``."""
         return cls(valid)
 
     def ensure_valid(self, name: str, value: Sequence[str] | None) -> None:
-        """Refuse None and a list with another text in it."""
+        """Refuse None and a list with any other string."""
         if value is None or not all(item in self.valid for item in value):
             raise invalid_value(name, f"Each item of the list must be one of: {', '.join(self.valid)}")
 
@@ -122,7 +122,7 @@ class ValidList:
 
 @dataclass(frozen=True, slots=True)
 class ListSize:
-    """A list of at most so many items."""
+    """A list with a maximum number of items."""
 
     maximum: int
 
@@ -132,7 +132,7 @@ class ListSize:
         return cls(maximum)
 
     def ensure_valid(self, name: str, value: Sequence[Any] | None) -> None:
-        """Refuse None and a longer list."""
+        """Refuse None and longer lists."""
         if value is None:
             raise invalid_value(name, "Value must be non-null")
         if len(value) > self.maximum:
@@ -157,12 +157,12 @@ class NonNullValidator:
 
 
 class NonEmptyString:
-    """A text that is not empty; None passes."""
+    """A string that is not empty; None is valid."""
 
     __slots__ = ()
 
     def ensure_valid(self, name: str, value: Any) -> None:
-        """Refuse the empty text."""
+        """Refuse the empty string."""
         if _text(value) == "":
             raise invalid_value(name, "String must be non-empty")
 
@@ -171,12 +171,12 @@ class NonEmptyString:
 
 
 class NonEmptyStringWithoutControlChars:
-    """A text that is not empty and has no control characters; None passes."""
+    """A string that is not empty and has no control characters; None is valid."""
 
     __slots__ = ()
 
     def ensure_valid(self, name: str, value: Any) -> None:
-        """Refuse the empty text and one with control characters."""
+        """Refuse the empty string and strings with control characters."""
         text = _text(value)
         if text == "":
             raise invalid_value(name, "String may not be empty")
@@ -189,17 +189,17 @@ class NonEmptyStringWithoutControlChars:
 
 @dataclass(frozen=True, slots=True)
 class CompositeValidator:
-    """Several validators in order. The first refusal counts: a later one may rely on an earlier one."""
+    """Several validators in order. The first refusal wins: a later validator can rely on an earlier one."""
 
     validators: tuple[Validator, ...]
 
     @classmethod
     def of(cls, *validators: Validator) -> CompositeValidator:
-        """Make one validator of ``validators``."""
+        """Combine ``validators`` into one."""
         return cls(validators)
 
     def ensure_valid(self, name: str, value: Any) -> None:
-        """Refuse what any of them refuses."""
+        """Refuse values that any of the validators refuses."""
         for validator in self.validators:
             validator.ensure_valid(name, value)
 
@@ -212,8 +212,8 @@ class LambdaValidator:
     """
     A function as a validator.
 
-    :param check: takes name and value, raises ``ConfigException``
-    :param description: what the documentation says about valid values
+    :param check: receives name and value, raises ``ConfigException``
+    :param description: the valid values, for the documentation
     """
 
     check: Callable[[str, Any], None]
@@ -221,11 +221,11 @@ class LambdaValidator:
 
     @classmethod
     def with_(cls, check: Callable[[str, Any], None], description: str) -> LambdaValidator:
-        """Make a validator of ``check``."""
+        """Return a validator that calls ``check``."""
         return cls(check, description)
 
     def ensure_valid(self, name: str, value: Any) -> None:
-        """Refuse what the function refuses."""
+        """Refuse values that the function refuses."""
         self.check(name, value)
 
     def __str__(self) -> str:
@@ -233,5 +233,5 @@ class LambdaValidator:
 
 
 def _text(value: Any) -> Any:
-    """Give the text of a PASSWORD, so that the validators of texts check it too."""
+    """Return the string of a PASSWORD, so that string validators check it, too."""
     return value.value if isinstance(value, Password) else value

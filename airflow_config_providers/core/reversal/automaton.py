@@ -1,4 +1,4 @@
-"""The library that finds many patterns, or what does the same where nothing compiled can be had, as from a zip."""
+"""The library that finds many patterns or, where compiled code is unavailable, as in a zip, its replacement."""
 
 from __future__ import annotations
 

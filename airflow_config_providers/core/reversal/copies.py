@@ -1,7 +1,7 @@
 r"""
-Copies of a text without what programs write between and for its characters: colours, ``\u003d``, ``&#61;``, ``5a:71``.
+Copies of a text without what programs insert between characters, or write for them: ``\u003d``, ``&#61;``, ``5a:71``.
 
-What stands between characters can be anywhere, so that no list of forms has it.
+Colours and the like can be inserted anywhere, so no list of encoded forms can contain every case.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ ESCAPED: Final = (rb"\u00", rb"\x", *(b"\\%c" % mark for mark in rb" !#$%&'()*+,
 PREFIX: Final = b"0x"
 REFERENCES: Final = (b"&#", b"&amp;", b"&lt;", b"&gt;", b"&quot;", b"&apos;")
 MARKS: Final = (ESCAPE, *ESCAPED, *REFERENCES, PREFIX)
-"""What a text has that needs a copy; beside them the octets of ``spaced``."""
+"""Byte strings in a text that make a copy necessary, in addition to those from ``spaced``."""
 
 _SEPARATORS: Final = (" ", ":")
-"""What stands between the octets of a text in hexadecimal."""
+"""Separators between bytes in hexadecimal."""
 
 _FEWEST: Final = 5
-"""Octets in hexadecimal from which on they are read as a text."""
+"""Fewest bytes in hexadecimal that are decoded."""
 
 
 @cache
 def _sequence() -> re.Pattern[bytes]:
-    """Find what a terminal does not show (ECMA-48): colours and the like, titles, links."""
+    """Match what a terminal does not show (ECMA-48): colours and other styles, titles, links."""
     return re.compile(rb"\x1b(?:\[[0-?]*[ -/]*[@-~]|[\]PX^_][^\x07\x1b\n]*(?:\x07|\x1b\\)|[ -/]+[0-~]|[0-Z\\^-~])")
 
 
@@ -59,14 +59,14 @@ _OCTET: Final = re.compile(rb"(?:0x)?([0-9A-Fa-f]{2})")
 
 Range = tuple[int, int]
 Piece = tuple[int, int, bytes]
-"""Start and end in the text, and what the copy has there; of the same length if it was not changed."""
+"""Start and end in the text, and the content of the copy; of the same length if unchanged."""
 
 
 class Copy:
     """
-    A text with other octets at some places.
+    A copy of a text in which some parts are replaced.
 
-    :param pieces: what it is made of, in order
+    :param pieces: the parts of the copy, in order
     """
 
     __slots__ = ("_pieces", "_places", "data")
@@ -77,7 +77,7 @@ class Copy:
         self.data = b"".join(kept for _, _, kept in self._pieces)
 
     def range(self, start: int, end: int) -> Range:
-        """Return the range of the text that the bytes from ``start`` to ``end`` of the copy were made of."""
+        """Return the range of the text from which the bytes from ``start`` to ``end`` of the copy were made."""
         first, last = bisect_right(self._places, start) - 1, bisect_right(self._places, end - 1) - 1
         begin, until, kept = self._pieces[first]
         if until - begin == len(kept):
@@ -88,20 +88,20 @@ class Copy:
         return begin, until
 
     def place(self, place: int) -> int:
-        """Return the place in the text of a place in the copy; that of its end is the end of the last piece."""
+        """Return the position in the text for a position in the copy; its end is the end of the last piece."""
         return self.range(place, place + 1)[0] if place < len(self.data) else self.range(place - 1, place)[1]
 
 
 def uncoloured(data: bytes) -> Copy:
-    """Give ``data`` as a terminal shows it."""
+    """Return ``data`` as a terminal shows it."""
     return Copy(_changed(data, _sequence(), lambda _: b""))
 
 
 def unescaped(data: bytes) -> Copy:
     r"""
-    Give ``data`` with the characters that ``\u0026``, ``\x26`` and ``\&`` stand for.
+    Return ``data`` with the characters that ``\u0026``, ``\x26`` and ``\&`` stand for.
 
-    Double quotes and backslashes are as JSON has them, so that a form of every value is there.
+    Double quotes and backslashes are escaped as in JSON, so that the copy contains a known form of every value.
     """
     return Copy(_changed(data, _escaped(), _character))
 
@@ -112,7 +112,7 @@ def dereferenced(data: bytes) -> Copy:
 
 
 def decoded(data: bytes, start: int, end: int) -> Iterator[Copy]:
-    """Give each text between ``start`` and ``end`` that is written in octets, such as ``5a:71`` or ``0x5a, 0x71``."""
+    """Yield each text between ``start`` and ``end`` that is written in bytes, such as ``5a:71`` or ``0x5a, 0x71``."""
     for found in _octets().finditer(data, start, end):
         octets = _OCTET.finditer(data, *found.span())
         yield Copy((octet.start(), octet.end(), bytes.fromhex(octet[1].decode())) for octet in octets)
@@ -120,9 +120,9 @@ def decoded(data: bytes, start: int, end: int) -> Iterator[Copy]:
 
 def spaced(texts: Iterable[bytes]) -> set[bytes]:
     """
-    Give what is in each of ``texts`` when its octets are written one by one in hexadecimal.
+    Return short strings, one of which each of ``texts`` contains if its bytes are written one by one in hexadecimal.
 
-    An octet that ends in a letter, since few numbers of a log do; a text without such a one has something longer.
+    They start with a byte that ends in a letter, since few numbers in a log do; a text without one has a longer string.
     """
     pairs: set[tuple[int, int]] = set()
     longer: set[str] = set()

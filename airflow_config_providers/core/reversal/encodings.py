@@ -1,7 +1,7 @@
 r"""
-The forms that a text takes when a program prints, stores or sends it.
+The forms that a text can have when a program prints, stores or sends it.
 
-Each encoding gives what stands for the text *inside* a longer text, so without the quotes around it.
+Each encoding yields the form of the text *inside* a longer text, so without surrounding quotes.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ Encoding = Callable[[str], Iterator[str]]
 
 def forms(text: str, encodings: Iterable[str] | None = None) -> list[bytes]:
     """
-    Give each distinct form of ``text`` in ``encodings``, names from ``ENCODINGS``; None for all, plain first.
+    Return each distinct form of ``text`` in ``encodings``, names from ``ENCODINGS``; None for all, plain first.
 
-    Where an encoding has a choice (which quotes, which case, which characters are escaped), each choice that
-    common tools make is a form. Text that was encoded twice over has no form here.
+    If an encoding allows choices (quotes, case, characters to escape), there is a form for each choice that common
+    tools make. There are no forms for text that was encoded twice.
     """
     names = ENCODINGS if encodings is None else encodings
     return [octets(form) for form in dict.fromkeys(form for name in names for form in ENCODINGS[name](text))]
@@ -34,7 +34,7 @@ def _plain(text: str) -> Iterator[str]:
 
 
 def _is_simple(text: str) -> bool:
-    """Whether ``text`` has nothing that most encodings write as something else."""
+    """Return whether ``text`` has no character that most encodings change."""
     return _MARKED.search(text) is None
 
 
@@ -52,7 +52,7 @@ def _python(text: str) -> Iterator[str]:
         return
     for body in (repr('"' + text)[2:-1], ascii('"' + text)[2:-1], repr(b'"' + octets(text))[3:-1]):
         yield body
-        yield body.replace(r"\'", "'")  # as it stands between double quotes; a double quote is never escaped
+        yield body.replace(r"\'", "'")  # the form in double quotes; a double quote is never escaped
 
 
 def _url(text: str) -> Iterator[str]:
@@ -71,9 +71,9 @@ def _url(text: str) -> Iterator[str]:
 
 def _base64(text: str) -> Iterator[str]:
     """
-    Give the base64 characters that ``text`` decides, for each of the three places where it can begin.
+    Yield the base64 characters that ``text`` determines, for each of the three alignments it can have.
 
-    A character that mixes bits of ``text`` with bits of its neighbour is left out: at most one at either end.
+    Characters that mix bits of ``text`` with adjacent bits are left out: at most one at either end.
     """
     data = octets(text)
     yield (form := base64.b64encode(data).decode().rstrip("="))
@@ -119,16 +119,16 @@ def _properties(text: str) -> Iterator[str]:
 
 
 def _quoted(text: str) -> Iterator[str]:
-    """Give ``text`` between quotes, as tables and databases double them."""
+    """Yield ``text`` with its quotes doubled, as in CSV and SQL."""
     yield text.replace('"', '""')
     yield text.replace("'", "''")
 
 
 def _lost(text: str) -> Iterator[str]:
     """
-    Give ``text`` as it is after a program has taken it for what it is not.
+    Yield ``text`` as it looks after a program has used the wrong character set.
 
-    A form of which hardly anything but marks is left stands in many texts, so it is none.
+    A form with little left but replacement characters would match many texts, so it is left out.
     """
     if text.isascii():
         return
@@ -209,4 +209,4 @@ ENCODINGS: Final[Mapping[str, Encoding]] = {
 }
 
 EVEN: Final = ("base64", "hex")
-"""Those in which each character stands for the same part of the text."""
+"""The encodings in which each character encodes an equal share of the text."""

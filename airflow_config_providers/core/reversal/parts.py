@@ -1,4 +1,4 @@
-"""Find parts of patterns: what a table, a log or a parser has cut off."""
+"""Find parts of patterns, as left by a table, a log or a parser that truncates values."""
 
 from __future__ import annotations
 
@@ -25,32 +25,32 @@ from airflow_config_providers.core.reversal.telling import (
 from airflow_config_providers.core.reversal.windows import WINDOW, Entry, Hits, Stretches
 
 _MOST_OCTETS: Final = 32 * 1024
-"""Octets of patterns in which every run has a window. Plain texts come first."""
+"""Bytes of patterns in which every run has a window. Plain texts come first."""
 
 _MOST_ENTRIES: Final = 24
-"""Patterns that are looked at for one window. A beginning that more have in common is none of a secret."""
+"""Most patterns that are checked for one window. A beginning shared by more patterns reveals no secret."""
 
 _AROUND: Final = 128
-"""Octets before and after a window that are compared first, so that many windows in long patterns take no longer."""
+"""Bytes around a window that are compared first, so that many windows in long patterns take no longer."""
 
 _LONGEST_RUN: Final = 2 * RUN
-"""Octets of a run in the longest form; so many at the end of a part may begin one of another pattern."""
+"""Bytes of a run in the longest form; that many at the end of a part can begin a part of another pattern."""
 
 _FOLLOWED: Final = re.compile(rb"[ '\"\[(<]{0,3}(?:\.\.\.|\xe2\x80\xa6|\\u2026)")
 _PRECEDED: Final = re.compile(rb"(?:\.\.\.|\xe2\x80\xa6|\\u2026)[ '\"\])>]{0,3}\Z")
 _LONGEST_MARK: Final = 9
-_NOWHERE: Final = b"\xff\xff"  # in no UTF-8
+_NOWHERE: Final = b"\xff\xff"  # never occurs in UTF-8
 
 Match = tuple[int, int, bytes]
-"""Start and end in a text, and what stands for it."""
+"""Start and end in a text, and the label that replaces it."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Source:
     """
-    The text that a pattern is a form of.
+    The text of which a pattern is an encoded form.
 
-    :param is_even: each octet of the form stands for the same part of the text, as in base64
+    :param is_even: each byte of the form encodes an equal share of the text, as in base64
     """
 
     text: bytes
@@ -59,10 +59,10 @@ class Source:
 
 class Parts:
     """
-    Finds the parts of patterns that tell: runs of 12 characters, and 8 at an end where ``...`` stands for the rest.
+    Finds distinctive parts of patterns: runs of 12 characters, or 8 at an end if ``...`` replaces the rest.
 
-    :param sources: pattern -> what it is a form of, plain texts first; a pattern that is not there has no parts
-    :param labels: pattern -> what stands for it
+    :param sources: pattern -> its source, plain texts first; parts of other patterns are not searched for
+    :param labels: pattern -> the label that replaces it
     """
 
     __slots__ = ("_candidates", "_labels", "_sources", "_spots")
@@ -74,7 +74,7 @@ class Parts:
         self._candidates: dict[int, list[_Candidate]] = {}
 
     def stretches(self) -> dict[bytes, Stretches]:
-        """Give where runs can stand that tell, in so many patterns as have room in the table."""
+        """Return where distinctive runs can be, for as many patterns as the table has room for."""
         found: dict[bytes, Stretches] = {}
         size = 0
         for pattern, source in self._sources.items():
@@ -86,18 +86,18 @@ class Parts:
         return found
 
     def plain(self) -> dict[bytes, bytes]:
-        """Give the text of each pattern that has parts of it as they are."""
+        """Return the text of each pattern that contains unchanged parts of it."""
         return {pattern: source.text for pattern, source in self._sources.items() if not source.is_even}
 
     def find(self, data: bytes, hits: Hits, entries: Sequence[Sequence[Entry]], taken: Sequence[Match]) -> list[Match]:
         """
-        Give the parts in ``data`` that are outside of ``taken``.
+        Return the parts in ``data`` that are outside of ``taken``.
 
-        :param entries: for each window the patterns that it is in
-        :param taken: places of whole patterns, in order
+        :param entries: for each window, the patterns that contain it
+        :param taken: matches of whole patterns, in order
         """
         found: list[Match] = []
-        first = last = 0  # of the part that reaches farthest
+        first = last = 0  # of the part with the highest end
         gaps = _gaps(taken, len(data))
         low, high = next(gaps)
         for index, start, end in hits:
@@ -111,7 +111,7 @@ class Parts:
         return found
 
     def _near(self, data: bytes, window: int, index: int, entries: Sequence[Sequence[Entry]]) -> list[_Candidate]:
-        """Give the patterns of which ``data`` has, around the window, one of the nearest parts that tell."""
+        """Return the patterns of which ``data`` has one of the nearest distinctive parts around the window."""
         candidates = self._candidates.get(index)
         if candidates is None:
             some = islice(self._telling(entries[index]), _MOST_ENTRIES)
@@ -151,7 +151,7 @@ class Parts:
         return found
 
     def _matches(self, text: _Text, near: Iterable[_Candidate], known: Range) -> Iterator[Match]:
-        """Yield the parts of the patterns that are ``near``, except those inside of ``known``."""
+        """Yield the parts of the patterns that are ``near``, except those inside ``known``."""
         for each in near:
             pattern, place = each.pattern, each.place
             first, last, start = text.shared(pattern, place, _AROUND)
@@ -160,13 +160,13 @@ class Parts:
                 if text.window >= known[1] and max(place - first, last - place) >= _AROUND:
                     first, last, start = text.shared(pattern, place, len(pattern))
                 yield start, start + last - first, self._labels[pattern]
-                plain = self._sources[pattern].text  # may go on where its form does not
+                plain = self._sources[pattern].text  # can match further than its form
                 if plain != pattern and (at := plain[:LONGEST].find(text.data[start : start + last - first])) >= 0:
                     first, last, start = text.shared(plain, at + text.window - start, len(plain))
                     yield start, start + last - first, self._labels[pattern]
 
     def _tells(self, text: _Text, pattern: bytes, first: int, last: int, start: int) -> bool:
-        """Whether what is at ``start`` of ``text``, and from ``first`` to ``last`` in ``pattern``, gives it away."""
+        """Return whether ``first`` to ``last`` of ``pattern``, at ``start`` in ``text``, is distinctive."""
         size = last - first
         end = start + size
         run, cut = self._lengths(pattern)
@@ -179,7 +179,7 @@ class Parts:
         found, place = self._of(pattern), first
         plain = self._sources[pattern].text
         if not self._sources[pattern].is_even and (at := plain[:LONGEST].find(text.data[start:end])) >= 0:
-            found, place = self._of(plain), at  # the text knows best what is a host
+            found, place = self._of(plain), at  # what is a host is best seen in the text
         return holds(found.cuts if is_cut else found.runs, place, place + size)
 
     def _lengths(self, pattern: bytes) -> tuple[int, int]:
@@ -190,11 +190,11 @@ class Parts:
 @dataclass(frozen=True, slots=True, repr=False)
 class _Candidate:
     """
-    A pattern with a window in it.
+    A pattern that contains a window.
 
-    :param place: where the window is
-    :param after: from the window to the end of the next part that tells
-    :param before: from the beginning of the part before that tells to the end of the window
+    :param place: position of the window
+    :param after: from the window to the end of the next distinctive part
+    :param before: from the beginning of the previous distinctive part to the end of the window
     """
 
     pattern: bytes
@@ -208,9 +208,9 @@ class _Text:
     """
     A text around a window.
 
-    :param low: where the part of it begins that is searched
-    :param high: where that part ends
-    :param window: where the window begins
+    :param low: start of the part to search
+    :param high: end of that part
+    :param window: start of the window
     """
 
     data: bytes
@@ -220,10 +220,10 @@ class _Text:
 
     def shared(self, pattern: bytes, place: int, most: int) -> tuple[int, int, int]:
         """
-        Give what is the same around the window, in whole characters: start and end in ``pattern``, start in the text.
+        Return the equal part around the window, in whole characters: start and end in ``pattern``, start in the text.
 
-        :param place: where the window begins in ``pattern``
-        :param most: octets that are compared before it, and behind it
+        :param place: start of the window in ``pattern``
+        :param most: bytes to compare before the window, and from it on
         """
         data, window = self.data, self.window
         before = _equal_before(
@@ -238,12 +238,12 @@ class _Text:
         return place - window + start, place - window + end, start
 
     def goes_on_after(self, start: int, end: int) -> bool:
-        """Whether ``...`` stands for what comes after; its dots may be those of the pattern."""
+        """Return whether ``...`` follows; the pattern can itself end in dots."""
         dots = end - start - len(self.data[start:end].rstrip(b"."))
         return any(_FOLLOWED.match(self.data, place) for place in {end, end - dots})
 
     def went_on_before(self, start: int, end: int) -> bool:
-        """Whether ``...`` stands for what came before."""
+        """Return whether ``...`` precedes."""
         dots = end - start - len(self.data[start:end].lstrip(b"."))
         places = {start, start + dots}
         return any(_PRECEDED.search(self.data[max(0, place - _LONGEST_MARK) : place]) for place in places)
@@ -251,18 +251,18 @@ class _Text:
 
 @lru_cache(maxsize=1024)
 def _without(size: int, length: int) -> Stretches:
-    """Give no stretches, in a form of ``size`` octets of a text of ``length``."""
+    """Return no stretches, for a form of ``size`` bytes of a text of ``length``."""
     return Stretches((), *lengths(size / length))
 
 
 def _nearest(found: Sequence[Range], place: int) -> tuple[int | None, int | None]:
-    """Give where the last of ``found`` begins that ends with the window at ``place``, and where the next one ends."""
+    """Return the start of the last range that ends before or with the window at ``place``, and the end of the next."""
     behind = bisect_right(found, place + WINDOW, key=itemgetter(1))
     return found[behind - 1][0] if behind else None, found[behind][1] if behind < len(found) else None
 
 
 def _gaps(taken: Iterable[Match], end: int) -> Iterator[tuple[int, int]]:
-    """Give what is between the places of ``taken``."""
+    """Yield the ranges between the matches in ``taken``."""
     place = 0
     for first, last, _ in taken:
         yield place, first
@@ -271,7 +271,7 @@ def _gaps(taken: Iterable[Match], end: int) -> Iterator[tuple[int, int]]:
 
 
 def _equal_after(one: bytes, other: bytes) -> int:
-    """Give how many octets are equal at the beginnings."""
+    """Return how many bytes are equal at the beginning."""
     size = min(len(one), len(other))
     if one[:size] == other[:size]:
         return size
@@ -280,7 +280,7 @@ def _equal_after(one: bytes, other: bytes) -> int:
 
 
 def _equal_before(one: bytes, other: bytes) -> int:
-    """Give how many octets are equal at the ends."""
+    """Return how many bytes are equal at the end."""
     size = min(len(one), len(other))
     one, other = one[len(one) - size :], other[len(other) - size :]
     if one == other:

@@ -1,4 +1,4 @@
-"""What ``search`` needs of ``ahocorasick_rs``, in Python alone: slower by far, and enough for one job's secrets."""
+"""The part of ``ahocorasick_rs`` that ``search`` needs, in pure Python: far slower, but enough for one job."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from enum import Enum
 
 
 class Implementation(Enum):
-    """The library's choices, which make no difference here."""
+    """The choices of the library; ignored here."""
 
     DFA = "dfa"
     ContiguousNFA = "contiguous"
@@ -15,9 +15,9 @@ class Implementation(Enum):
 
 class BytesAhoCorasick:
     """
-    Finds patterns by looking up every part of the text that is as long as one of them.
+    Finds patterns by looking up every part of the text that is as long as a pattern.
 
-    :param patterns: none is empty
+    :param patterns: not empty
     """
 
     def __init__(self, patterns: Iterable[bytes], implementation: Implementation | None = None) -> None:
@@ -26,7 +26,7 @@ class BytesAhoCorasick:
             self._by_length.setdefault(len(pattern), {})[pattern] = index
 
     def find_matches_as_indexes(self, haystack: bytes, overlapping: bool = True) -> list[tuple[int, int, int]]:
-        """Give the index of the pattern, the start and the end of every match, also of those that overlap."""
+        """Return pattern index, start and end of every match, including overlapping ones."""
         found: list[tuple[int, int, int]] = []
         for length, indexes in self._by_length.items():
             for start in range(len(haystack) - length + 1):

@@ -1,4 +1,4 @@
-"""The way back: references where values stand (KIP-297)."""
+"""Reversal: replace values by the references they came from (KIP-297)."""
 
 from __future__ import annotations
 
@@ -13,36 +13,36 @@ from airflow_config_providers.core.text import octets, one_line
 from airflow_config_providers.core.variable import ConfigVariable, scan
 
 UNCHECKED: Final = "[hidden: could not be checked]"
-"""Stands for what could not be searched."""
+"""Replaces anything that could not be searched."""
 
 SHORTEST: Final = 5
-"""Characters from which on a value is searched for inside texts."""
+"""Length from which on a value is searched for inside texts."""
 
 _COMMON = """
 admin airflow default false hadoop local localhost master mysql password postgres public secret spark string token
 username value
 """
 COMMON_WORDS: Final = frozenset(_COMMON.split())
-"""Words that say nothing as values and stand in many texts, so they are not searched for inside texts."""
+"""Words too common to reveal anything; they are not searched for inside texts."""
 
 _OTHERS: Final = tuple(name for name in ENCODINGS if name != "plain" and name not in EVEN)
 _ENCODINGS_OF_LINES: Final = ("JSON", "XML and HTML", "shell")
-"""The others write the line ends of a long text as something else, so it does not come line by line."""
+"""The other encodings escape line ends, so a long text does not arrive line by line."""
 
 
 class ReverseTransformer:
     """
     Replaces values by the references they came from.
 
-    Where two references have one value, the one stands for it that the configuration key has, or whose own key the
-    configuration key ends in, else the first in their order. A value of fewer than ``SHORTEST`` characters, or one
-    of ``COMMON_WORDS``, is reversed where it is all there is, but not inside a text. What cannot be checked is not
-    given back: ``UNCHECKED`` stands in its place.
+    If two references have the same value, the one in the configuration key's original is used, or the one whose own
+    key ends the configuration key, otherwise the first in sort order. A value shorter than ``SHORTEST``, or one of
+    ``COMMON_WORDS``, is replaced only as a whole, not inside a text. Anything that cannot be checked is replaced by
+    ``UNCHECKED``.
 
-    Has no text form that shows a value, and is not copied or pickled. False when there is nothing to hide. Safe to
-    use from several threads.
+    Its string form shows no values, and it cannot be copied or pickled. False if there is nothing to hide. Safe to use
+    from several threads.
 
-    :param originals: config key -> text with references
+    :param originals: config key -> string with references
     :param values: reference -> value
     """
 
@@ -59,9 +59,9 @@ class ReverseTransformer:
         """
         Reverse a configuration, key by key.
 
-        A key whose original text holds references gets that text back. Of the others each text, also inside
-        mappings and sequences, becomes the reference if it equals a value, and is else reversed as a text. So
-        are keys. What is not text stays as it is.
+        A key whose original contains references gets the original back. In other values, each string, also inside
+        mappings and sequences, becomes the reference if it equals a value; otherwise it is reversed as text, and so
+        are keys. Anything that is not a string or bytes stays unchanged.
         """
         return {self.reverse_text(key): self._reversed(key, value) for key, value in configs.items()}
 
@@ -70,7 +70,7 @@ class ReverseTransformer:
         Reverse any text, in time linear in its length.
 
         Finds values in every encoding of ``core.reversal.encodings``, and each line of a value on its own. Values that
-        overlap are replaced as one, by the reference of the longest. A reference in the text stays, whatever it holds.
+        overlap are replaced as one, by the reference of the longest. A reference in the text stays unchanged.
         """
         try:
             data = text.encode("utf-8", "surrogatepass")
@@ -80,23 +80,23 @@ class ReverseTransformer:
             return UNCHECKED
 
     def forget(self) -> None:
-        """Drop the values; from then on only ``originals`` count."""
+        """Drop the values; from then on, only ``originals`` are used."""
         self._values = {}
         self._references = {}
         self._named = {}
         self._finder = None
 
     def find(self, data: bytes) -> list[Match]:
-        """Give the places of values in ``data``, with what stands for each."""
+        """Return the matches of values in ``data``, with their labels."""
         return (self._finder or self._build()).find(data)
 
     def is_clear(self, data: bytes) -> bool:
-        """Whether no value begins in ``data``, but for one of which too little is at its end to tell."""
+        """Return whether no value begins in ``data``, except one with too few bytes at its end to be recognized."""
         return (self._finder or self._build()).is_clear(data)
 
     @property
     def finder(self) -> Finder:
-        """What finds values in octets; made when it is first needed."""
+        """The finder for values in bytes; built on first use."""
         return self._finder or self._build()
 
     def _reversed(self, key: str, value: object) -> object:
@@ -105,7 +105,7 @@ class ReverseTransformer:
             return original
         try:
             return map_leaves(value, lambda leaf: self._leaf(leaf, key.rpartition(".")[2]))
-        except Exception:  # noqa: BLE001 - whatever a foreign mapping raises, the value must not be shown
+        except Exception:  # noqa: BLE001 - a foreign mapping can raise anything, and the value must not be shown
             return UNCHECKED
 
     def _leaf(self, value: object, name: str) -> object:
@@ -116,7 +116,7 @@ class ReverseTransformer:
         return reverse_bytes(value, (self,)) if isinstance(value, bytes) else value
 
     def _build(self) -> Finder:
-        """Build what finds, when it is first needed; two threads may both build it, which does no harm."""
+        """Build the finder on first use; if two threads both build it, that does no harm."""
         references: dict[str, str] = {}
         named: dict[tuple[str, str], str] = {}
         for variable in sorted(self._values):
@@ -138,7 +138,7 @@ class ReverseTransformer:
 
 
 def reverse_text(text: str, reversers: Sequence[ReverseTransformer]) -> str:
-    """Reverse ``text`` for all ``reversers`` at once, so that a value of one is not cut up by another."""
+    """Reverse ``text`` for all ``reversers`` at once, so that one does not cut up a value of another."""
     try:
         data = text.encode("utf-8", "surrogatepass")
         matches = find(data, reversers)
@@ -148,7 +148,7 @@ def reverse_text(text: str, reversers: Sequence[ReverseTransformer]) -> str:
 
 
 def reverse_bytes(data: bytes, reversers: Sequence[ReverseTransformer]) -> bytes:
-    """Do as ``reverse_text`` with octets."""
+    """Do the same as ``reverse_text`` for bytes."""
     try:
         matches = find(data, reversers)
         return replace(data, matches) if matches else data
@@ -160,12 +160,12 @@ def reverse_object(value: object, reversers: Sequence[ReverseTransformer]) -> ob
     """
     Reverse ``value`` as it would be shown.
 
-    Texts and octets are reversed, also inside collections, as are keys. Any other object is left as it is unless
-    its text form or its ``repr`` shows a value: then that form, reversed, stands for it.
+    Strings and bytes are reversed, also inside collections, and so are keys. Any other object stays unchanged unless
+    its ``str`` or ``repr`` shows a value: then it is replaced by that string, reversed.
     """
     try:
         return map_leaves(value, lambda leaf: _shown(leaf, reversers))
-    except Exception:  # noqa: BLE001 - a foreign object's repr may raise anything; what it holds is not shown
+    except Exception:  # noqa: BLE001 - the repr of a foreign object can raise anything; it is not shown
         return UNCHECKED
 
 
@@ -184,7 +184,7 @@ def _shown(value: object, reversers: Sequence[ReverseTransformer]) -> object:
 
 
 def find(data: bytes, reversers: Sequence[ReverseTransformer]) -> list[Match]:
-    """Give the places of the values of all ``reversers`` in ``data``; they may overlap."""
+    """Return the matches of the values of all ``reversers`` in ``data``; they can overlap."""
     if len(reversers) == 1:
         return reversers[0].find(data)
     return [match for reverser in reversers for match in reverser.find(data)]
@@ -192,9 +192,9 @@ def find(data: bytes, reversers: Sequence[ReverseTransformer]) -> list[Match]:
 
 def _finder(references: Mapping[str, str], shown: Iterable[str]) -> Finder:
     """
-    Make what finds the values, and what stands for each, which has no control characters.
+    Return a finder of the values with their labels, which have no control characters.
 
-    References are found, too, and stand for themselves: what is found inside a reference is part of its name.
+    References are found, too, and labelled with themselves: a value inside a reference is part of its name.
     """
     labels = {octets(reference): octets(one_line(reference)) for reference in shown}
     sources: dict[bytes, Source] = {}
@@ -206,11 +206,11 @@ def _finder(references: Mapping[str, str], shown: Iterable[str]) -> Finder:
 
 
 def _searched(references: Mapping[str, str]) -> Iterator[tuple[bytes, Source, str]]:
-    """Give what is searched for inside texts, with what it is a form of: whole values, then single lines of them."""
+    """Yield the forms to search for inside texts, with their sources: whole values, then single lines of them."""
     whole = [
         (text, reference)
         for value, reference in references.items()
-        for text in dict.fromkeys((value, value.strip()))  # a blank at the end is often lost on the way
+        for text in dict.fromkeys((value, value.strip()))  # trailing whitespace is often lost on the way
         if len(text) >= SHORTEST and text.strip() and text.casefold() not in COMMON_WORDS
     ]
     lines = [
@@ -229,7 +229,7 @@ def _searched(references: Mapping[str, str]) -> Iterator[tuple[bytes, Source, st
 
 
 def _is_telling(line: str) -> bool:
-    """Tell a line that gives a secret away from brackets, rulers and the first and last line of a PEM file."""
+    """Return whether ``line`` reveals a secret, unlike brackets, rulers, and the first and last line of a PEM file."""
     return (
         sum(map(str.isalnum, line)) >= SHORTEST and not line.startswith("-----") and line.casefold() not in COMMON_WORDS
     )

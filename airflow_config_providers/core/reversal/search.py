@@ -1,4 +1,4 @@
-"""Find many texts at once, and put others in their place."""
+"""Find many patterns at once, and replace them."""
 
 from __future__ import annotations
 
@@ -28,22 +28,22 @@ from airflow_config_providers.core.reversal.parts import Match, Parts, Source
 from airflow_config_providers.core.reversal.windows import NEAR, WINDOW, Find, Hits, Windows, beginnings
 
 _CHUNK: Final = 64 * 1024
-"""Octets that are searched at a time, which bounds the memory for matches."""
+"""Bytes that are searched at a time, which limits the memory for matches."""
 
 _DENSE: Final = 32
-"""Where a window begins in every so many octets, the whole of a text is searched and not the places alone."""
+"""If there is a window for every so many bytes, the whole text is searched, not only around the windows."""
 
 _DEEPEST: Final = 4
-"""Patterns that end in each other and are told apart. It bounds the matches that end at one octet."""
+"""Patterns that end in each other and are told apart. This limits the matches that end at one byte."""
 
 LONGEST_OPEN: Final = 4096
-"""Octets at the end of a text in which the beginning of a pattern is looked for."""
+"""Bytes at the end of a text that are searched for the beginning of a pattern."""
 
 _INDENT: Final = 128
-"""Octets that a line may be indented by and still go on with what the line before it began."""
+"""Largest indentation, in bytes, of a line that continues a pattern from the line before."""
 
 _BEFORE: Final = 128
-"""Octets before a piece of a long text that are searched with it: they may be the ``...`` of a cut-off value."""
+"""Bytes before a piece of a long text that are searched with it: they can be the ``...`` of a truncated value."""
 
 _BLANKS: Final = b" \t\r"
 _END_OF_LINE: Final = b" \t\r'\"\\"
@@ -51,13 +51,13 @@ _END_OF_TEXT: Final = _END_OF_LINE + b"\n"
 _QUOTES: Final = (b"'", b'"', b"\\")
 _BEGIN_OF_LINE: Final = re.compile(rb"[ \t]*(?:b?['\"])?")
 _BREAKS: Final = ((b"", False), (b" ", False), (b"", True))
-"""What may be lost where a line is broken: nothing, a blank, and what programs put there, such as quotes."""
+"""What joins the lines of a broken text, and whether programs have put quotes around each line."""
 
 _DEEPEST_COPY: Final = 2
-"""Copies of copies that are searched: what is coloured and escaped, whichever was first."""
+"""How deep copies of copies are searched: text can be coloured and escaped, in either order."""
 
 _CHANGES: Final = ((ESCAPE, uncoloured), (b"\\", unescaped), (b"&", dereferenced))
-"""What a line may have that ends as a value begins, and what makes the copy without it."""
+"""Marks in a line that can end with the beginning of a value, and the function that makes a copy without them."""
 
 Range = tuple[int, int]
 
@@ -66,15 +66,15 @@ class Finder:
     """
     Finds every occurrence of every pattern, also where they overlap, in time linear in the text.
 
-    A table finds windows, which are parts of patterns. Only around a window an automaton looks for whole patterns. Most
-    lines of a log have none. A pattern of twice ``WINDOW`` octets or more is also found where it is broken over lines,
-    with what programs put there: indentation, quotes, or a backslash. One break in every 26 octets leaves one of
-    its two windows whole.
+    A table finds windows, which are parts of patterns. Only around a window does an automaton look for whole patterns;
+    most lines of a log have none. A pattern of twice ``WINDOW`` bytes or more is also found if it is broken over lines,
+    with the indentation, quotes, or backslash that programs insert. One break in every 26 bytes leaves one of its two
+    windows whole.
 
-    Parts of a pattern that tell are found, too, and so is what has colours or escapes in it.
+    Distinctive parts of a pattern are found, too, and so are patterns with colours or escapes in them.
 
-    :param labels: pattern -> what stands for it; no pattern is empty
-    :param sources: what patterns are forms of, where parts of them are looked for
+    :param labels: pattern -> the label that replaces it; no pattern is empty
+    :param sources: pattern -> its source, for the patterns of which parts are searched for, too
     """
 
     __slots__ = ("_automaton", "_beginnings", "_labels", "_longest", "_marks", "_parts", "_sorted", "_windows")
@@ -92,35 +92,35 @@ class Finder:
         self._marks = {index: marks[window] for index, window in enumerate(self._windows.windows) if window in marks}
 
     def find(self, data: bytes) -> list[Match]:
-        """Give the places of patterns in ``data``, in order; what overlaps is one place."""
+        """Return the matches in ``data``, in order; overlapping matches are merged."""
         if len(data) > _CHUNK:
             return self._find_long(data)
         hits = self._windows.find(data, True)
         return self._confirmed(data, hits) if hits else []
 
     def open_end(self, data: bytes) -> int:
-        """Give the place from which on ``data`` may be a pattern that the next line goes on with; else its end."""
+        """Return the position at which a pattern can begin that the next line continues; otherwise the end."""
         first = max(0, len(data) - min(self.margin, LONGEST_OPEN))
         tail = data[first:]
         return first + self._open_from(tail)
 
     def is_clear(self, data: bytes) -> bool:
-        """Whether no pattern begins in ``data``, but for one of which its last octets have too few to tell."""
+        """Return whether no pattern begins in ``data``, except one with too few bytes at the end to be recognized."""
         if hits := self._windows.find(data, True):
             if any(self._windows.entries[index] for index, _, _ in hits):
                 return False
             return not self._confirmed(data, hits) and self.open_end(data) == len(data)
         end = len(data.rstrip(_END_OF_TEXT))
         tail = data[max(0, end - NEAR - WINDOW) :]
-        return self._plain_open_from(tail) == len(tail)  # without hits there is nothing that a copy would change
+        return self._plain_open_from(tail) == len(tail)  # without hits, a copy would change nothing
 
     @property
     def margin(self) -> int:
-        """Octets that a place may be long, with the breaks in it."""
+        """Longest match in bytes, including line breaks."""
         return 2 * (self._longest + _INDENT)
 
     def _open_from(self, tail: bytes) -> int:
-        """Give the first place from which on all of ``tail`` may begin a pattern; else its end."""
+        """Return the first position from which all of ``tail`` can begin a pattern; otherwise its end."""
         place = self._plain_open_from(tail)
         for mark, change in _CHANGES:
             copy = change(tail) if mark in tail else None
@@ -134,7 +134,7 @@ class Finder:
         return next((start for _, start, _ in hits if self._goes_on(tail[start:])), len(tail)) if hits else len(tail)
 
     def _find_long(self, data: bytes) -> list[Match]:
-        """Search piece by piece, each with a little of the last, and so much of the next that a match is whole."""
+        """Search piece by piece, each with a bit of the previous piece, and enough of the next for whole matches."""
         matches: list[Match] = []
         size = max(_CHUNK, self.margin)
         for place in range(0, len(data), size):
@@ -164,7 +164,7 @@ class Finder:
         return merged(matches)
 
     def _in_copies(self, data: bytes, hits: Hits, depth: int) -> Iterator[Match]:
-        """Give what is found in copies of ``data``, as far as they have anything that it has not."""
+        """Yield the matches in copies of ``data``, for copies that differ from it."""
         places = [(self._marks[index], start) for index, start, _ in hits if index in self._marks]
         kinds = {mark for mark, _ in places}
         if ESCAPE in kinds:
@@ -180,16 +180,16 @@ class Finder:
     def _in_copy(self, data: bytes, copy: Copy, depth: int) -> Iterator[Match]:
         hits = self._windows.find(copy.data, True) if copy.data != data else ()
         for start, end, label in self._confirmed(copy.data, hits, depth + 1) if hits else ():
-            yield *copy.range(start, end), label  # also what is as in the text: what is beside it may not be
+            yield *copy.range(start, end), label  # also unchanged parts: their surroundings can differ
 
     def _places(self, hits: Hits) -> Iterator[Range]:
-        """Give the places where a pattern may stand."""
+        """Yield the ranges in which a pattern can be."""
         for index, start, _ in hits:
             if reach := self._windows.reach(index):
                 yield max(0, start - reach.places[-1]), start + reach.longest
 
     def _broken(self, data: bytes, hits: Hits) -> Iterator[Range]:
-        """Give the places where a pattern may stand that is broken over lines."""
+        """Yield the ranges in which a pattern can be that is broken over lines."""
         for index, start, _ in hits:
             if reach := self._windows.reach(index):
                 last = start + 2 * (reach.longest + _INDENT)
@@ -207,7 +207,7 @@ class Finder:
         return [(place + max(0, start - kept[i][0]), place + end, kept[i][1]) for i, start, end in found]
 
     def _build(self) -> _Automaton:
-        """Build the automaton for whole patterns, at the first window; most logs of most jobs have none."""
+        """Build the automaton for whole patterns at the first window; the logs of most jobs have none."""
         automaton = self._automaton = _Automaton.of(self._labels)
         return automaton
 
@@ -222,18 +222,18 @@ class Finder:
                     yield begin, place + pieces[last][0] + end - places[last], label
 
     def _begins(self, text: bytes) -> bool:
-        """Whether ``text`` is the beginning of a pattern; what ends a line does not count."""
+        """Return whether ``text`` is the beginning of a pattern, ignoring characters at the end of a line."""
         return self._has_more(text.rstrip(_END_OF_LINE))
 
     def _goes_on(self, text: bytes) -> bool:
-        """Whether a pattern begins with all the lines of ``text``."""
+        """Return whether a pattern begins with all the lines of ``text``."""
         if self._has_more(text):
             return True
         lines = text.rstrip(b"\n")
         return any(self._goes_on_joined(lines, joint, is_quoted=is_quoted) for joint, is_quoted in _BREAKS)
 
     def _goes_on_joined(self, lines: bytes, joint: bytes, *, is_quoted: bool) -> bool:
-        """Whether a pattern begins with ``lines`` joined; looks no farther than it does."""
+        """Return whether a pattern begins with the joined ``lines``; reads only as far as it does."""
         joined = b""
         for line in _each_piece(lines, is_quoted=is_quoted):
             joined = joined + joint + line if joined else line
@@ -253,8 +253,8 @@ class _Automaton:
     """
     Finds whole patterns.
 
-    :param find: text, and True for those that overlap -> index of the pattern, start, end
-    :param kept: for each pattern, how many octets before it are hidden with it, and what stands for it
+    :param find: text, and True for overlapping matches -> index of the pattern, start, end
+    :param kept: for each pattern, how many bytes before it are hidden with it, and its label
     """
 
     find: Callable[[bytes, bool], Hits]
@@ -271,10 +271,10 @@ class _Automaton:
 
 def replace(data: bytes, matches: Iterable[Match]) -> bytes:
     """
-    Put labels in place of ``matches``, whose order does not matter.
+    Replace ``matches``, in any order, by their labels.
 
     Matches that overlap are replaced as one, by the label of the longest, so that no part of any is left.
-    Of matches equally long the first counts.
+    Of equally long matches, the first wins.
     """
     pieces: list[bytes] = []
     position = 0
@@ -286,13 +286,13 @@ def replace(data: bytes, matches: Iterable[Match]) -> bytes:
 
 
 def merged(matches: Iterable[Match]) -> list[Match]:
-    """Give ``matches`` in order; those that overlap as one, with the label of the longest."""
+    """Return ``matches`` in order; those that overlap are one, with the label of the longest."""
     ordered = sorted(matches)
     return list(_unions(ordered)) if len(ordered) > 1 else ordered
 
 
 def _unions(matches: list[Match]) -> Iterator[Match]:
-    """Join what overlaps in ``matches``, which are sorted and at least one."""
+    """Join overlapping ``matches``, which are sorted and not empty."""
     first, last, label = matches[0]
     longest = last - first
     for start, end, other in matches:
@@ -307,7 +307,7 @@ def _unions(matches: list[Match]) -> Iterator[Match]:
 
 
 def _lines(data: bytes, places: Iterable[int]) -> Iterator[Range]:
-    """Give each line of ``data`` that has one of ``places``, which are in order."""
+    """Yield each line of ``data`` that has one of ``places``, which are in order."""
     end = 0
     for place in places:
         if place >= end:
@@ -317,7 +317,7 @@ def _lines(data: bytes, places: Iterable[int]) -> Iterator[Range]:
 
 
 def _joined(ranges: Iterable[Range]) -> Iterator[Range]:
-    """Give ``ranges`` in order, those that touch as one."""
+    """Yield ``ranges`` in order; those that touch are one."""
     ordered = sorted(ranges)
     if not ordered:
         return
@@ -332,10 +332,10 @@ def _joined(ranges: Iterable[Range]) -> Iterator[Range]:
 
 def _bounded(patterns: Iterable[bytes]) -> dict[bytes, int]:
     """
-    Give the patterns to search for, and for each how many octets before it are hidden with it.
+    Return the patterns to search for, and for each how many bytes before it are hidden with it.
 
-    Where more than ``_DEEPEST`` patterns end in each other, the longer ones are left out: what stands before the
-    shorter one is hidden in any case. Without that, matches would be as many as octets times patterns.
+    If more than ``_DEEPEST`` patterns end in each other, the longer ones are left out, and the bytes before the shorter
+    one are hidden in any case. Otherwise, there could be as many matches as bytes times patterns.
     """
     before = dict.fromkeys(patterns, 0)
     groups: defaultdict[bytes, list[bytes]] = defaultdict(list)
@@ -348,7 +348,7 @@ def _bounded(patterns: Iterable[bytes]) -> dict[bytes, int]:
 
 
 def _bound(group: Iterable[bytes], before: dict[bytes, int]) -> None:
-    nested: list[bytes] = []  # each begins with the one before it
+    nested: list[bytes] = []  # each begins with the previous one
     for turned in sorted(pattern[::-1] for pattern in group):
         while nested and not turned.startswith(nested[-1]):
             nested.pop()
@@ -360,7 +360,7 @@ def _bound(group: Iterable[bytes], before: dict[bytes, int]) -> None:
 
 
 def _broken_head(data: bytes, place: int, length: int) -> int | None:
-    """Give where a pattern begins that has ``length`` octets before ``place``, if a line ends among these."""
+    """Return the start of a pattern that has ``length`` bytes before ``place``, if a line ends among them."""
     end = data.rfind(b"\n", max(0, place - length - _INDENT), place)
     if end < 0 or place - _begin(data, end + 1) >= length:
         return None
@@ -374,7 +374,7 @@ def _begin(data: bytes, place: int) -> int:
 
 
 def _pieces(data: bytes, *, is_quoted: bool) -> list[tuple[int, bytes]]:
-    """Give the lines of ``data`` without what is added to them where a text is broken, and the place of each."""
+    """Return the lines of ``data`` without what programs add when they break a text, and the position of each."""
     lines = data.split(b"\n")
     places = [0, *accumulate(len(line) + 1 for line in lines)]
     bounds = [_bounds(line, is_quoted=is_quoted) for line in lines]
@@ -388,7 +388,7 @@ def _pieces(data: bytes, *, is_quoted: bool) -> list[tuple[int, bytes]]:
 
 
 def _each_piece(data: bytes, *, is_quoted: bool) -> Iterator[bytes]:
-    """Yield what ``_pieces`` returns, without places, reading a line at a time."""
+    """Yield the lines that ``_pieces`` returns, without positions, reading one at a time."""
     start, end = 0, data.find(b"\n")
     while end >= 0:
         line = data[start:end]
@@ -407,4 +407,4 @@ def _bounds(line: bytes, *, is_quoted: bool) -> Range:
         return begin, end
     last = end - (line[end - 1 : end] in _QUOTES)
     first = _begin(line, 0)
-    return first if first <= last else begin, last  # the letter of a line that is ``b'`` is the text's
+    return first if first <= last else begin, last  # in a line that is only ``b'``, the letter belongs to the text

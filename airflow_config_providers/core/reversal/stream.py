@@ -1,4 +1,4 @@
-"""The way back for texts that come in pieces, in constant memory."""
+"""Reversal of texts that arrive in pieces, in constant memory."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from airflow_config_providers.core.reversal.search import LONGEST_OPEN, replace
 from airflow_config_providers.core.text import character, octets
 
 LONGEST_LINE: Final = 64 * 1024
-"""Octets of a line after which its beginning is given without waiting for its end, and of lines that are held back."""
+"""Bytes of a line after which its beginning is shown without waiting for its end; also limits held-back lines."""
 
 _LONG: Final = 4096
-"""Octets of many lines; among them one is seldom without anything that looks like the beginning of a value."""
+"""Bytes of so many lines that something in them usually looks like the beginning of a value."""
 
 _REACH: Final = 256
-"""Octets before a line in which what it goes on with may be: fewer characters than can be held back, and blanks."""
+"""Bytes before a line in which a value that it continues can begin: too few characters to hold back, and spaces."""
 
 
 class StreamReverser:
     """
-    Reverses a text that comes in pieces of whole lines.
+    Reverses a text that arrives in pieces of whole lines.
 
-    A line that ends in the beginning of a value is held back until the next one tells what it was, so that a value
-    broken over lines does not show. Of a value whose first line has fewer than 5 characters of it, these are shown.
-    Holds ``LONGEST_LINE`` octets at most, beside the longest value. Not safe to use from several threads at once.
+    A line that ends with the beginning of a value is held back until the next line shows whether it was one, so that a
+    value broken over lines is hidden. If the first line has fewer than 5 characters of the value, they are shown.
+    Holds ``LONGEST_LINE`` bytes at most, plus the longest value. Not safe to use from several threads at once.
     """
 
     __slots__ = ("_before", "_kept")
@@ -37,11 +37,11 @@ class StreamReverser:
 
     @property
     def lines_held_back(self) -> int:
-        """How many lines were taken and not given yet."""
+        """How many lines were received but not returned yet."""
         return self._kept.count(b"\n")
 
     def feed(self, data: bytes, reversers: Sequence[ReverseTransformer]) -> bytes:
-        """Take whole lines, or a part of one that is very long; give what can be shown now."""
+        """Receive whole lines, or a part of a very long one; return what can be shown now."""
         try:
             if self._kept and self._waits(data, reversers):
                 self._kept += data
@@ -57,7 +57,7 @@ class StreamReverser:
             return self._unchecked(data)
 
     def flush(self, reversers: Sequence[ReverseTransformer]) -> bytes:
-        """Give what was held back."""
+        """Return what was held back."""
         if not self._kept:
             return b""
         try:
@@ -66,7 +66,7 @@ class StreamReverser:
             return self._unchecked(b"")
 
     def _waits(self, data: bytes, reversers: Sequence[ReverseTransformer]) -> bool:
-        """Whether ``data`` can wait with what was kept: lines that all end as a value begins are searched as one."""
+        """Return whether ``data`` is held back, too: successive lines that can begin a value are searched as one."""
         is_short = len(self._kept) + len(data) < min(LONGEST_OPEN, _reach(reversers))
         return is_short and data.endswith(b"\n") and _open_end(data, reversers) < len(data)
 
@@ -89,9 +89,9 @@ class StreamReverser:
 
 def _cut(block: bytes, matches: Sequence[Match], reversers: Sequence[ReverseTransformer], begin: int) -> int:
     """
-    Give the end of what can be shown: of the last line before what a value may begin with.
+    Return the end of what can be shown: of the last line before a possible beginning of a value.
 
-    :param begin: the end of what was shown already; no value is open there
+    :param begin: the end of what was already shown; no value is open there
     """
     if not block.endswith(b"\n"):
         return _cut_in_line(block, matches, character(block, len(block) - _margin(reversers)))
@@ -110,7 +110,7 @@ def _margin(reversers: Sequence[ReverseTransformer]) -> int:
 
 
 def _reach(reversers: Sequence[ReverseTransformer]) -> int:
-    """Return how many octets that were shown are searched with a line: all of a value too long to hold back."""
+    """Return how many shown bytes are searched with a line: the whole length of a value too long to hold back."""
     margin = _margin(reversers)
     return margin if margin > LONGEST_OPEN else min(margin, _REACH)
 
@@ -120,7 +120,7 @@ def _open_end(data: bytes, reversers: Sequence[ReverseTransformer]) -> int:
 
 
 def _cut_in_line(block: bytes, matches: Sequence[Match], last_cut: int) -> int:
-    """Return ``last_cut``, or the start of a value that it would cut in two: its reference would be shown twice."""
+    """Return ``last_cut``, or the start of a value that it would split: its reference would be shown twice."""
     cut = last_cut
     for first, last, _ in sorted(matches, reverse=True):
         if first < cut < last:
@@ -130,9 +130,9 @@ def _cut_in_line(block: bytes, matches: Sequence[Match], last_cut: int) -> int:
 
 class LineReverser:
     """
-    Reverses lines as they come, with or without their line ends, which stay as they are.
+    Reverses lines as they arrive, with or without line ends, which stay unchanged.
 
-    Lines that a value is broken over become one. Not safe to use from several threads at once.
+    Lines over which a value is broken become one. Not safe to use from several threads at once.
     """
 
     __slots__ = ("_ends", "_reversers", "_stream")
@@ -140,10 +140,10 @@ class LineReverser:
     def __init__(self, reversers: Sequence[ReverseTransformer]) -> None:
         self._stream = StreamReverser()
         self._reversers = reversers
-        self._ends: list[str] = []  # of the lines that were not given yet
+        self._ends: list[str] = []  # of the lines that were not returned yet
 
     def feed(self, line: str) -> Iterable[str]:
-        """Take a line; give the lines that can be shown now."""
+        """Receive a line; return the lines that can be shown now."""
         try:
             data = octets(line if line.endswith("\n") else f"{line}\n")
         except Exception:  # noqa: BLE001 - fail closed
@@ -155,11 +155,11 @@ class LineReverser:
         return self._lines(shown)
 
     def flush(self) -> Iterator[str]:
-        """Give what was held back."""
+        """Yield the lines that were held back."""
         yield from self._lines(self._stream.flush(self._reversers))
 
     def _lines(self, shown: bytes) -> Iterator[str]:
-        """Yield ``shown`` line by line. If several lines became fewer, the last one keeps the end of the last."""
+        """Yield ``shown`` line by line. If lines were joined, the last one keeps the line end of the last."""
         given = len(self._ends) - self._stream.lines_held_back
         ends, self._ends = self._ends[:given], self._ends[given:]
         lines = shown.removesuffix(b"\n").split(b"\n") if shown else []
@@ -179,7 +179,7 @@ def reverse_lines(lines: Iterable[str], reversers: Sequence[ReverseTransformer])
 
 
 def reverse_chunks(chunks: Iterable[bytes], reversers: Sequence[ReverseTransformer]) -> Iterator[bytes]:
-    """Reverse a stream of octets, cut anywhere, such as the blocks of a file, in constant memory."""
+    """Reverse a stream of bytes, cut anywhere, such as the blocks of a file, in constant memory."""
     stream = StreamReverser()
     rest: list[bytes] = []
     size = 0

@@ -1,8 +1,8 @@
 """
-Which parts of a value give it away, and which are found in many texts.
+Which parts of a value reveal it, and which occur in many texts.
 
-A secret that a machine made has letters and digits side by side, and letters that no word has side by side. A host, a
-class, a path or a sentence has few of these, so a log that has the same host is left alone.
+A machine-made secret has letters next to digits, and letter pairs that are rare in words: odd neighbours. A host, a
+class, a path or a sentence has few of them, so a log that has the same host is left alone.
 """
 
 from __future__ import annotations
@@ -20,22 +20,22 @@ RUN: Final = 12
 """Characters of a value that are found without the rest of it."""
 
 CUT: Final = 8
-"""Characters at the beginning or the end of a value that are found where ``...`` stands for the rest of it."""
+"""Characters at the beginning or the end of a value that are found if ``...`` replaces the rest of it."""
 
 _ODD_IN_RUN: Final = 3
 _ODD_IN_CUT: Final = 2
-"""Odd neighbours that make so many characters telling."""
+"""Odd neighbours that make that many characters distinctive."""
 
 _ODD_AROUND: Final = 5
-"""Odd neighbours in 24 characters, of which two are telling: a machine made all of them."""
+"""Odd neighbours in 24 characters from which on two of them are enough: all were made by a machine."""
 
 LONGEST: Final = 4096
-"""Octets of a value that are looked at; what is longer is a document, and has lines of its own."""
+"""Bytes of a value that are examined; a longer value is a document, whose lines are examined on their own."""
 
 
 @cache
 def _known() -> re.Pattern[bytes]:
-    """Find what has odd neighbours and says nothing: hosts, moments, algorithms, what every key begins with."""
+    """Match what has odd neighbours but reveals nothing: hosts, times, algorithms, the beginning of every key."""
     return re.compile(
         rb"""
     (?<![0-9A-Za-z]) (?:
@@ -58,22 +58,22 @@ def _known() -> re.Pattern[bytes]:
 @cache
 def _head() -> re.Pattern[bytes]:
     """
-    Find the head of a JSON Web Token, which many have in common, so that it tells only where a token is cut off.
+    Match the header of a JSON Web Token, which many tokens share, so that it reveals only a truncated token.
 
-    What begins like one and is none is taken, too, as far as it goes, so that no octet is looked at twice.
+    Also match anything that only begins like a header, so that no byte is examined twice.
     """
     return re.compile(rb"eyJ[\w-]++(?P<more>(?=\.eyJ))?")
 
 
 @cache
 def _escape() -> re.Pattern[bytes]:
-    """Find what stands for a character in an encoding."""
+    """Match what represents a character in an encoding."""
     return re.compile(rb"%[0-9A-Fa-f]{2}|\\(?:u[0-9A-Fa-f]{4}|x[0-9A-Fa-f]{2}|[0-7]{3}|[^0-9A-Za-z]|[nrt])|&#?\w{1,6};")
 
 
 @cache
 def _oddity() -> re.Pattern[bytes]:
-    """Find places between neighbours that are seldom side by side: letters and digits, marks and single letters."""
+    """Match positions between odd neighbours: letters and digits, punctuation and single letters."""
     return re.compile(
         rb"""
     (?<=[A-Za-z])(?=[0-9]) | (?<=[0-9])(?=[A-Za-z])
@@ -88,7 +88,7 @@ def _oddity() -> re.Pattern[bytes]:
 
 @cache
 def _word() -> re.Pattern[bytes]:
-    """Find words whose letters are looked at: none that may be an abbreviation, such as ``jdbc``."""
+    """Match words whose letters are examined: not those that can be abbreviations, such as ``jdbc``."""
     return re.compile(rb"[A-Z]?[a-z]{5,}|[A-Z]{6,}|[A-Z][a-z](?![a-z])")
 
 
@@ -131,7 +131,7 @@ _FOLLOWERS: Final = {
         ]
     )
 }
-"""For each letter the ones that often follow it in words and names."""
+"""For each letter, the letters that often follow it in words and names."""
 
 Range = tuple[int, int]
 
@@ -139,12 +139,12 @@ Range = tuple[int, int]
 @dataclass(frozen=True, slots=True)
 class Spots:
     """
-    The shortest parts of a form that tell, in order; a longer part tells if one of them is in it.
+    The shortest distinctive parts of a form, in order; a longer part is distinctive if it contains one of them.
 
-    :param runs: of those that stand alone
-    :param cuts: of those that ``...`` stands beside
-    :param run: octets of the form that are ``RUN`` characters
-    :param cut: octets of the form that are ``CUT`` characters
+    :param runs: parts that are distinctive by themselves
+    :param cuts: parts that are distinctive next to ``...``
+    :param run: bytes of the form that encode ``RUN`` characters
+    :param cut: bytes of the form that encode ``CUT`` characters
     """
 
     runs: Sequence[Range]
@@ -156,7 +156,7 @@ class Spots:
         return bool(self.runs or self.cuts)
 
     def stretches(self, end: int) -> Iterator[Range]:
-        """Give the parts of the form in which a run that tells can stand, up to ``end``; they do not overlap."""
+        """Yield the ranges of the form in which a distinctive run can be, up to ``end``; they do not overlap."""
         first, last = 0, -1
         for begin, until in self.runs:
             if begin > last + self.run:
@@ -170,9 +170,9 @@ class Spots:
 
 def spots(form: bytes, source: bytes) -> Spots:
     """
-    Give what tells in ``form``.
+    Return the distinctive parts of ``form``.
 
-    :param source: the text itself where each octet of ``form`` stands for the same part of it, as in base64; else
+    :param source: the text itself if each byte of ``form`` encodes an equal share of it, as in base64; otherwise
         ``form`` again
     """
     odd = _odd(source[:LONGEST])
@@ -191,17 +191,17 @@ def _heads(source: bytes) -> list[re.Match[bytes]]:
 
 
 def is_random(text: bytes) -> bool:
-    """Whether ``text`` has neither words nor numbers, so that all of it is likely to tell; soon known."""
+    """Quickly return whether ``text`` has neither words nor numbers, so that all of it is probably distinctive."""
     return _random().match(text) is not None
 
 
 def lengths(scale: float) -> tuple[int, int]:
-    """Give the octets of a run and of a cut one, where a character has ``scale`` octets."""
+    """Return the bytes of a run and of a cut, if a character has ``scale`` bytes."""
     return round(RUN * scale), round(CUT * scale)
 
 
 def holds(found: Sequence[Range], first: int, last: int) -> bool:
-    """Whether one of ``found``, which are in order, is between ``first`` and ``last``."""
+    """Return whether one of ``found``, which are in order, is between ``first`` and ``last``."""
     place = bisect_left(found, (first, 0))
     return place < len(found) and found[place][1] <= last
 
@@ -211,7 +211,7 @@ def _scaled(found: Sequence[Range], scale: float) -> list[Range]:
 
 
 def _close(text: bytes, odd: Sequence[int], count: int, length: int) -> list[Range]:
-    """Give the shortest parts of ``text`` with ``count`` odd places in ``length`` characters, or two among many."""
+    """Return the shortest parts of ``text`` with ``count`` odd positions in ``length`` characters, or two of many."""
     dense = [place for place in odd if bisect_left(odd, place + RUN) - bisect_left(odd, place - RUN) >= _ODD_AROUND]
     found: list[Range] = []
     for places, fewest in ((dense, 2), (odd, count)):
@@ -229,7 +229,7 @@ def _is_close(text: bytes, first: int, last: int, length: int) -> bool:
 
 
 def _odd(text: bytes) -> list[int]:
-    """Give the places in ``text`` of octets that seldom follow the ones before them."""
+    """Return the positions in ``text`` of bytes that rarely follow the byte before them."""
     unknown = _known().sub(_blank, _escape().sub(lambda escape: b" " * len(escape[0]), text))
     found = [place.start() for place in _oddity().finditer(unknown)]
     for word in _word().finditer(unknown):
@@ -240,7 +240,7 @@ def _odd(text: bytes) -> list[int]:
 
 
 def _blank(known: re.Match[bytes]) -> bytes:
-    """Give as many blanks; of a URL only its scheme and its host are known, and not who signs in."""
+    """Return as many spaces; in a URL, only the host is blanked, not the user information."""
     if known["host"] is None:
         return b" " * len(known[0])
     first, last = known.start("host") - known.start(), known.end("host") - known.start()

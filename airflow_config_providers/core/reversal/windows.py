@@ -1,4 +1,4 @@
-"""Short parts of patterns that are looked for first."""
+"""Windows: short parts of patterns that are searched for first."""
 
 from __future__ import annotations
 
@@ -12,26 +12,26 @@ from typing import Final
 from airflow_config_providers.core.reversal.automaton import BytesAhoCorasick, Implementation
 
 WINDOW: Final = 5
-"""Octets of a window."""
+"""Bytes of a window."""
 
 _FIRST: Final = 3
-"""Octets that the first window of a pattern may stand behind its beginning, so that a cut pattern of 8 has it."""
+"""Largest offset in bytes of the first window of a pattern, so that a truncated pattern of 8 contains it."""
 
 _NEXT: Final = 16
-"""Octets that the second window of a pattern may stand behind the first one."""
+"""Largest distance in bytes between the first two windows of a pattern."""
 
 NEAR: Final = 16
 """
-Octets that the first window of a pattern may stand behind its beginning.
+Largest offset in bytes of the first window of any pattern.
 
-But for hexadecimal that begins with as many digits and no letter; its window is farther on.
+The exception is hexadecimal that begins with as many digits and no letter; its window begins later.
 """
 
 _SECOND: Final = 80
-"""Octets of a pattern behind which no window is needed to find the whole of it."""
+"""Bytes of a pattern after which no window is needed to find the whole pattern."""
 
 _LARGEST_TABLE: Final = 40_000
-"""Windows up to which the table twice as fast, and ten times as large, is built: some 2 kB for each."""
+"""Most windows for which the table is used that is twice as fast but ten times as large: about 2 kB per window."""
 
 _SELDOM: Final = (
     "[A-Z][^a-z]",
@@ -45,25 +45,25 @@ _SELDOM: Final = (
     "[0-9][^0-9]",
 )
 """
-How windows begin, the best first: with what is seldom in a log, so that the search seldom leaves its first states.
+Beginnings of windows, the best first: rare in a log, so that the search rarely leaves its first states.
 
-Two digits are in every number of a log; a capital letter before a digit is not.
+Two digits are in every number of a log; a capital letter before a digit is rare.
 """
 
 _BEHIND: Final = WINDOW - 2
-"""Octets of a window behind those by which it is picked."""
+"""Bytes of a window after those by which it is picked."""
 
 _FARTHER: Final = 24
-"""Octets by which a window may stand farther on, where all that are near are digits, as in hexadecimal."""
+"""Bytes by which a window can begin later if all near bytes are digits, as in hexadecimal."""
 
 Hits = Sequence[tuple[int, int, int]]
-"""Index of a window, its start and its end in a text."""
+"""Index of a window, its start and its end in a text, for each hit."""
 
 Find = Callable[[bytes, bool], Hits]
-"""Finds windows in a text; with True also those that overlap."""
+"""Finds windows in a text; with True, also overlapping ones."""
 
 Entry = tuple[bytes, int]
-"""A pattern, and where a window stands in it."""
+"""A pattern, and the position of a window in it."""
 
 Range = tuple[int, int]
 
@@ -71,11 +71,11 @@ Range = tuple[int, int]
 @dataclass(frozen=True, slots=True)
 class Stretches:
     """
-    Where windows stand so close that every run has one.
+    Parts of a pattern with windows so close together that every run contains one.
 
-    :param ranges: parts of a pattern, in order, which do not overlap
-    :param run: octets of a run
-    :param cut: octets of a run at the end of the pattern
+    :param ranges: the parts, in order, without overlaps
+    :param run: bytes of a run
+    :param cut: bytes of a run at the end of the pattern
     """
 
     ranges: Sequence[Range]
@@ -86,10 +86,10 @@ class Stretches:
 @dataclass(frozen=True, slots=True)
 class Reach:
     """
-    How far the patterns with a window may reach.
+    The extent of the patterns that contain a window.
 
-    :param places: where the window stands in them
-    :param longest: how long such a pattern may be
+    :param places: positions of the window in the patterns
+    :param longest: length of the longest of them
     """
 
     places: Sequence[int]
@@ -98,12 +98,12 @@ class Reach:
 
 class Windows:
     """
-    Finds a window of each pattern, and a second one where two have room; a break leaves one of the two whole.
+    Finds a window of each pattern, and a second one if it has room for two; a line break leaves one of them whole.
 
-    :param patterns: what is looked for by its windows
-    :param stretches: for some patterns, where they need more windows
-    :param plain: for some patterns, another one that has windows in common with them
-    :param others: what is found with the windows and is no part of a pattern
+    :param patterns: the patterns to find by their windows
+    :param stretches: for some patterns, the parts that need more windows
+    :param plain: for some patterns, another pattern that has windows in common with them
+    :param others: byte strings that are also found, but are not part of a pattern
     """
 
     __slots__ = ("_reaches", "entries", "find", "windows")
@@ -128,14 +128,14 @@ class Windows:
                 known[pattern] = [pattern[place : place + WINDOW] for place in places]
         for other in others:
             found.setdefault(other, [])
-        self.windows = sorted(found)  # the table is faster when neighbours are alike
+        self.windows = sorted(found)  # the table is faster if similar windows are adjacent
         is_small = len(self.windows) <= _LARGEST_TABLE
         self.find = _table(self.windows, Implementation.DFA if is_small else Implementation.ContiguousNFA)
         self.entries = [found[window] for window in self.windows]
         self._reaches: dict[int, Reach | None] = {}
 
     def reach(self, index: int) -> Reach | None:
-        """Give how far the patterns may reach that are found by this window; None if it is there for runs alone."""
+        """Return the extent of the patterns that this window finds; None if it only finds runs."""
         if index not in self._reaches:
             entries = [entry for entry in self.entries[index] if entry[1] <= _SECOND]
             longest = max((len(pattern) for pattern, _ in entries), default=0)
@@ -144,15 +144,15 @@ class Windows:
 
 
 def beginnings(patterns: Iterable[bytes]) -> Find:
-    """Give what finds the windows with which patterns begin; small, as it is asked for ends of lines alone."""
+    """Return a function that finds windows at the beginning of patterns; a small table, used only for ends of lines."""
     return _table(sorted({pattern[:WINDOW] for pattern in patterns}), Implementation.ContiguousNFA)
 
 
 def _places(pattern: bytes, stretches: Stretches | None, known: Sequence[bytes]) -> list[int]:
     """
-    Give the places of windows: two that do not overlap, if they have room, and those of stretches.
+    Return the positions of windows: two that do not overlap, if there is room, and those in stretches.
 
-    :param known: windows that are better than others, as they are there in any case
+    :param known: windows to prefer, because the table already contains them
     """
     room, end = len(pattern) - 2 * WINDOW, len(pattern) - _BEHIND
     farthest = stretches.cut - WINDOW if stretches else _FIRST
@@ -182,7 +182,7 @@ def _second(pattern: bytes, first: int, known: Sequence[bytes]) -> list[int]:
 
 
 def _fill(pattern: bytes, places: list[int], stretch: Range, run: int, cut: int) -> None:
-    """Add windows so that each run in ``stretch`` has one, and a cut one at the end of the pattern."""
+    """Add windows so that each run in ``stretch`` has one, including a shorter one at the end of the pattern."""
     first, last = stretch
     farthest = run - WINDOW
     end = last - run if last < len(pattern) else last - cut
@@ -196,10 +196,10 @@ def _fill(pattern: bytes, places: list[int], stretch: Range, run: int, cut: int)
 @cache
 def _pick(first: int, last: int, *, is_near: str = "", farther: int = 0) -> re.Pattern[bytes]:
     """
-    Give what picks the best window that begins so many octets on.
+    Return a regular expression that picks the best window at an offset from ``first`` to ``last``.
 
-    :param is_near: ``?`` for the first of equals; else the last, so that they are few
-    :param farther: by how much more, where all of these begin with a digit
+    :param is_near: ``?`` for the first of equally good windows; otherwise the last, so that there are fewer windows
+    :param farther: bytes to add to ``last`` if all nearer windows begin with a digit
     """
     ranges = [(begin, last, is_near) for begin in _SELDOM] + [("[^0-9]", last + farther, "?"), ("..", last, is_near)]
     choices = (f".{{{first},{end}}}{near}(?=(?:{begin}))" for begin, end, near in ranges)

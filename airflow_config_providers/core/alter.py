@@ -190,7 +190,7 @@ def _carry_out(operation: AlterConfigOp, configs: dict[str, str], definition: Co
 
 
 def _null(name: str) -> str:
-    return f"'{printable(name)}': there is no value. Give one, an empty text perhaps, or delete the key."
+    return f"'{printable(name)}': there is no value. Set one, which can be empty, or delete the key."
 
 
 def _repeated(operations: Sequence[AlterConfigOp]) -> Iterator[tuple[str, str]]:
@@ -205,7 +205,7 @@ def _misformed(operations: Sequence[AlterConfigOp], definition: ConfigDef) -> It
         if operation.op is not OpType.DELETE and operation.value is None:
             yield name, _null(name)
         if operation.op in _OF_LISTS and not _is_list(definition, name):
-            what = f"{operation.op.name} needs a list, and this key is none. Set the whole value."
+            what = f"{operation.op.name} needs a list, and this key is not one. Set the whole value."
             yield name, f"'{printable(name)}': {what}"
 
 

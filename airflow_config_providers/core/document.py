@@ -39,10 +39,10 @@ def parse(text: str) -> Any:
     except json.JSONDecodeError as error:
         problem = f"it ends or is wrong at line {error.lineno}, column {error.colno}"
     except ValueError:
-        problem = "it holds NaN or Infinity"
+        problem = "it contains NaN or Infinity"
     except RecursionError:
         problem = "its collections are nested too deep"
-    raise ConfigException(f"The text is no JSON that can be read: {problem}.")
+    raise ConfigException(f"The string is not valid JSON: {problem}.")
 
 
 def parse_object(text: str) -> dict[str, Any] | None:

@@ -220,8 +220,8 @@ def _only_text(place: Place, answer: ConfigData) -> ConfigData:
     odd = sorted(printable(str(k)) for k, v in found.items() if not isinstance(v, str))
     if odd:
         raise ProviderLookupError(
-            f"Provider '{printable(place[0])}' answered {', '.join(odd)} with something that is not text. "
-            f"A provider gives text only; correct the provider."
+            f"Provider '{printable(place[0])}' returned something other than a string for {', '.join(odd)}. "
+            f"A provider returns only strings; correct the provider."
         )
     return replace(answer, data=found)
 

@@ -39,7 +39,7 @@ def read_definitions(props: Mapping[str, Any]) -> tuple[list[ProviderDefinition]
     """
     listed = props.get(CONFIG_PROVIDERS, "")
     if not isinstance(listed, str):
-        return [], [f"{CONFIG_PROVIDERS} is not a text. Write the providers' names, separated by commas."]
+        return [], [f"{CONFIG_PROVIDERS} is not a string. Write the providers' names, separated by commas."]
     names = [name for item in listed.split(",") if (name := item.strip())]
     written: dict[str, dict[str, Any]] = {name: {} for name in names}
     for key, value in props.items():

@@ -202,7 +202,7 @@ def _keys(member: Reconfigurable) -> Collection[str]:
         return member.reconfigurable_configs()
     except Exception as error:  # noqa: BLE001 - whatever it raises, the member cannot be skipped
         reason = _reason(error)
-    raise ConfigException(f"{_name(member)} does not tell its keys ({reason}).")
+    raise ConfigException(f"{_name(member)} failed to return its keys ({reason}).")
 
 
 def _ask(members: Sequence[Reconfigurable], configs: Mapping[str, Any]) -> None:

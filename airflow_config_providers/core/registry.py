@@ -139,7 +139,7 @@ class ProviderRegistry:
     def _environment_names_of(self, definition: ProviderDefinition) -> Collection[str]:
         provider = self._make(definition)
         self._require(provider, definition)
-        at = f"Provider {printable(definition.name)}: it does not tell which environment variables it reads"
+        at = f"Provider {printable(definition.name)}: it cannot report which environment variables it reads"
         return _guarded(lambda: tuple(provider.environment_names(definition.params)), at)
 
     def _opened(self, definitions: Collection[ProviderDefinition], problems: list[str]) -> dict[str, ConfigProvider]:
@@ -307,7 +307,7 @@ def _provider_class(load: Callable[[], object], definition: ProviderDefinition) 
     at = f"{definition.key('class')}: {printable(definition.class_name)}"
     loaded = _guarded(load, f"{at} cannot be imported")
     if not (isinstance(loaded, type) and issubclass(loaded, ConfigProvider)):
-        raise ProviderDefinitionError(f"{at} is no ConfigProvider. Name a class that extends ConfigProvider.")
+        raise ProviderDefinitionError(f"{at} is not a ConfigProvider. Name a class that extends ConfigProvider.")
     return loaded
 
 

@@ -270,7 +270,7 @@ def _odd_references(texts: Mapping[str, str], layered: LayeredConfig) -> Iterato
             if (offset := odd_character(text[start:end])) is not None:
                 yield ConfigException(
                     f"{_where(layered, name)}: character {start + offset + 1} of the text, {text[start + offset]!a}, "
-                    f"stands in a reference and is a control character, or of another script than its neighbours. "
+                    f"is inside a reference and is a control character, or of another script than its neighbours. "
                     f"Write the reference again."
                 )
 
@@ -313,7 +313,7 @@ def _foreign_failure(place: Place, failure: Exception) -> ConfigProvidersError:
     provider, path = map(printable, place)
     return ProviderLookupError(
         f"Provider '{provider}' failed at path '{path}' with {type(failure).__name__}. "
-        f"Its message is not shown, because it may hold a value."
+        f"Its message is not shown, because it can contain a value."
     )
 
 

@@ -43,7 +43,7 @@ class ConfigTransformerResult:
 
     @cached_property
     def used(self) -> Mapping[ConfigVariable, str]:
-        """Reference -> value, for every reference that was answered."""
+        """Return reference -> value, for every reference that was answered."""
         return {
             variable: value
             for text, spans in self._scanned.values()

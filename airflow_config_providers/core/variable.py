@@ -32,8 +32,8 @@ class ConfigVariable:
             part = getattr(self, name)
             if any(c in part for c in forbidden):
                 raise ConfigException(
-                    f"The {name} '{printable(part)}' of a reference holds one of {forbidden!r}, which no reference can "
-                    f"say. Rename it."
+                    f"The {name} '{printable(part)}' of a reference contains one of {forbidden!r}, which a reference "
+                    f"cannot express. Rename it."
                 )
 
     def __str__(self) -> str:

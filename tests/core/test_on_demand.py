@@ -131,7 +131,7 @@ def test_a_name_that_is_listed_twice_is_wrong_for_its_own_references_alone() -> 
 
 
 def test_a_list_that_is_no_text_is_wrong_for_all() -> None:
-    with pytest.raises(ProviderDefinitionError, match="is not a text"):
+    with pytest.raises(ProviderDefinitionError, match="is not a string"):
         ProviderRegistry({}).on_demand({"config.providers": ["a"]})
 
 

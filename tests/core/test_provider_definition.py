@@ -62,7 +62,7 @@ def test_the_longer_of_two_names_takes_a_key() -> None:
         ),
         pytest.param(
             {"config.providers": ["a"]},
-            "config.providers is not a text. Write the providers' names, separated by commas.",
+            "config.providers is not a string. Write the providers' names, separated by commas.",
             id="not a text",
         ),
         pytest.param(

@@ -124,13 +124,13 @@ def test_a_dotted_path_that_is_allowed_is_imported() -> None:
         ),
         pytest.param(
             props(a="collections.OrderedDict"),
-            "config.providers.a.class: collections.OrderedDict is no ConfigProvider. Name a class that extends "
+            "config.providers.a.class: collections.OrderedDict is not a ConfigProvider. Name a class that extends "
             "ConfigProvider.",
             id="no provider",
         ),
         pytest.param(
             props(a="os.getcwd"),
-            "config.providers.a.class: os.getcwd is no ConfigProvider. Name a class that extends ConfigProvider.",
+            "config.providers.a.class: os.getcwd is not a ConfigProvider. Name a class that extends ConfigProvider.",
             id="no class",
         ),
         pytest.param(

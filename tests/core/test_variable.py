@@ -75,7 +75,7 @@ def test_a_variable_is_read_back_from_its_text(provider, path, key):
     ],
 )
 def test_a_variable_that_no_text_can_mean_is_refused(parts):
-    with pytest.raises(ConfigException, match="which no reference can say"):
+    with pytest.raises(ConfigException, match="which a reference cannot express"):
         ConfigVariable(*parts)
 
 

@@ -112,7 +112,7 @@ def test_difference_what_changes_nothing_is_not_written(store):
 
 @pytest.mark.parametrize("op", [OpType.APPEND, OpType.SUBTRACT])
 def test_difference_a_list_operation_on_an_unknown_key_says_what_is_wrong(store, op):
-    with pytest.raises(ConfigException, match=rf"'custom': {op.name} needs a list, and this key is none"):
+    with pytest.raises(ConfigException, match=rf"'custom': {op.name} needs a list, and this key is not one"):
         ConfigAdmin(store, DEFINITION).incremental_alter_configs({DAG: [AlterConfigOp("custom", "x", op)]})
 
 

@@ -202,7 +202,7 @@ WRONG = {
     "password": ({"conn_type": "x", "password": ["a"]}, "password is list"),
     "boolean": ({"conn_type": "x", "login": True}, "login is bool"),
     "extra": ({"conn_type": "x", "extra": "[1]"}, "extra is no JSON object"),
-    "extra-text": ({"conn_type": "x", "extra": "{"}, "no JSON that can be read"),
+    "extra-text": ({"conn_type": "x", "extra": "{"}, "is not valid JSON"),
     "port": ({"conn_type": "x", "port": "many"}, "port is no number"),
     "port-of-a-uri": ("mysql://h:many/s", "no URI that Airflow can read"),
     "three-schemes": ("a://b://c://d", "no URI that Airflow can read"),
@@ -211,7 +211,7 @@ WRONG = {
     "deep-in-a-uri": (f"mysql://h?a={'[' * 100}{']' * 100}", "nested too deep"),
     "deep": ({"conn_type": "x", "extra": "[" * 5000 + "]" * 5000}, "nested too deep"),
     "whole": ("${book:db:uri}", "is a reference as a whole"),
-    "whole-extra": ({"conn_type": "x", "extra": "${book:db:extra}"}, "no JSON that can be read"),
+    "whole-extra": ({"conn_type": "x", "extra": "${book:db:extra}"}, "is not valid JSON"),
 }
 
 

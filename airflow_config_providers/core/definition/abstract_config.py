@@ -116,7 +116,7 @@ class AbstractConfig:
         value = self.get(key)
         if value is None or isinstance(value, Password):
             return value
-        raise ConfigException(f"Configuration {printable(key)} is no PASSWORD. Read it with get.")
+        raise ConfigException(f"Configuration {printable(key)} is not a PASSWORD. Read it with get.")
 
     def ignore(self, key: str) -> None:
         """Record ``key`` as used."""

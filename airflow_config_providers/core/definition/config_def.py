@@ -83,7 +83,7 @@ class ConfigKey:
     def __post_init__(self) -> None:
         if not {*_EVERYWHERE}.issuperset(self.alterable_at):
             kinds = ", ".join(kind.name for kind in _EVERYWHERE)
-            raise ConfigException(f"{printable(self.name)} is alterable at something that is none of {kinds}.")
+            raise ConfigException(f"{printable(self.name)} has something other than {kinds} in alterable_at.")
         if not self.has_default:
             return
         default, problems = self.check(self.default)
@@ -240,7 +240,7 @@ class ConfigDef:
     def read_only_reason(self, name: str) -> str | None:
         """Return why dynamic configuration cannot change ``name``; None if it can."""
         key = self.config_keys.get(name)
-        return None if key is None or key.alterable_at else "its definition lets nobody alter it."
+        return None if key is None or key.alterable_at else "its definition makes it read-only."
 
     def alterable_at(self, name: str) -> tuple[ResourceType, ...]:
         """Return the kinds of resource whose dynamic configuration can set ``name``: all if it is not defined."""

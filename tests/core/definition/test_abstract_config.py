@@ -200,7 +200,7 @@ def test_password_that_is_not_set_is_none() -> None:
 
 
 def test_another_type_is_no_password() -> None:
-    with pytest.raises(ConfigException, match="host is no PASSWORD"):
+    with pytest.raises(ConfigException, match="host is not a PASSWORD"):
         config({}).get_password("host")
 
 

@@ -363,5 +363,5 @@ def test_markdown_cells_stay_in_their_row() -> None:
 
 
 def test_a_key_is_altered_at_kinds_of_resource_that_there_are():
-    with pytest.raises(ConfigException, match=r"^k is alterable at something that is none of DEFAULT, DAG, TASK\.$"):
+    with pytest.raises(ConfigException, match=r"^k has something other than DEFAULT, DAG, TASK in alterable_at\.$"):
         ConfigDef().define("k", ConfigType.INT, 1, alterable_at=["CLUSTER"])

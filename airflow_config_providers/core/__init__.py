@@ -42,7 +42,6 @@ if TYPE_CHECKING:
     from airflow_config_providers.core.layers import ConfigSource as ConfigSource
     from airflow_config_providers.core.layers import ConfigSynonym as ConfigSynonym
     from airflow_config_providers.core.layers import LayeredConfig as LayeredConfig
-    from airflow_config_providers.core.limits import Limits as Limits
     from airflow_config_providers.core.policy import AlterConfigPolicy as AlterConfigPolicy
     from airflow_config_providers.core.policy import Moment as Moment
     from airflow_config_providers.core.policy import NamedPolicy as NamedPolicy
@@ -60,6 +59,7 @@ if TYPE_CHECKING:
     from airflow_config_providers.core.reversal.reverse import ReverseTransformer as ReverseTransformer
     from airflow_config_providers.core.transformer import ConfigTransformer as ConfigTransformer
     from airflow_config_providers.core.transformer import ConfigTransformerResult as ConfigTransformerResult
+    from airflow_config_providers.core.transformer import Limits as Limits
     from airflow_config_providers.core.variable import ConfigVariable as ConfigVariable
 
 __getattr__, __dir__, __all__ = lazy.names(
@@ -106,7 +106,6 @@ __getattr__, __dir__, __all__ = lazy.names(
             "ConfigSynonym",
             "LayeredConfig",
         ],
-        "limits": ["Limits"],
         "policy": [
             "AlterConfigPolicy",
             "Moment",
@@ -135,6 +134,7 @@ __getattr__, __dir__, __all__ = lazy.names(
         "transformer": [
             "ConfigTransformer",
             "ConfigTransformerResult",
+            "Limits",
         ],
         "variable": ["ConfigVariable"],
     },

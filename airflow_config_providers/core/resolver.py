@@ -11,13 +11,17 @@ from airflow_config_providers.core.data import HIDDEN
 from airflow_config_providers.core.definition.config_def import ConfigDef
 from airflow_config_providers.core.keys import layer_problems
 from airflow_config_providers.core.layers import ConfigEntry, ConfigLayer, LayeredConfig
-from airflow_config_providers.core.limits import DEFAULT_LIMITS, Limits
 from airflow_config_providers.core.lookup import Place
 from airflow_config_providers.core.provider import ConfigProvider
 from airflow_config_providers.core.retries import ATTEMPTS
 from airflow_config_providers.core.reversal.reverse import ReverseTransformer
 from airflow_config_providers.core.text import nearest, odd_character, printable
-from airflow_config_providers.core.transformer import ConfigTransformer, ConfigTransformerResult
+from airflow_config_providers.core.transformer import (
+    DEFAULT_LIMITS,
+    ConfigTransformer,
+    ConfigTransformerResult,
+    Limits,
+)
 from airflow_config_providers.core.unanswered import no_default, unknown_provider
 from airflow_config_providers.core.variable import ConfigVariable, scan
 from airflow_config_providers.exceptions import (

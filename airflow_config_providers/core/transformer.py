@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Set
 from dataclasses import dataclass, field
+from typing import Final
 
 from airflow_config_providers.core.cached import cached_property
-from airflow_config_providers.core.limits import DEFAULT_LIMITS, Limits
 from airflow_config_providers.core.lookup import Answers, Lookup, Place
 from airflow_config_providers.core.plain_texts import require_texts
 from airflow_config_providers.core.provider import ConfigProvider
 from airflow_config_providers.core.variable import ConfigVariable, Spans, scan
+from airflow_config_providers.exceptions import LimitExceededError
 
 Configs = Mapping[str, str | None]
 
@@ -79,6 +80,32 @@ class ConfigTransformerResult:
     def failures(self) -> Mapping[Place, Exception]:
         """(provider, path) -> why there is no answer; empty unless the result comes from ``attempt``."""
         return self._answers.failures
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """
+    Limits on one transformation, far above what a job needs and far below what a machine can take.
+
+    :param references: references in all values together
+    :param paths: distinct (provider, path) pairs, which is the number of requests
+    :param characters: characters of all values together, after resolution
+    """
+
+    references: int = 100_000
+    paths: int = 10_000
+    characters: int = 64 * 1024 * 1024
+
+    def check(self, name: str, count: int) -> None:
+        """Raise ``LimitExceededError`` if ``count`` exceeds the limit ``name``."""
+        allowed = getattr(self, name)
+        if count > allowed:
+            raise LimitExceededError(
+                f"The configuration has {count} {name}, and {allowed} are allowed. Split the job, or raise the limit."
+            )
+
+
+DEFAULT_LIMITS: Final = Limits()
 
 
 @dataclass(frozen=True, slots=True)

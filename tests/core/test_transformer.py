@@ -9,9 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from airflow_config_providers.core.data import ConfigData
-from airflow_config_providers.core.limits import Limits
 from airflow_config_providers.core.provider import ConfigProvider
-from airflow_config_providers.core.transformer import ConfigTransformer
+from airflow_config_providers.core.transformer import ConfigTransformer, Limits
 from airflow_config_providers.core.variable import ConfigVariable
 from airflow_config_providers.exceptions import (
     AccessDeniedError,

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import ast
 import pkgutil
 import subprocess
 import sys
+from collections.abc import Iterator
+from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
 
 import pytest
 
@@ -83,3 +87,67 @@ def test_core_module_loads_nothing_above_core(module: str) -> None:
 def test_importing_reads_no_file_and_connects_nowhere(module: str) -> None:
     """Configuration is read when it is used, so that a process may differ from the next."""
     assert run(IMPORT_AND_WATCH, module) == []
+
+
+PACKAGE = Path(airflow_config_providers.__file__).parent
+
+WITHOUT_CIRCLES = ["core", "core.definition", "core.reversal"]
+"""Folders of the package, by dotted name, in which modules and subfolders import each other in no circle."""
+
+
+def dotted(path: Path) -> str:
+    """Return the name of the module in the file ``path``."""
+    parts = path.relative_to(PACKAGE.parent).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+MODULES = {dotted(path): path for path in PACKAGE.rglob("*.py")}
+
+
+def modules_imported_by(path: Path) -> Iterator[str]:
+    """Yield each module of the package that a file imports, also inside a function, and for types alone."""
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names if alias.name in MODULES)
+        elif isinstance(node, ast.ImportFrom) and node.module in MODULES:
+            names = (f"{node.module}.{alias.name}" for alias in node.names)
+            yield from (name if name in MODULES else node.module for name in names)
+
+
+def imports_in(folder: str) -> dict[str, set[str]]:
+    """Return, for each module and subfolder of ``folder``, those that it imports; the public names are ``__init__``."""
+    root = f"{PACKAGE.name}.{folder}"
+
+    def part(module: str) -> str:
+        return module.removeprefix(f"{root}.").partition(".")[0] if module != root else "__init__"
+
+    inside = {module: path for module, path in MODULES.items() if f"{module}.".startswith(f"{root}.")}
+    found: dict[str, set[str]] = {part(module): set() for module in inside}
+    for module, path in inside.items():
+        found[part(module)] |= {part(name) for name in modules_imported_by(path) if name in inside} - {part(module)}
+    return found
+
+
+def circle(imports: dict[str, set[str]]) -> list[str]:
+    """Return a circle in ``imports``; empty if there is none."""
+    try:
+        TopologicalSorter(imports).prepare()
+    except CycleError as error:
+        return list(error.args[1])
+    return []
+
+
+@pytest.mark.parametrize("folder", WITHOUT_CIRCLES)
+def test_a_folder_has_no_import_circle(folder: str) -> None:
+    """Each part of a folder can be read after those it builds on."""
+    assert circle(imports_in(folder)) == []
+
+
+def test_a_circle_is_found_wherever_an_import_hides_it() -> None:
+    """An import counts inside of a function, for types alone, and in a subfolder."""
+    imports = imports_in("core")
+
+    assert "plain_search" in imports_in("core.reversal")["automaton"]
+    assert imports["__init__"] >= {"definition", "reversal", "transformer"}
+    assert imports["resolver"] >= {"definition", "layers", "reversal", "transformer"}
+    assert circle({**imports, "text": {"__init__"}}) != []

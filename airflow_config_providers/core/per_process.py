@@ -1,4 +1,9 @@
-"""Objects that a forked child must not share with its parent."""
+"""
+Fork safety: objects that a forked child must not share with its parent, and forks that must wait.
+
+Other modules call these functions instead of ``os.register_at_fork``, so that everything that happens at a fork can be
+audited here; only the sessions of the Vault provider register their own. Registrations last as long as the process.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +11,7 @@ import os
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Generic, TypeVar
+from typing import Generic, Protocol, TypeVar
 
 _T = TypeVar("_T")
 
@@ -40,3 +45,23 @@ class PerProcess(Generic[_T]):
             if not slot.made:
                 slot.made.append(self._make())
             return slot.made[0]
+
+
+class Lock(Protocol):
+    """A lock, of either kind that ``threading`` has."""
+
+    def acquire(self) -> bool:
+        """Wait until the lock is free, and take it."""
+
+    def release(self) -> None:
+        """Free the lock."""
+
+
+def hold_forks(lock: Lock) -> None:
+    """Make each fork wait until ``lock`` is free, so that a child never finds it held by a thread of its parent."""
+    os.register_at_fork(before=lock.acquire, after_in_parent=lock.release, after_in_child=lock.release)
+
+
+def run_in_children(start_anew: Callable[[], object]) -> None:
+    """Call ``start_anew`` at the start of each forked child, which has only one thread; locks can be held by others."""
+    os.register_at_fork(after_in_child=start_anew)

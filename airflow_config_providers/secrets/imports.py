@@ -6,13 +6,14 @@ A child that is forked while another thread imports a module finds half of it, o
 
 from __future__ import annotations
 
-import os
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from airflow_config_providers.core.per_process import hold_forks
+
 _no_fork = threading.RLock()
-os.register_at_fork(before=_no_fork.acquire, after_in_parent=_no_fork.release, after_in_child=_no_fork.release)
+hold_forks(_no_fork)
 
 
 @contextmanager

@@ -8,9 +8,9 @@ with nothing: it shares no login, socket or lock with its parent, and what its p
 from __future__ import annotations
 
 import atexit
-import os
 import threading
 
+from airflow_config_providers.core.per_process import run_in_children
 from airflow_config_providers.core.single_flight import SingleFlight
 from airflow_config_providers.secrets.changing_file import ChangingFiles
 from airflow_config_providers.secrets.definitions import Definitions
@@ -62,4 +62,4 @@ def _start_anew() -> None:
     _state = ProcessState()
 
 
-os.register_at_fork(after_in_child=_start_anew)
+run_in_children(_start_anew)

@@ -1,14 +1,17 @@
-"""Objects that a forked child makes anew."""
+"""Objects that a forked child makes anew, and forks that wait."""
 
 from __future__ import annotations
 
 import os
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 
-from airflow_config_providers.core.per_process import PerProcess
+import airflow_config_providers
+from airflow_config_providers.core.per_process import PerProcess, hold_forks, run_in_children
 from tests.core.forks import in_child
 from tests.limits import LONGEST
 
@@ -81,3 +84,40 @@ def test_a_child_does_not_wait_for_a_thread_that_it_does_not_have():
     thread.join()
 
     assert child not in {"", str(parent)}
+
+
+def test_a_fork_waits_for_a_lock_and_the_child_finds_it_free():
+    lock, held = threading.Lock(), threading.Event()
+    released = []
+
+    def hold():
+        with lock:
+            held.set()
+            time.sleep(0.3)
+            released.append(True)
+
+    hold_forks(lock)
+    thread = threading.Thread(target=hold)
+    thread.start()
+    held.wait(LONGEST)
+    child = in_child(lambda: (released, lock.locked()))
+    thread.join()
+
+    assert child == str(([True], False))
+    assert not lock.locked()
+
+
+def test_each_child_starts_anew_and_its_parent_does_not():
+    started = []
+    run_in_children(lambda: started.append("anew"))
+
+    assert in_child(lambda: started) == str(["anew"])
+    assert started == []
+
+
+def test_forks_are_prepared_for_in_one_place():
+    """So that it can be audited. The sessions of Vault order what happens in a child themselves."""
+    package = Path(airflow_config_providers.__file__).parent
+    modules = {path.relative_to(package) for path in package.rglob("*.py") if "register_at_fork" in path.read_text()}
+
+    assert {path for path in modules if path.parts[:2] != ("providers", "vault")} == {Path("core/per_process.py")}

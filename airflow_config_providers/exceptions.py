@@ -19,6 +19,7 @@ The errors of this package.
     │   └── ProviderUnavailableError   it could not; trying again may help
     ├── ForbiddenError                 a server does not let its user do that
     ├── SubmitError                    spark-submit cannot be started
+    ├── UnsupportedVersionError        a package that this one leans on is too new or too old
     └── PolicyViolation                a policy refused a change
 
 An error says where, what, and the way out. None holds a resolved value: not in its message, its
@@ -121,6 +122,10 @@ class ForbiddenError(ConfigProvidersError):
 
 class SubmitError(ConfigProvidersError):
     """A task cannot submit its job: spark-submit cannot be started here, or the job to follow is forgotten."""
+
+
+class UnsupportedVersionError(ConfigProvidersError):
+    """An installed version of another package lacks something that this package leans on."""
 
 
 class PolicyViolation(ConfigProvidersError):  # noqa: N818 - Kafka's name

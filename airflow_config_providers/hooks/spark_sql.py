@@ -11,6 +11,7 @@ from airflow.providers.apache.spark.hooks.spark_sql import SparkSqlHook
 
 from airflow_config_providers.core.properties import dump
 from airflow_config_providers.core.reversal.reverse import ReverseTransformer
+from airflow_config_providers.foreign import require_bases
 from airflow_config_providers.hooks.two_streams import TwoStreams
 from airflow_config_providers.spark import child_environment
 from airflow_config_providers.spark.command_line import refusing_too_long
@@ -43,9 +44,11 @@ class ConfiguredSparkSqlHook(SparkSqlHook):
         :param delivery: gives the configuration; called when a query runs, so that killing one needs no secret
         :param reverser: turns values into references in what spark-sql writes
         :param withheld: gives the names of the environment variables that spark-sql does not inherit
+        :raises UnsupportedVersionError: the installed Spark provider lacks something that this class leans on
         """
         own = type(hook)
         kind: type[Self] = cls if issubclass(cls, own) else type(cls.__name__, (cls, own), {"__doc__": cls.__doc__})
+        require_bases(kind)
         self = kind.__new__(kind)
         vars(self).update(vars(hook), _delivery=delivery, _reverser=reverser, _withheld=withheld, _conf=None)
         return self

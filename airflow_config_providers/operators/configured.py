@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from abc import abstractmethod
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
@@ -18,6 +19,7 @@ from airflow_config_providers.core.resolver import ResolvedConfig, Unresolved
 from airflow_config_providers.core.text import one_line
 from airflow_config_providers.core.variable import scan
 from airflow_config_providers.exceptions import ConfigException, PolicyViolation
+from airflow_config_providers.foreign import TASK_RUNNER, require, require_bases
 from airflow_config_providers.operators import job_dynamic, job_place, job_policies, log_group, nested_texts
 from airflow_config_providers.operators.chosen_paths import PathTemplate, bounds_of_deployment
 from airflow_config_providers.operators.job_layers import JobLayers, listed, refuse_odd_paths
@@ -108,7 +110,12 @@ class ConfiguredOperator(BaseOperator):
         self.take_over(JobOptions(config_conn_id, config_files, unresolved, allow_exposed_arguments, resolve_in))
 
     def take_over(self, options: JobOptions) -> None:
-        """Set what ``__init__`` sets, also for an operator that was made before it got this class."""
+        """
+        Set what ``__init__`` sets, also for an operator that was made before it got this class.
+
+        :raises UnsupportedVersionError: the installed Airflow or provider lacks something that this class leans on
+        """
+        require_bases(type(self))
         self._config_conn_id = options.config_conn_id
         self._allow_exposed_arguments = options.allow_exposed_arguments
         self.config_files = listed(options.config_files)
@@ -259,6 +266,8 @@ class ConfiguredOperator(BaseOperator):
 
     def _is_preview(self, context: Any) -> bool:
         """Tell ``airflow tasks render``, which renders the DAG's own task, from a run, which renders a locked copy."""
+        if TASK_RUNNER in sys.modules:
+            require(TASK_RUNNER)
         return "ti" in context and not self._lock_for_execution and not in_task_process()
 
     def _settle(self, context: Any, jinja_env: Any) -> None:

@@ -13,9 +13,10 @@ from airflow_config_providers.exceptions import (
     ConfigException,
     PolicyViolation,
     ProviderDefinitionError,
+    UnsupportedVersionError,
 )
 
-LASTING: Final = (AccessDeniedError, ConfigException, PolicyViolation, ProviderDefinitionError)
+LASTING: Final = (AccessDeniedError, ConfigException, PolicyViolation, ProviderDefinitionError, UnsupportedVersionError)
 """Errors that last until somebody changes something. The others may be gone at the next try."""
 
 

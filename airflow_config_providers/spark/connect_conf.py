@@ -7,6 +7,8 @@ from contextlib import contextmanager
 from importlib import import_module
 from typing import Any
 
+from airflow_config_providers.foreign import CONNECT_CONF, require
+
 
 @contextmanager
 def giving_back_what_was_set() -> Iterator[None]:
@@ -18,6 +20,7 @@ def giving_back_what_was_set() -> Iterator[None]:
     as ``SET`` and ``getAll`` do, stays hidden. The values are forgotten at the end. Not thread-safe.
     """
     session: Any = import_module("pyspark.sql.connect.session")  # slow, and not there where DAGs are read
+    require(CONNECT_CONF)
     stock = session.RuntimeConf
     known: dict[Any, dict[str, str]] = {}
     session.RuntimeConf = _remembering(stock, known)

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Protocol
 
 from airflow_config_providers.exceptions import ConfigException, UndeliverableValueError
+from airflow_config_providers.foreign import SPARK_CONTEXT, require
 from airflow_config_providers.spark import child_environment, fidelity
 from airflow_config_providers.spark.layers import ConfigFile, file_layer
 from airflow_config_providers.spark.submit_arguments import reading_properties
@@ -91,9 +92,11 @@ def driver_process(environ: MutableMapping[str, str]) -> DriverProcess:
     Find out what kind of driver this process is.
 
     :raises ConfigException: it has a SparkContext already
+    :raises UnsupportedVersionError: this PySpark lacks something that this package leans on
     """
     from pyspark import SparkContext  # noqa: PLC0415 - slow, and not there where DAGs are read
 
+    require(SPARK_CONTEXT)
     if SparkContext._active_spark_context is not None:
         raise ConfigException(
             "There is a SparkContext already, and its configuration is fixed. Call session() before anything "

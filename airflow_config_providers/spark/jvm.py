@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
 
+from airflow_config_providers.foreign import SPARK_CONTEXT, require
 from airflow_config_providers.spark import child_environment
 from airflow_config_providers.spark.delivery import Delivery
 from airflow_config_providers.spark.submit_arguments import reading_properties
@@ -17,7 +18,8 @@ def has_started() -> bool:
     """Tell whether this process has a JVM, which reads no properties file any more and is started by no command."""
     from pyspark import SparkContext  # noqa: PLC0415 - heavy, and whoever asks needs it anyway
 
-    return getattr(SparkContext, "_gateway", None) is not None
+    require(SPARK_CONTEXT)
+    return SparkContext._gateway is not None
 
 
 @contextmanager

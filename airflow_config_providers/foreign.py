@@ -1,0 +1,276 @@
+"""
+The private names of other packages that this package leans on: one table, checked at first use.
+
+A release may rename a private method that a class here overrides. Nobody would call the override then, and what it does
+against secrets in a log or in a command would be left out without a word. ``require`` fails closed instead.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cache
+from importlib import import_module, metadata
+from inspect import CO_VARARGS, CO_VARKEYWORDS, unwrap
+from operator import attrgetter
+from typing import Any, Final
+
+from airflow_config_providers.exceptions import UnsupportedVersionError
+
+_OURS: Final = "airflow-config-providers"
+
+_DISTRIBUTIONS: Final = {
+    "airflow.providers.apache.livy": "apache-airflow-providers-apache-livy",
+    "airflow.providers.apache.spark": "apache-airflow-providers-apache-spark",
+    "airflow": "apache-airflow",
+    "pyspark": "pyspark",
+}
+"""The beginning of a module's name -> the distribution that has it; the first match wins."""
+
+TASK_RUNNER: Final = "airflow.sdk.execution_time.task_runner"
+
+_OPERATOR: Final = "airflow.sdk.bases.operator:BaseOperator"
+_MAPPED: Final = "airflow.sdk.definitions.mappedoperator:MappedOperator"
+_STORED_MAPPED: Final = "airflow.serialization.definitions.mappedoperator:SerializedMappedOperator"
+_TASK_MASKER: Final = "airflow.sdk._shared.secrets_masker"
+_SERVER_MASKER: Final = "airflow._shared.secrets_masker"
+_DAG_PARAM: Final = "airflow.sdk.definitions.param:DagParam"
+_CONTEXT: Final = "airflow.sdk.execution_time.context"
+_OUTLET_EVENTS: Final = "airflow.sdk.execution_time.context:OutletEventAccessors"
+_BACKEND: Final = "airflow.sdk.bases.secrets_backend:BaseSecretsBackend"
+
+_SUBMIT: Final = "airflow.providers.apache.spark.hooks.spark_submit:SparkSubmitHook"
+_JDBC: Final = "airflow.providers.apache.spark.hooks.spark_jdbc:SparkJDBCHook"
+_SQL: Final = "airflow.providers.apache.spark.hooks.spark_sql:SparkSqlHook"
+_PIPELINES: Final = "airflow.providers.apache.spark.hooks.spark_pipelines:SparkPipelinesHook"
+_SUBMIT_OPERATOR: Final = "airflow.providers.apache.spark.operators.spark_submit:SparkSubmitOperator"
+_JDBC_OPERATOR: Final = "airflow.providers.apache.spark.operators.spark_jdbc:SparkJDBCOperator"
+_SQL_OPERATOR: Final = "airflow.providers.apache.spark.operators.spark_sql:SparkSqlOperator"
+_JDBC_SCRIPT: Final = "airflow.providers.apache.spark.hooks.spark_jdbc_script"
+_PYSPARK_DECORATOR: Final = "airflow.providers.apache.spark.decorators.pyspark"
+_LIVY_OPERATOR: Final = "airflow.providers.apache.livy.operators.livy:LivyOperator"
+_LIVY_TRIGGER: Final = "airflow.providers.apache.livy.triggers.livy:LivyTrigger"
+
+SPARK_CONTEXT: Final = "pyspark:SparkContext"
+_GATEWAY: Final = "pyspark.java_gateway"
+_CONNECT_SESSION: Final = "pyspark.sql.connect.session"
+CONNECT_CONF: Final = "pyspark.sql.connect.conf:RuntimeConf"
+_SESSION_BUILDER: Final = "pyspark.sql.session:SparkSession.Builder"
+_FIND_SPARK: Final = "pyspark.find_spark_home"
+
+_ARGUMENTS: Final = (
+    *("application_args", "archives", "driver_class_path", "driver_memory", "exclude_packages", "executor_cores"),
+    *("executor_memory", "files", "jars", "keytab", "name", "num_executors", "packages", "post_submit_commands"),
+    *("principal", "proxy_user", "py_files", "repositories", "total_executor_cores", "yarn_queue"),
+)
+"""The arguments of ``SparkSubmitOperator`` that its hook keeps in attributes of their names, with an underscore."""
+
+
+@dataclass(frozen=True, slots=True)
+class ForeignName:
+    """
+    A private name of another package.
+
+    :param owner: ``module:Class``, or ``module``
+    :param name: of an attribute, a method or a function
+    :param purpose: what it is for, in the words of a message
+    :param parameters: of a method that a class here overrides or calls; None if only its name matters
+    :param since: the first version that has it; empty if every supported one does
+    """
+
+    owner: str
+    name: str
+    purpose: str
+    parameters: tuple[str, ...] | None = None
+    since: str = ""
+
+    @property
+    def distribution(self) -> str:
+        """The distribution that the owner is installed with."""
+        return next(name for prefix, name in _DISTRIBUTIONS.items() if self.owner.startswith(prefix))
+
+    def problem(self, owner: Any) -> str:
+        """Return what is wrong with this name in ``owner``, the object; empty if nothing is."""
+        where = f"{getattr(owner, '__name__', self.owner)}.{self.name} ({self.purpose})"
+        if not _has(owner, self.name):
+            return "" if self.since and _is_older(self.distribution, self.since) else f"{where} is missing"
+        if self.parameters is not None and (found := _parameters(getattr(owner, self.name))) != self.parameters:
+            return f"{where} takes ({', '.join(found)}) instead of ({', '.join(self.parameters)})"
+        return ""
+
+
+_FOLLOWS: Final = "whether a retry follows the driver"
+
+TABLE: Final = (
+    # Airflow
+    ForeignName(
+        _OPERATOR,
+        "_do_render_template_fields",
+        "rendering, which mapped tasks call too",
+        ("self", "parent", "template_fields", "context", "jinja_env", "seen_oids"),
+    ),
+    ForeignName(_OPERATOR, "_lock_for_execution", "tells a run from a preview"),
+    ForeignName(_MAPPED, "_get_specified_expand_input", "what a task is mapped over", ("self",)),
+    ForeignName(_STORED_MAPPED, "_expand_input_attr", "what a stored task is mapped over"),
+    ForeignName(_STORED_MAPPED, "_task_module", "the module of a stored task's operator"),
+    ForeignName(_DAG_PARAM, "_name", "the parameter that a field takes"),
+    ForeignName(_OUTLET_EVENTS, "_dict", "what a task records of its assets"),
+    ForeignName(_CONTEXT, "_process_connection_result_conn", "connections of the server", ("conn_result",)),
+    ForeignName(TASK_RUNNER, "SUPERVISOR_COMMS", "what a task sends to its supervisor"),
+    ForeignName(_TASK_MASKER, "mask_secret", "the masker of tasks"),
+    ForeignName(_TASK_MASKER, "redact", "the masker of tasks"),
+    ForeignName(_SERVER_MASKER, "mask_secret", "the masker of servers"),
+    ForeignName(_BACKEND, "_set_connection_class", "connections of a backend", ("self", "conn_class")),
+    # Its Spark provider
+    ForeignName(_SUBMIT, "_build_spark_common_args", "the command", ("self",)),
+    ForeignName(_SUBMIT, "_build_spark_submit_command", "the command", ("self", "application")),
+    ForeignName(_SUBMIT, "_build_track_driver_status_command", "the command that asks for the driver", ("self",)),
+    ForeignName(_SUBMIT, "_get_spark_binary_path", "the program that runs", ("self",)),
+    ForeignName(_SUBMIT, "_mask_cmd", "the command in the log", ("self", "connection_cmd")),
+    ForeignName(_SUBMIT, "_process_spark_submit_log", "what spark-submit prints", ("self", "itr")),
+    ForeignName(_SUBMIT, "_run_post_submit_commands", "the commands after the job", ("self",)),
+    ForeignName(_SUBMIT, "_should_track_driver_status", _FOLLOWS),
+    ForeignName(_SUBMIT, "_should_track_driver_via_k8s_api", _FOLLOWS, ("self",), since="6.2"),
+    ForeignName(_SUBMIT, "_is_yarn_cluster_mode", _FOLLOWS, since="6.2"),
+    ForeignName(_SUBMIT, "_yarn_track_via_rm_api", _FOLLOWS, since="6.2"),
+    ForeignName(_SUBMIT, "_conf", "the configuration that is submitted"),
+    ForeignName(_SUBMIT, "_conn_id", "the connection"),
+    ForeignName(_SUBMIT, "_connection", "the connection"),
+    ForeignName(_SUBMIT, "_env", "the environment of spark-submit"),
+    ForeignName(_SUBMIT, "_env_vars", "the environment of the driver"),
+    ForeignName(_SUBMIT, "_is_kubernetes", "where the driver runs"),
+    ForeignName(_SUBMIT, "_is_yarn", "where the driver runs"),
+    ForeignName(_SUBMIT, "_properties_file", "the file that nobody else may read"),
+    ForeignName(_SUBMIT, "_submit_sp", "the process of spark-submit"),
+    *(ForeignName(_SUBMIT, f"_{name}", "an argument of the operator") for name in _ARGUMENTS),
+    ForeignName(_SUBMIT_OPERATOR, "_get_hook", "the hook that submits", ("self",)),
+    ForeignName(_SUBMIT_OPERATOR, "_hook", "the hook that submits"),
+    ForeignName(_SUBMIT_OPERATOR, "_java_class", "the class of a JVM job"),
+    ForeignName(_SUBMIT_OPERATOR, "_spark_binary", "the program that runs"),
+    ForeignName(_JDBC, "_build_jdbc_application_arguments", "the command", ("self", "jdbc_conn")),
+    ForeignName(_JDBC, "_resolve_jdbc_connection", "the connection to the database", ("self",)),
+    ForeignName(_JDBC, "_jdbc_conn_id", "the connection to the database"),
+    ForeignName(_JDBC, "_jdbc_connection", "the connection to the database"),
+    ForeignName(_JDBC_OPERATOR, "_get_hook", "the hook that submits", ("self",)),
+    ForeignName(_JDBC_OPERATOR, "_spark_conf", "the configuration that is submitted"),
+    ForeignName(_JDBC_SCRIPT, "_create_spark_session", "the job of the operator", ("arguments",)),
+    ForeignName(_JDBC_SCRIPT, "_parse_arguments", "the job of the operator", ("args",)),
+    ForeignName(_JDBC_SCRIPT, "_run_spark", "the job of the operator", ("arguments",)),
+    ForeignName(_SQL, "_conf", "the configuration that is submitted"),
+    ForeignName(_SQL, "_prepare_command", "the command", ("self", "cmd")),
+    ForeignName(_SQL, "_sp", "the process of spark-sql"),
+    ForeignName(_SQL_OPERATOR, "_conf", "the configuration that is submitted"),
+    ForeignName(_SQL_OPERATOR, "_get_hook", "the hook that runs the query", ("self",)),
+    ForeignName(_PIPELINES, "_build_spark_pipelines_command", "the command", ("self",)),
+    ForeignName(_PIPELINES, "_get_spark_binary_path", "the program that runs", ("self",)),
+    ForeignName(_PYSPARK_DECORATOR, "_PySparkDecoratedOperator", "the operator of @task.pyspark"),
+    # Its Livy provider
+    ForeignName(_LIVY_OPERATOR, "_polling_interval", "whether a task waits for its batch"),
+    ForeignName(_LIVY_TRIGGER, "_get_async_hook", "what a deferred task asks", ("self",)),
+    # PySpark
+    ForeignName(SPARK_CONTEXT, "_active_spark_context", "whether a driver has begun"),
+    ForeignName(SPARK_CONTEXT, "_ensure_initialized", "starts the JVM"),
+    ForeignName(SPARK_CONTEXT, "_gateway", "whether there is a JVM"),
+    ForeignName(SPARK_CONTEXT, "_jvm", "the JVM, which forgets what was resolved"),
+    ForeignName(_GATEWAY, "launch_gateway", "starts the JVM"),
+    ForeignName(_SESSION_BUILDER, "_options", "the configuration of a session"),
+    ForeignName(_FIND_SPARK, "_find_spark_home", "where spark-defaults.conf is", ()),
+    ForeignName(_CONNECT_SESSION, "RuntimeConf", "the configuration of a session of Spark Connect"),
+    ForeignName(CONNECT_CONF, "_client", "the session of Spark Connect"),
+    ForeignName(CONNECT_CONF, "_set_all", "the configuration of a session of Spark Connect", since="4.0"),
+)
+
+
+_BY_OWNER: Final = {
+    owner: tuple(row for row in TABLE if row.owner == owner) for owner in dict.fromkeys(row.owner for row in TABLE)
+}
+
+
+@cache
+def require(owner: str) -> None:
+    """
+    Check the rows of one owner, once in a process.
+
+    :param owner: as in the table; it is imported if it was not
+    :raises UnsupportedVersionError: the installed version lacks one of the names, or it takes other parameters
+    """
+    require_rows(_BY_OWNER[owner], imported(owner))
+
+
+def require_bases(kind: type) -> None:
+    """
+    Check the rows of each class that ``kind`` is derived from.
+
+    :raises UnsupportedVersionError: as in ``require``
+    """
+    for base in kind.__mro__:
+        if (owner := f"{base.__module__}:{base.__qualname__}") in _BY_OWNER:
+            require(owner)
+
+
+def require_rows(rows: Iterable[ForeignName], owner: Any) -> None:
+    """
+    Check ``rows`` against ``owner``, the class or module itself.
+
+    :raises UnsupportedVersionError: as in ``require``
+    """
+    problems = [f"{problem}. {_way_out(row.distribution)}" for row in rows if (problem := row.problem(owner))]
+    if problems:
+        raise UnsupportedVersionError(*problems)
+
+
+def imported(owner: str) -> Any:
+    """Return the class or module that a row names."""
+    module, _, path = owner.partition(":")
+    return attrgetter(path)(import_module(module)) if path else import_module(module)
+
+
+def _has(owner: Any, name: str) -> bool:
+    return hasattr(owner, name) or name in getattr(owner, "__annotations__", ()) or name in _set_by_init(owner)
+
+
+@cache
+def _set_by_init(owner: Any) -> frozenset[str]:
+    """Return the names in the code of ``__init__``, which has those of the attributes that it sets."""
+    makers = [unwrap(base.__init__) for base in getattr(owner, "__mro__", ())]
+    return frozenset(name for make in makers if hasattr(make, "__code__") for name in make.__code__.co_names)
+
+
+def _parameters(function: Any) -> tuple[str, ...]:
+    """Return the names of the parameters; ``inspect.signature`` takes 50 times as long."""
+    code = unwrap(function).__code__
+    further = bool(code.co_flags & CO_VARARGS) + bool(code.co_flags & CO_VARKEYWORDS)
+    found: tuple[str, ...] = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount + further]
+    return found
+
+
+def _way_out(distribution: str) -> str:
+    return (
+        f"{distribution} {_version(distribution)} is installed, which this version of {_OURS} does not know. "
+        f"Install one that it knows ({_known(distribution)}), or a newer {_OURS}."
+    )
+
+
+def _version(distribution: str) -> str:
+    """Return the version that is installed; Spark's own download brings a PySpark that is no distribution."""
+    try:
+        return metadata.version(distribution)
+    except metadata.PackageNotFoundError:
+        return str(getattr(sys.modules.get(distribution), "__version__", ""))
+
+
+def _is_older(distribution: str, version: str) -> bool:
+    found, wanted = ([int(part) for part in re.findall(r"\d+", text)] for text in (_version(distribution), version))
+    return found < wanted
+
+
+def _known(distribution: str) -> str:
+    """Return the versions that this package works with, as it requires them."""
+    pattern = re.compile(rf"{re.escape(distribution)}(?![\w.-])\s*([^;]*)")
+    try:
+        lines = metadata.requires(_OURS) or []
+    except metadata.PackageNotFoundError:  # a driver may have it as a zip file
+        lines = []
+    return next((match[1].strip() for line in lines if (match := pattern.match(line))), "see its documentation")

@@ -1,0 +1,169 @@
+"""Every private name of another package that we lean on: it is there, it is in the table, and it is used."""
+
+from __future__ import annotations
+
+import ast
+import dis
+import importlib
+import inspect
+import re
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import airflow_config_providers
+from airflow_config_providers import foreign
+from airflow_config_providers.foreign import TABLE, ForeignName, imported
+
+OURS = airflow_config_providers.__name__
+ROOT = Path(airflow_config_providers.__file__).parent
+SOURCES = sorted(path for path in ROOT.rglob("*.py") if path != Path(foreign.__file__))
+NAMES = {row.name for row in TABLE}
+
+
+def owner_of(row: ForeignName) -> Any:
+    try:
+        return imported(row.owner)
+    except ModuleNotFoundError as error:
+        pytest.skip(f"needs {error.name}: install the extra of its provider")
+
+
+@pytest.mark.parametrize("row", TABLE, ids=lambda row: f"{row.owner.rpartition('.')[2]}.{row.name}")
+def test_what_is_installed_has_the_name(row: ForeignName) -> None:
+    owner = owner_of(row)
+
+    assert row.problem(owner) == ""
+    if inspect.isclass(owner) and not hasattr(owner, row.name) and not row.since:
+        assert row.name in set(stored_by(owner, "__init__"))
+
+
+@pytest.mark.parametrize("row", TABLE, ids=lambda row: f"{row.owner.rpartition('.')[2]}.{row.name}")
+def test_the_row_of_a_method_has_its_parameters(row: ForeignName) -> None:
+    """Or nobody would notice that a release has other ones."""
+    found = inspect.getattr_static(owner_of(row), row.name, None)
+
+    if inspect.isfunction(found) and not isinstance(owner_of(row), type(ast)) and not row.since:
+        assert row.parameters is not None
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_a_private_name_that_is_not_ours_has_a_row(path: Path) -> None:
+    tree = ast.parse(path.read_text())
+
+    assert {*read_elsewhere(tree), *imported_names(tree)} - set(defined(tree)) - NAMES == set()
+
+
+def read_elsewhere(tree: ast.AST) -> Iterator[str]:
+    """Yield the private names that are read of something else than the object itself."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and is_private(node.attr) and not is_own_object(node.value):
+            yield node.attr
+
+
+def imported_names(tree: ast.AST) -> Iterator[str]:
+    """Yield the private names that are imported from elsewhere; of a private module, all names."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and not (node.module or "").startswith(OURS):
+            is_module_private = any(map(is_private, (node.module or "").split(".")))
+            yield from (
+                alias.name
+                for alias in node.names
+                if (is_module_private or is_private(alias.name)) and f"{node.module}.{alias.name}" not in OWNERS
+            )
+        elif isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names if any(map(is_private, alias.name.split("."))))
+
+
+OWNERS = {row.owner for row in TABLE}
+
+
+def is_private(name: str) -> bool:
+    return name.startswith("_") and not name.startswith("__")
+
+
+def is_own_object(node: ast.AST) -> bool:
+    return ast.unparse(node) in {"self", "cls", "super()"}
+
+
+def defined(tree: ast.AST) -> Iterator[str]:
+    """Yield the private names that a module of ours defines; what a class of ours sets in another's object is not."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            yield node.name
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            yield node.id
+        elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store) and is_own_object(node.value):
+            yield node.attr
+
+
+MODULES = [
+    ".".join([OURS, *path.relative_to(ROOT).with_suffix("").parts])
+    for path in SOURCES
+    if path.name != "__init__.py" and path.parent.name != "applications"  # scripts of a driver
+]
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_a_class_shares_no_private_name_with_its_bases_that_has_no_row(module: str) -> None:
+    """What it would override, or set, by accident or without a row."""
+    try:
+        classes = [*vars(importlib.import_module(module)).values()]
+    except ModuleNotFoundError as error:
+        pytest.skip(f"needs {error.name}")
+    own = [cls for cls in classes if inspect.isclass(cls) and cls.__module__ == module]
+
+    assert {cls.__name__: found for cls in own if (found := shared(cls))} == {}
+
+
+def shared(cls: type) -> set[str]:
+    theirs = [base for base in cls.__mro__ if not base.__module__.startswith((OURS, "builtins", "abc", "typing"))]
+    rows = {row.name for row in TABLE if any(issubclass(base, tuple(classes_of(row))) for base in theirs)}
+    return set(private_names(cls)) & {name for base in theirs for name in names_of(base)} - rows
+
+
+@cache
+def classes_of(row: ForeignName) -> list[type]:
+    try:
+        owner = imported(row.owner)
+    except ModuleNotFoundError:
+        return []
+    return [owner] if inspect.isclass(owner) else []
+
+
+def private_names(cls: type) -> Iterator[str]:
+    """Yield the private names that the source of a class has."""
+    for node in ast.walk(ast.parse(inspect.getsource(cls))):
+        if isinstance(node, ast.Attribute) and is_own_object(node.value) and is_private(node.attr):
+            yield node.attr
+        elif isinstance(node, ast.FunctionDef) and is_private(node.name):
+            yield node.name
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and is_private(node.id):
+            yield node.id
+
+
+@cache
+def names_of(base: type) -> set[str]:
+    """Return the private names that a class of somebody else has, and those that its methods set."""
+    stored = (name for method, member in vars(base).items() if callable(member) for name in stored_by(base, method))
+    return set(filter(is_private, [*vars(base), *stored]))
+
+
+def stored_by(cls: type, method: str) -> Iterator[str]:
+    for base in cls.__mro__:
+        function = inspect.unwrap(vars(base).get(method, object.__init__))
+        if code := getattr(function, "__code__", None):
+            yield from (found.argval for found in dis.get_instructions(code) if found.opname == "STORE_ATTR")
+
+
+def test_no_row_is_there_for_nothing() -> None:
+    text = "\n".join(path.read_text() for path in SOURCES)
+    made_of_a_word = {f"_{name}" for name in foreign._ARGUMENTS}  # f"_{name}" in hooks.spark_submit
+
+    assert {name for name in NAMES - made_of_a_word if not re.search(rf"\b{name}\b", text)} == set()
+
+
+def test_no_name_has_two_rows() -> None:
+    assert len({(row.owner, row.name) for row in TABLE}) == len(TABLE)

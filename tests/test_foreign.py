@@ -1,0 +1,112 @@
+"""What happens with a release of another package that lacks what this one leans on."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from functools import wraps
+
+import pytest
+
+from airflow_config_providers.exceptions import UnsupportedVersionError
+from airflow_config_providers.foreign import ForeignName, require_rows
+from airflow_config_providers.operators.no_retry import LASTING
+
+PROVIDER = "apache-airflow-providers-apache-spark"
+
+
+class Maker:
+    def __init__(self) -> None:
+        self._made = 1
+
+
+class Hook(Maker):
+    _declared: int
+
+    @wraps(Maker.__init__)
+    def __init__(self) -> None:
+        super().__init__()
+
+    def _log(self, lines: list[str], *more: str, times: int = 1, **rest: str) -> None:
+        """Take parameters of each kind."""
+
+
+def row(name: str, parameters: tuple[str, ...] | None = None, *, since: str = "") -> ForeignName:
+    return ForeignName("airflow.providers.apache.spark.hooks:Hook", name, "what it prints", parameters, since)
+
+
+@pytest.mark.parametrize(
+    "there",
+    [
+        row("_log"),
+        row("_log", ("self", "lines", "times", "more", "rest")),
+        row("_made"),
+        row("_declared"),
+        row("_gone", since="9999.1"),
+    ],
+    ids=["method", "parameters", "set by __init__", "declared", "of a newer version"],
+)
+def test_what_is_there_is_no_problem(there: ForeignName) -> None:
+    require_rows([there], Hook)
+
+
+def test_a_name_that_is_gone_is_an_error_that_says_which_versions_work() -> None:
+    with pytest.raises(UnsupportedVersionError) as caught:
+        require_rows([row("_log"), row("_gone"), row("_old", since="1.0")], Hook)
+
+    first, second = caught.value.problems
+    assert first.startswith("Hook._gone (what it prints) is missing. apache-airflow-providers-apache-spark ")
+    assert second.startswith("Hook._old (what it prints) is missing. ")
+    assert "Install one that it knows (>=6.0.1,<7)" in first or "(<7,>=6.0.1)" in first
+
+
+def test_other_parameters_are_an_error_that_has_both() -> None:
+    with pytest.raises(UnsupportedVersionError, match=r"takes \(self, lines, times, more, rest\) instead of \(self\)"):
+        require_rows([row("_log", ("self",))], Hook)
+
+
+def test_a_task_that_meets_it_is_not_tried_again() -> None:
+    assert UnsupportedVersionError in LASTING
+
+
+RENAMED = """
+from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook
+from airflow.providers.apache.spark.hooks.spark_sql import SparkSqlHook
+from airflow.sdk.bases.operator import BaseOperator
+from airflow_config_providers.exceptions import UnsupportedVersionError
+from airflow_config_providers.hooks.spark_submit import ConfiguredSparkSubmitHook
+from airflow_config_providers.hooks.spark_sql import ConfiguredSparkSqlHook
+from airflow_config_providers.operators.spark_submit import ConfiguredSparkSubmitOperator
+
+def renamed(cls, name):
+    setattr(cls, name + "_", vars(cls)[name])
+    delattr(cls, name)
+
+def tell(make):
+    try:
+        make()
+    except UnsupportedVersionError as error:
+        print(error.problems[0].split(" (")[0])
+
+renamed(SparkSubmitHook, "_process_spark_submit_log")
+tell(lambda: ConfiguredSparkSubmitHook.of(SparkSubmitHook(), submission=None, reverser=None))
+renamed(SparkSqlHook, "_prepare_command")
+tell(lambda: ConfiguredSparkSqlHook.of(SparkSqlHook("select 1"), delivery=None, reverser=None))
+render = "_do_render_template_fields"
+renamed(next(cls for cls in BaseOperator.__mro__ if render in vars(cls)), render)
+tell(lambda: ConfiguredSparkSubmitOperator(task_id="t", application="a.py"))
+"""
+
+
+def test_a_hook_and_an_operator_are_not_made_where_an_override_would_not_be_called() -> None:
+    """In a process of its own, where the release that renames a method is made of the one that is installed."""
+    environ = {**os.environ, "AIRFLOW_CONN_SPARK_DEFAULT": '{"conn_type": "spark", "host": "local[1]"}'}
+    command = [sys.executable, "-c", RENAMED]
+    done = subprocess.run(command, env=environ, capture_output=True, text=True, check=True)
+
+    assert done.stdout.splitlines() == [
+        "SparkSubmitHook._process_spark_submit_log",
+        "SparkSqlHook._prepare_command",
+        "BaseOperator._do_render_template_fields",
+    ]

@@ -262,6 +262,7 @@ class ConfiguredOperator(BaseOperator):
             lambda env: render(content, context, env, seen_oids),
             environment,
             learn=lambda env: render(content, without_pushes(context), env, seen_oids),
+            is_file=content.endswith(tuple(self.template_ext)),
         )
 
     def _is_preview(self, context: Any) -> bool:
@@ -405,7 +406,7 @@ class ConfiguredOperator(BaseOperator):
 
 def _filled_in(text: str, *, jinja_env: Any, context: Any) -> FilledIn:
     learn = partial(_text_of, text, context=without_pushes(context))
-    return filled_in(partial(_text_of, text, context=context), jinja_env, learn=learn)
+    return filled_in(partial(_text_of, text, context=context), jinja_env, learn=learn, template=text)
 
 
 def _text_of(template: str, environment: Any, *, context: Any) -> str:

@@ -12,6 +12,7 @@ import pytest
 import yaml
 from airflow.sdk.definitions._internal.templater import NativeEnvironment, SandboxedEnvironment
 from airflow.sdk.definitions.context import render_template
+from jinja2.ext import Extension
 
 from airflow_config_providers.core.variable import scan
 from airflow_config_providers.operators.nested_texts import Text
@@ -90,7 +91,9 @@ WRITTEN = [
 def fill_in(template, *, native=False, environment=None, **context):
     """Fill in a template as Airflow does."""
     environment = environment or (NativeEnvironment if native else SandboxedEnvironment)()
-    return filled_in(lambda env: render_template(env.from_string(template), context, native=native), environment)
+    return filled_in(
+        lambda env: render_template(env.from_string(template), context, native=native), environment, template=template
+    )
 
 
 @pytest.mark.parametrize(("template", "expected"), WRITTEN)
@@ -101,6 +104,46 @@ def test_what_the_author_wrote_is_the_authors(template, expected):
     assert found.is_written()
     assert found.value == expected or template.startswith("{{ now() }}")
     assert not re.search(r"\d{5}", found.value)
+
+
+class Unmarked(SandboxedEnvironment):
+    """Cannot fill in anything with marks."""
+
+    def overlay(self, *args, **kwargs):
+        raise AssertionError("marks are made")
+
+
+def test_a_text_without_a_template_is_filled_in_once_and_without_marks():
+    found = fill_in(f"{REFERENCE} {{a}}\r\n", environment=Unmarked())
+
+    assert found.value == f"{REFERENCE} {{a}}\n".removesuffix("\n")
+    assert found.written == (found.value,)
+
+
+class Inserting(Extension):
+    """Puts a template where there was none."""
+
+    def preprocess(self, source, name, filename=None):
+        return source.replace("@x@", "{{ x }}")
+
+
+@pytest.mark.parametrize(
+    ("template", "environment"),
+    [
+        pytest.param(
+            "<< x >>", SandboxedEnvironment(variable_start_string="<<", variable_end_string=">>"), id="variable"
+        ),
+        pytest.param(
+            "# for n in [x]\n{{ n }}\n# endfor", SandboxedEnvironment(line_statement_prefix="#"), id="line statement"
+        ),
+        pytest.param("@x@", SandboxedEnvironment(extensions=[Inserting]), id="extension"),
+    ],
+)
+def test_attack_56_what_another_syntax_brought_is_not_the_authors(template, environment):
+    found = fill_in(template, environment=environment, x=REFERENCE)
+
+    assert REFERENCE in found.value
+    assert not found.is_written()
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from graphlib import CycleError, TopologicalSorter
+from importlib.metadata import entry_points
 from pathlib import Path
 
 import pytest
@@ -72,6 +73,15 @@ def test_importing_loads_neither_airflow_nor_spark(module: str) -> None:
     loaded = {name.partition(".")[0] for name in run(IMPORT_AND_LIST, module)}
 
     assert loaded.isdisjoint(HEAVY)
+
+
+def test_an_operator_loads_no_provider() -> None:
+    """A task pays for those that its connection defines."""
+    loaded = run(IMPORT_AND_LIST, "airflow_config_providers.operators.spark_submit")
+    providers = [point.module for point in entry_points(group="airflow_config_providers.providers")]
+
+    assert len(providers) > 5
+    assert set(loaded).isdisjoint({*providers, "hvac", "airflow_config_providers.providers.vault"})
 
 
 @pytest.mark.parametrize("module", CORE)

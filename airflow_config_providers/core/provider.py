@@ -121,6 +121,22 @@ class BatchConfigProvider(ConfigProvider):
         """
 
 
+class SecretIdProvider(ConfigProvider):
+    """A provider that can make a login for a driver, so that the driver resolves its references itself."""
+
+    @abstractmethod
+    def wrapped_secret_id(self, role: str, *, mount_point: str, seconds: int) -> str:
+        """
+        Return a secret ID in a wrapping, which the driver can take off once.
+
+        :param role: what the driver may read
+        :param mount_point: where the login method is mounted; empty for its usual place
+        :param seconds: how long the wrapping lasts
+        :raises AccessDeniedError: the provider may not make one
+        :raises ProviderLookupError: there is no such role, or the provider cannot answer
+        """
+
+
 def configured(state: _T | None) -> _T:
     """
     Return the ``state`` that ``configure`` made of the parameters.

@@ -99,7 +99,8 @@ class ResolvedConfig:
 
     def configs(self) -> dict[str, str]:
         """Return the values: key -> string, for each key that a layer sets. Each call returns a new mapping."""
-        return {key: self._value(key) for key in self.layered.settled}
+        data = self._content.data
+        return {key: data[key] or "" for key in self.layered.settled} | self._opened
 
     @property
     def texts(self) -> frozenset[str]:

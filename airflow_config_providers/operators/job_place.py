@@ -10,13 +10,13 @@ from typing import Final
 from airflow_config_providers import settings
 from airflow_config_providers.airflow_compat import mask_secret
 from airflow_config_providers.core.layers import ConfigLayer, LayeredConfig
+from airflow_config_providers.core.provider import SecretIdProvider
 from airflow_config_providers.core.provider_definition import ProviderDefinition, read_definitions
 from airflow_config_providers.core.resolver import ConfigResolver, ResolvedConfig, Unresolved
 from airflow_config_providers.core.text import nearest, printable
 from airflow_config_providers.core.variable import scan, variables
 from airflow_config_providers.exceptions import ConfigException, ExposedValueError, ProviderDefinitionError
 from airflow_config_providers.operators.job_resolver import JobResolver, PlacedText, placed_texts, refuse_exposed
-from airflow_config_providers.providers.vault.provider import VaultConfigProvider
 from airflow_config_providers.spark import specification
 from airflow_config_providers.spark.catalogue import spark_definition
 from airflow_config_providers.spark.early import is_early
@@ -157,7 +157,7 @@ class DriverResolver(JobResolver):
 
     def _wrapped(self, definition: ProviderDefinition) -> str:
         provider = self.providers.named(definition.name)
-        if not isinstance(provider, VaultConfigProvider):
+        if not isinstance(provider, SecretIdProvider):
             raise ProviderDefinitionError(
                 f"driver.{definition.key('param.' + _ROLE)}: the worker has no provider of class vault named "
                 f"'{printable(definition.name)}' that could make a secret ID. Add one."

@@ -85,7 +85,17 @@ def test_the_zip_holds_nothing_of_airflow_and_nothing_compiled(zipped: Path) -> 
     assert len(names) == len(set(names))
     assert not [name for name in names if name.endswith((".so", ".pyd", ".pyc"))]
     parts = {name.split("/")[1] for name in names if name.startswith("airflow_config_providers/")}
-    assert parts == {"__init__.py", "exceptions.py", "lazy.py", "py.typed", "core", "log", "providers", "spark"}
+    assert parts == {
+        "__init__.py",
+        "exceptions.py",
+        "foreign.py",
+        "lazy.py",
+        "py.typed",
+        "core",
+        "log",
+        "providers",
+        "spark",
+    }
 
 
 @pytest.mark.parametrize("arguments", [[], ["a", "b"], ["--help"]])

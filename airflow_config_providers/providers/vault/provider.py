@@ -9,7 +9,7 @@ from typing import Any
 
 from airflow_config_providers.core import document
 from airflow_config_providers.core.data import ConfigData
-from airflow_config_providers.core.provider import ConfigProvider, configured
+from airflow_config_providers.core.provider import SecretIdProvider, configured
 from airflow_config_providers.providers import airflow_secrets
 from airflow_config_providers.providers.vault import wrapping
 from airflow_config_providers.providers.vault.path import VaultPath
@@ -20,7 +20,7 @@ from airflow_config_providers.providers.vault.settings import read_settings
 _log = logging.getLogger(__name__)
 
 
-class VaultConfigProvider(ConfigProvider):
+class VaultConfigProvider(SecretIdProvider):
     """
     ``${vault:secret/apps/db:password}``: the path is as in Vault's own command line, the key is one of the secret's.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING, Any, Final
 
 from airflow.providers.common.compat.sdk import (
@@ -15,6 +14,8 @@ from airflow.providers.common.compat.sdk import (
     conf,
 )
 from airflow.sdk.exceptions import AirflowSecretsBackendAccessDenied
+
+from airflow_config_providers.task_process import has_supervisor
 
 if TYPE_CHECKING:
     from airflow.providers.common.compat.sdk import BaseOperator, task_decorator_factory
@@ -29,7 +30,6 @@ __all__ = [
     "Connection",
     "TaskDeferred",
     "conf",
-    "in_task_process",
     "mask_secret",
     "masked",
     "task_decorator_factory",
@@ -49,15 +49,9 @@ def __getattr__(name: str) -> Any:
     return getattr(sdk, name)
 
 
-def in_task_process() -> bool:
-    """Return whether a supervisor listens, as it does for a task that runs and does not for a preview."""
-    task_runner = sys.modules.get("airflow.sdk.execution_time.task_runner")
-    return getattr(task_runner, "SUPERVISOR_COMMS", None) is not None
-
-
 def mask_secret(secret: Any, name: str | None = None) -> None:
     """Register a secret with the masker of this process and, in a task, with that of its supervisor."""
-    if in_task_process():
+    if has_supervisor():
         from airflow.sdk.log import mask_secret as mask  # noqa: PLC0415 - calling it imports much, too
     else:
         from airflow.sdk._shared.secrets_masker import mask_secret as mask  # noqa: PLC0415 - one of the two is needed

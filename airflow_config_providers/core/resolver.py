@@ -109,7 +109,7 @@ class ResolvedConfig:
 
     def text(self, name: str) -> str:
         """Return the value of one of the further strings."""
-        return self._value(_TEXT + name)
+        return self._content.data[_TEXT + name] or ""
 
     def with_texts(self, other: ResolvedConfig) -> ResolvedConfig:
         """Return this configuration with the further strings of ``other`` and their values."""
@@ -131,10 +131,6 @@ class ResolvedConfig:
         if self._result is None:
             raise ConfigException("This resolved configuration was cleared. Resolve the layers again.")
         return self._result
-
-    def _value(self, key: str) -> str:
-        text = self._content.data[key] or ""
-        return self._opened.get(key, text)
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__}>"

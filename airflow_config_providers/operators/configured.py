@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any, Final
 
 from airflow_config_providers import settings
-from airflow_config_providers.airflow_compat import BaseOperator, in_task_process
+from airflow_config_providers.airflow_compat import BaseOperator
 from airflow_config_providers.core import explain
 from airflow_config_providers.core.alter import ConfigResource
 from airflow_config_providers.core.layers import ConfigLayer, LayeredConfig
@@ -40,6 +40,7 @@ from airflow_config_providers.operators.written import (
 from airflow_config_providers.spark.catalogue import spark_definition
 from airflow_config_providers.spark.layer_files import Bound
 from airflow_config_providers.spark.layers import ConfigFile
+from airflow_config_providers.task_process import has_supervisor
 
 FIELDS: Final = ("config_files", "effective_config")
 """The template fields that such an operator has beside its own."""
@@ -269,7 +270,7 @@ class ConfiguredOperator(BaseOperator):
         """Tell ``airflow tasks render``, which renders the DAG's own task, from a run, which renders a locked copy."""
         if TASK_RUNNER in sys.modules:
             require(TASK_RUNNER)
-        return "ti" in context and not self._lock_for_execution and not in_task_process()
+        return "ti" in context and not self._lock_for_execution and not has_supervisor()
 
     def _settle(self, context: Any, jinja_env: Any) -> None:
         """Show what would be submitted, and above it what a run would not get through or get otherwise."""

@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from airflow_config_providers import settings
-from airflow_config_providers.airflow_compat import in_task_process
 from airflow_config_providers.core.alter import ConfigResource
 from airflow_config_providers.core.cached import cached_property
 from airflow_config_providers.core.layers import ConfigLayer
@@ -14,6 +13,7 @@ from airflow_config_providers.dynamic.document import Sealed
 from airflow_config_providers.dynamic.task import task_layers
 from airflow_config_providers.exceptions import ConfigException, ConfigProvidersError
 from airflow_config_providers.providers import airflow_secrets
+from airflow_config_providers.task_process import has_supervisor
 
 if TYPE_CHECKING:
     from airflow_config_providers.dynamic.password_encoder import PasswordEncoder
@@ -31,7 +31,7 @@ def layers(task: ConfigResource) -> Sequence[ConfigLayer]:
     :raises AccessDeniedError: a secrets backend of the worker refuses
     :raises ConfigException: what is stored cannot be read
     """
-    if not settings.dynamic_enabled() or not in_task_process():
+    if not settings.dynamic_enabled() or not has_supervisor():
         return ()
     return task_layers(task.dag_id, task.task_id, airflow_secrets.variable, Opener())
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Final
 
-from airflow_config_providers.airflow_compat import in_task_process
+from airflow_config_providers.task_process import has_supervisor
 
 END: Final = "::endgroup::"
 
@@ -21,6 +21,6 @@ def ended_by_failure(log: Any) -> Iterator[None]:
     try:
         yield
     except Exception:
-        if in_task_process():
+        if has_supervisor():
             log.info(END)
         raise

@@ -14,6 +14,7 @@ from airflow_config_providers.core.text import printable
 from airflow_config_providers.exceptions import ConfigProvidersError, ProviderDefinitionError, ProviderUnavailableError
 from airflow_config_providers.providers.backend_faults import denied, fault, unavailable
 from airflow_config_providers.providers.connection_variable import broken_variable
+from airflow_config_providers.task_process import has_supervisor
 
 EXECUTION_API: Final = "Airflow's Execution API"
 
@@ -216,13 +217,7 @@ def _is_starting() -> bool:
 
 def _asks_task_sdk() -> bool:
     """Return whether the Task SDK is to be asked. Its import may need the very option that Airflow is starting with."""
-    return (_is_task() or _is_server()) and not airflow_is_starting()
-
-
-def _is_task() -> bool:
-    """Tell whether a supervisor listens, as in a task, while a DAG file is parsed, and in a trigger."""
-    task_runner = sys.modules.get("airflow.sdk.execution_time.task_runner")
-    return getattr(task_runner, "SUPERVISOR_COMMS", None) is not None
+    return (has_supervisor() or _is_server()) and not airflow_is_starting()
 
 
 def _is_server() -> bool:
@@ -235,7 +230,7 @@ def _make_configured() -> Any | None:
     else:
         from airflow.configuration import get_custom_secret_backend  # noqa: PLC0415 - heavy
 
-    backend = get_custom_secret_backend(worker_mode=_is_task())
+    backend = get_custom_secret_backend(worker_mode=has_supervisor())
     return None if backend is None else _with_connections(backend)
 
 

@@ -22,7 +22,7 @@ from airflow_config_providers.exceptions import ConfigException
 _PACKAGE: Final = "airflow_config_providers"
 _DISTRIBUTION: Final = "airflow-config-providers"
 _PARTS: Final = ("core", "log", "providers", "spark")
-_MODULES: Final = ("__init__.py", "exceptions.py", "foreign.py", "lazy.py", "py.typed")
+_MODULES: Final = ("__init__.py", "exceptions.py", "foreign.py", "lazy.py", "py.typed", "task_process.py")
 _LIBRARIES: Final = ("javaproperties", "tenacity")
 _VAULT: Final = ("hvac", "requests", "urllib3", "idna", "certifi", "charset-normalizer")
 _COMPILED: Final = re.compile(r"\.(?:so|pyd|pyc)$")

@@ -1,4 +1,4 @@
-"""The paths of files that templates fill in, and the directories that their author wrote."""
+"""Bounds for file paths that come from templates: the directories that their author wrote."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _OF_THE_DEPLOYMENT: Final = frozenset(
         *("prev_data_interval_end_success", "prev_start_date_success", "prev_end_date_success"),
     }
 )
-"""What a template may use without letting a run choose: what the deployment and the author keep, and dates."""
+"""What a template can use without letting a run choose: data of the deployment and of the author, and dates."""
 
 _NAMES: Final = {
     "dag": frozenset(
@@ -34,37 +34,36 @@ _NAMES: Final = {
     ),
     "task": frozenset({"dag_id", "label", "node_id", "task_id"}),
 }
-"""What it may read of the DAG and of the task; other attributes lead to parameters, and to results of other tasks."""
+"""What it can read of the DAG and of the task; other attributes lead to parameters, or to results of other tasks."""
 
 _LEFT: Final = (
-    "is not inside {directory}, which the template of its path begins with, links followed. A run may choose a file "
-    "there, and none elsewhere: choose another file, or have the author change the template."
+    "is not inside {directory}, with which the template of its path begins, after following links. A run may only "
+    "choose a file in that directory: choose another file, or ask the author to change the template."
 )
 _NOWHERE: Final = (
-    "is chosen by what a run gives, and its author named no directory. Begin the template of its path with a "
-    "directory, such as /etc/spark/{{ params.team }}.properties, or list the directory in [config_providers] "
-    "config_paths."
+    "is chosen by input of a run, but its author named no directory. Begin the template of its path with a directory, "
+    "such as /etc/spark/{{ params.team }}.properties, or list the directory in [config_providers] config_paths."
 )
 _ELSEWHERE: Final = (
-    "is not inside a directory of [config_providers] config_paths, links followed: {entries}. Move it there, or have "
-    "the deployment add its directory."
+    "is not inside a directory of [config_providers] config_paths, after following links: {entries}. Move it there, or "
+    "ask the deployment owner to add its directory."
 )
 
 
 def bounds_of_deployment(config_paths: tuple[str, ...]) -> tuple[Bound, ...]:
-    """Return where every properties file must be; empty for anywhere."""
+    """Return the bounds for every properties file; empty for anywhere."""
     entries = ", ".join(map(_described, config_paths))
     return (Bound(config_paths, _ELSEWHERE.format(entries=entries)),) if config_paths else ()
 
 
 def _described(entry: str) -> str:
-    """Return an entry of the setting, and what may be wrong with it."""
+    """Return an entry of the setting with a note if it looks wrong."""
     name = f"'{printable(entry)}'"
     if scan(entry):
         return name
-    if not os.path.isabs(entry):  # noqa: PTH117 - the same for a name that is none
+    if not os.path.isabs(entry):  # noqa: PTH117 - works for any string
         return f"{name} (relative: write the whole path)"
-    return name if os.path.isdir(entry) else f"{name} (no directory)"  # noqa: PTH112 - as above
+    return name if os.path.isdir(entry) else f"{name} (not a directory)"  # noqa: PTH112 - as above
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,10 +71,10 @@ class PathTemplate:
     """
     The path of a properties file as its author wrote it.
 
-    :param text: the template; None where the whole path came with data
-    :param environment: what Airflow fills in templates with
-    :param fill_in: fills in a part of the template
-    :param author: what no run chose
+    :param text: the template; None if the whole path came from data
+    :param environment: the environment with which Airflow renders templates
+    :param fill_in: renders a part of the template
+    :param author: what no run has chosen
     """
 
     text: str | None
@@ -85,9 +84,9 @@ class PathTemplate:
 
     def bounds(self, path: str, config_paths: tuple[str, ...]) -> tuple[Bound, ...]:
         """
-        Return where the file must be.
+        Return the bounds for the file.
 
-        :param path: what the template became
+        :param path: the result of the template
         :param config_paths: the setting; empty for no such bound
         """
         bounds = [
@@ -101,7 +100,7 @@ class PathTemplate:
         return (Bound((directory,), _LEFT.format(directory=printable(directory))),)
 
     def _is_authors(self, path: str) -> bool:
-        """Return whether a path for which its author wrote no directory was chosen by the author or the deployment."""
+        """Return whether a path without an author's directory was chosen by the author or the deployment."""
         if self.text is None:
             return path in self.author.paths
         written = self.environment.parse(self.text)
@@ -119,12 +118,12 @@ class PathTemplate:
         yield from filter(None, map(_directory, dict.fromkeys(beginnings)))
 
     def _leading_literal(self, path: str) -> str | None:
-        """Return the directory in the literal that ``path`` begins with; None where it begins with something else."""
+        """Return the directory in the literal with which ``path`` begins; None if it begins with something else."""
         written, mark = self.environment.parse(self.text or ""), str(secrets.randbits(96))
         literals = _mark(written, mark)
         try:
             marked = self.fill_in(written)
-        except Exception:  # noqa: BLE001 - the template looks at the marks; its error would show them
+        except Exception:  # noqa: BLE001 - a template that reads the marks; its error would show them
             return None
         pattern = re.compile(rf"{mark}([0-9]+):")
         first = pattern.match(marked)
@@ -141,7 +140,7 @@ class PathTemplate:
         )
 
     def _parts(self) -> Iterator[tuple[bool, str]]:
-        """Split the template into texts and expressions, up to its first block; that is empty here."""
+        """Yield the texts and expressions of the template, up to its first block, which is yielded as empty."""
         expression = ""
         for _, kind, source in self.environment.lex(self.text or ""):
             if kind in {"block_begin", "comment_begin", "raw_begin", "linestatement_begin"}:
@@ -156,7 +155,7 @@ class PathTemplate:
                 expression = ""
 
     def _is_of_deployment(self, template: str) -> bool:
-        """Return whether no run and no other task has a part in what ``template`` becomes."""
+        """Return whether no run and no other task has a part in the result of ``template``."""
         written = self.environment.parse(template)
         if any(meta.find_referenced_templates(written)) or self._may_filter_by_context(written):
             return False
@@ -167,7 +166,7 @@ class PathTemplate:
         return all(self._may_read(name, keys) for name, *keys in found if name in names)
 
     def _may_read(self, name: str, keys: list[str]) -> bool:
-        """Return whether a name, and the keys that are read of it one after the other, lead to nothing of a run."""
+        """Return whether a name, and the successive keys that are read from it, lead to nothing of a run."""
         key = keys[0] if keys else None
         if name == "params":
             return self.author.is_alone or key in self.author.params
@@ -182,7 +181,7 @@ class PathTemplate:
         return name in _OF_THE_DEPLOYMENT
 
     def _may_filter_by_context(self, written: nodes.Template) -> bool:
-        """Return whether the template may use a filter or a test of the author's that reads the context."""
+        """Return whether the template could use a custom filter or test that reads the context."""
         known = [*FILTERS.values(), *TESTS.values()]
         own = [
             use
@@ -193,7 +192,7 @@ class PathTemplate:
 
 
 def _gets_context(used: object, keys: Collection[str] = ()) -> bool:
-    """Return whether Jinja gives its context to ``used``, to what calls it, or to what the keys read of it."""
+    """Return whether Jinja passes its context to ``used``, to its call, or to what the keys lead to."""
     found = used
     for key in (None, *keys):
         found = getattr(found, key, None) if key else found
@@ -203,7 +202,7 @@ def _gets_context(used: object, keys: Collection[str] = ()) -> bool:
 
 
 def reads(written: nodes.Template) -> Iterator[tuple[str, ...]]:
-    """Return each name in a template, with the constant keys that are read of it one after the other."""
+    """Yield each name in a template, with the successive constant keys that are read from it."""
     inner = set()
     for node in written.find_all((nodes.Getattr, nodes.Getitem, nodes.Name)):
         if isinstance(node, nodes.Getattr | nodes.Getitem) and _read(node):
@@ -214,7 +213,7 @@ def reads(written: nodes.Template) -> Iterator[tuple[str, ...]]:
 
 
 def _read(node: nodes.Node) -> tuple[str, ...]:
-    """Return a name and its keys; empty where ``node`` is something else."""
+    """Return a name and its keys; empty if ``node`` is something else."""
     if isinstance(node, nodes.Name):
         return (node.name,)
     key = getattr(node, "attr", None) or getattr(getattr(node, "arg", None), "value", None)
@@ -223,7 +222,7 @@ def _read(node: nodes.Node) -> tuple[str, ...]:
 
 
 def _mark(written: nodes.Template, mark: str) -> list[str]:
-    """Put a mark and a number before each literal with a slash; return the literals by their numbers."""
+    """Insert a mark and a number before each literal with a slash, and return the literals in order of number."""
     literals: list[str] = []
     for node in written.find_all((nodes.Const, nodes.TemplateData)):
         name = "data" if isinstance(node, nodes.TemplateData) else "value"
@@ -235,7 +234,7 @@ def _mark(written: nodes.Template, mark: str) -> list[str]:
 
 
 def _directory(beginning: str) -> str | None:
-    """Return the directory that the beginning of a path names; None where that is none, or the root of all."""
+    """Return the directory in the beginning of a path; None if there is none, or if it is the root."""
     masked = beginning
     for start, end, *_ in scan(beginning):
         masked = masked[:start] + "-" * (end - start) + masked[end:]

@@ -1,4 +1,4 @@
-"""References, layers and reversal for the class of any operator."""
+"""Adds references, layers and reversal to the class of any operator."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ Operator = TypeVar("Operator", bound=type[BaseOperator])
 
 def configured(kind: Operator) -> Operator:
     """
-    Give the class ``kind`` with references in its template fields, as a function or as a class decorator.
+    Return a class like ``kind`` whose template fields may hold references. It is a function and a class decorator.
 
-    Where the operator keeps Spark configuration, layers too. What people see goes on being the references. The new
-    class has the name and the module of ``kind``, so Airflow stores and shows a task of it as one of ``kind``; it
-    takes the further arguments of ``ConfiguredOperator``. One that has all this already is given back.
+    If the operator has Spark configuration, that comes in layers, too. People still see the references. The new class
+    has the name and the module of ``kind``, so Airflow stores and shows its tasks as tasks of ``kind``; it also takes
+    the arguments of ``ConfiguredOperator``. A class that is already configured is returned unchanged.
     """
-    return _configured(kind)  # type: ignore[no-any-return]  # lru_cache forgets what kind of class it got
+    return _configured(kind)  # type: ignore[no-any-return]  # lru_cache loses the type of the class
 
 
 def configure_task(task: Any) -> None:
-    """Give a task that was made already, mapped or not, what ``configured`` gives its class."""
+    """Change an existing task, mapped or not, as if its class was ``configured``."""
     if task.is_mapped:
         task.operator_class = configured(task.operator_class)
         task.template_fields = task.operator_class.template_fields
@@ -34,12 +34,12 @@ def configure_task(task: Any) -> None:
         task.take_over(JobOptions())
 
 
-class _InFront(type(BaseOperator)):  # type: ignore[misc]  # the metaclass of operators has no name that Airflow offers
+class _InFront(type(BaseOperator)):  # type: ignore[misc]  # Airflow does not export the metaclass of operators
     """
-    Makes classes whose one base is an operator, and whose methods are looked up in a mixin before it.
+    The metaclass of classes whose only base is an operator, but whose methods are looked up in a mixin first.
 
-    Python lets an object change its class only for one that has the same first base, which a class with a mixin as its
-    first base has not.
+    Python allows an object to change its class only to one with the same first base, which a class with a mixin as its
+    first base does not have.
     """
 
     def mro(cls) -> list[type]:
@@ -47,7 +47,7 @@ class _InFront(type(BaseOperator)):  # type: ignore[misc]  # the metaclass of op
         return [cls, *order.__mro__[1:]] if order else super().mro()
 
 
-@lru_cache(maxsize=256)  # a DAG file that is read again has new classes, so this must not keep all
+@lru_cache(maxsize=256)  # reading a DAG file again creates new classes, so the cache must be bounded
 def _configured(kind: Any) -> Any:
     if issubclass(kind, ConfiguredOperator):
         return kind
@@ -60,8 +60,8 @@ def _configured(kind: Any) -> Any:
 
 
 def _reduced(task: Any, protocol: Any) -> Any:
-    """Have pickle store the class that a task was made of: the name of the new one leads there."""
-    if "_order" not in vars(type(task)):  # a class of somebody's own, with one of ours as a base
+    """Make pickle store the original class of a task, to which the name of the new class leads."""
+    if "_order" not in vars(type(task)):  # a custom class with one of ours as a base
         return object.__reduce_ex__(task, protocol)
     return _empty, (type(task).__bases__[0],), task.__getstate__()
 

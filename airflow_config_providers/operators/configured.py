@@ -1,4 +1,4 @@
-"""What every operator has whose configuration comes in layers and may hold references."""
+"""The base of operators whose configuration comes in layers and may hold references."""
 
 from __future__ import annotations
 
@@ -43,10 +43,10 @@ from airflow_config_providers.spark.layers import ConfigFile
 from airflow_config_providers.task_process import has_supervisor
 
 FIELDS: Final = ("config_files", "effective_config")
-"""The template fields that such an operator has beside its own."""
+"""The additional template fields of such an operator."""
 
 STORED_OPTIONS: Final = ("_allow_exposed_arguments", "_config_conn_id")
-"""The attributes that say which references a job can have under which keys."""
+"""The attributes that decide which references a job can have, and under which keys."""
 
 _PATHS: Final = ("config_files", "properties_file")
 """The attributes with paths of properties files."""
@@ -55,9 +55,9 @@ _PATHS: Final = ("config_files", "properties_file")
 @dataclass(frozen=True, slots=True)
 class JobOptions:
     """
-    What ``ConfiguredOperator`` takes beside the arguments of an operator.
+    The arguments that ``ConfiguredOperator`` adds to those of an operator.
 
-    :raises ConfigException: a word is none of those that are known; it is found when the DAG is read
+    :raises ConfigException: an option has an unknown value; raised when the DAG is parsed
     """
 
     config_conn_id: str | None = None
@@ -75,19 +75,20 @@ class JobOptions:
 
 class ConfiguredOperator(BaseOperator):
     """
-    Settles layers and resolves references when a task is rendered; what people see are the references.
+    Settles layers and resolves references when a task is rendered. People see only the references.
 
-    :param config_conn_id: the connection that defines the providers; None for the deployment's
-    :param config_files: properties files, each a layer above the one before it, or the path of one (templated)
-    :param unresolved: ``fail`` or ``keep``; what becomes of a reference that nobody answers
-    :param allow_exposed_arguments: let resolved values stand where others than the job can read them; None for what
-        the deployment says
-    :param resolve_in: ``worker``, ``driver`` or ``auto``; None for what the deployment says
+    :param config_conn_id: the connection that defines the providers; None for the default of the deployment
+    :param config_files: a list of properties files, in which a later one overrides an earlier one, or a single path
+        (templated)
+    :param unresolved: what to do with a reference that no provider answers: ``fail`` or ``keep``
+    :param allow_exposed_arguments: allow resolved values where others than the job can read them; None for the default
+        of the deployment
+    :param resolve_in: where to resolve: ``worker``, ``driver`` or ``auto``; None for the default of the deployment
     """
 
     @classmethod
     def get_serialized_fields(cls) -> frozenset[str]:
-        """Have Airflow store what says how a job is resolved, so that a change can be judged without a run."""
+        """Return the fields that Airflow stores, including those that decide about references, to check changes."""
         stored = super().get_serialized_fields()  # type: ignore[no-untyped-call]  # Airflow has no types here
         return frozenset({*stored, *STORED_OPTIONS})
 
@@ -112,7 +113,7 @@ class ConfiguredOperator(BaseOperator):
 
     def take_over(self, options: JobOptions) -> None:
         """
-        Set what ``__init__`` sets, also for an operator that was made before it got this class.
+        Set the attributes of ``__init__``, also on an operator that was created before it got this class.
 
         :raises UnsupportedVersionError: the installed Airflow or provider lacks something that this class leans on
         """
@@ -122,64 +123,64 @@ class ConfiguredOperator(BaseOperator):
         self.config_files = listed(options.config_files)
         self.unresolved = options.unresolved
         self.resolve_in = options.resolve_in
-        self.written_params: Mapping[str, Any] = getattr(self.params, "dump", dict)()  # dump() raises for no parameter
-        self.start_from_trigger = False  # the triggerer resolves no reference
-        self.effective_config: list[str] | None = None  # which Airflow does not store with the DAG
+        self.written_params: Mapping[str, Any] = getattr(self.params, "dump", dict)()  # dump() needs parameters
+        self.start_from_trigger = False  # the triggerer does not resolve references
+        self.effective_config: list[str] | None = None  # None, so that Airflow does not store it with the DAG
         self._run = JobRun()
 
     @property
     def config_conn_id(self) -> str:
-        """The connection that defines the providers; no setting, which is slow, is read while a DAG is parsed."""
+        """The connection that defines the providers. Settings are slow, so this does not run while a DAG is parsed."""
         return settings.config_conn_id() if self._config_conn_id is None else self._config_conn_id
 
     @property
     def allow_exposed_arguments(self) -> bool:
-        """Whether resolved values may stand where others than the job can read them; read as late as the other."""
+        """Whether resolved values may be where others can read them. Like ``config_conn_id``, it is read late."""
         chosen = self._allow_exposed_arguments
         return settings.allow_exposed_arguments() if chosen is None else chosen
 
     @abstractmethod
     def _own_layers(self) -> Iterable[ConfigLayer]:
-        """Give the layers that the author of the DAG wrote."""
+        """Return the layers that the author of the DAG wrote."""
 
     @abstractmethod
     def _texts(self) -> Mapping[str, str]:
-        """Give the texts that hold references and are no configuration, by a name that people understand."""
+        """Return label -> text for texts with references outside the configuration."""
 
     @abstractmethod
     def _show_conf(self, layered: LayeredConfig) -> None:
-        """Put the settled configuration where people see it."""
+        """Put the settled configuration into the field that people see."""
 
     def _own_files(self) -> Sequence[ConfigFile]:
-        """Give the files that the job has anyway, above those of the deployment and of the author."""
+        """Return files that the job always has, above those of the deployment and of the author."""
         return ()
 
     def _default_files(self) -> Sequence[ConfigFile]:
-        """Give the files that the job has anyway, below all others."""
+        """Return files that the job always has, below all others."""
         return ()
 
     def _may_be_remote(self) -> bool:
-        """Tell, without asking anybody, whether the driver may run on another machine."""
+        """Return, without any requests, whether the driver could run on another machine."""
         return False
 
     def _is_remote(self) -> bool:
-        """Tell whether it does, and so has the job's configuration sent there."""
+        """Return whether the driver runs on another machine, to which the job's configuration is sent."""
         return self._may_be_remote()
 
     def _not_python(self) -> str:
-        """Return where the job says that it is no Python program, so that its driver can resolve nothing."""
+        """Return the field that shows that the job is not a Python program; its driver cannot resolve then."""
         return ""
 
     def _concerns_driver(self, layered: LayeredConfig) -> bool:
-        """Tell whether a driver would resolve anything here, or refuse to."""
+        """Return whether a driver would resolve or refuse anything here."""
         return job_place.concerns_driver(layered, self._texts())
 
     def _takes_any_key(self) -> bool:
-        """Tell whether the job gets also keys that do not begin with ``spark.``, which spark-submit leaves out."""
+        """Return whether the job also gets keys that do not begin with ``spark.``, which spark-submit ignores."""
         return False
 
     def _notes(self) -> Iterable[str]:
-        """Give what else a reader of the task log should know."""
+        """Return additional notes for the reader of the task log."""
         return ()
 
     @failing_at_once
@@ -187,7 +188,7 @@ class ConfiguredOperator(BaseOperator):
     def _do_render_template_fields(
         self, parent: Any, template_fields: Any, context: Any, jinja_env: Any, seen_oids: set[int]
     ) -> None:
-        # Mapped tasks call this and not the public method. It also recurses into the fields of other objects.
+        # Mapped tasks call this instead of the public method. It also recurses into the fields of other objects.
         render = partial(super()._do_render_template_fields, parent, template_fields, context, jinja_env, seen_oids)
         if parent is not self:
             render()
@@ -197,7 +198,7 @@ class ConfiguredOperator(BaseOperator):
 
     def _render_whole(self, render: Callable[[], None], context: Any, jinja_env: Any, *, skip: Collection[int]) -> None:
         before = self._authored = self._fill_in_templates(render, skip=skip)
-        self.config_files = listed(self.config_files)  # one that another task returned may be a string
+        self.config_files = listed(self.config_files)  # what another task returned can be a string
         refuse_odd_paths(self.config_files)
         self._bounds = dict(self._bounds_of_files(before, context, jinja_env or self.get_template_env()))
         try:
@@ -206,13 +207,13 @@ class ConfiguredOperator(BaseOperator):
             else:
                 self._resolve(context, jinja_env)
         finally:
-            self._authored = {}  # a secret may be written out there
+            self._authored = {}  # it can contain plain-text secrets
 
     def _fill_in_templates(self, render: Callable[[], None], *, skip: Collection[int]) -> dict[str, str]:
         """
-        Call ``render``, and find out which references in the fields the author wrote.
+        Call ``render``, and determine which references in the fields the author wrote.
 
-        :return: the author's strings before that, by their labels
+        :return: label -> the author's string before rendering
         """
         templates = self._templates = Templates(authors_texts(self), self._templates)
         names = (*self._fields(), "config_files")
@@ -235,7 +236,7 @@ class ConfiguredOperator(BaseOperator):
     def _bounds_of_files(
         self, before: Mapping[str, str], context: Any, environment: Any
     ) -> Iterator[tuple[str, tuple[Bound, ...]]]:
-        """Give where each file of the author must be, by the labels of their paths."""
+        """Yield the label of each path that the author named, with its bounds."""
         fill_in = partial(_text_of, environment=environment, context=context)
         config_paths, params = settings.config_paths(), authors_params(self, context)
         for text in self._paths():
@@ -244,14 +245,14 @@ class ConfiguredOperator(BaseOperator):
             yield text.label, template.bounds(text.text, config_paths)
 
     def _paths(self) -> Iterator[nested_texts.Text]:
-        """Give the paths of files that the author of the DAG named."""
+        """Yield the paths of files that the author of the DAG named."""
         for field in _PATHS:
             yield from nested_texts.texts(getattr(self, field, None), field)
 
     def render_template(
         self, content: Any, context: Any, jinja_env: Any = None, seen_oids: set[int] | None = None
     ) -> Any:
-        """Fill in templates as Airflow does; those in the fields of this operator are watched meanwhile."""
+        """Return the result of a template, and track the references in templates of this operator's fields."""
         render = super().render_template
         if self._templates is None or not self._is_filling_in or not isinstance(content, str):
             return render(content, context, jinja_env, seen_oids)
@@ -267,16 +268,16 @@ class ConfiguredOperator(BaseOperator):
         )
 
     def _is_preview(self, context: Any) -> bool:
-        """Tell ``airflow tasks render``, which renders the DAG's own task, from a run, which renders a locked copy."""
+        """Return whether ``airflow tasks render`` renders the DAG's own task; a run renders a locked copy."""
         if TASK_RUNNER in sys.modules:
             require(TASK_RUNNER)
         return "ti" in context and not self._lock_for_execution and not has_supervisor()
 
     def _settle(self, context: Any, jinja_env: Any) -> None:
-        """Show what would be submitted, and above it what a run would not get through or get otherwise."""
+        """Show what would be submitted, with notes about what would fail or differ in a run."""
         notes = list(self._brought_problems())
         files = [file for file in self._properties_files() if not scan(file.path)]
-        notes += [f"{place} holds a reference, so the file is left out." for place in self._referring_files()]
+        notes += [f"{place} contains a reference, so the file is not shown." for place in self._referring_files()]
         resolver = self._resolver(JobProviders(self.config_conn_id))
         layers = self._layers(files, context, jinja_env, job_dynamic.previewed(self._resource(), warn=notes.append))
         layered = resolver.settle(layers)
@@ -285,7 +286,7 @@ class ConfiguredOperator(BaseOperator):
         except PolicyViolation as violation:
             notes += violation.problems
         for note in notes:
-            self.log.warning("This preview is not what a run would get: %s", note)
+            self.log.warning("This preview differs from a run: %s", note)
         self._show(layered, notes)
 
     def _resolve(self, context: Any, jinja_env: Any) -> None:
@@ -320,14 +321,14 @@ class ConfiguredOperator(BaseOperator):
         self.log.info("%s", resolved_line(resolved, of_driver=isinstance(resolver, job_place.DriverResolver)))
 
     def _require_allowed(self, layers: Sequence[ConfigLayer]) -> None:
-        """Ask the deployment's policies."""
+        """Refuse layers that the deployment's policies deny."""
         job_policies.require_allowed(self._resource(), layers, self._references())
 
     def _resolved(self, resolver: JobResolver, layers: Sequence[ConfigLayer]) -> ResolvedConfig:
         return resolver.resolve(layers, self._texts())
 
     def _fields(self) -> list[str]:
-        """Give the names of the attributes that may hold references."""
+        """Return the names of the attributes that may hold references."""
         return [name for name in self.template_fields if name not in FIELDS]
 
     def _texts_in(self, *names: str, skip: Collection[int] = ()) -> Iterator[nested_texts.Text]:
@@ -335,7 +336,7 @@ class ConfiguredOperator(BaseOperator):
             yield from nested_texts.texts(getattr(self, name), name, skip=skip)
 
     def _own_texts(self) -> Iterator[nested_texts.Text]:
-        """Give the texts in which a reference that did not stand in the DAG is an error."""
+        """Yield the texts in which a reference that is not written in the DAG is an error."""
         return self._texts_in("config_files")
 
     def _brought_problems(self) -> Iterator[str]:
@@ -346,14 +347,14 @@ class ConfiguredOperator(BaseOperator):
         return brought_problem(text.label, template=self._authored.get(text.label, ""), goes_up=goes_up)
 
     def _is_written(self, text: nested_texts.Text) -> bool:
-        """Tell whether the references in ``text`` stood in the DAG and did not come with data."""
+        """Return whether the references in ``text`` are written in the DAG and did not come from data."""
         return self._written is None or self._written.cover(text) or settings.run_config_references()
 
     def _resource(self) -> ConfigResource:
         return ConfigResource.of_task(self.dag_id, self.task_id)
 
     def _references(self) -> dict[str, str]:
-        """Give what refers to something beside the configuration, by names that people understand."""
+        """Return label -> text for all texts with references outside the configuration, including paths."""
         return {**self._texts(), **self._referring_files()}
 
     def _referring_files(self) -> dict[str, str]:
@@ -368,7 +369,7 @@ class ConfiguredOperator(BaseOperator):
         return settings.parse_unresolved(self.unresolved, where="argument unresolved")
 
     def _properties_files(self) -> list[ConfigFile]:
-        """Give the properties files, the strongest last."""
+        """Return the properties files, strongest last."""
         files = [self._file(path, "", is_template=True) for path in settings.config_files()]
         own = [
             self._file(path, f"config_files[{i}]", is_template=True) for i, path in enumerate(self.config_files or ())
@@ -376,7 +377,7 @@ class ConfiguredOperator(BaseOperator):
         return [*self._default_files(), *files, *own, *self._own_files()]
 
     def _file(self, path: str, label: str, *, is_template: bool = False) -> ConfigFile:
-        """Give a file that the deployment or the author of the DAG named, ``label`` being where in the DAG."""
+        """Return a file that the deployment or the author named; ``label`` is its place in the DAG."""
         bounds = self._bounds.get(label, bounds_of_deployment(settings.config_paths()))
         return ConfigFile(path, path, is_template=is_template, bounds=bounds, label=label)
 
@@ -394,7 +395,7 @@ class ConfiguredOperator(BaseOperator):
         return layers.collect(self._own_layers(), getattr(context.get("dag_run"), "conf", None))
 
     def _show(self, layered: LayeredConfig, notes: Sequence[str] = ()) -> list[str]:
-        """Fill the fields that people see, and give the lines of the longer one in full."""
+        """Set the fields that people see, and return all lines of ``effective_config``."""
         lines = [*(f"! {one_line(note)}" for note in notes), *explain.lines(layered)]
         self._show_conf(layered)
         self.effective_config = explain.shortened(
@@ -411,5 +412,5 @@ def _filled_in(text: str, *, jinja_env: Any, context: Any) -> FilledIn:
 
 
 def _text_of(template: str, environment: Any, *, context: Any) -> str:
-    """Fill in a template as a string, also in a DAG that makes Python's objects of its fields."""
+    """Return the result of a template as a string, even in a DAG that renders templates as Python objects."""
     return "".join(map(str, environment.from_string(template).generate(context)))

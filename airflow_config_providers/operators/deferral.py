@@ -1,4 +1,4 @@
-"""What a task leaves to its trigger, which Airflow stores."""
+"""Keeps values out of triggers, which Airflow stores."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ def reverse_deferral(
     deferred: Any, reverser: ReverseTransformer, *, carried: Collection[str], stop: Callable[[], Any]
 ) -> None:
     """
-    Make sure that no value goes to a trigger, or into what the task is resumed with.
+    Keep values out of the trigger, and out of the arguments with which the task resumes.
 
     :param deferred: a ``TaskDeferred``
-    :param carried: arguments of the trigger that it does not use itself: references take the place of values there
-    :param stop: called where this fails; the job may have been started
+    :param carried: arguments that the trigger only passes on, in which references replace values
+    :param stop: called if this fails, since the job could already run
     :raises ExposedValueError: the trigger would need a value
     """
     deferred.kwargs = reverse_object(deferred.kwargs, (reverser,))
@@ -29,11 +29,11 @@ def reverse_deferral(
     if not changed:
         return
     if not changed <= set(carried):
-        with suppress(Exception):  # whatever stopping it raises, the reason below is what counts
+        with suppress(Exception):  # the reason below is more important than an error of stop
             stop()
         raise ExposedValueError(
             f"The trigger {type(deferred.trigger).__name__} would be stored with values, in "
             f"{', '.join(printable(name) for name in sorted(changed - set(carried)))}. Run this task with "
-            f"deferrable=False, or let the job resolve its references itself."
+            f"deferrable=False, or let the job itself resolve its references."
         )
     deferred.trigger = type(deferred.trigger)(**hidden)

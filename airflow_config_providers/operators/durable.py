@@ -1,4 +1,4 @@
-"""Operators whose job outlives a try: Airflow's durable mode, the default since 3.3."""
+"""Operators whose job can outlive a try: Airflow's durable mode, the default since 3.3."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from airflow_config_providers.operators.job_providers import JobProviders
 from airflow_config_providers.operators.job_run import JobRun
 
 STATE_KEY: Final = "config_providers_submitted"
-"""The key in the task's state store under which the configuration of its job is kept, with references."""
+"""The key in the task's state store that holds the configuration of its job, with references."""
 
 
 @dataclass(frozen=True, slots=True)
 class SubmittedConfig:
     """
-    The configuration that a job was submitted with.
+    The configuration with which a job was submitted.
 
     :param conf: key -> text with references
-    :param lines: what ``effective_config`` was then
+    :param lines: the ``effective_config`` at that time
     """
 
     conf: Mapping[str, str] = field(default_factory=dict)
@@ -35,7 +35,7 @@ class SubmittedConfig:
 
     @classmethod
     def read(cls, state: Any, job: Any) -> Self | None:
-        """Read what ``state`` has, which others may write to; None where it is of another job, or of none."""
+        """Return the configuration in ``state``, which others can write; None if it does not belong to ``job``."""
         if not isinstance(state, dict) or state.get("job") != job:
             return None
         conf, lines = state.get("conf"), state.get("lines")
@@ -44,22 +44,22 @@ class SubmittedConfig:
         return cls({key: str(text) for key, text in conf.items()}, [one_line(str(line)) for line in lines])
 
     def state(self, job: Any) -> dict[str, Any]:
-        """Return what is kept in the task's state store, which Airflow does not mask."""
+        """Return the entry for the task's state store, which Airflow does not mask."""
         conf = {key: masked(text) for key, text in self.conf.items()}
         return {"job": job, "conf": conf, "lines": list(map(masked, self.lines))}
 
     @property
     def layered(self) -> LayeredConfig:
-        """The configuration, settled already."""
+        """The configuration, already settled."""
         return LayeredConfig([ConfigLayer(ConfigSource.DAG_CONFIG, "the job", self.conf)])
 
 
 class DurableMixin(ConfiguredOperator):
     """
-    Stands in front of an operator with ``durable``: a try that follows the job of an earlier try resolves nothing.
+    A mixin for operators with ``durable``. A try that follows the job of an earlier try resolves nothing.
 
-    What it shows is the configuration that the job was submitted with. While a job runs in the cluster, the end of
-    this process does not end what the job was lent.
+    It shows the configuration with which the job was submitted. While a job runs in the cluster, the end of this
+    process does not end the job's leases.
     """
 
     external_id_key: str
@@ -68,11 +68,11 @@ class DurableMixin(ConfiguredOperator):
     _is_killed: bool = False
 
     def _may_follow(self) -> bool:
-        """Tell whether a job of an earlier try would be followed, if there is one."""
+        """Return whether this try would follow a job of an earlier try."""
         return not getattr(self, "deferrable", False)
 
     def _texts_afterwards(self) -> Mapping[str, str]:
-        """Give the texts that are used when the job has ended."""
+        """Return label -> text for texts that are used after the job has ended."""
         return {}
 
     def _resolve(self, context: Any, jinja_env: Any) -> None:
@@ -86,7 +86,7 @@ class DurableMixin(ConfiguredOperator):
         return context.get("task_state_store") if getattr(self, "durable", False) else None
 
     def _follow(self, job: Any, submitted: SubmittedConfig | None, context: Any) -> bool:
-        """Follow ``job``, if it still runs or has succeeded; else leave everything as it is."""
+        """Follow ``job`` and return True if it still runs or has succeeded; otherwise change nothing."""
         before = {name: getattr(self, name) for name in self._fields()}
         if submitted is not None:
             self._show_conf(submitted.layered)
@@ -100,12 +100,12 @@ class DurableMixin(ConfiguredOperator):
         return True
 
     def _can_follow(self, job: Any, context: Any) -> bool:
-        """Ask for the status of ``job``; tell whether it still runs or has succeeded."""
+        """Get the status of ``job``, and return whether it still runs or has succeeded."""
         self._status = status = self.get_job_status(job, context)
         return bool(self.is_job_active(status) or self.is_job_succeeded(status))  # type: ignore[attr-defined]
 
     def _run_of_follower(self, submitted: SubmittedConfig) -> JobRun:
-        """Resolve what is used when the job has ended, which seldom is anything; opens no other provider."""
+        """Return a run with only the values that are needed after the job has ended, which are rarely any."""
         with ExitStack() as stack:
             resolver = self._resolver(stack.enter_context(JobProviders(self.config_conn_id)))
             resolver.providers.needed_by(submitted.conf.values())
@@ -121,7 +121,7 @@ class DurableMixin(ConfiguredOperator):
         )
 
     def get_job_status(self, external_id: Any, context: Any) -> Any:
-        """Give the status of a job; what decided whether this try follows it is told once more."""
+        """Return the status of a job; the first call returns the one that decided about following it."""
         status, self._status = self._status, None
         if status is None:
             status = super().get_job_status(external_id, context)  # type: ignore[misc]  # of the operator behind this
@@ -129,13 +129,13 @@ class DurableMixin(ConfiguredOperator):
 
     def submit_job(self, context: Any) -> Any:
         """
-        Submit the job, and leave to it what it was lent before Airflow knows of it and a later try may follow it.
+        Submit the job, and hand its leases over to it before Airflow stores its id and a later try can follow it.
 
-        :raises SubmitError: this try follows a job, so it has resolved nothing to submit
+        :raises SubmitError: this try follows a job, and so has nothing to submit
         """
         if self._is_following:
             raise SubmitError(
-                f"This try was to follow a job of an earlier try, and {self.external_id_key} was deleted from the "
+                f"This try should follow a job of an earlier try, but {self.external_id_key} was deleted from the "
                 f"task's state meanwhile. Try again: the next try submits a new job."
             )
         job = super().submit_job(context)  # type: ignore[misc]  # of the operator behind this
@@ -144,7 +144,7 @@ class DurableMixin(ConfiguredOperator):
         return job
 
     def poll_until_complete(self, external_id: Any, context: Any) -> Any:
-        """Wait for the end of a job, which may go on without this process and then keeps what it was lent."""
+        """Wait for the end of a job, which can continue without this process and then keeps its leases."""
         poll = super().poll_until_complete  # type: ignore[misc]  # of the operator behind this
         if self._is_following or self._state_store(context) is None:
             return poll(external_id, context)
@@ -153,34 +153,34 @@ class DurableMixin(ConfiguredOperator):
             return poll(external_id, context)
 
     def _keep(self, job: Any, context: Any) -> None:
-        """Keep, for the tries that follow ``job``, what it was submitted with."""
+        """Store the configuration of ``job`` for later tries that follow it."""
         submitted = SubmittedConfig(self._run.shown, self.effective_config or ())
         try:
             self._state_store(context).set(STATE_KEY, submitted.state(job))
-        except Exception as error:  # noqa: BLE001 - the job runs; whatever this is, following it counts more
-            self.log.warning("What the job was submitted with could not be kept: %s", type(error).__name__)
+        except Exception as error:  # noqa: BLE001 - the job runs, and following it is more important
+            self.log.warning("The configuration of the job could not be stored: %s", type(error).__name__)
 
     @contextmanager
     def _taken_back_after(self, job: Any, context: Any) -> Iterator[None]:
-        """Have what was left to ``job`` given back when that has ended."""
+        """End the leases of ``job`` when the job has ended."""
         try:
             yield
         except BaseException as error:
             if self._is_killed or isinstance(error, AirflowTaskTimeout) or not self._may_run(job, context):
                 self._run.leave_lent(is_left=False)
             else:
-                self.log.warning("Job %s may still run: what it was lent ends by itself.", printable(str(job)))
+                self.log.warning("Job %s is perhaps still running: its leases are left to expire.", printable(str(job)))
             raise
         self._run.leave_lent(is_left=False)
 
     def _may_run(self, job: Any, context: Any) -> bool:
         try:
             return bool(self.is_job_active(self.get_job_status(job, context)))  # type: ignore[attr-defined]
-        except Exception:  # noqa: BLE001 - nobody knows then
+        except Exception:  # noqa: BLE001 - the status is unknown then
             return True
 
     def on_kill(self) -> None:
-        """Kill the job, and take back what it was lent."""
+        """Kill the job, and end its leases."""
         self._is_killed = True
         try:
             super().on_kill()
@@ -189,9 +189,9 @@ class DurableMixin(ConfiguredOperator):
 
 
 def _note(job: Any, status: str, submitted: SubmittedConfig | None, *, state_key: str) -> str:
-    which = "What follows is what it was" if submitted else "Nothing is known of what it was"
+    known = "shown below" if submitted else "unknown"
     return (
         f"This try has submitted nothing: it follows job {printable(str(job))} of an earlier try, which is "
-        f"{printable(status)}. {which} submitted with; later changes do not apply to it. To submit a new job, delete "
-        f"the key {state_key} of the task's state, or set durable=False."
+        f"{printable(status)}. The configuration of that job is {known}; later changes do not apply to it. To submit a "
+        f"new job, delete the key {state_key} of the task's state, or set durable=False."
     )

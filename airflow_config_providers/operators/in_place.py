@@ -1,4 +1,4 @@
-"""Any operator with references in its template fields: values stand there only while it runs."""
+"""References in the template fields of any operator, which have values only while it runs."""
 
 from __future__ import annotations
 
@@ -31,26 +31,26 @@ from airflow_config_providers.operators.task_context import reversing_context
 from airflow_config_providers.spark.layers import mapping_layer
 
 _SAFE: Final = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_@%+=:,./~-")
-"""Characters that stay as they are in a text that is split into words, or that is a program."""
+"""Characters without special meaning in a text that is split into words, or that is a program."""
 
 
 class ConfigProvidersMixin(ConfiguredOperator):
     """
-    Stands in front of an operator's class, and lets its template fields hold references, however nested.
+    A mixin for any operator, whose template fields may hold references, however nested.
 
-    They are resolved when the task is rendered, and stand in the fields only while ``execute``, or a method that goes
-    on after a deferral, runs. Only what stands in the DAG is resolved: a reference that comes with data of another
-    task or of a run stays a text. What is logged, raised, returned or pushed to XCom shows references.
+    They are resolved when the task is rendered. The fields have the values only while ``execute`` runs, or a method
+    that continues after a deferral. Only references that are written in the DAG are resolved: one that comes from data
+    of another task or of a run stays as it is. What is logged, raised, returned or pushed to XCom shows references.
     """
 
     spec: ClassVar[OperatorSpec | None] = None
-    """What is known of the operator; None to look it up by its class."""
+    """The description of the operator; None to look it up by class."""
 
     _holds_values: bool = False
 
     @classmethod
     def get_serialized_fields(cls) -> frozenset[str]:
-        """Have Airflow store what is configured, wherever that stands, so that ``describe`` shows it without a run."""
+        """Return the fields that Airflow stores, including the configuration, so that ``describe`` needs no run."""
         stored = super().get_serialized_fields()
         return frozenset({*stored, "_stored_job"})
 
@@ -63,7 +63,7 @@ class ConfigProvidersMixin(ConfiguredOperator):
         return self._with_values(context, partial(super().execute, context, *args, **kwargs))
 
     def resume_execution(self, next_method: str, next_kwargs: Any, context: Any) -> Any:
-        """Go on after a deferral, with values in the fields."""
+        """Continue after a deferral, with values in the fields."""
         return self._with_values(context, partial(super().resume_execution, next_method, next_kwargs, context))
 
     @failing_at_once
@@ -102,7 +102,7 @@ class ConfigProvidersMixin(ConfiguredOperator):
             self._forget(before, reverser)
 
     def _forget(self, before: Mapping[str, Any], reverser: ReverseTransformer) -> None:
-        """Reverse what ``execute`` left on the operator, where listeners and links can reach it."""
+        """Reverse what ``execute`` left on the operator, where listeners and links can read it."""
         for name, value in _attributes(self).items():
             is_old = before.get(name) is value and not isinstance(value, dict | list | set)
             if not is_old and (hidden := reverse_object(value, (reverser,))) is not value:
@@ -130,12 +130,12 @@ class ConfigProvidersMixin(ConfiguredOperator):
         return super()._resolved(resolver, layers)
 
     def _closed_confs(self) -> Iterator[str]:
-        """Name the fields in which nobody can tell the references of the Spark configuration from others."""
+        """Yield an error for each field in which the Spark configuration's references cannot be distinguished."""
         for field in dict.fromkeys(place.field for place in self._spec().conf if place.path):
             if isinstance(value := getattr(self, field), str) and scan(value):
                 yield (
-                    f"{printable(field)}: it is one text, so the references of its Spark configuration cannot be left "
-                    f"to the driver. Write it as a mapping, or say resolve_in='worker'."
+                    f"{printable(field)}: it is a single string, so the references of its Spark configuration cannot "
+                    f"be left to the driver. Write it as a mapping, or set resolve_in='worker'."
                 )
 
     def _resolved_fields(self) -> dict[str, Any]:
@@ -154,12 +154,12 @@ class ConfigProvidersMixin(ConfiguredOperator):
             return
         if not self.allow_exposed_arguments:
             raise ExposedValueError(
-                f"{printable(label)}: its references would stand where others can read them. Pass them through the "
-                f"Spark configuration, or say allow_exposed_arguments=True."
+                f"{printable(label)}: the values of its references would be readable by others. Pass them through the "
+                f"Spark configuration, or set allow_exposed_arguments=True."
             )
         if any(character not in _SAFE for character in _inserted(written, value)):
             raise ExposedValueError(
-                f"{printable(label)}: a value has characters that would be read as a part of the text around it. "
+                f"{printable(label)}: a value has characters that would change the meaning of the surrounding text. "
                 f"Pass it through the Spark configuration."
             )
 
@@ -178,7 +178,7 @@ class ConfigProvidersMixin(ConfiguredOperator):
             setattr(self, field, nested_texts.put(getattr(self, field), way, explain.texts(layered)))
 
     def _with_conf(self, fields: dict[str, Any]) -> dict[str, Any]:
-        """Put the values of the Spark configuration where they belong in ``fields``."""
+        """Return ``fields`` with the values of the Spark configuration in place."""
         configs = self._run.configs()
         if (place := self._place()) is not None and configs:
             field, way = place
@@ -186,7 +186,7 @@ class ConfigProvidersMixin(ConfiguredOperator):
         return fields
 
     def _without_conf(self) -> dict[str, Any]:
-        """Give the fields, without the Spark configuration, which the layers have."""
+        """Return the fields without the Spark configuration, which is in the layers."""
         fields = {name: getattr(self, name) for name in self._fields()}
         if (place := self._place()) is not None:
             field, way = place
@@ -194,7 +194,7 @@ class ConfigProvidersMixin(ConfiguredOperator):
         return fields
 
     def _place(self) -> tuple[str, Path] | None:
-        """Give where the Spark configuration is; None where there is none, or more than one."""
+        """Return the place of the Spark configuration; None if there is none, or more than one."""
         found = self._places()
         return found[0] if len(found) == 1 else None
 
@@ -209,10 +209,10 @@ class ConfigProvidersMixin(ConfiguredOperator):
 
     def _notes(self) -> Iterable[str]:
         if self._spec().conf and self._place() is None:
-            yield "No layers: this task has no Spark configuration, or several. Its references are resolved."
+            yield "No layers: this task has no Spark configuration, or several of them. Its references are resolved."
         for text in self._texts_in(*self._fields()):
             if not self._is_written(text):
-                yield f"{printable(text.label)}: a reference came in with data, so none in this text is resolved."
+                yield f"{printable(text.label)}: a reference came from data, so none in this text is resolved."
 
     def _fields(self) -> list[str]:
         spec = self._spec()
@@ -224,14 +224,14 @@ class ConfigProvidersMixin(ConfiguredOperator):
 
 
 def _inserted(written: str, value: str) -> str:
-    """Give what the references in ``written`` became in ``value``, with the texts between them."""
+    """Return the part of ``value`` from the first reference of ``written`` to the last, with the text in between."""
     spans = scan(written)
     head, tail = written[: spans[0][0]], written[spans[-1][1] :]
     return value[len(head) : len(value) - len(tail)]
 
 
 def _attributes(operator: object) -> dict[str, Any]:
-    """Give what ``operator`` holds, also in slots."""
+    """Return the attributes of ``operator``, including those in slots."""
     slots = {
         name: getattr(operator, name)
         for kind in type(operator).__mro__

@@ -21,15 +21,15 @@ if TYPE_CHECKING:
 
 def layers(task: ConfigResource) -> Sequence[ConfigLayer]:
     """
-    Read the layers of a task that is about to run, by one request or two.
+    Return the layers of a task that is about to run, with one or two requests.
 
-    Their secrets are opened when the job gets them.
+    Their secrets are decrypted only when the job gets them.
 
     A plain Python process, such as a unit test of a DAG, reads nothing.
 
-    :raises ProviderUnavailableError: they cannot be read now
+    :raises ProviderUnavailableError: the layers cannot be read now
     :raises AccessDeniedError: a secrets backend of the worker refuses
-    :raises ConfigException: what is stored cannot be read
+    :raises ConfigException: stored configuration is unreadable
     """
     if not settings.dynamic_enabled() or not has_supervisor():
         return ()
@@ -37,7 +37,7 @@ def layers(task: ConfigResource) -> Sequence[ConfigLayer]:
 
 
 def previewed(task: ConfigResource, *, warn: Callable[[str], None]) -> Sequence[ConfigLayer]:
-    """Read the layers of a task that is only looked at; opens no secret, and does without what cannot be read."""
+    """Return the layers of a previewed task, without decrypting secrets. Warn about layers that cannot be read."""
     if not settings.dynamic_enabled():
         return ()
     try:
@@ -45,16 +45,16 @@ def previewed(task: ConfigResource, *, warn: Callable[[str], None]) -> Sequence[
     except ConfigProvidersError as error:
         problems = error.problems
     for problem in problems:
-        warn(f"Dynamic configuration is left out: {problem}")
+        warn(f"Dynamic configuration is not shown: {problem}")
     return ()
 
 
 class Opener:
-    """Opens the sealed secrets of one run; derives their key once."""
+    """Decrypts the sealed secrets of one run, and derives their key only once."""
 
     def __call__(self, sealed: Sealed) -> str:
         """
-        Give the text of a secret.
+        Return the plain text of a secret.
 
         :raises ConfigException: this process cannot decrypt it
         """
@@ -65,7 +65,7 @@ class Opener:
         encoder = settings.password_encoder()
         if encoder is None:
             raise ConfigException(
-                "this secret is encrypted, and this process cannot decrypt it. Set password_encoder_secret in "
+                "this secret is encrypted, but this process cannot decrypt it. Set password_encoder_secret in "
                 "[config_providers] for workers too."
             )
         return encoder

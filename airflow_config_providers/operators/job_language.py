@@ -1,4 +1,4 @@
-"""Whether a job is a Python program: only the driver of one can resolve references."""
+"""Determines whether a job is a Python program, since only a Python driver can resolve references."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from airflow_config_providers.operators.nested_texts import Path, label
 from airflow_config_providers.operators.supported import PART, JvmSign
 
 PYTHON_RUNNER: Final = "org.apache.spark.deploy.PythonRunner"
-"""The class of Spark that runs a Python program, also where Spark would refuse one."""
+"""Spark's class that runs a Python program, even where Spark would refuse one."""
 
 
 def not_python(signs: Iterable[JvmSign], operator: object) -> str:
-    """Return where a job says that it is no Python program; empty if it says nothing of that."""
+    """Return the field that shows that a job is not a Python program; empty if there is none."""
     found = [
         (label(sign.field, way).removeprefix("_"), value)
         for sign in signs
@@ -39,7 +39,7 @@ def _text(value: Any) -> Any:
 
 
 def _values(value: Any, path: tuple[str, ...], way: Path) -> Iterator[tuple[Path, Any]]:
-    """Give what stands at the ends of ``path``, and the way to each."""
+    """Yield the values at the ends of ``path``, each with the way to it."""
     if not path:
         yield way, value
     elif path[0] == PART and isinstance(value, list | tuple):

@@ -28,14 +28,14 @@ _JINJA: Final = re.compile(r"\{[{%#]")
 @dataclass(frozen=True, slots=True)
 class JobLayers:
     """
-    Collects the layers that an operator's job has.
+    Collects the layers of an operator's job.
 
-    :param files: properties files, the strongest last
-    :param render: fills in Jinja templates; used on what the author and the deployment wrote, never on what came
-        with a run or from the environment
-    :param warn: is told what the reader of the task log should know
-    :param dynamic: the layers that were changed since the DAG was deployed
-    :param takes_any_key: whether the job gets also keys that do not begin with ``spark.``
+    :param files: properties files, strongest last
+    :param render: renders Jinja templates that the author and the deployment wrote, never what came from a run or from
+        the environment
+    :param warn: is called with each note for the reader of the task log
+    :param dynamic: the dynamic layers
+    :param takes_any_key: whether the job also gets keys that do not begin with ``spark.``
     """
 
     files: Sequence[ConfigFile]
@@ -47,16 +47,16 @@ class JobLayers:
 
     def collect(self, own: Iterable[ConfigLayer], run_conf: Mapping[str, Any] | None) -> list[ConfigLayer]:
         """
-        Give the layers of a job that is run with ``dag_run.conf`` = ``run_conf``.
+        Return the layers of a job that is run with ``dag_run.conf`` = ``run_conf``.
 
-        :param own: what the author of the DAG wrote
+        :param own: the layers that the author of the DAG wrote
         """
         layers = [*self._files(), *own, *self.dynamic, *self._run(run_conf or {})]
         self._check_keys(layers)
         return [*layers, *self._environment(layers)]
 
     def _check_keys(self, layers: Iterable[ConfigLayer]) -> None:
-        """Refuse keys that Spark would leave out, and tell of those that are misspelt, but not of Spark's own file."""
+        """Refuse keys that Spark would ignore, and warn about misspelt ones, but not those in Spark's own file."""
         of_spark = {file.name for file in self.files if file.is_lenient}
         found = find_in_layers(layers, settings.misspelt_keys(), but=of_spark, takes_any_key=self.takes_any_key)
         for doubt in found.doubts:
@@ -97,7 +97,7 @@ class JobLayers:
             return
         name = f"dag_run.conf[{key!r}]"
         if not settings.run_config_enabled():
-            self.warn(f"{name} is left out: this deployment does not allow it ([config_providers] run_config_enabled).")
+            self.warn(f"{name} is ignored: this deployment does not allow it ([config_providers] run_config_enabled).")
             return
         layer = mapping_layer(ConfigSource.RUN_CONFIG, name, run_conf[key])
         if not settings.run_config_references():
@@ -106,14 +106,14 @@ class JobLayers:
 
 
 def dag_layers(operator: Any) -> Iterable[ConfigLayer]:
-    """Give the layers of what the author of a DAG wrote into a ``SparkSubmitOperator``."""
+    """Yield the layers that the author of a DAG wrote into a ``SparkSubmitOperator``."""
     yield mapping_layer(ConfigSource.DAG_CONFIG, "conf", operator.conf or {})
     named = mapping_layer(ConfigSource.DAG_CONFIG, "arguments", arguments.configs(operator))
     yield replace(named, origins={key: f"argument {name}" for name, key in arguments.KEYS.items()})
 
 
 def jdbc_layers(operator: Any) -> Iterable[ConfigLayer]:
-    """Give the layers of what the author of a DAG wrote into a ``SparkJDBCOperator``."""
+    """Yield the layers that the author of a DAG wrote into a ``SparkJDBCOperator``."""
     yield mapping_layer(ConfigSource.DAG_CONFIG, "spark_conf", arguments.argument(operator, "spark_conf") or {})
     named = mapping_layer(ConfigSource.DAG_CONFIG, "arguments", arguments.jdbc_configs(operator))
     yield replace(named, origins={key: f"argument {name}" for name, key in arguments.JDBC_KEYS.items()})
@@ -123,8 +123,8 @@ def _refuse_references(layer: ConfigLayer) -> None:
     problems = [
         f"{printable(key)} in {layer.name} holds a reference. Permission to trigger a run does not grant permission to "
         f"read secrets. Write the reference in the DAG, in a file, or in the dynamic configuration, or set "
-        f"[config_providers] run_config_references. Airflow stores and shows what a run is given: no secret belongs "
-        f"there."
+        f"[config_providers] run_config_references. Do not pass the secret itself: Airflow stores and shows the "
+        f"configuration of a run."
         for key, text in layer.configs.items()
         if scan(text)
     ]
@@ -136,10 +136,10 @@ def deployed_layers(
     operator: Any | None, environ: Mapping[str, str], *, warn: Callable[[str], None]
 ) -> list[ConfigLayer]:
     """
-    Give the layers of ``operator`` as it is deployed, nothing in them filled in; of None, the deployment's.
+    Return the layers of ``operator`` as deployed, with templates unrendered; for None, those of the deployment.
 
-    :param warn: is told which files are left out: those whose paths are filled in only when the task runs, and those
-        that cannot be read here; and which environment variables are, or are in doubt
+    :param warn: is called for each file that is not shown, because its path is rendered only in a run or because it
+        cannot be read here, and for each environment variable that is ignored or doubtful
     """
     layers = [layer for path in deployed_paths(operator) if (layer := _file_as_deployed(path, warn))]
     if operator is not None:
@@ -155,7 +155,7 @@ def deployed_layers(
 
 
 def _file_layer(file: ConfigFile) -> ConfigLayer:
-    """Make a layer of a file; the error tells who names it, the deployment or an argument of the task."""
+    """Return the layer of a file. An error says who names the file: the deployment or an argument of the task."""
     try:
         return file_layer(file)
     except ConfigException as error:
@@ -166,7 +166,7 @@ def _file_layer(file: ConfigFile) -> ConfigLayer:
 
 
 def deployed_paths(operator: Any | None) -> list[str]:
-    """Give the paths of the properties files of ``operator`` as they were written; of None, the deployment's."""
+    """Return the paths of the properties files of ``operator`` as written; for None, those of the deployment."""
     own = getattr(operator, "properties_file", None)
     files = listed(getattr(operator, "config_files", None)) or ()
     return [*settings.config_files(), *files, *([own] if own else [])]
@@ -174,9 +174,9 @@ def deployed_paths(operator: Any | None) -> list[str]:
 
 def listed(paths: Any) -> Any:
     """
-    Return the paths of properties files as a list of strings, also of an author who wrote one path or used ``pathlib``.
+    Return the paths of properties files as a list of strings, also if they are one path, or objects of ``pathlib``.
 
-    What another task gives is left as it is.
+    The output of another task is returned unchanged.
     """
     if isinstance(paths, str | PurePath):
         return [str(paths)]
@@ -187,7 +187,7 @@ def listed(paths: Any) -> Any:
 
 def refuse_odd_paths(paths: Any) -> None:
     """
-    Make sure that ``config_files``, as ``listed`` gives them, are paths.
+    Make sure that ``config_files``, the result of ``listed``, are paths.
 
     :raises ConfigException: something else is among them
     """
@@ -198,12 +198,12 @@ def refuse_odd_paths(paths: Any) -> None:
 
 def _file_as_deployed(path: str, warn: Callable[[str], None]) -> ConfigLayer | None:
     if _JINJA.search(path) or scan(path):
-        warn(f"The properties file '{printable(path)}' is left out: its path is filled in when the task runs.")
+        warn(f"The properties file '{printable(path)}' is not shown: its path is known only when the task runs.")
         return None
     try:
         return _file_layer(ConfigFile(path, path, bounds=bounds_of_deployment(settings.config_paths())))
     except ConfigException as error:
         problems = error.problems
     for problem in problems:
-        warn(f"Left out: {problem}")
+        warn(f"Not shown: {problem}")
     return None

@@ -29,34 +29,34 @@ _LONGEST: Final = 24 * 60 * 60
 
 
 class Place(Enum):
-    """Who resolves."""
+    """Where references are resolved."""
 
     AUTO = "auto"
-    """The driver where the job leaves the machine and the deployment says how it is to resolve; else the worker."""
+    """In the driver if the job leaves the machine and driver providers are defined; otherwise on the worker."""
     WORKER = "worker"
     DRIVER = "driver"
 
 
 def parse_place(text: str, *, where: str) -> Place:
     """
-    Read ``auto``, ``worker`` or ``driver``.
+    Parse ``auto``, ``worker`` or ``driver``.
 
-    :raises ConfigException: it is none of them
+    :raises ConfigException: the text is something else
     """
     choices = [place.value for place in Place]
     if text not in choices:
         raise ConfigException(
-            f"{where}: '{printable(str(text))}' is none of {', '.join(choices)}{nearest(str(text), choices)}"
+            f"{where}: '{printable(str(text))}' is not one of {', '.join(choices)}{nearest(str(text), choices)}"
         )
     return Place(text)
 
 
 def wanted_place(resolve_in: str | None) -> Place:
     """
-    Give who is to resolve.
+    Return the place that the author or the deployment has chosen.
 
-    :param resolve_in: what the author of the DAG says; None for what the deployment says
-    :raises ConfigException: it is none of the words that are known
+    :param resolve_in: the choice of the DAG's author; None for the default of the deployment
+    :raises ConfigException: the place is unknown
     """
     if resolve_in is None:
         return parse_place(settings.resolve_in(), where="[config_providers] resolve_in")
@@ -72,14 +72,14 @@ def placed(
     not_python: str = "",
 ) -> JobResolver:
     """
-    Give what resolves a job's references.
+    Return the resolver of a job's references.
 
-    :param resolver: the worker's
-    :param resolve_in: what the author of the DAG says; None for what the deployment says
-    :param suits_driver: whether a driver could do it and has something to do; ``auto`` asks for nothing otherwise
-    :param is_remote: tells whether it does; asked last, because it may read a connection
-    :param not_python: where the job says that it is no Python program, whose driver alone can resolve
-    :raises ProviderDefinitionError: the driver is to resolve, and the deployment does not say how
+    :param resolver: the worker's resolver
+    :param resolve_in: the choice of the DAG's author; None for the default of the deployment
+    :param suits_driver: whether a driver could resolve, and has something to resolve; otherwise ``auto`` means worker
+    :param is_remote: returns whether the driver is remote; called last, because it can read a connection
+    :param not_python: the field that shows that the job is not a Python program, so that its driver cannot resolve
+    :raises ProviderDefinitionError: the driver should resolve, but no driver providers are defined
     """
     place = wanted_place(resolve_in)
     if place is Place.WORKER or (place is Place.AUTO and not suits_driver):
@@ -89,16 +89,16 @@ def placed(
         return resolver
     if not definitions and not not_python:
         raise ProviderDefinitionError(
-            f"The driver is to resolve the references, but nothing says with which providers. Add "
-            f"driver.config.providers and what is below it to connection '{printable(resolver.providers.conn_id)}', or "
-            f"correct config_conn_id."
+            f"The driver should resolve the references, but no driver providers are defined. Add "
+            f"driver.config.providers and the keys below it to connection '{printable(resolver.providers.conn_id)}', "
+            f"or correct config_conn_id."
         )
     specification.require_open(definitions)
     return DriverResolver(resolver.providers, resolver.unresolved, resolver.allow_exposed, definitions, not_python)
 
 
 def concerns_driver(layered: LayeredConfig, texts: Mapping[str, str]) -> bool:
-    """Return whether a job has references, or what ``DriverResolver`` refuses: secrets, and keys of its providers."""
+    """Return whether a job has references, or what ``DriverResolver`` refuses: secrets, or keys of its providers."""
     refers = any(map(scan, [*layered.settled.values(), *texts.values()]))
     return refers or bool(layered.secrets) or any(map(specification.is_specification, layered.settled))
 
@@ -106,10 +106,10 @@ def concerns_driver(layered: LayeredConfig, texts: Mapping[str, str]) -> bool:
 @dataclass(frozen=True, slots=True)
 class DriverResolver(JobResolver):
     """
-    Leaves references to the driver, and tells it of its providers.
+    Leaves references to the driver, and sends it the definitions of its providers.
 
-    :param definitions: ``config.providers`` of the driver, and what is below it
-    :param not_python: where the job says that it is no Python program, so that it may have no references
+    :param definitions: ``config.providers`` of the driver, and the keys below it
+    :param not_python: the field that shows that the job is not a Python program, which must not have references
     """
 
     definitions: Mapping[str, str] = field(default_factory=dict, repr=False)
@@ -119,10 +119,10 @@ class DriverResolver(JobResolver):
         self, layers: Sequence[ConfigLayer], texts: Mapping[str, str], own: Sequence[PlacedText] = ()
     ) -> ResolvedConfig:
         """
-        Choose the winners and fetch nothing for them and for ``own``; ``texts`` are the worker's, and are resolved.
+        Settle the layers without resolving them or ``own``. The worker resolves ``texts``.
 
-        :param own: what each of several clusters has beside the layers
-        :raises ExposedValueError: the driver could not resolve something in time, or where others cannot read it
+        :param own: the own configuration of each of several clusters
+        :raises ExposedValueError: the driver cannot resolve a reference, or others could read its value
         """
         problems = list(self._problems(self.settle(layers), texts, own))
         if problems:
@@ -139,9 +139,9 @@ class DriverResolver(JobResolver):
 
     def carried(self) -> dict[str, str]:
         """
-        Give the keys that tell the driver of its providers; a wrapped secret ID is made anew each time.
+        Return the keys that define the driver's providers, with a new wrapped secret ID on each call.
 
-        :raises ProviderLookupError: Vault made none
+        :raises ProviderLookupError: Vault did not create a secret ID
         """
         found = {} if self.not_python else dict(self.definitions)
         for definition in read_definitions(found)[0]:
@@ -152,7 +152,7 @@ class DriverResolver(JobResolver):
         return specification.carried(found)
 
     def withheld(self) -> frozenset[str]:
-        """Return nothing: the driver's own providers may read its environment."""
+        """Return no names, because the driver's own providers can read its environment."""
         return frozenset()
 
     def _wrapped(self, definition: ProviderDefinition) -> str:
@@ -160,7 +160,7 @@ class DriverResolver(JobResolver):
         if not isinstance(provider, SecretIdProvider):
             raise ProviderDefinitionError(
                 f"driver.{definition.key('param.' + _ROLE)}: the worker has no provider of class vault named "
-                f"'{printable(definition.name)}' that could make a secret ID. Add one."
+                f"'{printable(definition.name)}' to create a secret ID. Add one."
             )
         made = provider.wrapped_secret_id(
             str(definition.params[_ROLE]),
@@ -174,8 +174,8 @@ class DriverResolver(JobResolver):
         names = specification.names(self.definitions)
         for key in layered.secrets:
             yield (
-                f"{printable(key)}: its secret is encrypted for the worker, and the driver cannot open it. Refer to it "
-                f"by a provider of the driver, or say resolve_in='worker'."
+                f"{printable(key)}: its secret is encrypted for the worker, and the driver cannot decrypt it. Use a "
+                f"reference to a provider of the driver, or set resolve_in='worker'."
             )
         for item in [*placed_texts(layered.settled), *own]:
             if specification.is_specification(item.key):
@@ -187,7 +187,7 @@ class DriverResolver(JobResolver):
             if name.startswith("env_vars[") and variables(text):
                 yield (
                     f"{printable(name)}: the environment of the driver is not resolved there, and its values would "
-                    f"leave the machine. Give it a key in conf and read that in the job, or say resolve_in='worker'."
+                    f"leave the machine. Use a key in conf that the job reads, or set resolve_in='worker'."
                 )
 
 
@@ -196,8 +196,8 @@ def _why_not(key: str, provider: str, names: set[str], not_python: str) -> str:
         return ""
     if not_python:
         return (
-            f"only a Python driver can resolve references, and {printable(not_python)} says that this job has none. "
-            f"Say resolve_in='worker'."
+            f"only a Python driver can resolve references, and {printable(not_python)} shows that this job has none. "
+            f"Set resolve_in='worker'."
         )
     if provider not in names:
         hint = nearest(provider, names) or "."
@@ -205,9 +205,9 @@ def _why_not(key: str, provider: str, names: set[str], not_python: str) -> str:
             f"the driver has no provider '{printable(provider)}'{hint} It has: {printable(', '.join(sorted(names)))}."
         )
     if not key.startswith("spark."):
-        return "spark-submit ignores keys that do not begin with 'spark.'. Give it a name that does."
+        return "spark-submit ignores keys that do not begin with 'spark.'. Choose a name that does."
     if is_early(key):
-        return "Spark reads it before the driver can resolve it, or shows it. Write it out, or resolve on the worker."
+        return "Spark reads it before the driver can resolve it, or shows it. Write a value, or resolve on the worker."
     return ""
 
 
@@ -220,5 +220,5 @@ def _seconds(definition: ProviderDefinition) -> int:
     if text.isascii() and text.isdecimal() and len(text) < 6 and 1 <= int(text) <= _LONGEST:
         return int(text)
     raise ProviderDefinitionError(
-        f"driver.{definition.key('param.' + _TTL)} is no whole number of seconds from 1 to {_LONGEST}. Correct it."
+        f"driver.{definition.key('param.' + _TTL)} is not a whole number of seconds from 1 to {_LONGEST}. Correct it."
     )

@@ -1,4 +1,4 @@
-"""The deployment's policies, asked once more when a task is about to run (KIP-935)."""
+"""Checks a task that is about to run with the deployment's policies (KIP-935)."""
 
 from __future__ import annotations
 
@@ -26,20 +26,20 @@ CHANGING: Final = frozenset(
         ConfigSource.DYNAMIC_DEFAULT_CONFIG,
     }
 )
-"""The layers that change while a DAG stays as it is deployed."""
+"""The layers that can change without a new deployment of the DAG."""
 
 
 def require_allowed(
     resource: ConfigResource, layers: Sequence[ConfigLayer], texts: Mapping[str, str] | None = None
 ) -> None:
     """
-    Ask the deployment's policies about the configuration of a task, as ``rendered`` gives it.
+    Check the configuration of a task, as ``rendered`` returns it, with the deployment's policies.
 
-    Policies that cannot be loaded deny.
+    If the policies cannot be loaded, the configuration is denied.
 
     :param layers: all layers of the task
-    :param texts: what it refers to beside its configuration, by name
-    :raises PolicyViolation: names each policy that denies, with its reasons
+    :param texts: name -> text for references outside its configuration
+    :raises PolicyViolation: policies deny it; lists each of them with its reasons
     """
     if not settings.policies_file():
         return
@@ -49,7 +49,7 @@ def require_allowed(
 
 
 def deployment_policies() -> PolicySet:
-    """Open the policies of the deployment; where these cannot be loaded the set denies everything."""
+    """Return the policies of the deployment; if they cannot be loaded, the set denies everything."""
     from airflow_config_providers.dynamic.policies import PolicySet  # noqa: PLC0415 - not needed to parse a DAG
 
     path = settings.policies_file()
@@ -61,9 +61,9 @@ def deployment_policies() -> PolicySet:
 
 def open_policies(path: str) -> PolicySet:
     """
-    Open a file of policies, with the classes that this deployment allows.
+    Return the policies in a file, with the classes that this deployment allows.
 
-    :raises ConfigException: names all that is wrong
+    :raises ConfigException: the file is wrong; lists all problems
     """
     from airflow_config_providers.dynamic.policies import PolicySet  # noqa: PLC0415 - as above
     from airflow_config_providers.dynamic.policies.classes import PolicyClasses  # noqa: PLC0415 - as above
@@ -73,13 +73,13 @@ def open_policies(path: str) -> PolicySet:
 
 def rendered(resource: ConfigResource, layers: Sequence[ConfigLayer], texts: Mapping[str, str]) -> RequestMetadata:
     """
-    Give what policies see of a task that is about to run.
+    Return what policies see of a task that is about to run.
 
-    Before is what the task has without dynamic layers and run configuration, and after is what would be submitted;
-    both hold references, and ``[hidden]`` for a secret that is written out.
+    Before the change, the task has no dynamic layers and no run configuration; after it, it has what would be
+    submitted. Both contain references, and ``[hidden]`` in place of plain-text secrets.
 
     :param layers: all layers of the task
-    :param texts: what it refers to beside its configuration, by name
+    :param texts: name -> text for references outside its configuration
     """
     definition = spark_definition()
     before = LayeredConfig(list(_deployed(layers, definition.names())), definition)
@@ -96,7 +96,7 @@ def rendered(resource: ConfigResource, layers: Sequence[ConfigLayer], texts: Map
 
 
 def _deployed(layers: Sequence[ConfigLayer], known: Collection[str]) -> Iterator[ConfigLayer]:
-    """Give the layers that do not change; of the environment only what counts without those that do."""
+    """Yield the layers that cannot change; of the environment, only keys that do not depend on the others."""
     kept = [layer for layer in layers if layer.source not in CHANGING]
     keys = {key for layer in kept if layer.source is not ConfigSource.ENVIRONMENT_CONFIG for key in layer.configs}
     for layer in kept:
@@ -108,7 +108,7 @@ def _deployed(layers: Sequence[ConfigLayer], known: Collection[str]) -> Iterator
 
 
 def _hidden_changes(before: LayeredConfig, after: LayeredConfig) -> Iterator[str]:
-    """Give the keys whose secret is another one, although nobody can see it."""
+    """Yield the keys whose secret changes, although the hidden text is the same."""
     for key, text in explain.texts(after).items():
         if text == HIDDEN and (key in after.secrets or before.settled.get(key) != after.settled[key]):
             yield key

@@ -15,11 +15,11 @@ from airflow_config_providers.spark.layers import SUBSTITUTED_BY_SPARK
 
 class JobProviders(ClosedOnExit):
     """
-    Opens each of the deployment's providers once, when it is first asked, and keeps it until the job has ended.
+    Opens each of the deployment's providers on first use, and keeps it open until the job has ended.
 
-    What a provider lends, such as a database user of Vault's, is good only as long as it is open.
+    A lease of a provider, such as a database user of Vault, is valid only while the provider is open.
 
-    :param conn_id: the connection that defines the providers; not asked for where nothing refers to one
+    :param conn_id: the connection that defines the providers; it is not read if there are no references
     """
 
     def __init__(self, conn_id: str) -> None:
@@ -28,9 +28,9 @@ class JobProviders(ClosedOnExit):
 
     def needed_by(self, texts: Iterable[str]) -> Mapping[str, ConfigProvider]:
         """
-        Give the providers where ``texts`` hold a reference that may be theirs; each is opened when it is asked.
+        Return the providers if ``texts`` have references that could be theirs. Each is opened on first use.
 
-        :raises ProviderDefinitionError: the connection is missing, or what it has cannot be read
+        :raises ProviderDefinitionError: the connection is missing, or its definitions cannot be read
         """
         found = [variable for text in texts for variable in variables(text)]
         names = {variable.provider for variable in found}
@@ -54,33 +54,33 @@ class JobProviders(ClosedOnExit):
         return self._hook.conn_id
 
     def missing_connection(self) -> str | None:
-        """Return the connection that defines the providers, if there is no such connection."""
+        """Return the id of the connection that defines the providers if it is missing; otherwise None."""
         return None if self._hook.is_defined() else self._hook.conn_id
 
     def named(self, name: str) -> ConfigProvider | None:
         """
-        Give the provider of that name; None where there is none.
+        Return the provider of that name; None if there is none.
 
-        :raises ProviderDefinitionError: as for ``needed_by``, or the provider is defined wrongly
+        :raises ProviderDefinitionError: as for ``needed_by``, or the definition of the provider is wrong
         """
         if self._open is None:
             self._open = self._hook.on_demand()
         return self._open.get(name)
 
     def environment_names(self) -> frozenset[str]:
-        """Return the names of the environment variables that the providers may give; none where none is needed."""
+        """Return the names of the environment variables that the providers can read; none if none was needed."""
         return self._open.environment_names() if self._open is not None else frozenset()
 
     def of_driver(self) -> Mapping[str, str]:
-        """Give what the connection says of the providers of a driver; nothing where there is no connection."""
+        """Return the definitions of driver providers in the connection; nothing if it does not exist."""
         return self._hook.driver_definitions()
 
     def leave_lent(self, *, is_left: bool) -> None:
-        """Have what they lent outlive this process, as ``ConfigProvider.leave_lent`` says."""
+        """Let leases outlive this process, or not; see ``ConfigProvider.leave_lent``."""
         if self._open is not None:
             self._open.leave_lent(is_left=is_left)
 
     def close(self) -> None:
-        """Close them, once; what they lent is given back."""
+        """Close the providers, which ends their leases."""
         if self._open is not None:
             self._open.close()

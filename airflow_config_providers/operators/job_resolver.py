@@ -1,4 +1,4 @@
-"""Resolution of one job's configuration by the deployment's providers."""
+"""Resolves the configuration of one job with the deployment's providers."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from airflow_config_providers.spark.layers import SUBSTITUTED_BY_SPARK, ConfigFi
 @dataclass(frozen=True, slots=True)
 class PlacedText:
     """
-    A text, and where it stands.
+    A text and its place.
 
-    :param name: what people call the place
-    :param key: the key of Spark's configuration that it stands under; the name again where it stands under none
+    :param name: the name of the place in messages
+    :param key: the text's key in Spark's configuration; the name again if it has none
     """
 
     name: str
@@ -37,8 +37,8 @@ class JobResolver:
     """
     Settles a job's layers, and resolves them with the deployment's providers.
 
-    :param providers: opened where something refers to one; closing them stays with the caller
-    :param allow_exposed: whether a value may stand where other people can read it
+    :param providers: the providers, which the caller must close
+    :param allow_exposed: whether values may go where other people can read them
     """
 
     providers: JobProviders
@@ -46,17 +46,17 @@ class JobResolver:
     allow_exposed: bool
 
     def settle(self, layers: Sequence[ConfigLayer]) -> LayeredConfig:
-        """Choose the winners; fetches nothing."""
+        """Return the settled layers, without reading secrets."""
         return self._resolver({}).settle(layers)
 
     def resolve(
         self, layers: Sequence[ConfigLayer], texts: Mapping[str, str], own: Sequence[PlacedText] = ()
     ) -> ResolvedConfig:
         """
-        Choose the winners and fetch what they, ``texts`` and ``own`` refer to.
+        Return the settled layers, ``texts`` and ``own`` with their references resolved.
 
-        :param own: what each of several clusters has beside the layers; the result has it among the further texts
-        :raises ExposedValueError: a value would stand where other people can read it; nothing is fetched then
+        :param own: the own configuration of each of several clusters; the result has it among the additional texts
+        :raises ExposedValueError: other people could read a value; no secret is read then
         """
         layered = self.settle(layers)
         placed = [*placed_texts(layered.settled), *placed_texts(texts), *own]
@@ -66,15 +66,15 @@ class JobResolver:
         return self._resolver(providers).resolve(layers, {**texts, **{item.name: item.text for item in own}})
 
     def carried(self) -> Mapping[str, str]:
-        """Give further keys for the job: none, because it gets values."""
+        """Return additional keys for the job: none, because it gets values."""
         return {}
 
     def withheld(self) -> frozenset[str]:
-        """Return the names of the environment variables that nothing inherits that is started for the job."""
+        """Return the names of the environment variables that child processes of the job must not inherit."""
         return child_environment.withheld(self.providers.environment_names())
 
     def locate(self, files: Sequence[ConfigFile]) -> list[ConfigFile]:
-        """Replace references in the paths of ``files``; their names go on showing the references."""
+        """Return ``files`` with references in their paths resolved; their names still show the references."""
         directories = {name: name for file in files for bound in file.bounds for name in bound.directories}
         texts = {**directories, **{file.name: file.path for file in files}}
         resolved = self._resolver(self.providers.needed_by(texts.values())).resolve([], texts)
@@ -94,21 +94,21 @@ class JobResolver:
 
 def refuse_exposed(texts: Iterable[PlacedText], providers: Collection[str], secrets: Collection[str] = ()) -> None:
     """
-    Make sure that no value would stand where other people can read it.
+    Make sure that other people cannot read a value.
 
-    :param providers: the names of those that have values
-    :param secrets: keys whose secret is sealed
-    :raises ExposedValueError: one would
+    :param providers: the names of the providers that are defined
+    :param secrets: keys with a sealed secret
+    :raises ExposedValueError: other people could read a value
     """
     problems = [
-        f"{printable(key)}: its secret would stand where every user of the machine or of Spark's UI can read it. "
-        f"Pass it under another key, or say allow_exposed_arguments=True."
+        f"{printable(key)}: its secret would be readable by every user of the machine or of Spark's UI. Pass it under "
+        f"another key, or set allow_exposed_arguments=True."
         for key in secrets
         if exposure.is_exposed(key)
     ]
     problems += [
-        f"{printable(item.name)}: the value of {printable(str(variable))} would stand where every user of the machine "
-        f"or of Spark's UI can read it. Pass it {_elsewhere(item)}, or say allow_exposed_arguments=True."
+        f"{printable(item.name)}: the value of {printable(str(variable))} would be readable by every user of the "
+        f"machine or of Spark's UI. Pass it {_elsewhere(item)}, or set allow_exposed_arguments=True."
         for item in texts
         if item.key.startswith(exposure.FIELDS) or exposure.is_exposed(item.key)
         for variable in variables(item.text)
@@ -123,5 +123,5 @@ def _elsewhere(item: PlacedText) -> str:
 
 
 def placed_texts(texts: Mapping[str, str]) -> list[PlacedText]:
-    """Give the texts of a configuration, or others by name, each with its place."""
+    """Return the texts of a configuration, or other texts by name, each with its place."""
     return [PlacedText(name, name, text) for name, text in texts.items()]

@@ -25,16 +25,16 @@ from airflow_config_providers.spark.delivery import Delivery, plan
 from airflow_config_providers.spark.redaction import sounds_sensitive
 
 _JAVA_COMMAND = "sun.java.command"
-"""A property that Spark shows: the command that started it."""
+"""The property with the command that started Spark, which Spark shows."""
 
 _KUBERNETES = "spark.kubernetes.driverEnv."
 
 _MASKED_AT_MOST = 200
-"""Airflow's masker takes 20 s to learn 1,000 values, and is only the net below ours."""
+"""The most values to register with Airflow's masker, which takes 20 s for 1,000 and is only a second safeguard."""
 
 
 def field_texts(operator: Any) -> dict[str, str]:
-    """Give the texts of an operator's fields that are no configuration, by a name that people understand."""
+    """Return label -> text for texts with references in an operator's fields, without its configuration."""
     found = {_label("env_vars", name): value for name, value in (operator.env_vars or {}).items()}
     for name in exposure.FIELDS:
         value = getattr(operator, name)
@@ -43,7 +43,7 @@ def field_texts(operator: Any) -> dict[str, str]:
 
 
 def path_texts(paths: Iterable[str]) -> dict[str, str]:
-    """Give those of the paths of properties files that refer to something, as ``field_texts`` does."""
+    """Return label -> path for paths of properties files that have references."""
     return {f"The path of file {path}": path for path in paths if scan(path)}
 
 
@@ -51,14 +51,14 @@ class JobRun:
     """
     Holds the values of one run, from rendering until spark-submit has ended.
 
-    While it lives, and until the process or the operator ends, what is logged shows references. A copy of the
-    operator that holds it, pickled or not, gets one that is empty.
+    While it exists, and until the process or the operator ends, logs show references. A copy of its operator, pickled
+    or not, gets an empty run.
 
-    :param resolved: the configuration, with the further texts of ``field_texts``
+    :param resolved: the configuration, with the additional texts of ``field_texts``
     :param end: called when the job has ended; closes the providers
-    :param carried: gives further keys for the job, when it is submitted
-    :param withheld: names of the environment variables that what is started for the job does not inherit
-    :param providers: those that may have lent something to the job; None for none
+    :param carried: returns additional keys for the job when it is submitted
+    :param withheld: names of the environment variables that child processes of the job must not inherit
+    :param providers: the providers that could have leases of the job; None for none
     """
 
     def __init__(
@@ -93,7 +93,7 @@ class JobRun:
 
     @property
     def reverser(self) -> ReverseTransformer:
-        """Turns values back into references."""
+        """The transformer that replaces values by references."""
         return self._resolved.reverser if self._resolved else ReverseTransformer({}, {})
 
     @property
@@ -102,17 +102,17 @@ class JobRun:
         return explain.texts(self._resolved.layered) if self._resolved else {}
 
     def leave_lent(self, *, is_left: bool) -> None:
-        """Have what was lent outlive this process, as ``ConfigProvider.leave_lent`` says."""
+        """Let leases outlive this process, or not; see ``ConfigProvider.leave_lent``."""
         if self._providers is not None:
             self._providers.leave_lent(is_left=is_left)
 
     def submission(self, operator: Any, conf: Mapping[str, Any], environment_prefix: str | None) -> Submission:
         """
-        Put together what spark-submit gets.
+        Return what spark-submit gets.
 
-        :param operator: whose fields hold references
-        :param conf: the hook's configuration with references, and with what Airflow itself added since rendering
-        :param environment_prefix: where the driver's environment is configuration, what its keys begin with
+        :param operator: the operator, whose fields hold references
+        :param conf: the hook's configuration with references, including what Airflow has added since rendering
+        :param environment_prefix: the prefix of its keys if the driver's environment is configuration; otherwise None
         """
         resolved = self._needed
         shown, values = explain.texts(resolved.layered), resolved.configs()
@@ -125,7 +125,7 @@ class JobRun:
         variables = {f"{environment_prefix}{name}": value for name, value in environment.items() if environment_prefix}
         arguments = {name: value for name in exposure.FIELDS if (value := self._field(operator, name)) is not None}
         in_process = {**(operator.env_vars or {}), **environment}
-        if environment_prefix == _KUBERNETES:  # only there the variables are nothing but text of the configuration
+        if environment_prefix == _KUBERNETES:  # only there, the variables are just strings of the configuration
             in_process = {name: str(value) for name, value in in_process.items()}
         refuse_unpassable(in_process, _words(operator, arguments))
         sensitive = (resolved.sensitive & configs.keys()) | set(filter(_is_secret_of_airflow, added)) | set(variables)
@@ -139,19 +139,19 @@ class JobRun:
         return Submission(delivery, arguments, environment, properties_file=bool(operator.properties_file))
 
     def texts(self) -> dict[str, str]:
-        """Give the values of the further texts, by name; a new mapping at each call."""
+        """Return name -> value of the additional texts, as a new mapping on each call."""
         return {name: self._needed.text(name) for name in self._needed.texts}
 
     def configs(self) -> dict[str, str]:
-        """Give the values of the configuration, or what a driver needs to resolve it; a new mapping at each call."""
+        """Return the values of the configuration, or what a driver needs to resolve it, as a new mapping."""
         return {**self._needed.configs(), **self._carried()}
 
     def delivery(self, *, in_process: bool = False) -> Delivery:
         """
-        Split the configuration between what may stand in a command and what may not.
+        Return the configuration, split into what may be in a command and what may not.
 
-        :param in_process: as ``plan`` has it
-        :raises UndeliverableValueError: a value would not arrive as it is
+        :param in_process: see ``plan``
+        :raises UndeliverableValueError: a value would not arrive unchanged
         """
         resolved = self._needed
         return plan(
@@ -164,14 +164,14 @@ class JobRun:
         )
 
     def clear(self) -> None:
-        """Forget the values meant for spark-submit and end the run; what is logged goes on showing references."""
+        """Forget the values for spark-submit, and end the run. Logs still show references."""
         if self._resolved:
             self._resolved.clear()
         if self._end:
             self._end()
 
     def close(self) -> None:
-        """Forget the values altogether, for a process that goes on."""
+        """Forget all values, in a process that continues."""
         if self._resolved:
             self.clear()
             self._let_go()
@@ -179,7 +179,7 @@ class JobRun:
     @property
     def _needed(self) -> ResolvedConfig:
         if self._resolved is None:
-            raise ConfigException("This copy of the task has no values. Let Airflow render the task that it runs.")
+            raise ConfigException("This copy of the task has no values. Run the task that Airflow has rendered.")
         return self._resolved
 
     def _environment(self, operator: Any) -> dict[str, str]:
@@ -187,7 +187,7 @@ class JobRun:
         return {name: self._needed.text(label) for name, label in labels.items() if label in texts}
 
     def _field(self, operator: Any, name: str) -> Any:
-        """Give the resolved value of a field; None where it holds no reference."""
+        """Return the resolved value of a field; None if it has no reference."""
         value, texts = getattr(operator, name), self._needed.texts
         if isinstance(value, list):
             labels = [_label(name, i) for i in range(len(value))]
@@ -197,14 +197,14 @@ class JobRun:
 
 
 def _refuse_odd_names(names: Collection[str], prefix: str) -> None:
-    """Refuse environment variables whose names would end a key of Spark before its end."""
+    """Refuse environment variables whose names would truncate a key of Spark."""
     keys = [f"{prefix}{name}" for name in names]
     if problems := [text for problem in key_problems(keys, lambda _: "of env_vars") for text in problem.problems]:
         raise ConfigException(*problems)
 
 
 def _words(operator: Any, resolved: Mapping[str, Any]) -> dict[str, object]:
-    """Give the words of the command that stand in fields, as they will be, by a name that people understand."""
+    """Return label -> word for the words of the command that come from fields, with resolved values."""
     found: dict[str, object] = {}
     for name in exposure.FIELDS:
         value = resolved.get(name, getattr(operator, name))
@@ -216,7 +216,7 @@ def _words(operator: Any, resolved: Mapping[str, Any]) -> dict[str, object]:
 
 
 def _filed(resolved: ResolvedConfig) -> set[str]:
-    """Give the keys that stood in a file: what no command showed before must not be shown by one now."""
+    """Return the keys that come from files: a command must not show what it did not show before."""
     layered = resolved.layered
     return {key for key in layered.settled if layered.source(key) is ConfigSource.STATIC_FILE_CONFIG}
 
@@ -233,5 +233,5 @@ def _label(field: str, item: object) -> str:
 
 
 def _is_secret_of_airflow(key: str) -> bool:
-    """OpenLineage's transport carries an API key under names that no redaction knows."""
+    """Return whether ``key`` can hold a secret; OpenLineage has an API key under names that redaction does not know."""
     return key.startswith("spark.openlineage.transport.") or sounds_sensitive(key)

@@ -1,4 +1,4 @@
-"""``LivyOperator`` whose task fetches what its batch has printed, also where it was deferred."""
+"""``LivyOperator`` with layers and references. Its task fetches the batch's log, even if it was deferred."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from airflow_config_providers.operators.in_place import ConfigProvidersMixin
 
 class LivyMixin(DurableMixin, ConfigProvidersMixin):
     """
-    Stands in front of ``LivyOperator``: its trigger waits and no more.
+    A mixin for ``LivyOperator`` whose trigger only waits.
 
-    The stock trigger logs what the batch has printed, and sends it to the task by way of Airflow's database. The
-    triggerer has no values, so it could not show references there.
+    The stock trigger logs the output of the batch, and sends it to the task through Airflow's database. The triggerer
+    does not know the values, so it cannot replace them by references.
     """
 
     hook: Any
@@ -25,13 +25,13 @@ class LivyMixin(DurableMixin, ConfigProvidersMixin):
         return super()._may_follow() and self._polling_interval > 0
 
     def defer(self, *, trigger: Any, **kwargs: Any) -> NoReturn:
-        """Wait with a trigger that fetches no log."""
+        """Defer with a trigger that does not fetch the log."""
         if type(trigger) is LivyTrigger:
             trigger = WaitingLivyTrigger.of(trigger)
         super().defer(trigger=trigger, **kwargs)
 
     def execute_complete(self, context: Any, event: dict[str, Any]) -> Any:
-        """Log what the batch has printed, with references, and go on."""
+        """Log the output of the batch, with references, and continue."""
         if event.get("log_lines") is None:
             self._log_batch(event["batch_id"])
         return super().execute_complete(context, event)  # type: ignore[misc]  # of the operator behind this
@@ -39,20 +39,20 @@ class LivyMixin(DurableMixin, ConfigProvidersMixin):
     def _log_batch(self, batch_id: int | str) -> None:
         try:
             self.hook.dump_batch_logs(batch_id)
-        except Exception as error:  # noqa: BLE001 - whatever it is, how the batch has ended counts more
-            self.log.warning("What batch %s has printed could not be fetched: %s", batch_id, error)
+        except Exception as error:  # noqa: BLE001 - the result of the batch is more important
+            self.log.warning("The output of batch %s could not be fetched: %s", batch_id, error)
 
 
 class WaitingLivyTrigger(LivyTrigger):
-    """Waits for the end of a batch, and leaves alone what it has printed."""
+    """Waits for the end of a batch, without fetching its output."""
 
     @classmethod
     def of(cls, trigger: LivyTrigger) -> Self:
-        """Take over what a stock trigger was made with."""
+        """Return a trigger with the arguments of a stock trigger."""
         return cls(**trigger.serialize()[1])
 
     def serialize(self) -> tuple[str, dict[str, Any]]:
-        """Give what Airflow stores."""
+        """Return the class path and the arguments that Airflow stores."""
         return _PATH, super().serialize()[1]
 
     def _get_async_hook(self) -> Any:
@@ -62,7 +62,7 @@ class WaitingLivyTrigger(LivyTrigger):
 
 
 async def _fetch_nothing(batch_id: int | str) -> None:
-    """Stand for what fetches the lines."""
+    """Replace the method that fetches the log lines."""
 
 
 _PATH: Final = f"{__name__}.{WaitingLivyTrigger.__name__}"

@@ -1,4 +1,4 @@
-"""The groups of lines in a task's log, which the UI shows folded."""
+"""The line groups in a task's log, which the UI shows folded."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ END: Final = "::endgroup::"
 @contextmanager
 def ended_by_failure(log: Any) -> Iterator[None]:
     """
-    Have an error stand outside of the group ``Pre Execute``, which Airflow ends only when a task was rendered.
+    Show errors outside the group ``Pre Execute``, which Airflow ends only after it has rendered a task.
 
-    :param log: of the task
+    :param log: the log of the task
     """
     try:
         yield

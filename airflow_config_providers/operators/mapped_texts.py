@@ -1,4 +1,4 @@
-"""What the author of a DAG wrote into a mapped task, told from what another task gives it."""
+"""Distinguishes what the author of a DAG wrote into a mapped task from the output of other tasks."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ _PATHS: Final = ("config_files", "properties_file", "application_file")
 
 def authors_texts(operator: Any) -> dict[int, str] | None:
     """
-    Return the author's strings by their ids; None where all that Airflow fills in are the author's.
+    Return id -> the author's string; None if all strings that Airflow renders are the author's.
 
-    Airflow takes data for templates: what ``expand_kwargs`` maps over, and what an operator copies when it is made.
+    Airflow also renders data: what ``expand_kwargs`` maps over, and what an operator copies when it is created.
 
-    :param operator: one instance of a mapped task, or a task that is not mapped
+    :param operator: an instance of a mapped task, or a task that is not mapped
     """
     task = _written_task(operator)
     if task is None or not task.is_mapped:
@@ -39,11 +39,11 @@ def authors_texts(operator: Any) -> dict[int, str] | None:
 @dataclass(frozen=True, slots=True)
 class Author:
     """
-    What neither the run of a task nor another task chose.
+    What was chosen neither by the run of a task nor by another task.
 
-    :param params: the names of the parameters that have the values of their author
-    :param is_alone: whether the run gave nothing at all
-    :param paths: the paths that are no templates: literals, and what functions and other objects of the author gave
+    :param params: the names of the parameters that have their author's values
+    :param is_alone: whether the run has no input at all
+    :param paths: the paths that are not templates: literals, and results of the author's functions and objects
     """
 
     params: Collection[str] = ()
@@ -53,9 +53,9 @@ class Author:
 
 def authors_params(operator: Any, context: Mapping[str, Any]) -> Author:
     """
-    Return the parameters that have the values of their author, and what else no run chose.
+    Return the parameters that have their author's values, and what else no run has chosen.
 
-    Airflow writes what a run gives over the author's defaults, so an operator notes these when the DAG is read.
+    Airflow overwrites the author's defaults with the input of a run, so an operator saves them when the DAG is parsed.
     """
     task = _written_task(operator)
     if task is None:
@@ -70,13 +70,13 @@ def authors_params(operator: Any, context: Mapping[str, Any]) -> Author:
 
 
 def _may_map_params(task: Any) -> bool:
-    """Return whether another task may give the parameters of a mapped one."""
+    """Return whether another task could set the parameters of a mapped task."""
     given = task._get_specified_expand_input().value
     return not isinstance(given, Mapping) or "params" in given
 
 
 def _made_paths(task: Any, operator: Any, run: Mapping[str, Any]) -> set[str]:
-    """Return the paths that objects of the author became."""
+    """Return the paths that come from objects of the author."""
     read = task.partial_kwargs.get if task.is_mapped else partial(getattr, task)
     made = [list(_made(read(field, None), getattr(operator, field, None), run)) for field in _PATHS]
     found: dict[int, str] = {}
@@ -89,14 +89,14 @@ def _made(written: Any, became: Any, run: Mapping[str, Any]) -> Iterator[Any]:
         for item, value in zip(written, became, strict=False):
             yield from _made(item, value, run)
     elif isinstance(written, PurePath):
-        if became in (str(written), [str(written)]):  # a template would be filled in, and may take what a run gives
+        if became in (str(written), [str(written)]):  # a rendered template could contain the input of a run
             yield became
     elif _is_made_by_author(written, run):
         yield became
 
 
 def _is_made_by_author(written: Any, run: Mapping[str, Any]) -> bool:
-    """Return whether an object in a field gives what its author chose: it reads no result, and no run gave it."""
+    """Return whether an object in a field has its author's value: it reads no result, and no run has set it."""
     if isinstance(written, DagParam):
         return written._name not in run
     references = getattr(written, "iter_references", tuple)
@@ -104,13 +104,13 @@ def _is_made_by_author(written: Any, run: Mapping[str, Any]) -> bool:
 
 
 def _written_task(operator: Any) -> Any:
-    """Return the task as it is in its DAG; None where it is in none."""
+    """Return the task in its DAG; None if it has no DAG."""
     dag = operator.get_dag()
     return dag.task_dict.get(operator.task_id) if dag else None
 
 
 def _defaults(operator: Any) -> Iterator[Any]:
-    """Give the default arguments of the DAG and of each group around the task."""
+    """Yield the default arguments of the DAG and of each task group around the task."""
     yield operator.get_dag().default_args
     group = operator.task_group
     while group is not None:
@@ -119,7 +119,7 @@ def _defaults(operator: Any) -> Iterator[Any]:
 
 
 def _literals(given: Any) -> Iterator[Any]:
-    """Give what stands in the DAG itself, of the argument of ``expand_kwargs`` or of the arguments of ``expand``."""
+    """Yield what the DAG itself contains of the argument of ``expand_kwargs``, or of the arguments of ``expand``."""
     if isinstance(given, Mapping):
         yield from (value for value in given.values() if isinstance(value, Mapping | Sequence))
     elif isinstance(given, Sequence):

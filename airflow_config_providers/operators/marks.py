@@ -1,4 +1,4 @@
-"""Marks that tell what the author of a template wrote from what data brought when the template was filled in."""
+"""Marks that distinguish what the author of a template wrote from data that the template has inserted."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from airflow_config_providers.core.variable import scan
 _UP: Final = ".."
 _SIGNS: Final = r"""\$\{(?=[^\s'"${}:]*(?::|\Z))|[:{}]"""
 _STRUCTURE: Final = re.compile(rf"{_SIGNS}|(?<=[/:])\.\.(?=[/:}}])")
-"""What may open, divide or close a reference, or go up in its path; a template may fill in the provider of one."""
+"""What can open, divide or close a reference, or go up in its path; a template can insert the provider of one."""
 _STRUCTURE_IN_STRING: Final = re.compile(rf"{_SIGNS}|(?<![^/:])\.\.(?![^/:}}])")
-"""The same in a string of an expression, which may be all of a path's step."""
+"""The same in a string of an expression, which can be a whole step of a path."""
 
 _PLAIN_TAGS: Final = frozenset({"if", "elif", "else", "endif", "for", "endfor", "include", "do"})
-"""Blocks that write what is in them straight into the result; others may look at it first."""
+"""Blocks that write their content straight into the result; others can read it first."""
 
 _BITS: Final = 64
 _DIGITS: Final = 20
@@ -34,16 +34,16 @@ _NUMBER_DIGITS: Final = 6
 
 
 class MayBeSeenError(Exception):
-    """The template may look at its marks, so its result with them may be another one."""
+    """The template can read its marks, so its result with them can differ."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Place:
     """
-    A place in the author's text that is marked.
+    A marked place in the author's text.
 
     :param sign: what is marked: ``${``, ``:``, ``}`` or ``..``; empty for the end of a piece of text in a reference
-    :param former: the numbers of the places that may come right before this one in its reference
+    :param former: the numbers of the places that can directly precede this one in its reference
     """
 
     sign: str
@@ -54,43 +54,43 @@ class Marks:
     """
     Marks the structure of the references that the author of one template wrote: ``${``, colons, ``}`` and steps up.
 
-    The mark follows the marked character. It begins with a random number, so data can neither know nor forge it, and
-    ends in the number of its place, so data can neither join parts of two references nor hide a part of one. As digits
-    it survives encodings and changes of case.
+    The mark follows the marked character. It begins with a random number, so data can neither know nor forge it. It
+    ends with the number of its place, so data can neither join parts of two references nor hide a part of one. Digits
+    survive encodings and changes of case.
 
-    :param environment: fills in the template; it stays as it is
-    :param may_be_seen: let the template look at the marks; otherwise filling it in raises ``MayBeSeenError``, and
-        does so before anything in the template is called, but for templates that it includes
+    :param environment: the environment that renders the template; it is not changed
+    :param may_be_seen: allow the template to read the marks; otherwise, rendering it raises ``MayBeSeenError`` before
+        it calls anything, except in templates that it includes
     """
 
     def __init__(self, environment: Environment, *, may_be_seen: bool = False) -> None:
         self.goes_up = False
-        """Whether a reference would be the author's but for a step up that data brought."""
+        """Whether a reference would be the author's except for a step up that came from data."""
         self._secret = str(secrets.randbits(_BITS)).zfill(_DIGITS)
         pattern = rf"{self._secret}([0-9]{{{_NUMBER_DIGITS}}})"
         self._mark, self._mark_in_bytes = re.compile(pattern), re.compile(pattern.encode())
         self.environment = environment.overlay(extensions=[_Marking], bytecode_cache=None)
-        """Fills in one template, once, with marks in the result."""
+        """The environment that renders one template, once, with marks in the result."""
         self._marking = cast("_Marking", self.environment.extensions[_Marking.identifier])
         self._marking.secret = self._secret
         self._marking.is_stopping = not may_be_seen
 
     @property
     def are_needed(self) -> bool:
-        """Whether there is anything of the author's: something was marked, or data has no part in the result."""
+        """Whether anything is the author's: something was marked, or data has no part in the result."""
         return self._marking.has_marked or self._marking.is_literal
 
     @property
     def may_be_seen(self) -> bool:
-        """Whether the template may look at a mark, as ``'${a:b}' | length`` does, so that its result is another one."""
+        """Whether the template can read a mark, as in ``'${a:b}' | length``, so that its result differs."""
         return self._marking.has_marked and self._marking.may_be_seen
 
     def without(self, value: object, *, found: Callable[[str, bool], None]) -> object:
         """
         Return ``value`` without marks, however nested.
 
-        :param found: is given each string in the result, and whether the author wrote its references
-        :raises RecursionError: collections are nested too deep
+        :param found: is called with each string in the result, and whether the author wrote its references
+        :raises RecursionError: collections are nested too deeply
         """
 
         def change(leaf: object) -> object:
@@ -104,7 +104,7 @@ class Marks:
         return map_leaves(value, change)
 
     def _read(self, marked: str) -> tuple[str, list[tuple[int, int]]]:
-        """Return the text without its marks; and where in it each was, with the number of its place in the template."""
+        """Return the text without marks, and the position of each mark with the number of its place in the template."""
         pieces: list[str] = []
         found: list[tuple[int, int]] = []
         length = position = 0
@@ -124,10 +124,10 @@ class Marks:
 
     def _is_around(self, text: str, span: tuple[int, int, str, str, str], found: list[tuple[int, int]]) -> bool:
         """
-        Return whether the marks in one reference make it the author's: from ``${`` to ``}``, and none missing.
+        Return whether the marks in one reference make it the author's: from ``${`` to ``}``, with none missing.
 
         An author who wrote one colon left path and key to the template, so the second colon may come from data. A
-        step up in the path may not: data may choose what is below the directory that the author wrote.
+        step up in the path may not: data may only choose what is below the directory that the author wrote.
         """
         start, end, provider, path, key = span
         places = self._marking.places
@@ -150,9 +150,9 @@ class Marks:
 
 
 class _Marking(Extension):
-    """Puts the mark into the first template that it is given, and into those that this one loads by their names."""
+    """Inserts marks into the first template that it gets, and into those that this one loads by name."""
 
-    priority = 1000  # reads what other extensions made of the source
+    priority = 1000  # runs after other extensions have changed the source
 
     def __init__(self, environment: Environment) -> None:
         super().__init__(environment)
@@ -160,12 +160,12 @@ class _Marking(Extension):
         self.is_stopping = False
         self.has_marked = False
         self.is_literal = True
-        self.may_be_seen = isinstance(environment, NativeEnvironment)  # it reads the result as Python
+        self.may_be_seen = isinstance(environment, NativeEnvironment)  # it evaluates the result as Python
         self.places: list[_Place] = []
         self._has_begun = False
 
     def filter_stream(self, stream: TokenStream) -> TokenStream | Iterator[Token]:
-        """Mark the author's texts. A nameless template after the first is data that a function has filled in."""
+        """Mark the author's texts. A later template without a name is data that a function renders."""
         if self._has_begun and stream.name is None:
             return stream
         self._has_begun = True
@@ -192,7 +192,7 @@ class _Marking(Extension):
             elif token.type == "name" and previous == "block_begin":
                 outside.enter(value)
                 self.may_be_seen |= value not in _PLAIN_TAGS
-            self.may_be_seen |= token.type == "name" and value == "recursive"  # loop() gives back what it wrote
+            self.may_be_seen |= token.type == "name" and value == "recursive"  # loop() returns what it has written
             self.has_marked |= value != token.value
             self.is_literal &= token.type == "data"
             previous = token.type
@@ -201,9 +201,9 @@ class _Marking(Extension):
 
 def _goes_up_only_at(path: str, steps: set[int]) -> bool:
     """
-    Return whether each ``..`` of ``path`` ends at one of ``steps`` and takes back a directory that has a name.
+    Return whether each ``..`` of ``path`` ends at one of ``steps`` and cancels a directory that has a name.
 
-    What takes back nothing, as in ``{{ x }}/../b`` where ``x`` is empty, would take back what is before it.
+    If there is nothing to cancel, as in ``{{ x }}/../b`` with an empty ``x``, it would cancel what precedes it.
     """
     names: list[str] = []
     position = -1
@@ -221,18 +221,18 @@ def _goes_up_only_at(path: str, steps: set[int]) -> bool:
 
 
 def _is_alone(tokens: Sequence[Token], i: int) -> bool:
-    """Return whether a token is a string that is a whole expression, and so no other than the text around it."""
+    """Return whether a token is a string that is a whole expression, and so equal to plain text."""
     return [token.type for token in tokens[max(i - 1, 0) : i + 2]] == ["variable_begin", "string", "variable_end"]
 
 
 @dataclass(slots=True)
 class _Block:
     """
-    A block that is open.
+    An open block.
 
-    :param before: what was the last place before it, as in ``_Text``
+    :param before: the possible last places before it, as in ``_Text``
     :param begin: the number of the first place in it
-    :param after: what was the last place at the ends of its former branches
+    :param after: the possible last places at the ends of its previous branches
     """
 
     before: set[int]
@@ -246,8 +246,8 @@ class _Text:
     """
     A text that a template interrupts.
 
-    What is open at this place of it is a set: the numbers of the places, any of which may be the last one in a
-    reference that is open. It is empty where none is.
+    Its state is a set: the numbers of all places that could be the last one in an open reference. It is empty if no
+    reference is open.
     """
 
     def __init__(self, secret: str, places: list[_Place]) -> None:
@@ -257,12 +257,12 @@ class _Text:
         self._blocks: list[_Block] = []
 
     def marked(self, text: str) -> str:
-        """Return the next piece of the text, with marks, also at its end: data may hide it where it is Python."""
+        """Return the next piece of the text, with marks, also at its end, which data could otherwise hide in Python."""
         text, rest = self._with_structure(text, is_nesting=False)
         return text + (rest + self._mark("") if rest and self._last else rest)
 
     def marked_in_expression(self, text: str) -> str:
-        """Return a string in an expression, with marks. Braces in it may be a placeholder, and so not the end."""
+        """Return a string in an expression, with marks. Braces in it can be a placeholder instead of an end."""
         return "".join(self._with_structure(text, is_nesting=True))
 
     def _with_structure(self, text: str, *, is_nesting: bool) -> tuple[str, str]:
@@ -296,11 +296,11 @@ class _Text:
         return f"{self._secret}{number:0{_NUMBER_DIGITS}}"
 
     def go_on_from(self, expression: _Text) -> None:
-        """Go on with the reference that an expression left open."""
+        """Continue with the reference that an expression left open."""
         self._last = self._last or expression._last
 
     def enter(self, tag: str) -> None:
-        """Go on at another branch of the template."""
+        """Continue at another branch of the template."""
         if tag in {"if", "for"}:
             self._blocks.append(_Block(self._last, len(self._places), is_loop=tag == "for"))
         elif tag in {"elif", "else"} and self._blocks:
@@ -314,7 +314,7 @@ class _Text:
             self._last = block.after if block.has_else else block.after | block.before
 
     def _end_branch(self, block: _Block) -> None:
-        """Take in what is open where a branch ends; that of a loop may begin again."""
+        """Add what is open at the end of a branch; a loop can begin again from there."""
         block.after |= self._last
         if not block.is_loop or block.has_else:
             return

@@ -1,4 +1,4 @@
-"""Texts inside the fields of an operator: mappings, lists and tuples, however they are nested."""
+"""Strings inside the fields of an operator, in mappings, lists and tuples, however nested."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ _DEEPEST: Final = 50
 @dataclass(frozen=True, slots=True)
 class Text:
     """
-    A text in a field.
+    A string in a field.
 
-    :param label: where it stands, as a programmer would write it: ``spark_params['args'][0]``
+    :param label: its place as a Python expression: ``spark_params['args'][0]``
     """
 
     label: str
@@ -31,21 +31,21 @@ class Text:
 
 def texts(value: Any, label: str, *, skip: Collection[int] = ()) -> Iterator[Text]:
     """
-    Give every text in ``value``.
+    Return every string in ``value``.
 
-    :param skip: the ids of what is passed over, with all that is in it
-    :raises ConfigException: a key holds a reference
+    :param skip: the ids of objects to ignore, with their content
+    :raises ConfigException: a key contains a reference
     """
     found: list[Text] = []
-    replace(value, label, lambda text: found.append(text) or text.text, skip=skip)  # type: ignore[func-returns-value]  # for what it does
+    replace(value, label, lambda text: found.append(text) or text.text, skip=skip)  # type: ignore[func-returns-value]  # for its effect
     return iter(found)
 
 
 def replace(value: Any, label: str, change: Callable[[Text], str], *, skip: Collection[int] = ()) -> Any:
     """
-    Give ``value`` with every text changed; nothing is changed in place.
+    Return ``value`` with every string changed; nothing is changed in place.
 
-    :raises ConfigException: a key holds a reference, or collections stand in each other too deep
+    :raises ConfigException: a key contains a reference, or collections are nested too deeply
     """
     return _replace(value, label, change, frozenset(skip), _DEEPEST)
 
@@ -58,7 +58,7 @@ def _replace(value: Any, label: str, change: Callable[[Text], str], skip: frozen
     if not isinstance(value, Mapping | list | tuple):
         return value
     if depth == 0:
-        raise ConfigException(f"{printable(label)}: collections are nested too deep here.")
+        raise ConfigException(f"{printable(label)}: collections are nested too deeply here. Flatten them.")
     if isinstance(value, Mapping):
         _refuse_references_in(value, label)
         return {k: _replace(v, f"{label}[{k!r}]", change, skip, depth - 1) for k, v in value.items()}
@@ -68,7 +68,8 @@ def _replace(value: Any, label: str, change: Callable[[Text], str], skip: frozen
 
 def _refuse_references_in(value: Mapping[Any, Any], label: str) -> None:
     problems = [
-        f"{printable(label)}: the key '{printable(key)}' holds a reference. Keys are shown everywhere: write it out."
+        f"{printable(label)}: the key '{printable(key)}' contains a reference. Keys are shown everywhere: write the "
+        f"key itself."
         for key in value
         if isinstance(key, str) and scan(key)
     ]
@@ -79,9 +80,9 @@ def _refuse_references_in(value: Mapping[Any, Any], label: str) -> None:
 @contextmanager
 def refusing_depth() -> Iterator[None]:
     """
-    Refuse what goes deeper than Python can follow, such as a list that a template fills in.
+    Refuse what is nested too deeply for Python, such as a list that a template inserts.
 
-    :raises ConfigException: in place of a RecursionError
+    :raises ConfigException: instead of a RecursionError
     """
     is_too_deep = False
     try:
@@ -90,21 +91,21 @@ def refusing_depth() -> Iterator[None]:
         is_too_deep = True
     if is_too_deep:
         raise ConfigException(
-            "A template fills in collections that are nested too deep, or calls itself without end. Make it flat."
+            "A template inserts collections that are nested too deeply, or calls itself endlessly. Flatten it."
         )
 
 
 def find(value: Any, place: ConfPlace) -> list[Path]:
     """
-    Give the ways from a field down to the mappings of Spark configuration that it has.
+    Return the ways from a field down to its mappings of Spark configuration.
 
-    A mapping that is missing counts where what would hold it is there.
+    A missing mapping is included if its parent exists.
     """
     return list(_find(value, place.path, place, ()))
 
 
 def places(conf: Iterable[ConfPlace], field_of: Callable[[str], Any]) -> list[tuple[str, Path]]:
-    """Give the fields, and the ways from there, to every mapping of Spark configuration; ``field_of`` gives a field."""
+    """Return the field of every mapping of Spark configuration, and the way to it; ``field_of`` returns a field."""
     return [(place.field, way) for place in conf for way in find(field_of(place.field), place)]
 
 
@@ -125,19 +126,19 @@ def _is_meant(item: Any, place: ConfPlace) -> bool:
 
 
 def label(field: str, way: Path) -> str:
-    """Give the label of what stands at the end of ``way`` in a field."""
+    """Return the label of what is at the end of ``way`` in a field."""
     return field + "".join(f"[{step!r}]" for step in way)
 
 
 def get(value: Any, way: Path) -> Any:
-    """Give what stands at the end of ``way``; None where nothing does."""
+    """Return what is at the end of ``way``; None if there is nothing."""
     for step in way:
         value = value.get(step) if isinstance(value, Mapping) else value[step]
     return value
 
 
 def put(value: Any, way: Path, new: Any) -> Any:
-    """Give ``value`` with ``new`` at the end of ``way``; nothing is changed in place."""
+    """Return ``value`` with ``new`` at the end of ``way``; nothing is changed in place."""
     if not way:
         return new
     step, rest = way[0], way[1:]

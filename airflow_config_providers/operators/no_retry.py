@@ -1,4 +1,4 @@
-"""Errors that come again with every try: a task that has one fails without using up its retries."""
+"""Fails a task without retries after an error that would occur again in every try."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from airflow_config_providers.exceptions import (
 )
 
 LASTING: Final = (AccessDeniedError, ConfigException, PolicyViolation, ProviderDefinitionError, UnsupportedVersionError)
-"""Errors that last until somebody changes something. The others may be gone at the next try."""
+"""Errors that persist until somebody changes something. Other errors can be gone in the next try."""
 
 
 P = ParamSpec("P")
@@ -27,10 +27,10 @@ Result = TypeVar("Result")
 
 def failing_at_once(method: Callable[Concatenate[Task, P], Result]) -> Callable[Concatenate[Task, P], Result]:
     """
-    Have Airflow fail a task at once where ``method``, which is a task's, raises an error that lasts.
+    Return a task's ``method`` after whose lasting errors Airflow fails the task at once.
 
-    The error stays of its class, and stays the same object: nothing is added to its chain. A retry policy of the
-    task's own is asked first.
+    The error stays the same object and an instance of its class, and nothing is added to its chain. The task's own
+    retry policy is asked first.
     """
 
     @wraps(method)
@@ -54,7 +54,7 @@ def _mark(error: Any, task: Any) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _LastPolicy:
-    """Stands in front of a task's retry policy, and decides what that leaves to Airflow's default."""
+    """Wraps a task's retry policy, and decides what that leaves to Airflow's default."""
 
     policy: Any
 
@@ -62,12 +62,12 @@ class _LastPolicy:
         decision = self.policy.evaluate(exception, *args, **kwargs)
         if decision.action.value != "default" or not isinstance(exception, LASTING):
             return decision
-        return type(decision).fail(f"{type(exception).__name__} would come again with every try")
+        return type(decision).fail(f"{type(exception).__name__} would occur again in every try")
 
 
 @cache
 def _lasting_kind(kind: Any) -> Any:
-    """Give a class with the name of ``kind`` that is one of Airflow's failures too."""
+    """Return a class with the name of ``kind`` that is also an ``AirflowFailException``."""
     if issubclass(kind, AirflowFailException):
         return kind
     shown = {name: getattr(kind, name) for name in ("__module__", "__qualname__", "__doc__")}

@@ -1,4 +1,4 @@
-"""What a task says of assets, which Airflow's server stores and shows."""
+"""Reverses what a task records about assets, which Airflow's server stores and shows."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ _log = logging.getLogger(__name__)
 
 
 def declared_names(outlets: Iterable[Any] | None) -> frozenset[str]:
-    """Return the names and URIs of the assets and aliases that the DAG declares, which Airflow has stored already."""
+    """Return the names and URIs of the assets and aliases that the DAG declares, which Airflow has already stored."""
     names = (getattr(outlet, part, None) for outlet in outlets or () for part in ("name", "uri"))
     return frozenset(name for name in names if isinstance(name, str))
 
 
 def reverse_events(events: Any, declared: Collection[str], reverser: ReverseTransformer) -> None:
     """
-    Put references into what a task has recorded in ``outlet_events``, in place.
+    Replace values by references, in place, in what a task has recorded in ``outlet_events``.
 
-    Covers ``extra``, partitions, and the names and URIs of assets, also of those that an alias leads to. An asset
-    whose name held a value becomes another asset, so a warning says which.
+    This covers ``extra``, partitions, and the names and URIs of assets, including those to which an alias leads. An
+    asset whose name contained a value becomes another asset, so a warning names it.
 
-    :param declared: names and URIs that stay as they are
+    :param declared: names and URIs that do not change
     """
     if events is None or not reverser:
         return
@@ -57,7 +57,7 @@ def _reversed_key(key: Any, declared: Collection[str], reverser: ReverseTransfor
 def _reversed_name(name: str, declared: Collection[str], reverser: ReverseTransformer) -> str:
     if name in declared or (shown := _shown(name, reverser)) == name:
         return name
-    _log.warning("The name or URI of an asset held a value. Airflow gets it with the reference, as %s.", shown)
+    _log.warning("The name or URI of an asset contained a value. Airflow gets it with the reference, as %s.", shown)
     return shown
 
 

@@ -1,4 +1,4 @@
-"""What a program can get as an argument or in its environment."""
+"""Checks what a program can get as an argument or in its environment."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from airflow_config_providers.exceptions import ConfigException
 
 def refuse_unpassable(variables: Mapping[object, object], texts: Mapping[str, object]) -> None:
     """
-    Refuse what the system would not hand to a program; it says so without a name.
+    Refuse what the operating system cannot pass to a program; its own error would name nothing.
 
-    :param variables: environment variables
-    :param texts: arguments, by a name that people understand
-    :raises ConfigException: names all of them, and no value
+    :param variables: the environment variables
+    :param texts: label -> argument
+    :raises ConfigException: lists all of them, without values
     """
     problems = [*_problems_of_names(variables)]
     values = {f"env_vars[{name!r}]": value for name, value in variables.items()}
@@ -30,7 +30,7 @@ def _problems_of_names(variables: Mapping[object, object]) -> Iterator[str]:
     for name in variables:
         problem = _problem(name)
         if problem is None and "=" in str(name):
-            problem = "has an equals sign. Rename it."
+            problem = "contains an equals sign. Rename it."
         if problem:
             yield f"{printable(f'env_vars[{name!r}]')}: its name {problem}"
 
@@ -41,5 +41,5 @@ def _problem(value: object) -> str | None:
     try:
         octets = os.fsencode(value)
     except UnicodeEncodeError:
-        return "holds half of a surrogate pair, which is no character. Correct it."
-    return "holds a character NUL. Remove it." if 0 in octets else None
+        return "contains half of a surrogate pair, which is not a character. Correct it."
+    return "contains a NUL character. Remove it." if 0 in octets else None

@@ -18,15 +18,15 @@ from airflow_config_providers.spark.layers import ConfigFile
 from airflow_config_providers.spark.redaction import REDACTION_KEY
 
 _CONNECT: Final = "spark_connect"
-"""The type of a connection to a Spark Connect server, which is sent its configuration and starts no JVM here."""
+"""The type of a connection to a Spark Connect server, which gets its configuration and starts no JVM here."""
 
 
 class PySparkMixin(ConfigProvidersMixin):
     """
-    Stands in front of ``PySparkOperator``: the function gets values, and so does Spark, by a private file.
+    A mixin for ``PySparkOperator``. The function gets values, and so does Spark, through a private file.
 
     A connection to Spark Connect may hold references too; its server gets the values with the session, and
-    ``spark.conf.get`` gives them back, also where the server hides them.
+    ``spark.conf.get`` returns them even if the server hides them.
 
     What the function returns shows references.
     """
@@ -35,7 +35,7 @@ class PySparkMixin(ConfigProvidersMixin):
     config_kwargs: Mapping[str, Any]
 
     def execute_callable(self) -> Any:
-        """Call the function with a session whose secrets stand in no command."""
+        """Call the function with a session whose secrets are in no command."""
         delivery = self._run.delivery(in_process=True)
         with guarded_descriptors(self._run.reverser):
             if self.conn_id and BaseHook.get_connection(self.conn_id).conn_type == _CONNECT:
@@ -49,8 +49,8 @@ class PySparkMixin(ConfigProvidersMixin):
         with ConfiguredSparkConnectHook(conn_id, self.config_conn_id) as hook:
             url, extra = hook.get_connection_url(), hook.get_connection(conn_id).extra_dejson
             configs = {**extra, **delivery.plain, **delivery.private, "spark.remote": url}
-            configs.pop(REDACTION_KEY, None)  # the server's own, which no session may set
-            self.conn_id = None  # all that the connection says is in configs
+            configs.pop(REDACTION_KEY, None)  # a static setting of the server, which a session cannot set
+            self.conn_id = None  # configs has everything from the connection
             try:
                 with giving_back_what_was_set():
                     return self._call(configs)
@@ -66,4 +66,4 @@ class PySparkMixin(ConfigProvidersMixin):
         return [ConfigFile(str(defaults), str(defaults), is_lenient=True)] if defaults else ()
 
     def _with_conf(self, fields: dict[str, Any]) -> dict[str, Any]:
-        return fields  # set when the session is made
+        return fields  # the values are set when the session is created

@@ -1,4 +1,4 @@
-"""Operators that start several clusters, each with a Spark configuration of its own."""
+"""Layers for operators that start several clusters, each with its own Spark configuration."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from airflow_config_providers.spark.specification import is_specification
 
 class SeveralClustersMixin(DurableMixin, ConfigProvidersMixin):
     """
-    Stands in front of an operator that may start several clusters: each gets the layers around what it has itself.
+    A mixin for operators that can start several clusters. Each gets the layers around its own configuration.
 
-    What a cluster has counts as ``DAG_CONFIG``: it beats files, and gives way to the environment, to what was changed
-    since, and to the run. A task with one cluster is as any other; ``resolve_in`` counts for several as for one.
+    The own configuration is ``DAG_CONFIG``: it overrides files, while the environment, dynamic configuration and the
+    run override it. A task with one cluster is like any other; ``resolve_in`` applies to several as to one.
     """
 
     _shared: Mapping[str, str] = {}
-    """What the layers gave, with references."""
+    """The settled configuration of the layers, with references."""
 
     def _own_texts(self) -> Iterator[nested_texts.Text]:
         yield from super()._own_texts()
@@ -40,12 +40,12 @@ class SeveralClustersMixin(DurableMixin, ConfigProvidersMixin):
     def _layers(
         self, files: Sequence[ConfigFile], context: Any, jinja_env: Any, dynamic: Sequence[ConfigLayer]
     ) -> list[ConfigLayer]:
-        """Give what is left for clusters to get; what each of them has itself is nobody's."""
+        """Return the layers without keys that all clusters override; their own configurations are not layers here."""
         layers = super()._layers(files, context, jinja_env, dynamic)
         return _without(_beaten_everywhere(layers, self._own_confs()), layers)
 
     def _require_allowed(self, layers: Sequence[ConfigLayer]) -> None:
-        """Ask about what each cluster gets."""
+        """Check the configuration of each cluster with the policies."""
         confs = self._own_confs()
         if not confs:
             super()._require_allowed(layers)
@@ -61,7 +61,7 @@ class SeveralClustersMixin(DurableMixin, ConfigProvidersMixin):
         return []
 
     def _resolved(self, resolver: JobResolver, layers: Sequence[ConfigLayer]) -> ResolvedConfig:
-        """Have also what each cluster has itself resolved, in the driver or here, where no layer beats it."""
+        """Resolve also the own configuration of each cluster, except keys that a layer overrides."""
         if not self._clusters():
             return super()._resolved(resolver, layers)
         confs = self._own_confs()
@@ -72,9 +72,9 @@ class SeveralClustersMixin(DurableMixin, ConfigProvidersMixin):
 
     def _own_confs(self) -> list[ConfigLayer]:
         """
-        Give what each cluster has itself, by where it stands.
+        Return the own configuration of each cluster, with its place as name.
 
-        :raises ConfigException: one has a key, or under one a text, that no layer may have
+        :raises ConfigException: one has a key or a value that no layer may have
         """
         confs = ((nested_texts.label(field, way), self._conf_at(field, way)) for field, way in self._clusters())
         layers = [mapping_layer(ConfigSource.DAG_CONFIG, name, conf) for name, conf in confs]
@@ -96,14 +96,14 @@ class SeveralClustersMixin(DurableMixin, ConfigProvidersMixin):
         for field, way in self._clusters():
             resolved = fields.get(field, getattr(self, field))
             own = self._conf_at(field, way)
-            configs = self._run.configs()  # asked for each: what works once is made for one driver
+            configs = self._run.configs()  # called for each cluster: a wrapped secret ID works for only one driver
             given = {key: value for key, value in configs.items() if own.get(key) == self._shared.get(key)}
             if given:
                 fields[field] = nested_texts.put(resolved, way, {**(nested_texts.get(resolved, way) or {}), **given})
         return fields
 
     def _clusters(self) -> list[tuple[str, Path]]:
-        """Give where the configurations are; none where there is one, which has the layers as any operator's has."""
+        """Return the places of the configurations; none if there is only one, which any operator can have."""
         return self._places() if self._place() is None else []
 
     def _may_be_remote(self) -> bool:
@@ -117,7 +117,7 @@ class SeveralClustersMixin(DurableMixin, ConfigProvidersMixin):
         if not self._clusters():
             yield from super()._notes()
             return
-        yield ("Several clusters: each gets these layers around its own spark_conf, which the task's fields show.")
+        yield "Several clusters: each gets these layers around its own spark_conf, which the task's fields show."
 
 
 def _name(conf: ConfigLayer, key: str) -> str:
@@ -125,13 +125,13 @@ def _name(conf: ConfigLayer, key: str) -> str:
 
 
 def _winning(conf: ConfigLayer, layers: Sequence[ConfigLayer]) -> list[str]:
-    """Give the keys of ``conf`` that no layer beats."""
+    """Return the keys of ``conf`` that no layer overrides."""
     layered = LayeredConfig(layers)
     return [key for key in conf.configs if layered.source(key) <= conf.source]
 
 
 def _beaten_everywhere(layers: Sequence[ConfigLayer], confs: Sequence[ConfigLayer]) -> set[str]:
-    """Give the keys that no cluster gets from ``layers``, because each has one of its own."""
+    """Return the keys that no cluster gets from ``layers``, because each has its own value."""
     return set.intersection(*(set(_winning(conf, layers)) for conf in confs)) if confs else set()
 
 

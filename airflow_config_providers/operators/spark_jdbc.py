@@ -21,15 +21,15 @@ from airflow_config_providers.spark import arguments
 FIELDS_OF_ARGUMENTS: Final = tuple(
     name if name in SparkJDBCOperator.template_fields else f"_{name}" for name in arguments.JDBC_KEYS
 )
-"""Where the operator keeps its named arguments."""
+"""The attributes in which the operator keeps its named arguments."""
 
 
 class ConfiguredSparkJDBCOperator(ConfiguredSparkSubmitOperator, SparkJDBCOperator):
     """
-    Copy between a database and Spark's tables; ``spark_conf`` comes in layers and may hold references.
+    Copies between a database and Spark's tables; ``spark_conf`` comes in layers and may hold references.
 
-    User, password and URL of the JDBC connection reach the job as its configuration does, and stand in no command. What
-    the configuration has under ``spark.airflow.jdbc.secret.url``, ``.user`` or ``.password`` goes before them.
+    User, password and URL of the JDBC connection reach the job like its configuration, and are in no command. If the
+    configuration has ``spark.airflow.jdbc.secret.url``, ``.user`` or ``.password``, these override the connection.
     """
 
     template_fields = (*SparkJDBCOperator.template_fields, *FIELDS)
@@ -38,7 +38,7 @@ class ConfiguredSparkJDBCOperator(ConfiguredSparkSubmitOperator, SparkJDBCOperat
 
     @classmethod
     def get_serialized_fields(cls) -> frozenset[str]:
-        """Have Airflow store what is configured, of which it stores nothing itself."""
+        """Return the fields that Airflow stores, including the configuration, which it would not store itself."""
         return frozenset({*super().get_serialized_fields(), "_stored_job"})
 
     @property
@@ -49,17 +49,17 @@ class ConfiguredSparkJDBCOperator(ConfiguredSparkSubmitOperator, SparkJDBCOperat
         return jdbc_layers(self)
 
     def _fields(self) -> list[str]:
-        """Give also the arguments that Airflow fills in no templates in; mapped ones may come with data."""
+        """Return also the arguments without templates, because mapped ones can come from data."""
         return list(dict.fromkeys([*super()._fields(), "_spark_conf", *FIELDS_OF_ARGUMENTS]))
 
     def _show_conf(self, layered: LayeredConfig) -> None:
         self._spark_conf = explain.texts(layered)
 
     def _not_python(self) -> str:
-        """Return nothing: the program is a Python one of Airflow's, or ours, which resolves what it is given."""
+        """Return nothing: the program is a Python script of Airflow, or ours, which resolves references."""
         return ""
 
     def _get_hook(self) -> ConfiguredSparkJDBCHook:
         hook: Any = super()._get_hook()
         hook.keeps_secrets = wanted_place(self.resolve_in) is Place.DRIVER
-        return hook  # type: ignore[no-any-return]  # of our class, and of one that the author may have
+        return hook  # type: ignore[no-any-return]  # of our class, and possibly of one of the author's

@@ -18,10 +18,10 @@ from airflow_config_providers.spark.layer_files import read_layer_file
 
 class SparkKubernetesMixin(ConfigProvidersMixin):
     """
-    Stands in front of ``SparkKubernetesOperator``.
+    A mixin for ``SparkKubernetesOperator``.
 
-    The application's file is read before references are resolved, and becomes ``template_spec``: a value is never
-    read as YAML.
+    The application's file is read before references are resolved, and becomes ``template_spec``, so that a value is
+    never parsed as YAML.
     """
 
     application_file: str | None
@@ -61,20 +61,20 @@ class SparkKubernetesMixin(ConfigProvidersMixin):
         return (self._templates or Templates()).result(text).parsed(self._parse)
 
     def _parse(self, content: str | bytes) -> Any:
-        """Read an application as the operator does, but open no file: its name may lead elsewhere by now."""
+        """Return an application as the operator parses it, without opening a file, which could have been replaced."""
         self.application_file, self.template_spec = None, _mapping(content)
         return self.manage_template_specs()
 
     def _forget(self, before: Mapping[str, Any], reverser: ReverseTransformer) -> None:
-        for name in ("launcher", "pod_request_obj", "remote_pod"):  # they have been sent what they hold
+        for name in ("launcher", "pod_request_obj", "remote_pod"):  # their values were already sent
             if vars(self).get(name) is not before.get(name):
                 vars(self).pop(name, None)
         super()._forget(before, reverser)
 
 
 def _is_path(text: str) -> bool:
-    """Return whether an application is read from a file of its own."""
-    return os.path.exists(text.strip())  # noqa: PTH110 - Path.exists() raises for a whole application, which is no path
+    """Return whether ``text`` is the path of a file with an application."""
+    return os.path.exists(text.strip())  # noqa: PTH110 - Path.exists() raises for a whole application
 
 
 def _mapping(content: str | bytes) -> dict[Any, Any]:
@@ -82,11 +82,11 @@ def _mapping(content: str | bytes) -> dict[Any, Any]:
         found = yaml.safe_load(content)
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
-        problem = f"line {mark.line + 1} is no YAML" if mark else "it is no YAML"
+        problem = f"line {mark.line + 1} is not YAML" if mark else "it is not YAML"
     else:
         if isinstance(found, dict):
             return found
         problem = f"it is of type {type(found).__name__}"
     raise ConfigException(
-        f"application_file is no YAML mapping: {problem}. Write an application, or the path of a file with one."
+        f"application_file is not a YAML mapping: {problem}. Write an application, or the path of a file with one."
     )

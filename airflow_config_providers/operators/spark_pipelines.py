@@ -19,12 +19,12 @@ from airflow_config_providers.spark.layers import ConfigFile, mapping_layer
 
 _BINARY: Final = "spark-pipelines"
 _HELD: Final = ("conf", "env_vars")
-"""Fields whose values the hook asks for when it runs the pipeline."""
+"""Fields whose values the hook gets when it runs the pipeline."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Job:
-    """The fields of a ``SparkSubmitOperator`` that a pipeline has, and those that it lacks."""
+    """A pipeline with the fields of a ``SparkSubmitOperator``, of which it lacks most."""
 
     env_vars: Mapping[str, Any] | None
     application: str = ""
@@ -36,10 +36,10 @@ class _Job:
 
 class SparkPipelinesMixin(ConfigProvidersMixin):
     """
-    Stands in front of ``SparkPipelinesOperator``: the values of its configuration go to Spark by a private file.
+    A mixin for ``SparkPipelinesOperator``. The values of its configuration go to Spark through a private file.
 
     A connection to Spark Connect may hold references too; its address goes the same way. References in
-    ``pipeline_spec``, ``keytab`` and ``principal`` need ``allow_exposed_arguments``: they stand in the command.
+    ``pipeline_spec``, ``keytab`` and ``principal`` require ``allow_exposed_arguments``: they are in the command.
     """
 
     conf: Mapping[str, Any] | None
@@ -55,7 +55,7 @@ class SparkPipelinesMixin(ConfigProvidersMixin):
         yield from self._texts_in(*arguments.PIPELINES_KEYS)
 
     def _without_conf(self) -> dict[str, Any]:
-        """Give the fields, without those that the layers have."""
+        """Return the fields without those that are in the layers."""
         fields = super()._without_conf()
         return {name: value for name, value in fields.items() if name not in arguments.PIPELINES_KEYS}
 
@@ -68,7 +68,7 @@ class SparkPipelinesMixin(ConfigProvidersMixin):
 
     @cached_property
     def hook(self) -> ConfiguredSparkPipelinesHook:
-        """Give the stock hook, with what is ours; it asks for values when it runs the pipeline."""
+        """The stock hook with our additions, which gets values when it runs the pipeline."""
         hook = ConfiguredSparkPipelinesHook.of(
             super().hook,  # type: ignore[misc]  # of the operator behind this
             submission=self._submission,

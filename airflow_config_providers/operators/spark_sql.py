@@ -19,9 +19,9 @@ _READS_THE_WORKER: Final = re.compile(r"\$\{(?:env|system):")
 
 class SparkSqlMixin(ConfigProvidersMixin):
     """
-    Stands in front of ``SparkSqlOperator``: the values of its configuration go to spark-sql by a private file.
+    A mixin for ``SparkSqlOperator``. The values of its configuration go to spark-sql through a private file.
 
-    A reference in ``sql`` needs ``allow_exposed_arguments``: a query stands in the command and in Spark's UI.
+    A reference in ``sql`` requires ``allow_exposed_arguments``: a query is in the command and in Spark's UI.
     """
 
     sql: str
@@ -38,12 +38,12 @@ class SparkSqlMixin(ConfigProvidersMixin):
         substitutes = str(self._conf_at("_conf", ()).get(_SUBSTITUTE, "true")).lower() != "false"
         if substitutes and _READS_THE_WORKER.search(str(self.sql)):
             yield (
-                "The query holds ${env:...} or ${system:...}, which Spark replaces by environment variables and "
-                f"properties of this worker, its secrets too. Set {_SUBSTITUTE}=false."
+                "The query contains ${env:...} or ${system:...}, which Spark replaces by environment variables and "
+                f"properties of this worker, including secrets. Set {_SUBSTITUTE}=false."
             )
 
     def _with_conf(self, fields: dict[str, Any]) -> dict[str, Any]:
-        return fields  # the hook asks for the values when it runs the query
+        return fields  # the hook gets the values when it runs the query
 
     def _get_hook(self) -> ConfiguredSparkSqlHook:
         hook = super()._get_hook()  # type: ignore[misc]  # of the operator behind this

@@ -32,17 +32,18 @@ from airflow_config_providers.spark.layers import ConfigFile
 
 class ConfiguredSparkSubmitOperator(DurableMixin, SparkSubmitOperator):
     """
-    Submit a Spark job whose configuration comes in layers and may hold references.
+    Submits a Spark job whose configuration comes in layers and may hold references.
 
-    When the task is rendered the layers are settled and the winners' references resolved. What this operator
-    keeps, and so what Airflow stores and shows, are the references; the values go to spark-submit alone.
+    When the task is rendered, the layers are settled and the references of the winners resolved. The operator keeps the
+    references, so these are what Airflow stores and shows; only spark-submit gets the values.
 
-    :param config_conn_id: the connection that defines the providers; None for the deployment's
-    :param config_files: properties files, each a layer above the one before it, or the path of one (templated)
-    :param unresolved: ``fail`` or ``keep``; what becomes of a reference that nobody answers
-    :param allow_exposed_arguments: let resolved values stand where users of the machine and of Spark's UI can read
-        them: in ``application``, ``application_args``, ``proxy_user`` and ``post_submit_commands``, and under keys
-        that Spark writes into a command; None for what the deployment says
+    :param config_conn_id: the connection that defines the providers; None for the default of the deployment
+    :param config_files: a list of properties files, in which a later one overrides an earlier one, or a single path
+        (templated)
+    :param unresolved: what to do with a reference that no provider answers: ``fail`` or ``keep``
+    :param allow_exposed_arguments: allow resolved values where users of the machine and of Spark's UI can read them: in
+        ``application``, ``application_args``, ``proxy_user`` and ``post_submit_commands``, and under keys that Spark
+        writes into a command; None for the default of the deployment
     """
 
     template_fields: Sequence[str] = (*SparkSubmitOperator.template_fields, *FIELDS)
@@ -51,18 +52,18 @@ class ConfiguredSparkSubmitOperator(DurableMixin, SparkSubmitOperator):
 
     @classmethod
     def get_serialized_fields(cls) -> frozenset[str]:
-        """Have Airflow store also what it leaves out of a DAG, so that ``describe`` shows it without a run."""
+        """Return the fields that Airflow stores, including those that it would omit, for ``describe``."""
         stored = super().get_serialized_fields()
         return frozenset({*stored, *(f"_{name}" for name in arguments.KEYS), "_whole_conf"})
 
     @property
     def _whole_conf(self) -> str | None:
-        """Give ``conf`` as JSON where Airflow would cut it when it stores it."""
+        """``conf`` as JSON if Airflow would truncate it when it stores it; otherwise None."""
         return json.dumps(self.conf, default=str) if len(str(self.conf)) > settings.longest_field() else None
 
     @failing_at_once
     def execute(self, context: Any) -> None:
-        """Run spark-submit; what is raised and logged shows references."""
+        """Run spark-submit. Errors and logs show references."""
         if not self._run:
             self._resolve(context, None)
         settled = self.conf
@@ -82,7 +83,7 @@ class ConfiguredSparkSubmitOperator(DurableMixin, SparkSubmitOperator):
         return field_texts(self)
 
     def _fields(self) -> list[str]:
-        """Give also the arguments that Airflow fills in no templates in; mapped ones may come with data."""
+        """Return also the arguments without templates, because mapped ones can come from data."""
         return [*super()._fields(), *(f"_{name}" for name in arguments.KEYS if f"_{name}" in vars(self))]
 
     def _own_texts(self) -> Iterator[Text]:
@@ -96,7 +97,7 @@ class ConfiguredSparkSubmitOperator(DurableMixin, SparkSubmitOperator):
         return [self._file(str(self.properties_file), "properties_file")] if self.properties_file else ()
 
     def _default_files(self) -> Sequence[ConfigFile]:
-        """Give Spark's defaults file, which counts where the author gave none."""
+        """Return Spark's defaults file, which applies if the author named no properties file."""
         if self.properties_file:
             return ()
         defaults = locate_spark_defaults(self._spark_binary or DEFAULT_SPARK_BINARY, os.environ)
@@ -130,7 +131,7 @@ class ConfiguredSparkSubmitOperator(DurableMixin, SparkSubmitOperator):
         try:
             return super()._can_follow(job, context)
         finally:
-            self._hook = None  # made before the layers are settled
+            self._hook = None  # it was created before the layers were settled
 
     def _get_hook(self) -> ConfiguredSparkSubmitHook:
         return self._hook_class.of(

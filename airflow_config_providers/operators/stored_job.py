@@ -1,4 +1,4 @@
-"""What Airflow stores with a DAG of a job whose configuration is anywhere in its operator's fields."""
+"""What Airflow stores with a DAG about a job whose configuration is somewhere in its operator's fields."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from airflow_config_providers.spark.layers import mapping_layer, pairs
 @dataclass(frozen=True, slots=True)
 class StoredJob:
     """
-    What the author of a DAG wrote, nothing in it filled in, so that it is described without a run.
+    What the author of a DAG wrote, with templates unrendered, to describe it without a run.
 
-    :param layers: the author's; ``[hidden]`` stands for a secret that is written out
-    :param texts: what else holds references, by a name that people understand
+    :param layers: the author's layers, with ``[hidden]`` in place of plain-text secrets
+    :param texts: label -> text for references outside the layers
     """
 
     layers: tuple[ConfigLayer, ...]
@@ -31,12 +31,12 @@ class StoredJob:
 
     @classmethod
     def of(cls, layers: Iterable[ConfigLayer], texts: Mapping[str, str]) -> StoredJob:
-        """Take what may be stored."""
+        """Return a job without its plain-text secrets, which must not be stored."""
         return cls(tuple(_open(layer) for layer in layers), texts)
 
     @classmethod
     def text_of(cls, layers: Callable[[], Iterable[ConfigLayer]], texts: Callable[[], Mapping[str, str]]) -> str | None:
-        """Give what an operator has as Airflow stores it; None where only a run makes a configuration of it."""
+        """Return the text that Airflow stores; None if the configuration is known only in a run."""
         try:
             return cls.of(layers(), texts()).text()
         except ConfigException:
@@ -45,10 +45,10 @@ class StoredJob:
     @classmethod
     def of_arguments(cls, spec: OperatorSpec, arguments: Mapping[str, Any], fields: Iterable[str]) -> StoredJob:
         """
-        Take what an operator would have that was made with ``arguments``.
+        Return the job of an operator that is created with ``arguments``.
 
         :param fields: its template fields
-        :raises ConfigException: only a run makes a configuration of it
+        :raises ConfigException: the configuration is known only in a run
         """
         kept = _fields(spec, arguments)
         found = nested_texts.places(spec.conf, kept.get)
@@ -63,13 +63,13 @@ class StoredJob:
 
     @classmethod
     def read(cls, text: str) -> StoredJob:
-        """Read what ``text`` gave."""
+        """Return the job in ``text``, which the method ``text`` has written."""
         found = json.loads(text)
         layers = (ConfigLayer(ConfigSource.DAG_CONFIG, *fields) for fields in found["layers"])
         return cls(tuple(layers), found.get("texts", {}))
 
     def text(self) -> str:
-        """Give it as Airflow stores it, without what is empty."""
+        """Return the job as Airflow stores it, without empty parts."""
         layers = [(layer.name, dict(layer.configs), *filter(None, [dict(layer.origins)])) for layer in self.layers]
         texts = {"texts": dict(self.texts)} if self.texts else {}
         return json.dumps({"layers": layers, **texts}, separators=(",", ":"))
@@ -82,7 +82,7 @@ def _open(layer: ConfigLayer) -> ConfigLayer:
 
 
 def _fields(spec: OperatorSpec, arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """Give the attributes that an operator makes of its arguments."""
+    """Return the attributes that an operator makes of its arguments."""
     kept: dict[str, Any] = {}
     for name, value in arguments.items():
         field, *way = spec.arguments.get(name, (name,))

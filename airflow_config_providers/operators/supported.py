@@ -1,4 +1,4 @@
-"""The stock operators that this package knows, and where each keeps what it sends; imports none of them."""
+"""The stock operators that this package knows, and where each has its configuration. It imports none of them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Final
 _REMOTE: Final = frozenset({"databricks", "dataproc", "emr", "kubernetes", "livy"})
 
 _TAKING_ANY_KEY: Final = frozenset({"", "databricks", "dataproc", "pyspark"})
-"""Families whose keys are not all left out that do not begin with ``spark.``; an unlisted operator may be one."""
+"""Families whose jobs can get keys that do not begin with ``spark.``; an unlisted operator could be such a one."""
 
 PART: Final = "*"
 """In a path: every item of a list."""
@@ -18,11 +18,11 @@ PART: Final = "*"
 @dataclass(frozen=True, slots=True)
 class ConfPlace:
     """
-    Where an operator keeps Spark configuration.
+    A place where an operator has Spark configuration.
 
     :param field: the attribute
     :param path: the keys from there down to the mapping; ``PART`` for each item of a list
-    :param item: what an item of that list must have, as key and value; None for any
+    :param item: a key and its value that an item of that list must have; None for any item
     """
 
     field: str
@@ -33,12 +33,12 @@ class ConfPlace:
 @dataclass(frozen=True, slots=True)
 class JvmSign:
     """
-    Something in an operator's fields that is there only if its job is no Python program.
+    Something in an operator's fields that exists only if its job is not a Python program.
 
     :param field: the attribute
     :param path: the keys from there down; ``PART`` for each item of a list
-    :param pattern: a regular expression that is found in the string there, or in the items of a list, one a line; by
-        default, anything counts
+    :param pattern: a regular expression that matches the string there, or the items of a list as lines; by default,
+        any value matches
     """
 
     field: str
@@ -49,16 +49,16 @@ class JvmSign:
 @dataclass(frozen=True, slots=True)
 class OperatorSpec:
     """
-    What is known of an operator.
+    The description of an operator.
 
-    :param family: the word for it in ``[config_providers] apply_to``; empty for an operator that nobody listed
-    :param mixin: ``module:Class`` of what is put in front of it
-    :param conf: where it may have its Spark configuration; the first that is there counts
-    :param fields: attributes beside its template fields that may hold references
-    :param words: labels of texts that are split into words, or read as a program, on their way
-    :param arguments: where it keeps an argument that has no attribute of its name: the attribute, the keys from there
-    :param jvm: what shows that a job is no Python program, so that its driver cannot resolve references
-    :param carried: arguments of its trigger that the trigger only carries along, so that references do there
+    :param family: its name in ``[config_providers] apply_to``; empty for an unlisted operator
+    :param mixin: ``module:Class`` of the mixin for it
+    :param conf: the places where it can have Spark configuration
+    :param fields: additional attributes, which are not template fields, that may hold references
+    :param words: labels of texts that are later split into words, or read as a program
+    :param arguments: argument -> the attribute that has it, and the keys from there, if the names differ
+    :param jvm: the signs that a job is not a Python program, so that its driver cannot resolve references
+    :param carried: arguments that its trigger only passes on, for which references are sufficient
     """
 
     family: str = ""
@@ -71,23 +71,23 @@ class OperatorSpec:
     arguments: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     def makes_conf(self, argument: str) -> bool:
-        """Tell whether its Spark configuration comes out of an argument of this name."""
+        """Return whether its Spark configuration comes from an argument of this name."""
         field, *way = self.arguments.get(argument, (argument,))
         return any(place.field == field and place.path[: len(way)] == tuple(way) for place in self.conf)
 
     def argument_names(self, template_fields: Iterable[str]) -> set[str]:
-        """Return the names of the arguments that it is known to take."""
+        """Return the names of its known arguments."""
         kept_elsewhere = {field for field, *_ in self.arguments.values()}
         return ({*template_fields, *(place.field for place in self.conf)} - kept_elsewhere) | self.arguments.keys()
 
     @property
     def takes_any_key(self) -> bool:
-        """Whether the job may get keys that do not begin with ``spark.``, which spark-submit leaves out."""
+        """Whether the job can get keys that do not begin with ``spark.``, which spark-submit ignores."""
         return self.family in _TAKING_ANY_KEY
 
     @property
     def is_remote(self) -> bool:
-        """Whether the driver runs elsewhere, and has the configuration sent there."""
+        """Whether the driver runs elsewhere, to which the configuration is sent."""
         return self.family in _REMOTE
 
 
@@ -105,10 +105,10 @@ _LIVY_ARGUMENTS: Final = (
     *("executor_cores", "num_executors", "archives", "queue", "name", "conf", "proxy_user"),
 )
 _NO_PYTHON_FILE: Final = r"(?s)\A(?!.*\$\{)(?!.*\.py\Z)."
-"""What spark-submit does not take for Python. A reference may stand for either."""
+"""What spark-submit does not treat as Python. The value of a reference could be either."""
 
 _NO_PYTHON_LINE: Final = r"(?s)\A(?!.*\$\{)(?!.*\.py(?:\n|\Z))."
-"""The same of the arguments of a whole command."""
+"""The same for the arguments of a whole command."""
 
 _CLASS: Final = r"(?:\A|\s)--class(?:[=\s]|\Z)"
 _TASKS: Final = tuple(
@@ -116,7 +116,7 @@ _TASKS: Final = tuple(
     for place in ((), ("json",))
     for way in ((), ("tasks", PART), ("tasks", PART, "for_each_task", "task"))
 )
-"""Where Databricks's operator may have a task."""
+"""The places where the operator of Databricks can have a task."""
 
 _PIPELINES_FIELDS: Final = ("driver_memory", "executor_cores", "executor_memory", "num_executors", "yarn_queue")
 _DATAPROC_JOBS: Final = ("spark_job", "pyspark_job", "spark_sql_job", "spark_r_job")
@@ -218,13 +218,13 @@ SUPPORTED: Final[Mapping[str, OperatorSpec]] = {
         jvm=tuple(_of_databricks()),
     ),
 }
-"""Class -> what is known of it. Subclasses are like their nearest base in this table."""
+"""Class -> its description. Subclasses have the description of their nearest base in this table."""
 
 FAMILIES: Final = tuple(dict.fromkeys(spec.family for spec in SUPPORTED.values()))
 
 
 def spec_of(kind: type) -> OperatorSpec | None:
-    """Give what is known of an operator's class; None where neither it nor a base of it is in the table."""
+    """Return the description of an operator's class; None if neither it nor a base of it is in the table."""
     for base in kind.__mro__:
         if spec := SUPPORTED.get(f"{base.__module__}.{base.__qualname__}"):
             return spec

@@ -1,4 +1,4 @@
-"""What a task leaves in its context, where callbacks and Airflow's server get it."""
+"""Reverses what a task leaves in its context, where callbacks and Airflow's server read it."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from airflow_config_providers.operators.told_to_server import reversing_messages
 _log = logging.getLogger(__name__)
 
 _PUSHES: Final = ("xcom_push", "axcom_push")
-"""How a task pushes an XCom. The second came with Airflow 3.3."""
+"""The methods with which a task pushes an XCom. The second exists since Airflow 3.3."""
 
 
 @contextmanager
 def reversing_context(context: Any, reverser: ReverseTransformer) -> Iterator[None]:
     """
-    Have what an operator puts into ``context``, pushes to XCom, or has Airflow store show references.
+    Replace values by references in what an operator adds to ``context``, pushes to XCom, or makes Airflow store.
 
-    :param context: of the task; what is in it already stays as it is
+    :param context: the context of the task; its previous content does not change
     """
     before = dict(context)
     declared = declared_names(context.get("outlets"))
@@ -37,7 +37,7 @@ def reversing_context(context: Any, reverser: ReverseTransformer) -> Iterator[No
 
 @contextmanager
 def _reversed_xcoms(ti: Any, reverser: ReverseTransformer) -> Iterator[None]:
-    """Reverse an XCom before a backend of the deployment's own gets it, which may store it elsewhere."""
+    """Reverse an XCom before a custom backend gets it, which could store it elsewhere."""
     if ti is None or not reverser or "xcom_push" in vars(ti):
         yield
         return
@@ -60,5 +60,5 @@ def _reversed_push(push: Callable[..., Any], reverser: ReverseTransformer) -> Ca
 def _shown_key(key: str, reverser: ReverseTransformer) -> str:
     shown = str(reverse_object(key, (reverser,)))
     if shown != key:
-        _log.warning("The key of an XCom held a value. It is stored with the reference, as %s.", shown)
+        _log.warning("The key of an XCom contained a value. It is stored with the reference, as %s.", shown)
     return shown

@@ -1,4 +1,4 @@
-"""What a task tells Airflow's server while it runs."""
+"""Reverses the messages that a task sends to Airflow's server while it runs."""
 
 from __future__ import annotations
 
@@ -36,18 +36,18 @@ STORED: Final[Mapping[str, tuple[str, ...]]] = {
 """
 Message -> its fields that Airflow stores and shows to everyone who can see the DAG.
 
-Keys of the state stores are there wherever they are used, so that a task finds again what it has stored; so is the run
-that it triggered, where it asks for that. Other identifiers are not: a task may well ask for a connection whose name is
-a value. Nor are Airflow's variables, which a task sets to have others read the value.
+Keys of the state stores are reversed wherever they are used, so that a task finds what it has stored. The same applies
+to the ID of a run that it has triggered, when it asks for that run. Other identifiers are not reversed: a task can ask
+for a connection whose name is a value. Nor are Airflow's variables, which a task sets for others to read the value.
 """
 
 _NOT_IN_A_RUN_ID: Final = re.compile(r"[^A-Za-z0-9_.~:+-]")
-"""What Airflow refuses in the ID of a run, unless ``[scheduler] allowed_run_id_pattern`` says otherwise."""
+"""The characters that Airflow refuses in the ID of a run by default (``[scheduler] allowed_run_id_pattern``)."""
 
 
 @contextmanager
 def reversing_messages(reverser: ReverseTransformer) -> Iterator[None]:
-    """Have what Airflow stores of this task's messages show references."""
+    """Replace values by references in what Airflow stores of this task's messages."""
     from airflow.sdk.execution_time import task_runner  # noqa: PLC0415 - heavy, and not needed to parse a DAG
 
     place = vars(task_runner)
@@ -66,7 +66,7 @@ def reversing_messages(reverser: ReverseTransformer) -> Iterator[None]:
 
 
 class _GuardedComms:
-    """Stands for what a task talks to its supervisor with."""
+    """Wraps the object with which a task sends messages to its supervisor."""
 
     def __init__(self, inner: Any, reverser: ReverseTransformer) -> None:
         self._inner = inner
@@ -74,16 +74,16 @@ class _GuardedComms:
         self._run_ids: dict[str, str] = {}
 
     def open(self) -> None:
-        """Pass everything on as it is: a task in another thread may have put its own guard in front of this one."""
+        """Pass everything on unchanged from now on, since a task in another thread can have wrapped this guard."""
         self._reverser = None
         self._run_ids = {}
 
     def send(self, msg: Any) -> Any:
-        """Send ``msg`` with references."""
+        """Send ``msg`` with references in place of values."""
         return self._inner.send(msg=self._shown(msg))
 
     def asend(self, msg: Any) -> Any:
-        """Return what sends ``msg`` with references when it is awaited."""
+        """Return an awaitable that sends ``msg`` with references in place of values."""
         return self._inner.asend(self._shown(msg))
 
     def __getattr__(self, name: str) -> Any:
@@ -102,7 +102,7 @@ class _GuardedComms:
         return message.model_copy(update=changed) if changed else message
 
     def _triggered(self, message: Any) -> dict[str, Any]:
-        """Give the fields of ``message`` that name runs which this task has triggered, with the IDs that these got."""
+        """Return the changed fields of ``message`` that name runs of this task, with the actual IDs of these runs."""
         held = {name: getattr(message, name, None) for name in ("run_id", "run_ids")}
         sent = {
             name: map_leaves(value, lambda leaf: self._run_ids.get(str(leaf), leaf)) for name, value in held.items()
@@ -112,5 +112,5 @@ class _GuardedComms:
 
 def _legal_run_id(shown: str) -> str:
     legal = _NOT_IN_A_RUN_ID.sub("_", shown)
-    _log.warning("The ID of a run held a value. The run is triggered as %s.", legal)
+    _log.warning("The ID of a run contained a value. The run is triggered as %s.", legal)
     return legal

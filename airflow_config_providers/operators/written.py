@@ -1,4 +1,4 @@
-"""The references that the author of a DAG wrote, told from those that data brought when templates were filled in."""
+"""Distinguishes references that the author of a DAG wrote from those that templates have inserted from data."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from airflow_config_providers.operators.marks import Marks
 from airflow_config_providers.operators.nested_texts import Text
 
 Render = Callable[[Environment], Any]
-"""Fills in one template with the environment that it is given."""
+"""Renders one template with the given environment."""
 
 
 @dataclass(frozen=True, slots=True)
 class FilledIn:
     """
-    What a template became.
+    The result of a template.
 
-    :param value: the result; of a native template any object
-    :param written: the strings in it that hold references, if the author wrote all of them in the string
+    :param value: the result; any object for a native template
+    :param written: the strings in it whose references were all written by the author
     :param marked: the result with its marks
-    :param marks: what the template was marked with; None where no reference is the author's
+    :param marks: the marks of the template; None if no reference is the author's
     :param is_literal: whether there was nothing to fill in, so that all of it is the author's
     """
 
@@ -50,14 +50,14 @@ class FilledIn:
 
     @property
     def goes_up(self) -> bool:
-        """Whether a reference in the result would be the author's but for a step up that data brought."""
+        """Whether a reference in the result would be the author's except for a step up that came from data."""
         return self.marks is not None and self.marks.goes_up
 
     def parsed(self, parse: Callable[[Any], Any]) -> FilledIn:
         """
-        Return what ``parse`` makes of the result.
+        Return the result after ``parse``.
 
-        A parser may undo an escape, and so make a reference of data that held none.
+        A parser can undo an escape, and so turn data into a reference.
         """
         value = parse(self.value)
         if self.is_literal:
@@ -69,10 +69,10 @@ class FilledIn:
 @dataclass(frozen=True, slots=True)
 class _Learnt:
     """
-    What a template became with marks.
+    The result of a template with marks.
 
-    :param value: the result without them
-    :param texts: the strings in it, and whether the author wrote the references in each
+    :param value: the result without marks
+    :param texts: the strings in it, each with whether the author wrote its references
     """
 
     value: Any
@@ -81,7 +81,7 @@ class _Learnt:
     marks: Marks
 
     def told_of(self, value: Any) -> FilledIn:
-        """Return what this tells of ``value``, which the same template became without marks."""
+        """Return ``value``, the result of the same template without marks, with what is known of its references."""
         texts = _texts(value)
         is_same = self.value is value or self.value == value
         if not is_same or [text for text, _ in self.texts] != texts:
@@ -91,7 +91,7 @@ class _Learnt:
         return FilledIn(value, written, self.marked, self.marks)
 
     def told_of_another(self, value: Any) -> FilledIn:
-        """Return the same of a value that may differ, as that of a clock does, but in no reference."""
+        """Return the same for a value that can differ, like that of a clock, except in its references."""
         told = self.told_of(value)
         is_written = all(is_written for text, is_written in self.texts if scan(text))
         if told.written or not is_written or _references(value) != _references(self.value):
@@ -103,13 +103,13 @@ def filled_in(
     render: Render, environment: Environment, *, learn: Render | None = None, template: str | None = None
 ) -> FilledIn:
     """
-    Fill in a template, and find out which references in the result its author wrote.
+    Return the result of a template, and which references in it the author wrote.
 
-    A template that may look at the marks is filled in without them, and that is the result. If it holds a reference,
-    the template is filled in again with marks, only to learn whose it is.
+    A template that can read the marks is rendered without them for the result. If that has a reference, the template
+    is rendered again with marks, only to determine whose it is.
 
-    :param environment: what Airflow fills in templates with
-    :param learn: fills in the template that second time, with as few effects as may be; None for ``render``
+    :param environment: the environment with which Airflow renders templates
+    :param learn: renders the template the second time, with as few effects as possible; None for ``render``
     :param template: its source; None if ``render`` reads it from a file
     """
     if template is not None and _is_literal(template, environment):  # most are, and marks take 20 times as long
@@ -145,7 +145,7 @@ def _changes_source(extension: Extension) -> bool:
 
 
 class _Silent:
-    """A task instance that pushes no XCom."""
+    """A task instance that does not push XComs."""
 
     def __init__(self, instance: Any) -> None:
         self._instance = instance
@@ -161,25 +161,25 @@ class _Silent:
 
 
 def without_pushes(context: Any) -> Any:
-    """Return ``context`` with a task instance that pushes no XCom."""
+    """Return ``context`` with a task instance that does not push XComs."""
     changed = copy(context)
     changed.update({name: _Silent(context[name]) for name in ("ti", "task_instance") if name in context})
     return changed
 
 
 def _attempt(marks: Marks, make: Callable[[], Any]) -> _Learnt | None:
-    """Return what ``make`` gives; None where it fails, because its error may show the marks."""
+    """Return the result of ``make``; None if it fails, because its error could show the marks."""
     texts: list[tuple[str, bool]] = []
     try:
         marked = make()
         value = marks.without(marked, found=lambda *text: texts.append(text)) if marks.are_needed else marked
-    except Exception:  # noqa: BLE001 - what has no marks raises it again
+    except Exception:  # noqa: BLE001 - rendering without marks raises it again
         return None
     return _Learnt(value, tuple(texts), marked, marks)
 
 
 def _references(value: Any) -> list[list[str]]:
-    """Return the references of each string that has any; sorted, because a set has no order."""
+    """Return the references of each string that has any, sorted, because a set has no order."""
     found = ([text[start:end] for start, end, *_ in scan(text)] for text in _texts(value))
     return sorted(references for references in found if references)
 
@@ -192,12 +192,12 @@ def _texts(value: Any) -> list[str]:
 
 class Templates:
     """
-    Fills in the templates in the fields of one operator, and remembers which strings hold the author's references.
+    Renders the templates in the fields of one operator, and remembers which strings have references of the author.
 
-    :param authors: the author's strings by their ids; None where all that was not filled in before are the author's
-    :param former: what filled them in before: its results are data, but for the references that were the author's
+    :param authors: id -> the author's string; None if all strings that were not rendered before are the author's
+    :param former: the object that rendered them before; its results are data, except for references of the author
 
-    A copy, pickled or not, remembers nothing: it is about other strings.
+    A copy, pickled or not, remembers nothing, since it has other strings.
     """
 
     __slots__ = ("_authors", "_data", "_former", "_going_up", "_written")
@@ -225,7 +225,7 @@ class Templates:
         is_file: bool = False,
     ) -> Any:
         """
-        Return what ``template`` becomes, as it is without this package.
+        Return the same result of ``template`` as without this package.
 
         :param learn: as in ``filled_in``
         :param is_file: whether ``template`` is the path of a file with the template
@@ -244,33 +244,33 @@ class Templates:
         return found.value
 
     def is_authors(self, text: str) -> bool:
-        """Return whether the author wrote ``text``, templates and all."""
+        """Return whether the author wrote ``text``, including its templates."""
         if self._former is not None and id(text) in self._former._data:
             return False
         is_result = self._former is not None and self._former.is_written(text)
         return self._authors is None or is_result or id(text) in self._authors
 
     def is_written(self, text: str) -> bool:
-        """Return whether ``text`` was filled in and holds references of the author alone."""
+        """Return whether ``text`` is the result of a template, and all its references are the author's."""
         return id(text) in self._written and id(text) not in self._data
 
     def goes_up(self, text: str) -> bool:
-        """Return whether ``text`` would be the author's but for a step up that data brought."""
+        """Return whether ``text`` would be the author's except for a step up that came from data."""
         return id(text) in self._data and id(text) in self._going_up
 
     def result(self, text: str) -> FilledIn:
-        """Return what ``text`` was filled in as."""
+        """Return the result of the template that became ``text``."""
         return self._written[id(text)][1] if self.is_written(text) else FilledIn(text)
 
 
 class WrittenReferences:
     """
-    Knows the strings in an operator's fields whose references are all the author's.
+    The strings in an operator's fields whose references are all the author's.
 
-    Permission to trigger a run, or to write what a task returns, does not therefore grant permission to read secrets.
-    A template may fill in the path and the key of a reference, and no further reference.
+    So permission to trigger a run, or to write what a task returns, does not grant permission to read secrets. A
+    template may insert the path and the key of a reference, but not another reference.
 
-    :param texts: the strings, and where each is
+    :param texts: the strings and their places
     """
 
     __slots__ = ("_texts",)
@@ -279,7 +279,7 @@ class WrittenReferences:
         self._texts = {text.label: text.text for text in texts}
 
     def with_texts(self, texts: Iterable[Text]) -> WrittenReferences:
-        """Return these and those in ``texts``."""
+        """Return these strings together with ``texts``."""
         more = WrittenReferences(texts)
         more._texts = {**self._texts, **more._texts}
         return more
@@ -291,21 +291,21 @@ class WrittenReferences:
 
 def brought_problem(name: str, *, template: str = "", goes_up: bool = False) -> str:
     """
-    Say that the string called ``name`` got a reference, or a step up, when its template was filled in.
+    Return the error that the template ``name`` has inserted a reference, or a step up, from data.
 
-    :param template: as its author wrote it; only the names that it uses are told
-    :param goes_up: whether it is a step up
+    :param template: the template as its author wrote it; the message quotes only the names that it uses
+    :param goes_up: whether it has inserted a step up
     """
     used = _used(template)
-    by = f"a template filled in ({used})" if used else "a template filled in"
+    by = f"the result of a template ({used})" if used else "the result of a template"
     if goes_up:
         return (
-            f"{printable(name)}: a step '..' in the path of a reference came in with what {by}, or goes up from a "
-            f"directory that it left empty. A template may fill in what is below the directory that the author wrote. "
-            f"Write the whole path in the DAG or the file, or set [config_providers] run_config_references."
+            f"{printable(name)}: a step '..' in the path of a reference came from {by}, or goes up from a directory "
+            f"that it left empty. A template may only insert what is below the directory that the author wrote. Write "
+            f"the whole path in the DAG or the file, or set [config_providers] run_config_references."
         )
     return (
-        f"{printable(name)}: a reference came in with what {by}. Permission to give that does not grant permission to "
+        f"{printable(name)}: a reference came from {by}. Permission to choose its input does not grant permission to "
         f"read secrets: write the reference in the DAG or the file, or set [config_providers] run_config_references."
     )
 

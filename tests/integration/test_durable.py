@@ -120,7 +120,7 @@ def test_what_is_kept_of_a_job_has_the_reference(airflow):
 
 
 def test_the_author_is_told_that_a_cluster_sees_the_configuration(airflow):
-    assert "In cluster mode Spark copies its configuration to the cluster" in logs(airflow)[0]
+    assert "In cluster mode, Spark copies its configuration to the cluster" in logs(airflow)[0]
 
 
 def test_nothing_in_airflow_shows_the_value(airflow):

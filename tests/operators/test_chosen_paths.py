@@ -213,7 +213,7 @@ def test_the_paths_of_the_deployment_bound_every_path(template, expected):
         pytest.param("base.properties", "", None, id="anywhere"),
         pytest.param("base.properties", "{files}", None, id="inside"),
         pytest.param("base.properties", "/etc/none", "is not inside a directory of [config_providers]", id="outside"),
-        pytest.param("fifo", "", "it is no regular file", id="FIFO"),
+        pytest.param("fifo", "", "it is not a regular file", id="FIFO"),
         pytest.param("{{% if x %}}a{{% endif %}}", "", "its path is filled in when the task runs", id="template"),
     ],
 )

@@ -169,7 +169,7 @@ def test_of_a_job_that_an_older_version_submitted_nothing_is_known(run_try, lost
     run = run_try(2, operator())
 
     (note,) = run.rendered["effective_config"]
-    assert "Nothing is known of what it was submitted with" in note
+    assert "The configuration of that job is unknown" in note
 
 
 def test_what_another_job_was_submitted_with_is_not_shown(run_try, lost, state):

@@ -366,7 +366,7 @@ def test_a_policy_denies_at_render_with_all_reasons_and_before_a_provider_is_ask
         "Policy 'memory' denies the configuration of task 'job' of DAG 'flights': 'spark.executor.memory' is more than "
         f"8g. Lower it. 'spark.executor.memory' is set in {ALTERED}.",
         "Policy 'frozen' denies the configuration of task 'job' of DAG 'flights': 'spark.jars' must stay as it is. "
-        f"Leave it out. 'spark.jars' is set in {ALTERED}.",
+        f"Remove it. 'spark.jars' is set in {ALTERED}.",
     )
     assert run.rendered is None
     assert spark_submit() == []
@@ -493,7 +493,7 @@ def test_a_preview_says_first_what_it_cannot_read(preview, store):
     lines = preview(conf={"spark.app.x": "deployed"})
 
     assert lines[0].startswith(
-        f"! Dynamic configuration is left out: The dynamic configuration in the variable '{name_of(DAG)}'"
+        f"! Dynamic configuration is not shown: The dynamic configuration in the variable '{name_of(DAG)}'"
     )
     assert lines[1:] == ["spark.app.x = deployed   # DAG_CONFIG, conf"]
 
@@ -513,7 +513,7 @@ def test_a_preview_says_first_what_a_policy_would_deny(preview, store, policies)
 def test_a_preview_says_first_which_files_it_does_not_read(preview):
     lines = preview(config_files=["${dir:/x:y}"])
 
-    assert lines == ["! The path of file ${dir:/x:y} holds a reference, so the file is left out."]
+    assert lines == ["! The path of file ${dir:/x:y} contains a reference, so the file is not shown."]
 
 
 # --- keys that do not change ----------------------------------------------------------------------------

@@ -72,7 +72,7 @@ def test_a_job_that_carries_no_secret_is_not_warned_of_one(dag, run_task, define
 
     assert run.state == "success", run.error
     assert "spark.config.providers.mounted.param.token_path" in spark_submit.only.properties
-    assert "In cluster mode Spark copies" not in capfd.readouterr().out
+    assert "In cluster mode, Spark copies" not in capfd.readouterr().out
 
 
 def test_no_provider_of_the_worker_is_asked(dag, run_task, define, secrets_dir, spark_submit):
@@ -129,7 +129,7 @@ def test_the_driver_of_a_job_that_is_no_python_program_is_refused(dag, run_task,
     run = run_task(job(dag, resolve_in="driver", **fields))
 
     assert run.state == "failed"
-    assert f"spark.app.db.password: {REFERENCE}: only a Python driver can resolve references, and {place} says" in str(
+    assert f"spark.app.db.password: {REFERENCE}: only a Python driver can resolve references, and {place} shows" in str(
         run.error
     )
     assert spark_submit() == []
@@ -189,7 +189,7 @@ def test_the_deployment_may_say_who_resolves(dag, run_task, define, spark_submit
         pytest.param({"spark.driver.extraJavaOptions": f"-Dp={REFERENCE}"}, {}, "reads it before", id="needed early"),
         pytest.param({"spark.jars": f"s3://{REFERENCE}@x/y.jar"}, {}, "reads it before", id="needed by spark-submit"),
         pytest.param({"app.password": REFERENCE}, {}, "Spark leaves out keys", id="no key of Spark"),
-        pytest.param({}, {"application_args": ["${dir:/x:y}"]}, "would stand where every user", id="argument"),
+        pytest.param({}, {"application_args": ["${dir:/x:y}"]}, "would be readable by every user", id="argument"),
         pytest.param(
             {}, {"env_vars": {"A": REFERENCE}}, "env_vars['A']: the environment of the driver", id="environment"
         ),
@@ -264,7 +264,7 @@ def test_the_nearest_provider_of_the_driver_is_named(dag, run_task, define):
 
 
 def test_a_wrong_word_is_found_when_the_dag_is_read(dag):
-    with pytest.raises(ConfigException, match="argument resolve_in: 'drive' is none of auto, worker, driver"):
+    with pytest.raises(ConfigException, match="argument resolve_in: 'drive' is not one of auto, worker, driver"):
         job(dag, resolve_in="drive")
 
 

@@ -113,7 +113,7 @@ def test_a_word_that_the_setting_does_not_know_is_an_error(written, monkeypatch)
     monkeypatch.setenv(SETTING, "wran")
     run = written("conf", "spark.app.a")
 
-    assert "misspelt_keys: 'wran' is none of warn, fail, ignore, did you mean 'warn'?" in str(run.error)
+    assert "misspelt_keys: 'wran' is not one of warn, fail, ignore, did you mean 'warn'?" in str(run.error)
 
 
 def test_keys_of_peoples_own_are_not_told(written, logged):

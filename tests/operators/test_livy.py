@@ -94,5 +94,5 @@ def test_a_deferred_task_ends_as_its_batch_although_what_was_printed_cannot_be_f
 
     shown = "".join(capfd.readouterr())
     assert run.state == "success"
-    assert "What batch 7 has printed could not be fetched" in shown
+    assert "The output of batch 7 could not be fetched" in shown
     assert CANARY not in shown

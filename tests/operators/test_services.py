@@ -376,7 +376,7 @@ def test_a_payload_that_is_one_text_cannot_be_left_to_the_driver(databricks, dri
     task, recorder = databricks(json=json.dumps({"tasks": clusters(one={"spark.a": password})}), resolve_in="driver")
     run = no_leak(task)
 
-    assert "json: it is one text, so the references of its Spark configuration" in str(run.error)
+    assert "json: it is a single string, so the references of its Spark configuration" in str(run.error)
     assert bodies(recorder, "submit") == []
 
 
@@ -570,7 +570,7 @@ def test_what_is_no_application_is_told(dag, tmp_path, text):
     (tmp_path / "job").write_text(text)
     for i, application in enumerate((text, str(tmp_path / "job"))):
         job = configured(stock.SparkKubernetesOperator)(task_id=f"job{i}", dag=dag, application_file=application)
-        with pytest.raises(ConfigException, match="application_file is no YAML mapping"):
+        with pytest.raises(ConfigException, match="application_file is not a YAML mapping"):
             job._read_application()
 
 
@@ -578,7 +578,7 @@ def test_attack_56_a_run_writes_no_reference_into_an_application(kubernetes, no_
     operator, recorder = kubernetes
     run = no_leak(operator(application_file=attacked(password)), conf={"x": password})
 
-    assert "a reference came in with what a template filled in" in str(run.error)
+    assert "a reference came from the result of a template" in str(run.error)
     assert bodies(recorder) == []
 
 
@@ -641,7 +641,7 @@ def test_a_row_that_a_line_of_the_log_cuts_in_two_is_whole(sql, spark_sql, no_le
 def test_attack_33_a_reference_in_a_query_is_refused(sql, spark_sql, no_leak, password):
     run = no_leak(sql(sql=f"select '{password}'"))
 
-    assert "sql: its references would stand where others can read them" in str(run.error)
+    assert "sql: the values of its references would be readable by others" in str(run.error)
     assert spark_sql() == []
 
 

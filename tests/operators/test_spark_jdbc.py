@@ -152,7 +152,7 @@ def test_attack_11_a_reference_that_data_brought_is_refused(dag, given, run_task
     run = run_task(configured(TemplatedOperator)(dag=dag, **given, **{name: value}), conf={"x": password})
 
     assert f"_{name}" in str(run.error)
-    assert "a reference came in with what a template filled in" in str(run.error)
+    assert "a reference came from the result of a template" in str(run.error)
     assert spark_submit() == []
 
 
@@ -331,7 +331,7 @@ def test_a_stock_task_in_a_cluster_mode_goes_on_working_and_tells(
     assert run.state == "success"
     assert "spark.config.providers" not in spark_submit.spark_conf  # there is no reference to resolve
     assert spark_submit.spark_conf[KEYS["password"]] == CANARY
-    assert "In cluster mode Spark copies its configuration to the cluster" in told(run, capfd)
+    assert "In cluster mode, Spark copies its configuration to the cluster" in told(run, capfd)
 
 
 def test_the_names_of_the_keys_have_every_spark_hide_them():

@@ -84,7 +84,7 @@ def test_a_reference_in_the_command_is_refused(dag, run_task, password, spark_pi
     run = run_task(job(dag, principal=password))
 
     assert isinstance(run.error, ExposedValueError)
-    assert "principal: its references would stand where others can read them" in str(run.error)
+    assert "principal: the values of its references would be readable by others" in str(run.error)
     assert spark_pipelines() == []
 
 

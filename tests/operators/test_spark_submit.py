@@ -64,7 +64,7 @@ def test_attack_27_the_log_tells_of_the_mode_in_which_spark_puts_values_into_an_
 ):
     run_task(operator(dag, conf={"spark.app.db.password": password, "spark.api.mode": mode}))
 
-    is_told = "With spark.api.mode = connect Spark puts its configuration into the environment" in "".join(
+    is_told = "With spark.api.mode = connect, Spark puts its configuration into the environment" in "".join(
         capfd.readouterr()
     )
     assert is_told is (mode == "connect")
@@ -198,7 +198,7 @@ def test_a_defaults_file_that_nobody_finds_is_told_and_not_passed_over(
         monkeypatch.delenv("SPARK_CONF_DIR")
     run_task(operator(dag, conf={"spark.app.x": password}))
 
-    assert ("does not say where its Spark is" in "".join(capfd.readouterr())) is not known
+    assert ("so this job ignores its spark-defaults.conf" in "".join(capfd.readouterr())) is not known
 
 
 def test_a_file_counts_even_where_the_author_gave_an_empty_one(dag, run_task, spark_submit, tmp_path):
@@ -462,25 +462,25 @@ def test_environment_variables_that_become_configuration_go_the_private_way(
     ("fields", "problem"),
     [
         pytest.param(
-            {"env_vars": {"A": "\ud800"}}, "env_vars['A']: its value holds half of a surrogate", id="surrogate"
+            {"env_vars": {"A": "\ud800"}}, "env_vars['A']: its value contains half of a surrogate", id="surrogate"
         ),
-        pytest.param({"env_vars": {"A": "x\0"}}, "env_vars['A']: its value holds a character NUL", id="NUL"),
+        pytest.param({"env_vars": {"A": "x\0"}}, "env_vars['A']: its value contains a NUL character", id="NUL"),
         pytest.param({"env_vars": {"A": 1}}, "env_vars['A']: its value is not a string", id="number"),
-        pytest.param({"env_vars": {"A=B": "x"}}, "env_vars['A=B']: its name has an equals sign", id="name with ="),
+        pytest.param({"env_vars": {"A=B": "x"}}, "env_vars['A=B']: its name contains an equals sign", id="name with ="),
         pytest.param(
-            {"env_vars": {"A\0": "x"}}, r"env_vars['A\x00']: its name holds a character NUL", id="name with NUL"
+            {"env_vars": {"A\0": "x"}}, r"env_vars['A\x00']: its name contains a NUL character", id="name with NUL"
         ),
         pytest.param({"env_vars": {1: "x"}}, "env_vars[1]: its name is not a string", id="name that is a number"),
         pytest.param(
-            {"application_args": ["a", "b\0"]}, "application_args[1]: its value holds a character NUL", id="args"
+            {"application_args": ["a", "b\0"]}, "application_args[1]: its value contains a NUL character", id="args"
         ),
         pytest.param(
-            {"application_args": ["\ud800"]}, "application_args[0]: its value holds half", id="half an argument"
+            {"application_args": ["\ud800"]}, "application_args[0]: its value contains half", id="half an argument"
         ),
         pytest.param(
             {"application_args": ["a", 2]}, "application_args[1]: its value is not a string", id="odd argument"
         ),
-        pytest.param({"proxy_user": "u\0"}, "proxy_user: its value holds a character NUL", id="proxy user"),
+        pytest.param({"proxy_user": "u\0"}, "proxy_user: its value contains a NUL character", id="proxy user"),
     ],
 )
 def test_attack_what_no_program_can_get_is_refused_by_its_name(dag, run_task, password, spark_submit, fields, problem):

@@ -34,13 +34,13 @@ def test_the_log_tells_references_with_a_value_from_texts_that_look_like_one(log
 
     log = logged({"spark.app.password": password, "spark.app.again": f"x{password}"})
 
-    told = "Resolved references, each of which stands for its value in this log: "
+    told = "Resolved references, which this log shows in place of their values: "
     assert re.search(re.escape(told + password) + r"\s", log.text)
     assert "see ${files:/nowhere:x}" in log.text
 
 
 def test_the_log_of_a_job_without_references_says_so(logged):
-    assert "stands for its value in this log: none" in logged({"spark.app.x": "1"}).text
+    assert "in place of their values: none" in logged({"spark.app.x": "1"}).text
 
 
 def test_a_reference_that_is_kept_is_told(logged):
@@ -93,7 +93,7 @@ def test_an_extra_that_breaks_is_told_with_the_place(logged, monkeypatch):
 
     error = logged({"spark.app.x": "${dir:/x:y}"}, config_conn_id="broken").run.error
 
-    assert "The extra of connection 'broken' is no JSON object: it ends or is wrong at line 1, column" in str(error)
+    assert "The extra of connection 'broken' is not a JSON object: it ends or is wrong at line 1, column" in str(error)
 
 
 def test_an_unknown_provider_is_told_with_the_connection_that_defines_none(logged):
@@ -130,7 +130,9 @@ def test_a_step_up_that_data_brought_is_told_with_the_parameter_and_without_what
 
     error = str(run_task(operator, conf={"folder": f"canary/{folder}" if folder else ""}).error)
 
-    assert error.startswith("conf['spark.app.x']: a step '..' in the path of a reference came in with what a template")
+    assert error.startswith(
+        "conf['spark.app.x']: a step '..' in the path of a reference came from the result of a template"
+    )
     assert "(params.folder)" in error
     assert "canary" not in error
 
@@ -142,7 +144,7 @@ def test_a_reference_that_data_brought_is_told_with_the_parameter(dag, run_task)
 
     error = str(run_task(operator, conf={"x": "${files:/canary:k}"}).error)
 
-    assert error.startswith("conf['spark.app.x']: a reference came in with what a template filled in (params.x).")
+    assert error.startswith("conf['spark.app.x']: a reference came from the result of a template (params.x).")
     assert "canary" not in error
 
 

@@ -74,7 +74,7 @@ def test_attack_11_who_triggers_a_run_reads_no_secret_by_a_template(
     run = run_task(submit(dag, params={"x": password}, **kwargs), conf={"x": password})
 
     assert isinstance(run.error, ConfigException)
-    assert str(run.error).startswith(f"{where}: a reference came in with what a template filled in")
+    assert str(run.error).startswith(f"{where}: a reference came from the result of a template")
     assert spark_submit() == []
 
 
@@ -141,7 +141,7 @@ def test_attack_56_a_reference_that_is_not_used_lets_no_other_in(
     run = run_task(submit(dag, allow_exposed_arguments=True, **fields), conf={"x": password})
 
     assert isinstance(run.error, ConfigException)
-    assert "a reference came in with what a template filled in" in str(run.error)
+    assert "a reference came from the result of a template" in str(run.error)
     assert spark_submit() == []
 
 

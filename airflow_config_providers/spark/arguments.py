@@ -46,26 +46,26 @@ PIPELINES_KEYS: Final = {
     "num_executors": "spark.executor.instances",
     "yarn_queue": "spark.yarn.queue",
 }
-"""Argument of ``SparkPipelinesOperator`` -> key. ``keytab`` and ``principal`` stand in its command as they are."""
+"""Argument of ``SparkPipelinesOperator`` -> key. ``keytab`` and ``principal`` are options of its command, not keys."""
 
 JDBC_DEFAULT_NAME: Final = "airflow-spark-jdbc"
-"""The same as ``DEFAULT_NAME``, of ``SparkJDBCOperator``."""
+"""The same as ``DEFAULT_NAME`` for ``SparkJDBCOperator``."""
 
 FROM_CONNECTION: Final = {"keytab": "keytab", "principal": "principal", "yarn_queue": "queue"}
 """Argument -> the name under which the stock hook mixes it with its connection."""
 
 DEFAULT_NAME: Final = "arrow-spark"
-"""The stock operator's name for a job to which nobody gave one; it must not beat a layer that has one."""
+"""The stock operator's default name of a job. It must not override a layer that has a name."""
 
 
 def argument(operator: Any, name: str) -> Any:
-    """Give a named argument as the operator keeps it: under its name if it is templated, else with an underscore."""
+    """Return an argument from the operator's attribute, which begins with an underscore unless it is templated."""
     attributes = vars(operator)
     return attributes.get(name, attributes.get(f"_{name}"))
 
 
 def jdbc_configs(operator: Any) -> dict[str, Any]:
-    """Key -> value of the named arguments of a ``SparkJDBCOperator`` that were given."""
+    """Return key -> value for the named arguments that a ``SparkJDBCOperator`` was given."""
     given = {key: argument(operator, name) for name, key in JDBC_KEYS.items()}
     if given["spark.app.name"] == JDBC_DEFAULT_NAME:
         del given["spark.app.name"]
@@ -73,13 +73,13 @@ def jdbc_configs(operator: Any) -> dict[str, Any]:
 
 
 def pipelines_configs(operator: Any) -> dict[str, Any]:
-    """Key -> value of the named arguments of a ``SparkPipelinesOperator`` that were given."""
+    """Return key -> value for the named arguments that a ``SparkPipelinesOperator`` was given."""
     given = {key: argument(operator, name) for name, key in PIPELINES_KEYS.items()}
     return {key: value for key, value in given.items() if value}
 
 
 def configs(operator: Any) -> dict[str, Any]:
-    """Key -> value of the named arguments that were given."""
+    """Return key -> value for the named arguments that a ``SparkSubmitOperator`` was given."""
     given = {key: argument(operator, name) for name, key in KEYS.items()}
     if given["spark.app.name"] == DEFAULT_NAME:
         del given["spark.app.name"]

@@ -1,8 +1,8 @@
 """
-A zip of what a driver needs of this package, for ``spark-submit --py-files``.
+A zip with the parts of this package that a driver needs, for ``spark-submit --py-files``.
 
-``python -m airflow_config_providers.spark.bundle DRIVER.zip`` writes one that needs no Airflow on the cluster, and no
-installation. It holds libraries of Python alone; what is compiled is left out.
+``python -m airflow_config_providers.spark.bundle DRIVER.zip`` writes one. The cluster needs neither Airflow nor an
+installation. The zip contains only Python code; compiled modules are left out.
 """
 
 from __future__ import annotations
@@ -34,15 +34,15 @@ def write_bundle(path: Path) -> Sequence[str]:
     """
     Write the zip.
 
-    :return: the names of the libraries of Vault that are missing here, and so in it
-    :raises ConfigException: a library that every provider needs is missing
+    :return: the names of Vault's libraries that are not installed here, and so are missing in the zip
+    :raises ConfigException: a library that every provider needs is not installed
     :raises OSError: the file cannot be written
     """
     found = {name: _found(name) for name in (_DISTRIBUTION, *_LIBRARIES, *_VAULT)}
     missing = [name for name, distribution in found.items() if distribution is None]
     needed = [name for name in missing if name not in _VAULT]
     if needed:
-        raise ConfigException(f"{' and '.join(needed)} cannot be found. Install this package with its dependencies.")
+        raise ConfigException(f"{' and '.join(needed)}: not installed. Install this package with its dependencies.")
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as bundle:
         for name, content in _own():
             bundle.writestr(name, content)
@@ -54,13 +54,13 @@ def write_bundle(path: Path) -> Sequence[str]:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Write the bundle that a command asks for."""
+    """Run the command, and return its exit code."""
     if len(arguments) != 1 or arguments[0].startswith("-"):
         print(_USAGE, file=sys.stderr)  # noqa: T201 - a command
         return 2
     missing = write_bundle(Path(arguments[0]))
     if missing:
-        print(f"Without {', '.join(missing)}: a driver cannot ask Vault.", file=sys.stderr)  # noqa: T201 - a command
+        print(f"Missing: {', '.join(missing)}. Drivers cannot use Vault.", file=sys.stderr)  # noqa: T201 - a command
     return 0
 
 
@@ -88,7 +88,7 @@ def _below(folder: Traversable, name: str) -> Iterator[tuple[str, bytes]]:
 
 
 def _of(library: Distribution) -> Iterator[tuple[str, bytes]]:
-    """Give the modules of a library and what says what it is; of this package, whose modules are there, the latter."""
+    """Yield the metadata of a library and its modules, but not those of this package, which ``_own`` yields."""
     metadata = f"{library.name.replace('-', '_')}-{library.version}.dist-info"
     for name in ("METADATA", "entry_points.txt"):
         text = library.read_text(name)

@@ -1,4 +1,4 @@
-"""Spark's own configuration, as a definition: types, defaults, and what is secret."""
+"""The definition of Spark's own configuration: types, defaults, and which keys are sensitive."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ _TYPE_NAMES: Final = {"SIZE": "SIZE", "TIME": "DURATION"}
 
 class _Catalogue(Mapping[str, ConfigKey]):
     """
-    The keys of Spark, each made when it is asked for: a task asks for few of 1,500.
+    The keys of Spark, each made on first use: a task needs few of the 1,500.
 
-    :param public: name -> type, version it came with, and default, where there is one; separated by blanks
-    :param internal: the same, of keys that are not in Spark's documentation
+    :param public: name -> type, version of introduction, and default if there is one, separated by spaces
+    :param internal: the same for keys that are not in Spark's documentation
     """
 
     def __init__(self, public: Mapping[str, str], internal: Mapping[str, str]) -> None:
@@ -53,11 +53,11 @@ class _Catalogue(Mapping[str, ConfigKey]):
 
 class SparkDefinition(ConfigDef):
     """
-    The configuration that Spark knows. Other keys may be set as well: Spark hands them to the job.
+    The keys that Spark knows. Other keys may be set as well: Spark passes them to the job.
 
-    Their types are the same from Spark 3.5 on; defaults are those of the Spark that ``version`` names.
+    Types are the same since Spark 3.5; defaults are those of Spark ``version``.
 
-    :param version: of the Spark that the catalogue was taken from
+    :param version: the version of Spark from which the catalogue was generated
     """
 
     def __init__(self, version: str, catalogue: _Catalogue) -> None:
@@ -67,15 +67,15 @@ class SparkDefinition(ConfigDef):
 
     @property
     def config_keys(self) -> Mapping[str, ConfigKey]:
-        """Name -> configuration."""
+        """Name -> key."""
         return self._catalogue
 
     def names(self) -> Set[str]:
-        """Give the names of all configurations."""
+        """Return the names of all keys."""
         return self._catalogue.rows.keys()
 
     def default_texts(self) -> Mapping[str, str]:
-        """Give the defaults as Spark writes them, by name."""
+        """Return name -> default, as Spark writes it."""
         return self._default_texts
 
     @cached_property
@@ -84,19 +84,19 @@ class SparkDefinition(ConfigDef):
         return MappingProxyType({name: part[2] for name, part in parts if len(part) == 3})
 
     def is_sensitive(self, name: str) -> bool:
-        """Tell whether Spark would hide ``name``, whether it knows it or not."""
+        """Return whether Spark would hide ``name``, even if it does not know the key."""
         return sounds_sensitive(name)
 
     def is_secret(self, name: str, text: str) -> bool:
-        """Tell whether ``text`` must not be shown. What stood in a file was not shown before, so this is generous."""
+        """Return whether ``text`` must not be shown. This is strict, since a file did not show its values before."""
         return self.is_sensitive(name) or (name not in self.config_keys and reveals(name, text))
 
     def read_only_reason(self, name: str) -> str | None:
-        """Say why no dynamic configuration changes ``name``; None for one that it may change."""
+        """Return why dynamic configuration cannot change ``name``; None if it can."""
         return READ_ONLY.get(name)
 
     def misfits(self, name: str, value: object) -> Sequence[str]:
-        """Give the problems with ``value``; none with a text that Spark has yet to complete."""
+        """Return the problems of ``value``; none for a string in which Spark will still replace something."""
         if isinstance(value, str) and is_substituted_by_spark(value):
             return ()
         return super().misfits(name, value)
@@ -104,8 +104,8 @@ class SparkDefinition(ConfigDef):
 
 @cache
 def spark_definition() -> SparkDefinition:
-    """Give the catalogue. It is read once, from a file that ``tools/generate_spark_catalogue.py`` writes."""
-    catalogue = json.loads(files(__package__).joinpath("catalogue.json").read_bytes())  # also in a zip
+    """Return the definition. It is read once, from a file that ``tools/generate_spark_catalogue.py`` writes."""
+    catalogue = json.loads(files(__package__).joinpath("catalogue.json").read_bytes())  # works in a zip, too
     return SparkDefinition(catalogue["spark"], _Catalogue(catalogue["public"], catalogue["internal"]))
 
 

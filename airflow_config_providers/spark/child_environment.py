@@ -1,4 +1,4 @@
-"""The environment of what is started for a job: without the secrets that a provider reads from it."""
+"""The environment of child processes, without the secrets that providers read from it."""
 
 from __future__ import annotations
 
@@ -23,30 +23,30 @@ TMPDIR TZ USER VIRTUAL_ENV YARN_CONF_DIR _JAVA_OPTIONS
 ALL_PROXY FTP_PROXY HTTPS_PROXY HTTP_PROXY NO_PROXY all_proxy ftp_proxy https_proxy http_proxy no_proxy
 """
 _READ_BY_CHILDREN: Final = frozenset(_NAMES.split())
-"""Names that the shell, Java, Python, Spark, Hadoop and the clouds' clients read by themselves."""
+"""Names that the shell, Java, Python, Spark, Hadoop and the cloud clients read themselves."""
 
 _READ_BY_CHILDREN_TOO: Final = ("AIRFLOW_CTX_", "CONDA_", "LC_")
-"""Beginnings of more such names. Under the first, Airflow tells a job which task it is of."""
+"""Prefixes of more such names. With the first, Airflow tells a job to which task it belongs."""
 
 
 def withheld(names: Collection[str]) -> frozenset[str]:
-    """Return those of ``names`` that a child does not get: a broad pattern of a provider also matches ``PATH``."""
+    """Return those of ``names`` to keep from a child: not all, since a provider's pattern can also match ``PATH``."""
     return frozenset(name for name in names if not _is_kept(name))
 
 
 def without(environ: Mapping[str, str], names: Collection[str]) -> dict[str, str]:
-    """Return a copy of ``environ`` that lacks ``names``."""
+    """Return a copy of ``environ`` without ``names``."""
     return {name: value for name, value in environ.items() if name not in names}
 
 
 def command_without(command: Sequence[str], names: Collection[str]) -> list[str]:
-    """Return the command with which ``command`` runs, in the same process, without the variables ``names``."""
+    """Return a command that runs ``command``, in the same process, without the variables ``names``."""
     return ["env", *(word for name in sorted(names) for word in ("-u", name)), *command] if names else [*command]
 
 
 @contextmanager
 def lacking(environ: MutableMapping[str, str], names: Collection[str]) -> Iterator[None]:
-    """Take ``names`` out of ``environ`` meanwhile, for a child that is started with all that is in it."""
+    """Remove ``names`` from ``environ`` during the block, for a child that inherits all of it."""
     taken = {name: environ.pop(name) for name in names if name in environ}
     try:
         yield

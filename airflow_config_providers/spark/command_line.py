@@ -1,4 +1,4 @@
-"""How much a command can carry."""
+"""The limits of a command's length."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from airflow_config_providers.core.text import octets
 from airflow_config_providers.exceptions import SubmitError
 
 _USUAL: Final = 2 * 1024 * 1024
-"""What Linux takes unless its stacks are smaller; where they are unlimited, ``SC_ARG_MAX`` promises too much."""
+"""The limit of Linux, unless stacks are smaller; if they are unlimited, ``SC_ARG_MAX`` is too high."""
 
 _SMALLEST: Final = 128 * 1024
 _POINTER: Final = 8
@@ -20,13 +20,13 @@ _POINTER: Final = 8
 
 def room(environ: Mapping[str, str], *, sysconf: Callable[[str], int] = os.sysconf) -> int:
     """
-    Return how many bytes the configuration may take in a command of Spark.
+    Return how many bytes of a Spark command the configuration can take.
 
-    That is half of what a command and its environment may take together: the rest is for the other arguments, and
-    for what Spark's scripts put before them and into the environment.
+    That is half of the limit for a command and its environment: the rest is for the other arguments, and for what
+    Spark's scripts add to the command and to the environment.
 
-    :param environ: the environment that the command gets
-    :param sysconf: ``os.sysconf``, or a stand-in
+    :param environ: the environment of the command
+    :param sysconf: ``os.sysconf``, or a replacement
     """
     limit = sysconf("SC_ARG_MAX")
     taken = sum(_size(name) + _size(value) + _POINTER for name, value in environ.items())
@@ -36,9 +36,9 @@ def room(environ: Mapping[str, str], *, sysconf: Callable[[str], int] = os.sysco
 @contextmanager
 def refusing_too_long() -> Iterator[None]:
     """
-    Say what to do where a command cannot be started because it is too long.
+    Explain what to do if a command cannot be started because it is too long.
 
-    :raises SubmitError: in place of the error of the system
+    :raises SubmitError: instead of the error of the operating system
     """
     is_too_long = False
     try:
@@ -49,14 +49,14 @@ def refusing_too_long() -> Iterator[None]:
         is_too_long = True
     if is_too_long:
         raise SubmitError(
-            "The command is longer than this machine takes: one argument of more than 128 KiB, or many together. "
-            "Shorten the arguments of the job, for instance by a file that it reads. The configuration is not the "
-            "reason: what of it is too much goes by a file."
+            "The command is too long for this machine: an argument is longer than 128 KiB, or all of them together "
+            "are too long. Shorten the arguments of the job, for example by letting it read a file. The configuration "
+            "is not the reason, since a large configuration goes through a file."
         )
 
 
 def size(configs: Mapping[str, str]) -> int:
-    """Return how many bytes ``--conf key=value`` takes for all of ``configs``."""
+    """Return how many bytes the arguments ``--conf key=value`` for ``configs`` take together."""
     return sum(_size("--conf") + _size(key) + _size(value) + 2 * _POINTER for key, value in configs.items())
 
 

@@ -1,4 +1,4 @@
-"""What a session of Spark Connect gives back of the configuration that it was given."""
+"""Lets a Spark Connect session read back the configuration that it has set."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from airflow_config_providers.foreign import CONNECT_CONF, require
 @contextmanager
 def giving_back_what_was_set() -> Iterator[None]:
     """
-    Have ``spark.conf.get`` give back what this process has set in the same session.
+    Make ``spark.conf.get`` return what this process has set in the same session.
 
-    From Spark 4.2.1 on, a server answers as if a key was not set, if the key or its value matches the server's
+    Since Spark 4.2.1, a server answers that a key is not set if the key or its value matches the server's
     ``spark.redaction.regex``. The answer then comes from this process, which knows it. What the server itself shows,
-    as ``SET`` and ``getAll`` do, stays hidden. The values are forgotten at the end. Not thread-safe.
+    with ``SET`` or ``getAll``, stays hidden. The values are forgotten when the block ends. Not thread-safe.
     """
-    session: Any = import_module("pyspark.sql.connect.session")  # slow, and not there where DAGs are read
+    session: Any = import_module("pyspark.sql.connect.session")  # slow, and not installed where DAGs are read
     require(CONNECT_CONF)
     stock = session.RuntimeConf
     known: dict[Any, dict[str, str]] = {}
@@ -35,12 +35,12 @@ def giving_back_what_was_set() -> Iterator[None]:
 
 def _remembering(stock: Any, known: dict[Any, dict[str, str]]) -> Any:
     """
-    Return the class ``stock`` with a memory.
+    Return a subclass of ``stock`` that remembers what was set.
 
-    :param known: what was set, by the client of each session; clients are equal to themselves alone
+    :param known: client of a session -> what was set; a client is equal only to itself
     """
 
-    class RememberingConf(stock):  # type: ignore[misc]  # PySpark is not there where types are checked
+    class RememberingConf(stock):  # type: ignore[misc]  # PySpark is not installed where types are checked
         def set(self, key: str, value: Any) -> None:
             super().set(key, value)
             self._remember({key: value})
@@ -67,5 +67,5 @@ def _remembering(stock: Any, known: dict[Any, dict[str, str]]) -> Any:
 
 
 def _text(value: Any) -> str:
-    """Return a value as Spark Connect sends it."""
+    """Return a value as the string that Spark Connect sends."""
     return str(value).lower() if isinstance(value, bool) else str(value)

@@ -1,4 +1,4 @@
-"""Where spark-submit is, and the defaults file that it reads."""
+"""The locations of spark-submit and of the defaults file that it reads."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from airflow_config_providers.core.text import printable
 from airflow_config_providers.exceptions import SubmitError
 
 Which = Callable[..., str | None]
-"""``shutil.which``, or a stand-in: takes a command and ``path=``."""
+"""``shutil.which``, or a replacement that takes a command and ``path=``."""
 
 
 def locate_spark_defaults(spark_binary: str, environ: Mapping[str, str], *, which: Which = shutil.which) -> Path | None:
     """
-    Find the ``spark-defaults.conf`` that ``spark_binary`` reads when it is given no properties file.
+    Return the path of the ``spark-defaults.conf`` that ``spark_binary`` reads if it gets no properties file.
 
-    :return: None where there is none, or where ``spark_binary`` is a script that does not say where its Spark is:
+    :return: None if there is no such file, or if ``spark_binary`` is a script from which Spark cannot be located;
         set ``SPARK_CONF_DIR`` or ``SPARK_HOME`` then
     """
     directory = conf_directory(_find(spark_binary, environ, which), environ)
@@ -28,15 +28,14 @@ def locate_spark_defaults(spark_binary: str, environ: Mapping[str, str], *, whic
 
 def require_spark_binary(spark_binary: str, environ: Mapping[str, str], *, which: Which = shutil.which) -> Path:
     """
-    Make sure that ``spark_binary`` can be started.
+    Return the path of ``spark_binary``, after a check that it can be started.
 
-    :return: where it is
     :raises SubmitError: it is not on the ``PATH``, or there is no Java for it
     """
     binary = _find(spark_binary, environ, which)
     if binary is None:
         raise SubmitError(
-            f"{printable(spark_binary)} is not on the PATH of this worker. Install Spark there, for instance with "
+            f"{printable(spark_binary)} is not on the PATH of this worker. Install Spark there, for example with "
             f"'pip install pyspark', and put the directory of {printable(spark_binary)} on the PATH."
         )
     if (problem := _java_problem(environ, which)) and not _finds_java_itself(binary, environ):
@@ -45,7 +44,7 @@ def require_spark_binary(spark_binary: str, environ: Mapping[str, str], *, which
 
 
 def conf_directory(binary: Path | None, environ: Mapping[str, str]) -> Path | None:
-    """Give the directory of Spark's configuration files, which need not exist; None where it cannot be known."""
+    """Return the directory of Spark's configuration files, which need not exist; None if it cannot be determined."""
     if directory := environ.get("SPARK_CONF_DIR"):
         return Path(directory)
     if home := environ.get("SPARK_HOME"):
@@ -69,18 +68,18 @@ def _java_problem(environ: Mapping[str, str], which: Which) -> str:
 
 
 def _finds_java_itself(binary: Path, environ: Mapping[str, str]) -> bool:
-    """Tell whether Java may be named elsewhere: in Spark's ``spark-env.sh``, or in a script of a distribution."""
+    """Return whether Spark's ``spark-env.sh``, or the script of a distribution, could locate Java by itself."""
     directory = conf_directory(binary, environ)
     return directory is None or (directory / "spark-env.sh").is_file()
 
 
 def _homes(scripts: Path) -> Iterator[Path]:
-    """Give the places where the Spark of spark-submit's directory may be."""
+    """Yield the possible homes of the Spark whose scripts are in ``scripts``."""
     prefix = scripts.parent
     if not (scripts / "find_spark_home.py").is_file():
         yield prefix
         return
-    # Installed by pip: the scripts were copied out of the package.
+    # Spark was installed by pip, which copies the scripts out of the package.
     yield prefix / "pyspark"
     yield from sorted(prefix.glob("lib*/python3*/*-packages/pyspark"))
 

@@ -16,17 +16,17 @@ from airflow_config_providers.spark.redaction import REDACTION_KEY, widened
 @dataclass(frozen=True, slots=True)
 class Delivery:
     """
-    A resolved configuration, ready for spark-submit. Shows no value, and is not pickled or copied.
+    A resolved configuration, ready for spark-submit. It shows no value, and cannot be pickled or copied.
 
-    :param plain: for ``--conf``, where every user of the machine can read it
-    :param private: for a properties file that nobody else can read
+    :param plain: key -> value for ``--conf``, where every user of the machine can read it
+    :param private: key -> value for a properties file that nobody else can read
     """
 
     plain: Mapping[str, str] = field(repr=False)
     private: Mapping[str, str] = field(repr=False)
 
     def __reduce_ex__(self, protocol: object) -> NoReturn:
-        raise TypeError("A Delivery is not pickled or copied: it holds secrets. Send the settled configuration.")
+        raise TypeError("A Delivery cannot be pickled or copied: it holds secrets. Send the settled configuration.")
 
 
 def plan(  # noqa: PLR0913 - the first is split, and the others say how
@@ -39,21 +39,20 @@ def plan(  # noqa: PLR0913 - the first is split, and the others say how
     in_process: bool = False,
 ) -> Delivery:
     """
-    Decide for each key of ``configs`` how it travels.
+    Decide for each key of ``configs`` if it goes into the command or into the file.
 
-    The file takes what is sensitive, what stood in a file before, and what a command line would change. Where the
-    rest is too much for a command line, the file takes that as well. A key must not be in both, or the command would
-    win.
+    The file gets sensitive keys, keys that came from a file, and keys that a command line would change. If the rest is
+    too long for a command line, the file gets it as well. A key must not be in both, since the command would win.
 
     :param configs: key -> resolved value, all layers settled
-    :param sensitive: keys whose value nobody may see; Spark is told to hide them. One that is not in ``configs``,
-        such as ``sun.java.command``, is hidden all the same
-    :param written: key -> text with its references; without it every sensitive value counts as resolved as a whole
+    :param sensitive: keys whose values must not be seen; Spark is told to hide them, even those that are not in
+        ``configs``, such as ``sun.java.command``
+    :param written: key -> text with its references; without it, every sensitive value is treated as fully resolved
     :param filed: keys whose value was written in a properties file
-    :param room: bytes that the command has for the plain keys; None for any number
-    :param in_process: whether Python sets the plain keys once more when the JVM runs, so that what the command
-        changes is corrected
-    :raises UndeliverableValueError: a value would not arrive as it is; names all of them
+    :param room: the bytes of the command that the plain keys can take; None for no limit
+    :param in_process: whether Python sets the plain keys again once the JVM runs, which corrects what the command has
+        changed
+    :raises UndeliverableValueError: a value would not arrive unchanged; lists all such values
     """
     written = written or {}
     hidden, filed = frozenset(sensitive), frozenset(filed)
@@ -81,7 +80,7 @@ _KEPT: Final = frozenset(
         "spark.yarn.submit.waitAppCompletion",
     }
 )
-"""Keys that operators set in the command themselves unless they see one there, and that then beat a file."""
+"""Keys that operators add to the command if it lacks them. The command would then override the file."""
 
 
 def _refuse_changes(configs: Mapping[str, str], written: Mapping[str, str]) -> None:
@@ -95,7 +94,7 @@ def _refuse_changes(configs: Mapping[str, str], written: Mapping[str, str]) -> N
 
 
 def _refuse_lost(plain: Mapping[str, str], survives: Callable[[str, str], bool]) -> None:
-    """Refuse what neither the file nor the command hands over: in a command it might become another key."""
+    """Refuse what neither a file nor a command delivers unchanged: in a command, it could become another key."""
     problems = [fidelity.loss(key, value) for key, value in plain.items() if not survives(key, value)]
     if problems:
         raise UndeliverableValueError(*problems)
@@ -104,8 +103,8 @@ def _refuse_lost(plain: Mapping[str, str], survives: Callable[[str, str], bool])
 def _refuse_too_long(plain: Mapping[str, str], room: int) -> None:
     if size(plain) > room:
         raise UndeliverableValueError(
-            f"{len(plain)} keys are too long for a command line together, and would not arrive by a properties file: "
-            f"they do not begin with 'spark.', or their values begin or end with a blank, a tab or another control "
+            f"{len(plain)} keys are together too long for a command line, and a properties file would change them: "
+            f"they do not begin with 'spark.', or their values begin or end with a space, a tab or another control "
             f"character. The first is {printable(next(iter(plain)))}. Correct or remove them."
         )
 

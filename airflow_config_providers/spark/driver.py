@@ -28,25 +28,25 @@ def session(
     unresolved: str = Unresolved.FAIL.value,
 ) -> SparkSession:
     """
-    Build the SparkSession of this driver, with values in place of the references in its configuration.
+    Return the SparkSession of this driver, with values in place of the references in its configuration.
 
-    Call it first: a SparkContext takes its configuration when it is made. Under spark-submit the configuration is
-    the one that was submitted; in a Python process that starts its own JVM it is that of ``builder`` and of
+    Call this first: a SparkContext reads its configuration when it is created. With spark-submit, that is the
+    submitted configuration. In a Python process that starts its own JVM, it is that of ``builder`` and of
     ``spark-defaults.conf``, and the values go to the JVM through a file that nobody else can read.
 
-    Spark hides what was resolved, and what Python prints and logs from then on shows references. What a provider
-    lent is kept until the process ends, and given back then. Needs no Airflow. Not thread-safe.
+    Spark hides the resolved values, and what Python prints and logs from then on shows references. Leases are kept
+    until the process ends, and then revoked. This needs no Airflow. Not thread-safe.
 
-    :param builder: with options of the job's own, which may hold references too; none of ``remote``
-    :param providers: ``config.providers`` and what is below it, or the path of a properties file with them; None for
-        what was submitted under ``spark.config.providers``, or under ``spark.config.providers_file``
-    :param unresolved: ``fail`` or ``keep``; what becomes of a reference that nobody answers
-    :raises ConfigException: there is a SparkContext already, or the configuration cannot be used
-    :raises ExposedValueError: a reference stands where Spark reads it before Python, or shows it
+    :param builder: a builder with options of the job, which may hold references too, but not ``remote``
+    :param providers: ``config.providers`` and the keys below it, or the path of a properties file with them; None for
+        those submitted under ``spark.config.providers``, or in the file ``spark.config.providers_file``
+    :param unresolved: what to do with a reference that no provider answers: ``fail`` or ``keep``
+    :raises ConfigException: a SparkContext already exists, or the configuration is wrong
+    :raises ExposedValueError: a reference is in a key that Spark reads before Python runs, or that it shows
     :raises UndeliverableValueError: Spark would change a value
-    :raises ProviderDefinitionError: a provider that is referred to is defined wrongly
-    :raises ProviderLookupError: a provider gave no answer
-    :raises ValueError: ``unresolved`` is another word
+    :raises ProviderDefinitionError: the definition of a referenced provider is wrong
+    :raises ProviderLookupError: a provider did not answer
+    :raises ValueError: ``unresolved`` is neither ``fail`` nor ``keep``
     """
     from pyspark.sql import SparkSession  # noqa: PLC0415 - slow, and not there where DAGs are read
 
@@ -83,13 +83,13 @@ def _definitions(configs: Mapping[str, str], given: Mapping[str, str] | str | No
 def _start(
     process: DriverProcess, values: Mapping[str, str], found: ResolvedConfig, *, withheld: Collection[str]
 ) -> None:
-    """Start Spark; what it says of a configuration that it does not take may hold a value."""
+    """Start Spark, and reverse its error, which can quote a value if Spark refuses the configuration."""
     problem = ""
     try:
         process.start(values, withheld=withheld)
     except ConfigException:
         raise
-    except Exception as error:  # noqa: BLE001 - whatever Spark or its JVM raises
+    except Exception as error:  # noqa: BLE001 - Spark and its JVM can raise anything
         problem = found.reverser.reverse_text(f"{type(error).__name__}: {error}")
     if problem:
         raise ConfigException(f"Spark did not start: {problem}")

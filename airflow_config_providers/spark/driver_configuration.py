@@ -1,4 +1,4 @@
-"""From the configuration that a driver was given to the one that its SparkContext gets."""
+"""Resolves the configuration that a driver was given into the one that its SparkContext gets."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ def resolved(
     has_begun: bool,
 ) -> ResolvedConfig:
     """
-    Resolve all of ``configs`` but what tells the driver of its providers.
+    Return ``configs`` resolved, without the keys that define providers for the driver.
 
-    :param has_begun: whether the driver's JVM runs already
-    :raises ExposedValueError: a reference stands where Spark reads it before Python, or shows it
+    :param has_begun: whether the driver's JVM already runs
+    :raises ExposedValueError: a reference is in a key that Spark reads before Python runs, or that it shows
     :raises UndeliverableValueError: Spark would change a value
-    :raises ConfigProvidersError: as ``ConfigResolver.resolve`` does
+    :raises ConfigProvidersError: for the reasons of ``ConfigResolver.resolve``
     """
     written = texts(configs)
     if has_begun:
@@ -43,12 +43,12 @@ def resolved(
 
 
 def texts(configs: Mapping[str, str]) -> dict[str, str]:
-    """Give ``configs`` without what tells the driver of its providers."""
+    """Return ``configs`` without the keys that define providers for the driver."""
     return {key: text for key, text in configs.items() if not is_specification(key)}
 
 
 def with_redaction(found: ResolvedConfig) -> dict[str, str]:
-    """Give the values, with Spark told to hide those that came from references; a new mapping."""
+    """Return the values as a new mapping, in which Spark is told to hide those that came from references."""
     values, written = found.configs(), found.layered.settled
     changed = [key for key, value in values.items() if value != written[key]]
     redaction = widened(values.get(REDACTION_KEY), changed)
@@ -57,8 +57,8 @@ def with_redaction(found: ResolvedConfig) -> dict[str, str]:
 
 def _refuse_early(texts: Mapping[str, str], providers: Mapping[str, ConfigProvider]) -> None:
     problems = [
-        f"{printable(key)}: Spark reads it before Python runs, or shows it, so {printable(str(variable))} cannot be "
-        f"resolved in the driver. Write it out, or resolve it on the worker."
+        f"{printable(key)}: Spark reads this key before Python runs, or shows it, so {printable(str(variable))} cannot "
+        f"be resolved in the driver. Write the value itself, or resolve on the worker."
         for key, text in texts.items()
         if is_early(key)
         for variable in variables(text)

@@ -1,4 +1,4 @@
-"""The JVM of a driver: one that runs already, or one that Python is to start."""
+"""The JVM of a driver: one that already runs, or one that Python starts."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from airflow_config_providers.spark.submit_arguments import reading_properties
 
 
 class DriverProcess(Protocol):
-    """Where the configuration comes from, and where it goes."""
+    """The source of a driver's configuration, and the process that gets it."""
 
     has_begun: bool
-    """Whether the JVM runs, so that what it is started with is settled."""
+    """Whether the JVM already runs, so that its options can no longer change."""
 
     def configs(self) -> dict[str, str]:
-        """Give the configuration as it was written, with references."""
+        """Return the configuration as written, with references."""
 
     def start(self, configs: Mapping[str, str], *, withheld: Collection[str] = ()) -> None:
         """
-        Make the SparkContext with ``configs``.
+        Create the SparkContext with ``configs``.
 
-        :param withheld: names of the environment variables that what is started for it does not inherit
+        :param withheld: names of the environment variables that child processes must not inherit
         """
 
 
@@ -36,14 +36,14 @@ class Submitted:
     has_begun = True
 
     def configs(self) -> dict[str, str]:
-        """Give what was submitted."""
-        from pyspark import SparkConf, SparkContext  # noqa: PLC0415 - slow, and not there where DAGs are read
+        """Return the submitted configuration."""
+        from pyspark import SparkConf, SparkContext  # noqa: PLC0415 - slow, and not installed where DAGs are read
 
         SparkContext._ensure_initialized()
         return dict(SparkConf().getAll())
 
     def start(self, configs: Mapping[str, str], *, withheld: Collection[str] = ()) -> None:
-        """Make the SparkContext; the JVM runs already, with all that it inherited."""
+        """Create the SparkContext; ``withheld`` has no effect, because the JVM already runs."""
         from pyspark import SparkConf, SparkContext  # noqa: PLC0415 - as above
 
         SparkContext(conf=SparkConf().setAll(list(configs.items())))
@@ -51,9 +51,9 @@ class Submitted:
 
 class Unsubmitted:
     """
-    A Python process without a JVM, as in a notebook or a container that runs ``python job.py``.
+    A Python process without a JVM, such as a notebook or a container that runs ``python job.py``.
 
-    :param environ: of the process; its ``PYSPARK_SUBMIT_ARGS`` is set while the JVM starts
+    :param environ: the environment of the process; ``PYSPARK_SUBMIT_ARGS`` is set in it while the JVM starts
     """
 
     has_begun = False
@@ -62,7 +62,7 @@ class Unsubmitted:
         self._environ = environ
 
     def configs(self) -> dict[str, str]:
-        """Give what stands in ``spark-defaults.conf``."""
+        """Return the content of ``spark-defaults.conf``."""
         directory = self._environ.get("SPARK_CONF_DIR") or Path(_home(), "conf")
         path = Path(directory, "spark-defaults.conf")
         file = ConfigFile(str(path), str(path), is_lenient=True)
@@ -70,9 +70,9 @@ class Unsubmitted:
 
     def start(self, configs: Mapping[str, str], *, withheld: Collection[str] = ()) -> None:
         """
-        Start the JVM and make the SparkContext.
+        Start the JVM and create the SparkContext.
 
-        :raises UndeliverableValueError: a value would not pass through a properties file
+        :raises UndeliverableValueError: a properties file would change a value
         """
         from pyspark import SparkContext  # noqa: PLC0415 - as above
 
@@ -89,25 +89,25 @@ class Unsubmitted:
 
 def driver_process(environ: MutableMapping[str, str]) -> DriverProcess:
     """
-    Find out what kind of driver this process is.
+    Return the kind of driver that this process is.
 
-    :raises ConfigException: it has a SparkContext already
+    :raises ConfigException: a SparkContext already exists
     :raises UnsupportedVersionError: this PySpark lacks something that this package leans on
     """
-    from pyspark import SparkContext  # noqa: PLC0415 - slow, and not there where DAGs are read
+    from pyspark import SparkContext  # noqa: PLC0415 - slow, and not installed where DAGs are read
 
     require(SPARK_CONTEXT)
     if SparkContext._active_spark_context is not None:
         raise ConfigException(
-            "There is a SparkContext already, and its configuration is fixed. Call session() before anything "
-            "else makes one."
+            "There is already a SparkContext, whose configuration can no longer change. Call session() before "
+            "anything else creates one."
         )
     runs = "PYSPARK_GATEWAY_PORT" in environ or SparkContext._gateway is not None
     return Submitted() if runs else Unsubmitted(environ)
 
 
 def _why(key: str, value: str) -> list[str]:
-    return list(fidelity.problems(key, value, written="")) or [f"{key} would not arrive as it is. Remove it."]
+    return list(fidelity.problems(key, value, written="")) or [f"{key} would not arrive unchanged. Remove it."]
 
 
 def _home() -> str:

@@ -1,4 +1,4 @@
-"""Which keys Spark reads before a driver can resolve anything."""
+"""The keys that Spark reads before a driver can resolve references."""
 
 from __future__ import annotations
 
@@ -36,5 +36,5 @@ _PREFIXES: Final = (
 
 
 def is_early(key: str) -> bool:
-    """Tell whether ``key`` is read by spark-submit or by the driver's JVM before Python runs in it."""
+    """Return whether spark-submit or the driver's JVM reads ``key`` before Python runs, or Spark shows it."""
     return key in _KEYS or key.startswith(_PREFIXES) or exposure.is_exposed(key)

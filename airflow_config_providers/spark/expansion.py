@@ -1,4 +1,4 @@
-"""What is replaced in a configuration value after it has reached Spark: by Spark itself, and by Hadoop."""
+"""The substitutions that Spark and Hadoop make in a configuration value."""
 
 from __future__ import annotations
 
@@ -7,25 +7,25 @@ from typing import Final
 
 from airflow_config_providers.core.variable import parse, variables
 
-# Texts, and not compiled at import: re compiles each once, and few values hold "${".
+# Strings that are not compiled at import: re compiles each once, and few values hold "${".
 _SPARK: Final = r"\$\{(?:env:|system:|spark\.)"
-"""Replaced when Spark reads a key that it knows."""
+"""What Spark replaces when it reads a key that it knows."""
 _HADOOP: Final = r"\$\{[^}$ ]+\}"
-"""Replaced when a key of Hadoop is read: an environment variable, a system property or another key."""
+"""What Hadoop replaces when it reads a key: an environment variable, a system property or another key."""
 
 
 def is_substituted_by_spark(text: str) -> bool:
-    """Tell whether Spark replaces a part of ``text`` when it reads it under a key that it knows."""
+    """Return whether Spark replaces a part of ``text`` when it reads it under a key that it knows."""
     return re.search(_SPARK, text) is not None
 
 
 def spark_expands_value(value: str, *, written: str) -> bool:
-    """Tell whether Spark would replace a part of ``value`` that came from a reference in ``written``."""
+    """Return whether Spark would replace a part of ``value`` that came from a reference in ``written``."""
     return _expands(_SPARK, value, written)
 
 
 def hadoop_expands_value(value: str, *, written: str) -> bool:
-    """Tell whether Hadoop may replace a part of ``value`` that came from a reference in ``written``."""
+    """Return whether Hadoop could replace a part of ``value`` that came from a reference in ``written``."""
     return _expands(_HADOOP, value, written)
 
 
@@ -36,6 +36,6 @@ def _expands(pattern: str, value: str, written: str) -> bool:
 
 
 def _own(written: str, value: str) -> str:
-    """Give the author's own part of ``value``: what stands beside references, and references that nobody answered."""
+    """Return the author's own parts of ``value``: those outside references, and references that remain unresolved."""
     standing = {str(variable) for variable in variables(value)}
     return "\0".join(str(part) for part in parse(written) if isinstance(part, str) or str(part) in standing)

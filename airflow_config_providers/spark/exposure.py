@@ -1,4 +1,4 @@
-"""What stands where other people can read it, however it reaches Spark."""
+"""The keys and fields whose values other people can read, however they reach Spark."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from airflow_config_providers.core.definition.config_type import ConfigType
 from airflow_config_providers.spark.catalogue import spark_definition
 
 FIELDS: Final = ("application", "application_args", "proxy_user", "post_submit_commands")
-"""Fields of the operator that stand in a command, which every user of the machine can read."""
+"""Fields of the operator that are in a command, which every user of the machine can read."""
 
 _NUMBERS: Final = frozenset({ConfigType.BOOLEAN, ConfigType.INT, ConfigType.LONG, ConfigType.DOUBLE})
 
@@ -56,22 +56,23 @@ _WRITTEN_OUT: Final = frozenset(
     }
 )
 """
-In Spark's UI or event log, in the command or the log of an executor, or in the command of the driver.
+Keys whose values are in Spark's UI or event log, in the command or the log of an executor, or in the driver's command.
 
-From files, jars and packages Spark derives other keys, the URLs of its file server, and the class path. No redaction
-hides the class path: Spark stars what is listed beside a path, not the path. The local directory is an argument of the
-``chmod`` that Hadoop starts for each file, and the directory of the UI's store one of the ``rm`` that Spark ends with.
+From files, jars and packages, Spark derives other keys, the URLs of its file server, and the class path. Redaction does
+not hide the class path: Spark hides the source next to a path, not the path. The local directory is an argument of the
+``chmod`` that Hadoop runs for each file, and the directory of the UI's store one of the ``rm`` that Spark runs at its
+end.
 """
 
 _ENVIRONMENT_OF_EXECUTORS: Final = "spark.executorEnv."
-"""The JSON page of a standalone Worker has it."""
+"""The JSON page of a standalone Worker shows these keys."""
 
 _NEEDED_BEFORE_EXECUTORS_CONNECT: Final = ("spark.auth", "spark.network", "spark.port.", "spark.rpc", "spark.ssl")
-"""Spark gives these to executors as ``-D`` options."""
+"""Prefixes of keys that Spark passes to executors as ``-D`` options."""
 
 
 def is_exposed(key: str) -> bool:
-    """Tell whether Spark itself writes the value of ``key`` into a command or a page. A number is no secret."""
+    """Return whether Spark itself shows the value of ``key`` in a command or a page. Numbers are not secret."""
     known = spark_definition().config_keys.get(key)
     if known is not None and known.type in _NUMBERS:
         return False

@@ -1,4 +1,4 @@
-"""Which values arrive in Spark as they are, on which way."""
+"""Which values arrive in Spark unchanged, through a command or a properties file."""
 
 from __future__ import annotations
 
@@ -9,25 +9,25 @@ from airflow_config_providers.core.text import is_unicode, octets, printable
 from airflow_config_providers.spark.expansion import hadoop_expands_value, spark_expands_value
 
 _TRIMMED: Final = "".join(chr(c) for c in range(0x21) if chr(c) not in "\r\n")
-"""What Spark cuts off both ends of a value that it reads from a properties file."""
+"""The characters that Spark removes from both ends of a value in a properties file."""
 
 _LONGEST_ARGUMENT: Final = 131_071
-"""Bytes that Linux takes for one argument of a command."""
+"""The most bytes that Linux allows in one argument of a command."""
 
-_IGNORED: Final = "spark-submit ignores keys that do not begin with 'spark.'. Give it a name that does."
+_IGNORED: Final = "spark-submit ignores keys that do not begin with 'spark.'. Choose a name that does."
 
 _CUT: Final = (
-    "its value begins or ends with a blank, a tab or another control character, which Spark cuts off. Store the value "
-    "without, or encoded, and let the job decode it."
+    "its value begins or ends with a space, a tab or another control character, which Spark removes. Store the value "
+    "without it, or encode the value and let the job decode it."
 )
 
-_NO_CHARACTER: Final = "its value holds half of a surrogate pair, which is no character."
+_NO_CHARACTER: Final = "its value contains half of a surrogate pair, which is not a character."
 
 _HADOOP_PREFIXES: Final = ("spark.hadoop.", "spark.hive.")
 
 
 def is_argument(key: str, value: str) -> bool:
-    """Tell whether ``--conf key=value`` can be given to a command, and names this key and no other."""
+    """Return whether ``--conf key=value`` is possible in a command, and means this key."""
     argument = f"{key}={value}"
     is_short = len(argument) <= _LONGEST_ARGUMENT and len(octets(argument)) <= _LONGEST_ARGUMENT
     return is_short and "=" not in key and "\0" not in argument and is_unicode(argument)
@@ -35,23 +35,23 @@ def is_argument(key: str, value: str) -> bool:
 
 def survives_command(key: str, value: str) -> bool:
     """
-    Tell whether ``--conf key=value`` hands over exactly this, whatever the locale.
+    Return whether ``--conf key=value`` delivers the value unchanged, in any locale.
 
-    spark-submit's script drops carriage returns, and Java reads arguments in the encoding of the locale.
+    spark-submit's script drops carriage returns, and Java decodes arguments with the encoding of the locale.
     """
     return is_argument(key, value) and f"{key}{value}".isascii() and "\r" not in f"{key}{value}"
 
 
 def survives_file(key: str, value: str) -> bool:
-    """Tell whether a properties file hands over exactly this."""
+    """Return whether a properties file delivers the value unchanged."""
     return key.startswith("spark.") and value == value.strip(_TRIMMED) and is_unicode(value)
 
 
 def problems(key: str, value: str, *, written: str) -> Iterator[str]:
     """
-    Say what would become of ``value`` in a properties file, one sentence for each change.
+    Yield a sentence for each change that ``value`` would undergo in a properties file.
 
-    What the author wrote out is read as Spark always reads it: only what came from references must not be expanded.
+    Spark may expand what the author wrote, as always, but not what came from references.
 
     :param written: the text of ``key`` before its references were replaced
     """
@@ -64,31 +64,31 @@ def problems(key: str, value: str, *, written: str) -> Iterator[str]:
 
 
 def loss(key: str, value: str) -> str:
-    """Say why neither a command nor a properties file hands over ``value``, which is no secret."""
+    """Return why neither a command nor a properties file delivers ``value``, which is not a secret."""
     name = printable(key)
     if not is_unicode(value):
         return f"{name}: {_NO_CHARACTER} Correct it."
     why = _CUT if key.startswith("spark.") else _IGNORED
     return (
-        f"{name}: neither a command nor a properties file hands over this key and value. A command changes '=' in a "
-        f"key, carriage returns, characters outside ASCII and what is longer than 128 KiB. In a file, {why}"
+        f"{name}: neither a command nor a properties file delivers this key and value unchanged. A command does not "
+        f"support '=' in a key, carriage returns, characters outside ASCII, and more than 128 KiB. In a file, {why}"
     )
 
 
 def problems_in_process(key: str, value: str, *, written: str) -> Iterator[str]:
-    """Say what would become of ``value`` in a SparkConf that Python sets, one sentence for each change."""
+    """Yield a sentence for each change that ``value`` would undergo in a SparkConf that Python sets."""
     name = printable(key)
     if not is_unicode(value):
         yield f"{name}: {_NO_CHARACTER} Correct the stored value."
     if key.startswith(_HADOOP_PREFIXES) and hadoop_expands_value(value, written=written):
         yield (
-            f"{name}: its value holds '${{...}}', which Hadoop would replace once more. "
-            f"Store another value, or give it a key outside spark.hadoop and let the job pass it on."
+            f"{name}: its value contains '${{...}}', which Hadoop would replace again. "
+            f"Store another value, or use a key outside spark.hadoop and let the job pass the value on."
         )
     if spark_expands_value(value, written=written) and _is_known_to_spark(key):
         yield (
-            f"{name}: its value holds '${{env:...}}', '${{system:...}}' or '${{spark....}}', which Spark would replace "
-            f"once more under a key of its own. Store another value."
+            f"{name}: its value contains '${{env:...}}', '${{system:...}}' or '${{spark....}}', which Spark would "
+            f"replace again in one of its own keys. Store another value."
         )
 
 

@@ -1,4 +1,4 @@
-"""The other names of Hadoop's keys: Hadoop sets them all when one is set."""
+"""The other names of Hadoop's keys. If one of a key's names is set, Hadoop sets all of them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _PREFIX: Final = "spark.hadoop."
 
 
 def other_names(key: str) -> set[str]:
-    """Return the names that Hadoop knows for the value of ``key``, without ``key`` itself; all without a prefix."""
+    """Return Hadoop's other names of ``key``; ``key`` and the names have no ``spark.hadoop.`` prefix."""
     current = OLDER_NAMES.get(f"{_PREFIX}{key}", f"{_PREFIX}{key}")
     former = {older for older, new in OLDER_NAMES.items() if new == current}
     return {name.removeprefix(_PREFIX) for name in (current, *former)} - {key}

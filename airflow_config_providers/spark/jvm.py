@@ -1,4 +1,4 @@
-"""The JVM that PySpark starts in a process of Python."""
+"""The JVM that PySpark starts in a Python process."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from airflow_config_providers.spark.submit_arguments import reading_properties
 
 
 def has_started() -> bool:
-    """Tell whether this process has a JVM, which reads no properties file any more and is started by no command."""
-    from pyspark import SparkContext  # noqa: PLC0415 - heavy, and whoever asks needs it anyway
+    """Return whether this process has a JVM, which no longer reads a properties file or a command."""
+    from pyspark import SparkContext  # noqa: PLC0415 - heavy, but the caller needs it anyway
 
     require(SPARK_CONTEXT)
     return SparkContext._gateway is not None
@@ -25,9 +25,10 @@ def has_started() -> bool:
 @contextmanager
 def submitting(delivery: Delivery) -> Iterator[None]:
     """
-    Have the JVM that PySpark starts read the private part of ``delivery`` from a file that nobody else can read.
+    Make the JVM that PySpark starts read the private part of ``delivery`` from a file that nobody else can read.
 
-    The JVM lives on and serves later tasks. It has forgotten that part by then: their redaction would not hide it.
+    The JVM keeps running and serves later tasks. It forgets that part when the block ends, since the redaction of later
+    tasks would not hide it.
     """
     if not delivery.private:
         yield
@@ -41,7 +42,7 @@ def submitting(delivery: Delivery) -> Iterator[None]:
 
 @contextmanager
 def launching_without(names: Collection[str]) -> Iterator[None]:
-    """Have the JVM that PySpark starts inherit no environment variable of ``names``. This process keeps them."""
+    """Keep the variables ``names`` from the environment of the JVM that PySpark starts. This process keeps them."""
     from pyspark import SparkContext  # noqa: PLC0415 - as in has_started
 
     place = vars(sys.modules[SparkContext.__module__])
@@ -59,11 +60,11 @@ def launching_without(names: Collection[str]) -> Iterator[None]:
 
 
 def _forget(keys: Iterable[str]) -> None:
-    """Remove ``keys`` from the system properties of the JVM, of which each new SparkContext takes its configuration."""
+    """Remove ``keys`` from the JVM's system properties, from which each new SparkContext takes its configuration."""
     from py4j.protocol import Py4JError  # noqa: PLC0415 - as in has_started
     from pyspark import SparkContext  # noqa: PLC0415 - as in has_started
 
     if (jvm := SparkContext._jvm) is not None:
-        with suppress(Py4JError, OSError):  # the JVM has ended, and they with it
+        with suppress(Py4JError, OSError):  # the JVM has ended, and its properties with it
             for key in keys:
                 jvm.java.lang.System.clearProperty(key)

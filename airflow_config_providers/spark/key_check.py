@@ -1,4 +1,4 @@
-"""Keys that Spark would leave out, and keys that are spelt nearly as one that it knows."""
+"""Finds keys that Spark would ignore, and keys whose spelling is close to one that it knows."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ _SETTING: Final = "[config_providers] misspelt_keys"
 
 
 class Misspelt(Enum):
-    """What becomes of a key that is spelt nearly as one that Spark knows."""
+    """What to do with a key whose spelling is close to one that Spark knows."""
 
     WARN = "warn"
     FAIL = "fail"
     IGNORE = "ignore"
-    """Keys that Spark would leave out pass too."""
+    """Keys that Spark would ignore pass, too."""
 
 
 @dataclass(frozen=True, slots=True)
 class KeyFindings:
     """
-    What is wrong with the names of keys, one sentence each.
+    The problems with the names of keys, one sentence each.
 
-    :param problems: what must be corrected
-    :param doubts: what a reader should know
+    :param problems: errors that must be corrected
+    :param doubts: warnings for the reader
     """
 
     problems: tuple[str, ...] = ()
@@ -39,10 +39,10 @@ class KeyFindings:
 
 def find_in(places: Mapping[str, str], misspelt: Misspelt, *, takes_any_key: bool = False) -> KeyFindings:
     """
-    Look at the names of keys.
+    Check the names of keys.
 
-    :param places: key -> where it was written; empty for a key that needs no such word
-    :param takes_any_key: whether the job gets also keys that do not begin with ``spark.``
+    :param places: key -> where it was written; empty if messages need not say it
+    :param takes_any_key: whether the job also gets keys that do not begin with ``spark.``
     """
     if misspelt is Misspelt.IGNORE:
         return KeyFindings()
@@ -59,9 +59,9 @@ def find_in_layers(
     layers: Iterable[ConfigLayer], misspelt: Misspelt, *, but: Collection[str] = (), takes_any_key: bool = False
 ) -> KeyFindings:
     """
-    Look at the names of keys in ``layers``; the strongest layer that has a key is named.
+    Check the names of keys in ``layers``. Messages name the strongest layer that has a key.
 
-    :param but: names of layers that are not looked at
+    :param but: the names of layers to ignore
     """
     looked_at = [
         layer for layer in layers if layer.source is not ConfigSource.ENVIRONMENT_CONFIG and layer.name not in but
@@ -73,7 +73,7 @@ def find_in_layers(
 
 def _left_out(key: str, place: str) -> str:
     return (
-        f"{_where(key, place)}: Spark leaves out keys that do not begin with '{SPARK}', did you mean "
+        f"{_where(key, place)}: Spark ignores keys that do not begin with '{SPARK}', did you mean "
         f"'{printable(with_prefix(key))}'? Correct the name."
     )
 

@@ -1,4 +1,4 @@
-"""Which keys Spark knows, and which of them is meant by one that it does not know."""
+"""The keys that Spark knows, and those that an unknown key probably means."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from airflow_config_providers.spark.spelling import distance_within, letters
 from airflow_config_providers.spark.unlisted_names import UNLISTED_NAMES
 
 SPARK: Final = "spark."
-"""What Spark's keys begin with; spark-submit leaves out all others."""
+"""The prefix of Spark's keys; spark-submit ignores all others."""
 
 _HADOOP: Final = "spark.hadoop."
 
@@ -48,29 +48,29 @@ _FREE: Final = (
     "spark.yarn.driver.resource",
     "spark.yarn.executor.resource",
 )
-"""Below these, names are made up by people."""
+"""The keys below which people choose the names."""
 
 _MOST: Final = 2
-"""Letters in which a key may differ from the one that is meant."""
+"""The most letters in which a key can differ from the one that it probably means."""
 
 _LONG: Final = 6
 """
-The fewest letters of a part that may be misspelt where any name may follow it, as below ``spark.hive``. A shorter one
-resembles too many others: whoever writes ``spark.live.x`` does not mean that.
+The fewest letters of a part that is checked for misspellings if any name can follow it, as in ``spark.hive``. A shorter
+part resembles too many words: ``spark.live.x`` does not mean ``spark.hive.x``.
 """
 
 _LONGEST: Final = 256
 _MOST_PARTS: Final = 16
-"""No key that Spark knows is longer, or has more parts."""
+"""No key that Spark knows is longer than ``_LONGEST`` or has more parts."""
 
 
 def meant(key: str) -> str | None:
     """
-    Return the key that ``key`` is a misspelling of.
+    Return the key of which ``key`` is probably a misspelling.
 
-    Keys that people make up for their jobs are none, unless they differ in a letter or two from one that Spark knows.
+    Keys that people choose for their jobs are not misspellings, unless they differ from a known key in a letter or two.
 
-    :return: None for a key that Spark knows, and for one that is near to none
+    :return: None for a key that Spark knows, and for one that is close to none
     """
     if key in _names() or len(key) > _LONGEST or key.count(".") > _MOST_PARTS:
         return None
@@ -78,7 +78,7 @@ def meant(key: str) -> str | None:
 
 
 def with_prefix(key: str) -> str:
-    """Return what a key is called that does not begin with ``spark.``."""
+    """Return the Spark key that a key without the prefix ``spark.`` probably means."""
     if near := _near(key) or _near(SPARK + key):
         return near
     is_hadoop = SPARK + key not in _names() and key.partition(".")[0] in _beginnings_of_hadoop()
@@ -116,7 +116,7 @@ def _by_squashed() -> dict[str, str]:
 
 
 def _squashed(key: str) -> str:
-    """Return ``key`` without what people mix up in names of several words."""
+    """Return ``key`` without the separators and the case, which people confuse."""
     return re.sub("[._-]", "", key).lower()
 
 
@@ -143,10 +143,10 @@ def _is_free(parts: Iterable[str]) -> bool:
 @dataclass(slots=True)
 class _Node:
     """
-    Keys that begin alike.
+    The keys with the same first parts.
 
-    :param ends: whether there is a key that ends here
-    :param is_free: whether anything may follow
+    :param ends: whether a key ends here
+    :param is_free: whether any name can follow
     """
 
     children: dict[str, _Node] = field(default_factory=dict)
@@ -162,7 +162,7 @@ class _Node:
         return node
 
     def near(self, parts: list[str], most: int) -> Iterator[tuple[int, str]]:
-        """Give the keys that differ in at most ``most`` letters, each after in how many."""
+        """Yield the keys that differ in at most ``most`` letters, each as a pair: the number of letters and the key."""
         if self.is_free and parts:
             yield 0, ".".join(parts)
         if not parts or not self.children:
@@ -187,12 +187,12 @@ class _Node:
                 yield cost, other
 
     def _may_stand_for(self, other: str) -> bool:
-        """Return whether a misspelling of ``other`` can be told from a name that people made up."""
+        """Return whether a misspelling of ``other`` can be distinguished from a name that people chose."""
         return len(other) >= _LONG or not self.children[other].is_free
 
 
 def _allowed(part: str) -> int:
-    """Return in how many letters a part of a key may differ: short ones resemble each other by chance."""
+    """Return in how many letters a part of a key can differ: short parts resemble each other by chance."""
     return 0 if len(part) < 4 else 1 if len(part) < 8 else _MOST
 
 

@@ -1,4 +1,4 @@
-"""Reading the properties files that layers come from."""
+"""Reads the properties files of layers."""
 
 from __future__ import annotations
 
@@ -14,35 +14,35 @@ from airflow_config_providers.providers.allowed_files import DEFAULT_MAX_BYTES
 from airflow_config_providers.providers.real_path import Steps, is_inside, open_real, steps
 
 _OF_THE_SYSTEM: Final = (("proc",), ("sys",))
-_NO_FILE: Final = "it is no regular file"
-_LIVE: Final = "its content is made by the operating system, which is no configuration"
+_NO_FILE: Final = "it is not a regular file"
+_LIVE: Final = "the operating system generates its content, which is not configuration"
 
 
 @dataclass(frozen=True, slots=True)
 class Bound:
     """
-    Where a file must be, with all symbolic links followed.
+    The directories in which a file must be, after following all symbolic links.
 
-    :param directories: it must be inside one of these
-    :param problem: what is wrong with a file elsewhere, and the way out
+    :param directories: the file must be inside one of these
+    :param problem: what is wrong with a file elsewhere, and what to do
     """
 
     directories: tuple[str, ...] = field(repr=False)
     problem: str
 
     def holds(self, real: Steps) -> bool:
-        """Return whether the real path ``real`` is inside."""
+        """Return whether the real path ``real`` is inside one of the directories."""
         return is_inside(real, [steps(os.path.realpath(directory)) for directory in self.directories])
 
 
 def read_layer_file(path: str, *, name: str, bounds: Iterable[Bound] = ()) -> bytes:
     """
-    Read a regular file of at most 1 MiB, without waiting.
+    Return the content of a regular file of at most 1 MiB. Opening it never blocks.
 
-    A file outside of a bound is not opened, and the error does not tell whether it exists.
+    A file outside a bound is not opened, and the error does not reveal whether it exists.
 
-    :param name: what people call it
-    :raises ConfigException: it cannot be read, is no such file, or is outside of a bound
+    :param name: its name in messages
+    :raises ConfigException: the file cannot be read, is not a regular file, is too large, or is outside a bound
     """
     try:
         real = steps(os.path.realpath(path))
@@ -51,7 +51,7 @@ def read_layer_file(path: str, *, name: str, bounds: Iterable[Bound] = ()) -> by
     except OSError as error:
         found, outside = error.strerror or type(error).__name__, []
     except ValueError:  # a NUL, or a lone surrogate
-        found, outside = "no file has such a name", []
+        found, outside = "the name is invalid", []
     if outside:
         raise ConfigException(*(f"The file '{printable(name)}' {problem}" for problem in outside))
     if isinstance(found, str):

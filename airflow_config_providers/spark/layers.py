@@ -23,20 +23,20 @@ SUBSTITUTED_BY_SPARK: Final = frozenset({"env", "system", "spark", "sparkconf", 
 """Prefixes of ``${prefix:name}`` that Spark itself replaces."""
 
 _SERVICE_LINK: Final = re.compile(r"(tcp|udp|sctp)://(\[[0-9A-Fa-f:.]+\]|[0-9.]+):[0-9]{1,5}", re.ASCII)
-"""What Kubernetes gives as ``<SERVICE>_PORT`` and ``<SERVICE>_PORT_<number>_TCP``."""
+"""The values that Kubernetes sets for ``<SERVICE>_PORT`` and ``<SERVICE>_PORT_<number>_TCP``."""
 
 
 @dataclass(frozen=True, slots=True)
 class ConfigFile:
     """
-    A properties file to make a layer of.
+    A properties file that becomes a layer.
 
-    :param name: what people call it; its path, with the references it was given with
-    :param path: where it is
-    :param is_template: whether its values are Jinja templates; in Spark's own files ``{{APP_ID}}`` is Spark's
-    :param is_lenient: whether a key may be set twice, as in files that are not ours to correct
-    :param bounds: where it must be
-    :param label: the argument of the task that names it; empty where none does
+    :param name: its name in messages: the path as written, with references
+    :param path: the path of the file
+    :param is_template: whether its values are Jinja templates; in Spark's own files, ``{{APP_ID}}`` belongs to Spark
+    :param is_lenient: whether a key may appear twice, as in files that the author of the job cannot correct
+    :param bounds: where the file must be
+    :param label: the argument of the task that names the file; empty if none does
     """
 
     name: str
@@ -47,33 +47,35 @@ class ConfigFile:
     label: str = ""
 
     def bounds_in(self, located: Callable[[str], str]) -> tuple[Bound, ...]:
-        """Return the bounds with each directory as ``located`` gives it."""
+        """Return the bounds with each directory replaced by what ``located`` returns for it."""
         return tuple(replace(bound, directories=tuple(map(located, bound.directories))) for bound in self.bounds)
 
 
 def mapping_layer(source: ConfigSource, name: str, configs: Any) -> ConfigLayer:
     """
-    Make a layer of a mapping. Numbers and booleans are taken over as Spark writes them.
+    Return a layer for a mapping. Numbers and booleans are converted to strings as Spark writes them.
 
-    :raises ConfigException: it is no mapping, or holds something else than text, numbers and booleans
+    :raises ConfigException: it is not a mapping, or has values other than strings, numbers and booleans
     """
     if not isinstance(configs, Mapping):
         raise ConfigException(f"{name}: expected a mapping of key to value, found {type(configs).__name__}.")
     texts = {key: _text(value) for key, value in configs.items()}
     problems = [
         f"{name}: '{printable(str(key))}' has a value of type {type(configs[key]).__name__}. "
-        f"Write a text, a number or a boolean."
+        f"Write a string, a number or a boolean."
         for key, text in texts.items()
         if text is None
     ]
-    problems += [f"{name}: the key '{printable(str(key))}' is no text." for key in configs if not isinstance(key, str)]
+    problems += [
+        f"{name}: the key '{printable(str(key))}' is not a string." for key in configs if not isinstance(key, str)
+    ]
     if problems:
         raise ConfigException(*problems)
     return ConfigLayer(source, name, {key: text for key, text in texts.items() if text is not None})
 
 
 def pairs(conf: Mapping[str, Any] | str) -> Mapping[str, Any]:
-    """Give a configuration that may be written as spark-sql takes it: ``key=value,key=value``."""
+    """Return a configuration as a mapping; spark-sql's form ``key=value,key=value`` is parsed."""
     if not isinstance(conf, str):
         return conf
     return {key.strip(): value for key, _, value in (part.partition("=") for part in conf.split(","))}
@@ -81,9 +83,9 @@ def pairs(conf: Mapping[str, Any] | str) -> Mapping[str, Any]:
 
 def file_layer(file: ConfigFile) -> ConfigLayer:
     """
-    Make a layer of a Java properties file; each key's origin is its file and line.
+    Return a layer for a Java properties file. The origin of each key is its file and line.
 
-    :raises ConfigException: the file cannot be read, is outside of its bounds, is malformed, or sets a key twice
+    :raises ConfigException: the file cannot be read, is outside its bounds, is malformed, or sets a key twice
     """
     content = read_layer_file(file.path, name=file.name, bounds=file.bounds)
     text = _decoded(content, name=file.name)
@@ -118,21 +120,21 @@ def environment_layer(
     environ: Mapping[str, str], keys: Iterable[str], definition: ConfigDef | None = None
 ) -> tuple[ConfigLayer, list[str]]:
     """
-    Make a layer of the environment variables that stand for one of ``keys``.
+    Return a layer for the environment variables that override one of ``keys``.
 
-    Kubernetes gives each pod variables for the services beside it, such as ``SPARK_UI_PORT=tcp://10.0.0.1:4040``, and
-    nobody means them as configuration: one that does not fit the type of its key is left out.
+    Kubernetes sets variables for services in each pod, such as ``SPARK_UI_PORT=tcp://10.0.0.1:4040``. They are not
+    meant as configuration, so one that does not fit the type of its key is ignored.
 
-    :param definition: knows the types
-    :return: the layer, and a sentence for each variable that is left out, and for each key that is set by several
-        variables which disagree
+    :param definition: the types of the keys
+    :return: the layer, and a sentence for each ignored variable and for each key that several variables set to
+        different values
     """
     overrides, definition = EnvironmentOverrides(environ), definition or ConfigDef()
     found = {key: name for key in keys if not is_reserved(key) and (name := overrides.origin(key)) is not None}
     origins = {key: name for key, name in found.items() if not _is_service_link(key, environ[name], definition)}
     doubts = [_left_out(key, name) for key, name in found.items() if key not in origins]
     doubts += [
-        f"{key} is set by {' and '.join(names)} with different values; {origins[key]} counts."
+        f"{key} is set by {' and '.join(names)} to different values; {origins[key]} wins."
         for key in origins
         if (names := overrides.ambiguous(key))
     ]
@@ -148,17 +150,17 @@ def _is_service_link(key: str, text: str, definition: ConfigDef) -> bool:
 
 def _left_out(key: str, name: str) -> str:
     return (
-        f"The environment variable {name} is left out: it looks like one of Kubernetes' service links, and does not "
-        f"fit {key}. Set enableServiceLinks: false for the pod, or rename the service."
+        f"The environment variable {name} is ignored: it looks like a service link of Kubernetes, and does not fit "
+        f"{key}. Set enableServiceLinks: false for the pod, or rename the service."
     )
 
 
 def read_text(path: str, *, name: str) -> str:
     """
-    Read a file of configuration; line ends stay as they are.
+    Return the text of a configuration file, with its line ends unchanged.
 
-    :param name: what people call it
-    :raises ConfigException: it cannot be read, or is not UTF-8
+    :param name: its name in messages
+    :raises ConfigException: the file cannot be read, or is not UTF-8
     """
     try:
         content = Path(path).read_bytes()

@@ -1,4 +1,4 @@
-"""Files of YAML and JSON, which would be misread as Java properties."""
+"""Recognises YAML and JSON files, which would be misread as Java properties."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ from airflow_config_providers.exceptions import ConfigException
 _SUFFIXES: Final = {".json": "JSON", ".yaml": "YAML", ".yml": "YAML"}
 
 _OPENS: Final = re.compile(r"[\w.\"'-]+:\s*(#.*)?")
-"""A name with nothing behind its colon."""
+"""A name with nothing after its colon."""
 
 _BELOW: Final = re.compile(r"\s+(- |[\w.\"'-]+:(\s|$)).*")
-"""What stands below one: an item of a list, or a name."""
+"""An indented line below such a name: an item of a list, or another name."""
 
 
 def refuse_other_format(text: str, *, name: str) -> None:
     """
-    Make sure that ``text`` is meant as Java properties.
+    Refuse ``text`` that is not meant as Java properties.
 
-    :param name: of the file
-    :raises ConfigException: it looks like YAML or JSON
+    :param name: the name of the file
+    :raises ConfigException: the text looks like YAML or JSON
     """
     if found := _format_of(text.replace("\r\n", "\n"), name):
         raise ConfigException(
-            f"{printable(name)} looks like {found}, and it is read as a Java properties file. Write a key and its "
-            f"value on each line, as in spark.executor.memory=4g, and name the file .properties."
+            f"{printable(name)} looks like {found}, but is read as a Java properties file. Write one key and its value "
+            f"on each line, such as spark.executor.memory=4g, and name the file .properties."
         )
 
 

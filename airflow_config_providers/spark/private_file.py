@@ -1,4 +1,4 @@
-"""A file that only this process and the ones it starts can read, and that is gone afterwards."""
+"""A temporary file that only this process and its children can read."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from pathlib import Path
 @dataclass(frozen=True, slots=True)
 class PrivateFile:
     """
-    How a child process reads the file.
+    What a child process needs to read the file.
 
-    :param path: the path to give it
-    :param pass_fds: descriptors that it must inherit for that, the ``pass_fds`` of ``subprocess.Popen``
+    :param path: the path of the file for the child
+    :param pass_fds: the descriptors that it must inherit for that: the ``pass_fds`` of ``subprocess.Popen``
     """
 
     path: str
@@ -28,14 +28,14 @@ class PrivateFile:
 @contextmanager
 def private_file(content: bytes, *, anonymous: bool | None = None) -> Iterator[PrivateFile]:
     """
-    Hold ``content`` in a file for as long as the context lasts.
+    Keep ``content`` in a file until the block ends.
 
-    An anonymous file is memory: it has no name on any disk, and the system frees it when the last process that
-    holds it has ended, however it ended. A named one has mode 0600 in a new directory of mode 0700; a process that
-    is killed by SIGKILL leaves it behind.
+    An anonymous file is in memory: it has no name on any disk, and the system frees it when the last process that
+    holds it has ended, even if it was killed. A named file has mode 0600 in a new directory of mode 0700; a process
+    that SIGKILL ends leaves it behind.
 
-    :param anonymous: None for an anonymous file where the system has one, else a named file
-    :raises OSError: the file cannot be made; an anonymous one asked for, and the system has none
+    :param anonymous: None for an anonymous file if the system supports it, otherwise a named file
+    :raises OSError: the file cannot be created, or ``anonymous`` is true and the system does not support it
     """
     if anonymous is None:
         anonymous = _has_anonymous_files()
@@ -48,7 +48,7 @@ def _has_anonymous_files() -> bool:
         return False
     try:
         os.close(os.memfd_create("probe", os.MFD_CLOEXEC))
-    except OSError:  # a sandbox may forbid the call
+    except OSError:  # a sandbox can forbid the call
         return False
     return True
 
@@ -81,7 +81,7 @@ def write_new(path: Path, content: bytes) -> None:
     """
     Write ``content`` to a new file of mode 0600, whatever the umask.
 
-    :raises FileExistsError: there is something at ``path``, be it a link that leads nowhere
+    :raises FileExistsError: something exists at ``path``, even if it is a broken link
     """
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     try:

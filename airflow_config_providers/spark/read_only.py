@@ -1,4 +1,4 @@
-"""Which keys a dynamic configuration does not change."""
+"""The keys that dynamic configuration cannot change."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Final
 
 _CONNECTION: Final = "the operator takes it from its Spark connection. Change it there."
-_FOLLOWED: Final = "the operator sets it where it follows a job that runs elsewhere. Change durable in the DAG."
-_SPARK: Final = "Spark sets it itself when a job starts. Leave it out."
+_FOLLOWED: Final = "the operator sets it when it follows a job that runs elsewhere. Change durable in the DAG."
+_SPARK: Final = "Spark itself sets it when a job starts. Remove it."
 
 READ_ONLY: Final[Mapping[str, str]] = {
     "spark.app.id": _SPARK,
@@ -19,9 +19,9 @@ READ_ONLY: Final[Mapping[str, str]] = {
     "spark.yarn.submit.waitAppCompletion": _FOLLOWED,
 }
 """
-Key -> why.
+Key -> the reason.
 
-``spark-submit`` gets the master as an option, which beats every key, and the operator follows a job by the deploy mode
-of the connection, whatever a key says. Where it polls a cluster for the end of a job, it has
-spark-submit end at once, and fails a job on YARN whose configuration says otherwise.
+``spark-submit`` gets the master as an option, which overrides every key, and the operator follows a job according to
+the deploy mode of the connection, not of a key. If it polls a cluster for the end of a job, it makes spark-submit
+return at once, and fails a job on YARN whose configuration says otherwise.
 """

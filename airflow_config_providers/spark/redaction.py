@@ -1,4 +1,4 @@
-"""Which configuration Spark hides in its UI, its event log and its SQL output."""
+"""The keys that Spark hides in its UI, its event log and its SQL output."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ _HIDDEN_BY_EVERY_SPARK: Final = "(?i)secret|password|token|access[.]?key"
 """The default of Spark 3.5 to 4.2."""
 
 DEFAULT_PATTERN: Final = f"{_HIDDEN_BY_EVERY_SPARK}|credential"
-"""The default of Spark 4.3, the widest."""
+"""The default of Spark 4.3, which hides the most."""
 
 _OF_HADOOP: Final = "spark.hadoop."
 
 _SHOWN_BELOW: Final = {_OF_HADOOP: "", "spark.hive.": "hive.", "spark.metrics.conf.": ""}
-"""Beginning of a key -> what Spark writes in its place where it shows the key a second time."""
+"""Prefix of a key -> what replaces it where Spark shows the key a second time."""
 
 _OF_FILES: Final = ("spark.app.initial.file.urls", "spark.yarn.dist.files")
 _OF_JARS: Final = ("spark.app.initial.jar.urls", "spark.repl.local.jars", "spark.yarn.dist.jars")
@@ -33,24 +33,24 @@ _SHOWN_AS: Final[Mapping[str, tuple[str, ...]]] = {
     "spark.sql.warehouse.dir": ("hive.metastore.warehouse.dir",),
     "spark.submit.pyFiles": ("spark.yarn.dist.pyFiles", *_OF_FILES),
 }
-"""Key -> the keys that Spark derives from it. Those of files and jars apply if the author allows exposed arguments."""
+"""Key -> the keys that Spark derives from it. Those of files and jars matter if the author allows exposed arguments."""
 
 
 def sounds_sensitive(key: str) -> bool:
-    """Tell whether every supported Spark hides ``key`` by default, going by its name."""
+    """Return whether every supported version of Spark hides ``key`` by default, because of its name."""
     return re.search(_HIDDEN_BY_EVERY_SPARK, key, re.ASCII) is not None
 
 
 def widened(pattern: str | None, keys: Collection[str]) -> str | None:
     """
-    Make ``pattern`` hide ``keys`` too.
+    Return ``pattern`` extended such that it also hides ``keys``.
 
-    What is added comes first: there no comment and no open quotation in ``pattern`` can swallow it. A pattern of
-    the user's own is in Java's syntax, so nobody asks it which keys it covers: all are added. A default is given even
-    where it covers all of them: a system property of the JVM would stand in for a key that is not set.
+    The additions come first, where no comment and no open quotation in ``pattern`` can disable them. A user's pattern
+    is in Java's syntax, which Python cannot evaluate, so all keys are added. The default is returned even if it hides
+    all keys: if the key was not set, a system property of the JVM could replace it.
 
-    :param pattern: the value of ``spark.redaction.regex``; None where nobody set it
-    :return: the new value; None where there are no keys
+    :param pattern: the value of ``spark.redaction.regex``; None if it is not set
+    :return: the new value; None if there are no keys
     """
     if not keys:
         return None
@@ -62,7 +62,7 @@ def widened(pattern: str | None, keys: Collection[str]) -> str | None:
 
 
 def _shown_as(key: str) -> Iterator[str]:
-    """Return the names under which Spark shows ``key``. It lists Hadoop's keys and those of metrics a second time."""
+    """Yield the names under which Spark shows ``key``. It lists keys of Hadoop and of metrics a second time."""
     yield key
     yield from _SHOWN_AS.get(key, ())
     for prefix, shown in _SHOWN_BELOW.items():
@@ -73,5 +73,5 @@ def _shown_as(key: str) -> Iterator[str]:
 
 
 def _quoted(text: str) -> str:
-    """Quote ``text`` for Java, where a backslash quotes every ASCII character that is neither letter nor digit."""
+    """Return ``text`` quoted for Java, where a backslash quotes any ASCII character except letters and digits."""
     return "".join("[.]" if c == "." else f"\\{c}" if c.isascii() and not c.isalnum() else c for c in text)

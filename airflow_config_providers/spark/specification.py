@@ -1,4 +1,4 @@
-"""What a driver is told of its providers: where to ask and how to sign in, and no secret."""
+"""The definitions of providers for a driver: where to ask and how to sign in, without secrets."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from airflow_config_providers.core.text import printable
 from airflow_config_providers.exceptions import ProviderDefinitionError
 
 PREFIX: Final = "spark."
-"""Before each key of KIP-297: Spark carries no others."""
+"""The prefix of each key of KIP-297, since Spark passes on no others."""
 
 FILE_KEY: Final = "spark.config.providers_file"
-"""The path of a properties file on the cluster that holds the specification, in place of the keys."""
+"""The key for the path of a properties file on the cluster that replaces the other keys."""
 
 WRAPPED: Final = "wrapped_secret_id"
-"""The one secret that a specification may hold: it is good once, and for a short time."""
+"""The one secret that a specification may hold, since it works only once and for a short time."""
 
 _OF_AIRFLOW: Final = frozenset({"airflow_connection", "airflow_variable", "secrets_backend"})
 _HOLDERS: Final = re.compile(r"(?:_dict|_kwargs)$")
@@ -26,33 +26,33 @@ _PLACES: Final = re.compile(r"(?:_path|\.paths?|\.pattern)$")
 
 
 def is_specification(key: str) -> bool:
-    """Tell whether ``key`` of Spark's configuration tells a driver of its providers."""
+    """Return whether ``key`` of Spark's configuration defines providers for a driver."""
     own = key.removeprefix(PREFIX)
     return key == FILE_KEY or (own != key and (own == CONFIG_PROVIDERS or own.startswith(f"{CONFIG_PROVIDERS}.")))
 
 
 def carried(definitions: Mapping[str, str]) -> dict[str, str]:
-    """Give ``config.providers`` and what is below it as Spark carries it."""
+    """Return ``config.providers`` and the keys below it as keys of Spark's configuration."""
     return {PREFIX + key: value for key, value in definitions.items()}
 
 
 def taken(configs: Mapping[str, str]) -> dict[str, str]:
-    """Give ``config.providers`` and what is below it out of a configuration that carried it."""
+    """Return ``config.providers`` and the keys below it from Spark's configuration."""
     return {
         key.removeprefix(PREFIX): value for key, value in configs.items() if is_specification(key) and key != FILE_KEY
     }
 
 
 def names(definitions: Mapping[str, str]) -> set[str]:
-    """Give the names of the providers that are defined."""
+    """Return the names of the defined providers."""
     return {definition.name for definition in read_definitions(definitions)[0]}
 
 
 def require_open(definitions: Mapping[str, str]) -> None:
     """
-    Make sure that everybody may read ``definitions``, and that a driver can use them.
+    Make sure that ``definitions`` contain no secret, and that a driver can use them.
 
-    :raises ProviderDefinitionError: one holds a secret, or needs Airflow
+    :raises ProviderDefinitionError: a definition contains a secret, or needs Airflow
     """
     found, problems = read_definitions(definitions)
     problems += [problem for definition in found for problem in _problems(definition)]
@@ -63,14 +63,14 @@ def require_open(definitions: Mapping[str, str]) -> None:
 def _problems(definition: ProviderDefinition) -> Iterator[str]:
     if definition.class_name in _OF_AIRFLOW or definition.params.get("conn_id"):
         yield (
-            f"{definition.key('class')}: a driver has no Airflow to ask for connections and variables. "
-            f"Say where it is to ask itself, or resolve on the worker."
+            f"{definition.key('class')}: a driver has no Airflow in which to look up connections and variables. "
+            f"Define the provider without Airflow, or resolve on the worker."
         )
     for name in _secrets(definition.params.items()):
         yield (
-            f"{definition.key('param.' + name)} would be a secret that everybody on the cluster can read. Have the "
-            f"driver sign in by what it is (auth_type kubernetes or jwt), by a mounted file (as with token_path), or "
-            f"by a wrapped secret ID."
+            f"{definition.key('param.' + name)} would be a secret that everybody on the cluster can read. Let the "
+            f"driver sign in with its identity (auth_type kubernetes or jwt), with a mounted file (such as "
+            f"token_path), or with a wrapped secret ID."
         )
 
 

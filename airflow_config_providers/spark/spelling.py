@@ -1,4 +1,4 @@
-"""In how many letters two words differ."""
+"""The number of letters in which two words differ."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ def letters(word: str) -> int:
 
 def distance_within(one: str, other: str, most: int) -> int | None:
     """
-    Return how many letters must be added, left out, replaced or swapped with the next to get from one to the other.
+    Return how many letters must be added, removed, replaced or swapped with the next to get from one to the other.
 
-    Upper and lower case are the same. The time is bounded for small ``most``, however long the words are.
+    Case is ignored. The time is bounded for small ``most``, however long the words are.
 
     :return: None if it is more than ``most``
     """
@@ -38,6 +38,6 @@ def _distance(one: str, other: str, most: int) -> int | None:
 
 
 def _same_letters(one: str, other: str) -> int:
-    """Return with how many equal letters both begin."""
+    """Return the length of the common prefix of both words."""
     pairs = enumerate(zip(one, other, strict=False))
     return next((place for place, (a, b) in pairs if a != b), min(len(one), len(other)))

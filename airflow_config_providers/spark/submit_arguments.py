@@ -1,4 +1,4 @@
-"""What PySpark starts its JVM with."""
+"""The arguments with which PySpark starts its JVM."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ def reading_properties(
     configs: Mapping[str, str], environ: MutableMapping[str, str], *, anonymous: bool | None = None
 ) -> Iterator[None]:
     """
-    Have the JVM that PySpark starts in this block read ``configs`` from a file that nobody else can read.
+    Make the JVM that PySpark starts in this block read ``configs`` from a file that nobody else can read.
 
-    :param environ: of this process; it is as it was when the block ends
-    :param anonymous: as for ``private_file``
+    :param environ: the environment of this process, which is restored when the block ends
+    :param anonymous: see ``private_file``
     """
     before = environ.get(_ARGUMENTS)
     with private_file(dump(configs).encode("ascii"), anonymous=anonymous) as file:
@@ -36,5 +36,5 @@ def reading_properties(
 
 
 def _path(file: PrivateFile) -> str:
-    """Return a path for the JVM, which inherits none of our descriptors but may open what its user's processes hold."""
+    """Return a path for the JVM, which inherits none of our descriptors but can open those of its user's processes."""
     return f"/proc/{os.getpid()}/fd/{file.pass_fds[0]}" if file.pass_fds else file.path

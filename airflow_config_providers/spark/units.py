@@ -13,17 +13,17 @@ from airflow_config_providers.core.quantity import SIZES, TIMES, read_quantity
 @dataclass(frozen=True, slots=True)
 class ValidQuantity:
     """
-    A whole number with or without a unit, in any case; None passes.
+    A validator of whole numbers with or without a unit, in upper or lower case. None is valid.
 
-    :param units: unit -> what one of it is
-    :param example: shown in messages
+    :param units: unit -> its size
+    :param example: an example for messages
     """
 
     units: Mapping[str, int]
     example: str
 
     def ensure_valid(self, name: str, value: Any) -> None:
-        """Refuse what Spark would not read."""
+        """Refuse a value that Spark could not read."""
         if value is not None and read_quantity(value, self.units, default_unit=next(iter(self.units))) is None:
             units = ", ".join(self.units)
             raise invalid_value(name, f"Expected a whole number with a unit ({units}) or none, such as {self.example}")

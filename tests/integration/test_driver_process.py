@@ -131,4 +131,4 @@ def test_what_would_change_and_what_comes_too_late_is_refused(found: dict[str, A
     blank, late = found["problems"]
 
     assert blank.startswith("spark.t.blank: its value begins or ends with a blank")
-    assert late.startswith("There is a SparkContext already")
+    assert late.startswith("There is already a SparkContext")

@@ -198,7 +198,7 @@ def test_attack_68_what_no_way_is_faithful_to_stands_in_no_command(
         run = run_task(submit(dag, conf={"spark.app.x": value}))
 
     assert isinstance(run.error, UndeliverableValueError)
-    assert "spark.app.x: neither a command nor a properties file hands over" in str(run.error)
+    assert "spark.app.x: neither a command nor a properties file delivers this key" in str(run.error)
     assert spark_submit() == []
 
 
@@ -228,7 +228,7 @@ def test_arguments_that_are_too_much_for_a_command_are_told(dag, run_task, spark
     run = run_task(submit(dag, application_args=arguments))
 
     assert isinstance(run.error, SubmitError)
-    assert "The command is longer than this machine takes" in str(run.error)
+    assert "The command is too long for this machine" in str(run.error)
 
 
 def test_a_query_that_is_too_long_for_a_command_is_told(sql, spark_sql, run_task):  # noqa: F811 - fixtures

@@ -76,7 +76,7 @@ def test_an_older_python_says_first_that_it_is_too_old(zipped: Path, tmp_path: P
     assert run.returncode == 1
     last = run.stderr.splitlines()[-1]
     assert last.startswith("ImportError: airflow_config_providers needs Python 3.11 or newer, and ")
-    assert f" is Python {version}. Name another for the driver in spark.pyspark.driver.python" in last
+    assert f" is Python {version}. Set another for the driver in spark.pyspark.driver.python" in last
 
 
 def test_the_zip_holds_nothing_of_airflow_and_nothing_compiled(zipped: Path) -> None:

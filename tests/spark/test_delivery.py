@@ -98,7 +98,7 @@ def test_plain_keys_that_are_too_many_for_a_command_go_to_the_file() -> None:
 
 
 def test_keys_that_fit_neither_into_the_command_nor_the_file_are_refused() -> None:
-    with pytest.raises(UndeliverableValueError, match=r"^3 keys are too long for a command line together") as error:
+    with pytest.raises(UndeliverableValueError, match=r"^3 keys are together too long for a command line") as error:
         plan({f"spark.app.k{n}": "canary " for n in range(3)}, sensitive=(), room=100)
 
     assert "canary" not in str(error.value)

@@ -48,7 +48,7 @@ def test_the_specification_itself_is_left_out() -> None:
 
 @pytest.mark.parametrize("key", ["spark.driver.extraJavaOptions", "spark.jars", "spark.driver.memory"])
 def test_what_spark_has_read_already_is_refused(key: str) -> None:
-    with pytest.raises(ExposedValueError, match=f"^{key}: Spark reads it before Python runs"):
+    with pytest.raises(ExposedValueError, match=f"^{key}: Spark reads this key before Python runs"):
         resolved({key: "${vault:a:b}"})
 
 

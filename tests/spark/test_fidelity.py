@@ -46,7 +46,7 @@ def test_attack_12_a_key_that_spark_submit_ignores_is_refused() -> None:
     (problem,) = problems("app.password", "canary", written=REFERENCE)
 
     assert problem == (
-        "app.password: spark-submit ignores keys that do not begin with 'spark.'. Give it a name that does."
+        "app.password: spark-submit ignores keys that do not begin with 'spark.'. Choose a name that does."
     )
 
 

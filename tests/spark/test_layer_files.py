@@ -33,7 +33,7 @@ def make(kind, path):
 
 @pytest.mark.parametrize("kind", ["FIFO", "directory", "socket", "link to a FIFO"])
 def test_attack_57_what_is_no_regular_file_is_not_waited_for(tmp_path, kind):
-    with pytest.raises(ConfigException, match="cannot be read: it is no regular file"):
+    with pytest.raises(ConfigException, match="cannot be read: it is not a regular file"):
         read_layer_file(make(kind, tmp_path / "x"), name="x")
 
 
@@ -43,13 +43,13 @@ def test_attack_57_what_is_no_regular_file_is_not_waited_for(tmp_path, kind):
 )
 @pytest.mark.parametrize("is_link", [False, True], ids=["plain", "by a link"])
 def test_attack_57_files_of_the_system_are_no_configuration(tmp_path, path, is_link):
-    with pytest.raises(ConfigException, match="its content is made by the operating system"):
+    with pytest.raises(ConfigException, match="the operating system generates its content"):
         read_layer_file(make(path, tmp_path / "x") if is_link else path, name="x")
 
 
 @pytest.mark.parametrize("path", ["/dev/zero", "/dev/null"])
 def test_attack_57_nor_is_a_device(path):
-    with pytest.raises(ConfigException, match="it is no regular file"):
+    with pytest.raises(ConfigException, match="it is not a regular file"):
         read_layer_file(path, name="x")
 
 
@@ -65,7 +65,7 @@ def test_a_file_in_shared_memory_is_one():
 def test_attack_57_nor_is_a_process_file_system_that_is_mounted_elsewhere(monkeypatch):
     monkeypatch.setattr("airflow_config_providers.spark.layer_files._OF_THE_SYSTEM", (("elsewhere",),))
 
-    with pytest.raises(ConfigException, match="its content is made by the operating system"):
+    with pytest.raises(ConfigException, match="the operating system generates its content"):
         read_layer_file("/proc/self/environ", name="x")
 
 
@@ -88,7 +88,7 @@ def test_an_empty_file_is_one(tmp_path):
 
 @pytest.mark.parametrize("path", ["/tmp/\0x", "/tmp/\ud800"], ids=["NUL", "surrogate"])
 def test_attack_05_a_name_that_no_file_has_is_told(path):
-    with pytest.raises(ConfigException, match="no file has such a name"):
+    with pytest.raises(ConfigException, match="the name is invalid"):
         read_layer_file(path, name=path)
 
 

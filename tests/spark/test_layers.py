@@ -109,7 +109,7 @@ def test_attack_35_spellings_that_disagree_are_told():
     layer, doubts = environment_layer({"spark_x": "1", "SPARK_X": "2"}, ["spark.x"])
 
     assert layer.configs == {"spark.x": "1"}
-    assert doubts == ["spark.x is set by spark_x and SPARK_X with different values; spark_x counts."]
+    assert doubts == ["spark.x is set by spark_x and SPARK_X to different values; spark_x wins."]
 
 
 PORTS = ConfigDef().define("spark.ui.port", ConfigType.INT, 4040).define("spark.app.name", ConfigType.STRING, None)

@@ -1,1 +1,1 @@
-"""What spark-submit runs as a file of its own, on drivers that need not have this package."""
+"""Applications that spark-submit runs as files, on drivers that need not have this package."""

@@ -1,8 +1,8 @@
 """
 The application of ``SparkJDBCOperator``: the stock script, with user, password and URL from Spark's configuration.
 
-Runs as a file, with the stock script beside it (``spark.submit.pyFiles``). Needs this package only where the driver is
-to resolve references.
+It runs as a file, with the stock script in ``spark.submit.pyFiles``. It needs this package only if the driver resolves
+references.
 """
 
 from __future__ import annotations
@@ -13,21 +13,21 @@ from importlib import import_module
 from typing import Any, Final
 
 STOCK: Final = "spark_jdbc_script"
-"""The stock script, as a module."""
+"""The name of the stock script as a module."""
 
 KEYS: Final = {
     "url": "spark.airflow.jdbc.secret.url",
     "user": "spark.airflow.jdbc.secret.user",
     "password": "spark.airflow.jdbc.secret.password",
 }
-"""Argument of the stock script -> key. Spark hides all of them, because of their name."""
+"""Argument of the stock script -> key. Spark hides these keys because of their names."""
 
 _OPTIONS: Final = "spark.sql.redaction.options.regex"
 _PROVIDERS: Final = "spark.config.providers"
 
 
 def main(words: Sequence[str]) -> None:
-    """Copy what the arguments say."""
+    """Copy a table as ``words`` say, with the stock script."""
     stock = import_module(STOCK)
     arguments = stock._parse_arguments(list(words))
     conf = _configuration()
@@ -41,15 +41,15 @@ def main(words: Sequence[str]) -> None:
 
 
 def _configuration() -> Mapping[str, str]:
-    """Give what was submitted."""
-    from pyspark import SparkConf, SparkContext  # noqa: PLC0415 - not there where the operator takes the names above
+    """Return the submitted configuration."""
+    from pyspark import SparkConf, SparkContext  # noqa: PLC0415 - not installed where the operator runs
 
     SparkContext._ensure_initialized()
     return dict(SparkConf().getAll())
 
 
 def _resolved() -> Mapping[str, str]:
-    """Make the session that the stock script then finds, and give its configuration."""
+    """Create the session, which the stock script then finds, and return its configuration."""
     from pyspark.sql import SparkSession  # noqa: PLC0415 - as above
 
     from airflow_config_providers.spark import session  # noqa: PLC0415 - only such a driver has it
@@ -59,7 +59,7 @@ def _resolved() -> Mapping[str, str]:
 
 
 def _hide_options(spark: Any) -> None:
-    """Have Spark's pages and event log hide what is secret where they show the options of a copy."""
+    """Make Spark's pages and event log hide the secrets among the options of a copy."""
     spark.conf.set(_OPTIONS, f"(?i)^(?:{'|'.join(KEYS)})$|{spark.conf.get(_OPTIONS)}")
 
 

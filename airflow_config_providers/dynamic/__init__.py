@@ -1,4 +1,4 @@
-"""Configuration that changes while DAGs are deployed: kept, described, altered, and bound by policies."""
+"""Configuration that people change while DAGs are deployed: its store, description, changes and policies."""
 
 from __future__ import annotations
 

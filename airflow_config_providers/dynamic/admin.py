@@ -47,32 +47,32 @@ from airflow_config_providers.exceptions import (
 )
 
 Outcomes = Mapping[ConfigResource, PlannedChange | ConfigProvidersError]
-"""What came of each resource of a request."""
+"""Resource of a request -> its planned change, or why it is refused."""
 
 Layers = Callable[[ConfigResource], Sequence[ConfigLayer]]
 """
-Gives the layers of a resource that are not dynamic.
+Returns the layers of a resource that are not dynamic.
 
-:raises UnknownResourceError: there is no such resource, or no more
+:raises UnknownResourceError: the resource does not exist, or no longer exists
 """
 
 
 def no_layers(resource: ConfigResource) -> Sequence[ConfigLayer]:
-    """Know no other layers, and every resource."""
+    """Return no layers for any resource."""
     return ()
 
 
 def no_notes(text: str) -> None:
-    """Tell nobody."""
+    """Ignore ``text``."""
 
 
 @dataclass(frozen=True, slots=True)
 class AlterConfigResult:
     """
-    What came of a change.
+    The result of a change.
 
-    :param entries: the keys that change, as they are then; None where nothing sets one any more
-    :param layers: all layers of the resource, as they are then
+    :param entries: changed key -> its entry after the change; None if no layer sets it any longer
+    :param layers: all layers of the resource after the change
     """
 
     resource: ConfigResource
@@ -82,32 +82,32 @@ class AlterConfigResult:
 
 class ConfigAdmin:
     """
-    Describes and alters what a deployment, its DAGs and its tasks are configured with. Thread-safe.
+    Describes and alters the configuration of a deployment, its DAGs and its tasks. Thread-safe.
 
-    A change is checked for its form, its types, and by every policy, and all that is wrong is told together. It is
-    written as a whole, with its history and an entry in the log of who did what. What others wrote meanwhile is kept:
-    the change is then made anew on top of it.
+    A change is checked for its form, its types, and by every policy, and all problems are reported together. It is
+    written as a whole, with its history and an entry in the audit log. If others wrote meanwhile, their change is kept,
+    and this one is made again on top of it.
 
-    What is stored for a DAG or a task that is gone can be described and deleted, and nothing can be set there.
+    What is stored for a DAG or a task that no longer exists can be described and deleted, but nothing can be set there.
 
-    Those of this process who follow a resource are asked before a change of it, or of what it inherits from, is
-    written, and told after. If one of them fails, the others get the old configuration back, and the change is taken
-    back by another one, which no policy is asked about.
+    Followers of a resource in this process are asked before a change of it, or of what it inherits from, is written,
+    and notified afterwards. If one of them fails, the others get the old configuration back, and another change, which
+    policies do not check, takes this one back.
 
-    :param store: where dynamic configuration is kept
-    :param definition: types, and which keys are sensitive
-    :param policies: asked about every change of every resource
-    :param layers: the layers that are not dynamic
-    :param seal: encrypts secrets that are written out; without it they are refused
-    :param objections: says what else speaks against a text that is to be stored; the change is refused then
-    :param author: who makes the changes
-    :param followers: resource -> those who follow it, each with what ``settled`` gives now; they are told in this
-        order, and cannot follow what the definition calls read-only
-    :param warn: is told what a reader of a description should know
-    :param sleep: waits before a change is made anew
+    :param store: the store of dynamic configuration
+    :param definition: the types of keys, and which keys are sensitive
+    :param policies: the policies that check every change of every resource
+    :param layers: returns the layers that are not dynamic
+    :param seal: encrypts plain-text secrets; without it, they are refused
+    :param objections: returns other reasons to refuse a text
+    :param author: the author of the changes
+    :param followers: resource -> its followers, each set up with the current result of ``settled``; they are notified
+        in this order, and cannot follow keys that the definition calls read-only
+    :param warn: is called with each note for the reader of a description
+    :param sleep: waits before a change is tried again
     """
 
-    def __init__(  # noqa: PLR0913 - the first three are what people give; the others are seams
+    def __init__(  # noqa: PLR0913 - users pass the first three; the others are interfaces
         self,
         store: ConfigStore,
         definition: ConfigDef | None = None,
@@ -139,11 +139,11 @@ class ConfigAdmin:
         include_synonyms: bool = False,
     ) -> dict[ConfigResource, Mapping[str, ConfigEntry]]:
         """
-        Give every key of ``resources``, with all layers beneath.
+        Return every key of ``resources``, settled over all layers.
 
-        :param include_synonyms: give for each key also what it beat, in order of precedence
-        :raises UnknownResourceError: there is no such resource, and nothing was ever stored for it
-        :raises ConfigException: what is stored cannot be read; names all that is wrong
+        :param include_synonyms: whether entries have their synonyms, in order of precedence
+        :raises UnknownResourceError: a resource does not exist, and nothing was ever stored for it
+        :raises ConfigException: stored configuration cannot be read; lists all problems
         """
         reasons, snapshot = Reasons(), Snapshot.read(self._store, resources)
         found: dict[ConfigResource, Mapping[str, ConfigEntry]] = {}
@@ -156,11 +156,11 @@ class ConfigAdmin:
 
     def settled(self, resource: ConfigResource) -> dict[str, Value]:
         """
-        Give what counts for ``resource``, as those who follow it get it; defaults are not in it.
+        Return the values that win for ``resource``, as its followers get them, without defaults.
 
-        :returns: key -> text with its references; a secret that is sealed stays ``Sealed``
-        :raises UnknownResourceError: there is no such resource
-        :raises ConfigException: what is stored cannot be read
+        :returns: key -> text with its references; an encrypted secret stays ``Sealed``
+        :raises UnknownResourceError: the resource does not exist
+        :raises ConfigException: stored configuration cannot be read
         """
         _refuse_odd(resource)
         layers, snapshot = self._layers(resource), Snapshot.read(self._store, [resource])
@@ -174,15 +174,15 @@ class ConfigAdmin:
         if_version: Mapping[ConfigResource, int] | None = None,
     ) -> dict[ConfigResource, AlterConfigResult]:
         """
-        Change keys. Each resource is changed as a whole or not at all; one that is refused keeps no other from it.
+        Change keys. Each resource changes completely or not at all; refusing one does not affect the others.
 
-        A resource takes ``MOST_OPERATIONS`` in one request.
+        One request can have ``MOST_OPERATIONS`` for each resource.
 
-        :param validate_only: check everything, and write nothing
-        :param if_version: the version that a resource must have; for a change that builds on what was seen
-        :raises ConfigException: names all that is wrong, policies that deny included
-        :raises PolicyViolation: policies deny, and nothing else is wrong
-        :raises ProviderUnavailableError: the store cannot be asked now
+        :param validate_only: whether to check everything and write nothing
+        :param if_version: the version that a resource must have, to avoid overwriting someone else's change
+        :raises ConfigException: lists all problems, including denials by policies
+        :raises PolicyViolation: policies deny the change, and there are no other problems
+        :raises ProviderUnavailableError: the store is unavailable now
         """
         edits = {
             resource: on_texts(partial(_altered, operations=operations, definition=self._definition))
@@ -197,15 +197,15 @@ class ConfigAdmin:
         *,
         if_version: Mapping[ConfigResource, int] | None = None,
     ) -> dict[ConfigResource, AlterConfigResult]:
-        """Replace all that resources have; what is not given is deleted. The rest as ``incremental_alter_configs``."""
+        """Replace the whole configuration of resources. For the rest, see ``incremental_alter_configs``."""
         edits = {resource: on_texts(_replacing(wanted)) for resource, wanted in configs.items()}
         return self._alter("replace", edits, validate_only=validate_only, if_version=if_version or {})
 
     def history(self, resource: ConfigResource) -> list[Change]:
         """
-        Give the changes of ``resource``, the newest last.
+        Return the changes of ``resource``, newest last.
 
-        :raises UnknownResourceError: there is no such resource, and it was never changed
+        :raises UnknownResourceError: the resource does not exist, and was never changed
         :raises ConfigException: the history cannot be read
         """
         _refuse_odd(resource)
@@ -215,17 +215,17 @@ class ConfigAdmin:
         self, resource: ConfigResource, to_version: int | None = None, *, validate_only: bool = False
     ) -> AlterConfigResult:
         """
-        Give ``resource`` what it had at a version; a change like any other, which can be rolled back too.
+        Restore the configuration of ``resource`` at a version. This is a change that can be rolled back too.
 
-        :param to_version: of the resource's document; None for the one before the last change
-        :raises PolicyViolation: a policy denies
-        :raises ConfigException: there was no such version, or it is not remembered; names all that is wrong
+        :param to_version: the version of the resource's document; None is the one before the last change
+        :raises PolicyViolation: a policy denies the change
+        :raises ConfigException: the version never existed, or is no longer kept; lists all problems
         """
         _refuse_odd(resource)
         snapshot = Snapshot.read(self._store, [resource], histories=True)
         changes = self._changes(resource, snapshot)
         if not changes:
-            raise ConfigException(f"{resource} was never changed, so there is nothing to go back to.")
+            raise ConfigException(f"No changes of {resource} are recorded, so there is nothing to roll back.")
         version = changes[-1].version - 1 if to_version is None else to_version
         seen = {resource: snapshot.config(resource).version}
         edit = _returning(version, changes, name=str(resource))
@@ -255,11 +255,11 @@ class ConfigAdmin:
         return found
 
     def _attempt(self, request: _Request, store: ConfigStore) -> tuple[Outcomes, Snapshot] | None:
-        """Plan and write; None where others wrote meanwhile."""
+        """Plan and write a change; return None if others wrote meanwhile."""
         edits = request.edits
         snapshot = Snapshot.read(store, [*edits, *self._followers.concerned(edits)], histories=True)
         outcomes = {resource: self._planned(resource, request, snapshot) for resource in edits}
-        outcomes |= self._followers.refusals(_plans(outcomes), self._settle(request, snapshot))
+        outcomes |= self._followers.refusals(_plans(outcomes), self._settled_after(request, snapshot))
         plans = [plan for plan in _plans(outcomes) if plan.keys]
         if plans and not request.validate_only:
             is_done = Writer(store, self._author).write(snapshot, plans, event=request.event)
@@ -268,9 +268,9 @@ class ConfigAdmin:
 
     def _told(self, outcomes: Outcomes, request: _Request, snapshot: Snapshot) -> Outcomes:
         back = partial(take_back, snapshot, self._attempts, self._author)
-        return {**outcomes, **self._followers.tell(_plans(outcomes), self._settle(request, snapshot), back)}
+        return {**outcomes, **self._followers.tell(_plans(outcomes), self._settled_after(request, snapshot), back)}
 
-    def _settle(self, request: _Request, snapshot: Snapshot) -> Settle:
+    def _settled_after(self, request: _Request, snapshot: Snapshot) -> Settle:
         def settle(resource: ConfigResource, plans: Plans) -> Mapping[str, Value]:
             return settled([*_configs_after(resource, plans, snapshot).values()], request.beneath(resource).layers)
 
@@ -292,7 +292,7 @@ class ConfigAdmin:
         if beneath.unknown and not (checked and checked.is_cleanup):
             reasons.add(_unknown(beneath.unknown, before))
         elif checked and is_judged:
-            self._judge(checked, reasons, self._settle(request, snapshot))
+            self._judge(checked, reasons, self._settled_after(request, snapshot))
         return checked.plan if checked and not reasons else reasons.together()
 
     def _checked(
@@ -327,7 +327,8 @@ class ConfigAdmin:
             if not snapshot.config(resource).version:
                 raise beneath.unknown
             self._warn(
-                f"Airflow has no {resource}: what its code set is not shown, and what is stored can only be deleted."
+                f"Airflow has no {resource}: the values of its code are not shown, and stored values can only be "
+                f"deleted."
             )
         self._warn_of_unlisted(resource, snapshot)
         dynamic = [dynamic_layer(one, snapshot.config(one)) for one in inherited(resource)]
@@ -338,8 +339,9 @@ class ConfigAdmin:
         is_listed = name == of_deployment or snapshot.document(DEPLOYMENT).lists(name)
         if not is_listed and snapshot.document(resource).version:
             self._warn(
-                f"Tasks do not read the variable '{printable(name)}', because it is not listed in '{of_deployment}': "
-                f"something else wrote the one or deleted the other. Change a key of {resource} to have it listed."
+                f"Tasks do not read the variable '{printable(name)}', because '{of_deployment}' does not list it: "
+                f"something else wrote the former or deleted the latter. Change a key of {resource} to add it to the "
+                f"list."
             )
 
     def _results(
@@ -357,10 +359,10 @@ class ConfigAdmin:
 @dataclass(frozen=True, slots=True)
 class _Beneath:
     """
-    What lies beneath the dynamic layers of a resource.
+    The layers below the dynamic layers of a resource.
 
-    :param layers: those of the deployment where the resource is not known
-    :param unknown: says that there is no such resource, or no more
+    :param layers: the layers; those of the deployment if the resource does not exist
+    :param unknown: the error if the resource does not exist
     """
 
     layers: Sequence[ConfigLayer] = ()
@@ -370,9 +372,9 @@ class _Beneath:
 @dataclass(frozen=True, slots=True)
 class _Request:
     """
-    What is to be changed, the same in each attempt.
+    A requested change, the same in each attempt.
 
-    :param beneath: gives what is not dynamic; asked once for each resource, whatever the number of attempts
+    :param beneath: returns what is not dynamic; called once for each resource, however many attempts there are
     """
 
     event: str
@@ -423,7 +425,7 @@ def _returning(version: int, changes: Sequence[Change], *, name: str) -> Edit:
 
 
 def _stored(resource: ConfigResource, snapshot: Snapshot) -> StoredConfig:
-    """Give what ``resource`` has, if all that the change needs can be read."""
+    """Return the stored configuration of ``resource``, after a check that everything the change needs can be read."""
     for one in inherited(resource):
         snapshot.document(one)
     snapshot.history(resource)
@@ -431,17 +433,17 @@ def _stored(resource: ConfigResource, snapshot: Snapshot) -> StoredConfig:
 
 
 def _unknown(error: UnknownResourceError, before: StoredConfig) -> UnknownResourceError:
-    rest = ["What is stored for it can only be deleted."] if before.version else []
+    rest = ["Stored values can only be deleted."] if before.version else []
     return UnknownResourceError(" ".join([*error.problems, *rest]))
 
 
 def _dynamic_after(resource: ConfigResource, plans: Plans, snapshot: Snapshot) -> list[ConfigLayer]:
-    """Give the dynamic layers of ``resource`` when ``plans`` are carried out."""
+    """Return the dynamic layers of ``resource`` after ``plans``."""
     return [dynamic_layer(one, config) for one, config in _configs_after(resource, plans, snapshot).items()]
 
 
 def _configs_after(resource: ConfigResource, plans: Plans, snapshot: Snapshot) -> dict[ConfigResource, StoredConfig]:
-    """Return what ``resource`` has and inherits when ``plans`` are carried out, the strongest first."""
+    """Return what ``resource`` has and inherits after ``plans``, strongest first."""
     return {
         one: _config_after(plans[one], snapshot) if one in plans else snapshot.config(one)
         for one in inherited(resource)
@@ -465,8 +467,7 @@ def _refuse_odd(resource: ConfigResource) -> None:
 def _refuse_stale(resource: ConfigResource, version: int, wanted: int | None) -> None:
     if wanted is not None and wanted != version:
         raise StaleVersionError(
-            f"{resource} has version {version}, and the change is meant for version {wanted}. Describe it, and decide "
-            f"anew."
+            f"{resource} has version {version}, but the change is for version {wanted}. Describe it, and decide again."
         )
 
 
@@ -475,5 +476,5 @@ def _raise_refusals(outcomes: Outcomes, *, is_written: bool) -> None:
     reasons.extend(outcome for outcome in outcomes.values() if isinstance(outcome, ConfigProvidersError))
     if reasons:
         changed = [str(plan.resource) for plan in _plans(outcomes) if plan.keys and is_written]
-        rest = [f"The others were changed all the same: {', '.join(changed)}."] if changed else []
+        rest = [f"The other resources were changed: {', '.join(changed)}."] if changed else []
         raise reasons.together(*rest)

@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 _T = TypeVar("_T")
 
 EVENT: Final = "config_providers"
-"""Begins the names of events in Airflow's audit log."""
+"""The prefix of the names of events in Airflow's audit log."""
 
 
 def airflow_session() -> Session:
-    """Begin a session with the database of this deployment; its own one, as the thread's may be in use."""
+    """Return a new session with the deployment's database, since the thread's own session can be in use."""
     from airflow import settings  # noqa: PLC0415 - slow to import
 
     sessions: scoped_session[Session] = settings.get_session()  # type: ignore[no-untyped-call]  # Airflow has no types
@@ -35,15 +35,15 @@ def airflow_session() -> Session:
 
 class VariableStore:
     """
-    Keeps texts as Airflow's variables, which Fernet encrypts; for processes that have Airflow's database.
+    Keeps texts as Airflow's variables, which Fernet encrypts; for processes that have access to Airflow's database.
 
-    A change is one transaction: each variable is written if its ciphertext is still the one that was read, and an entry
-    is added to the audit log. It begins by writing, and writes in the order of the names, so that no two changes wait
-    for each other. Thread-safe; holds no connection between calls, except in a ``turn``.
+    A change is one transaction: it writes each variable if its ciphertext is still the one that was read, and adds an
+    entry to the audit log. It starts with writing, and writes in the order of names, so that no two changes wait for
+    each other. Thread-safe; holds no connection between calls, except in a ``turn``.
 
-    :param owner: whom the audit log names
+    :param owner: the user that the audit log names
     :param begin: begins a session
-    :param sleep: waits before it is tried anew to lock a database that has no queue of writers
+    :param sleep: waits before the next attempt to lock a database that has no queue of writers
     """
 
     def __init__(
@@ -59,9 +59,9 @@ class VariableStore:
 
     def read(self, names: Collection[str]) -> dict[str, Kept]:
         """
-        Give what there is, by one query.
+        Return what is stored under each of ``names``, with one query.
 
-        :raises ProviderUnavailableError: the database cannot be asked, or a variable cannot be decrypted
+        :raises ProviderUnavailableError: the database is unavailable, or a variable cannot be decrypted
         """
         rows = _translated(lambda: self._rows(names))
         if rows is None:
@@ -70,9 +70,9 @@ class VariableStore:
 
     def names(self, prefix: str) -> list[str]:
         """
-        Give the names that begin with ``prefix``, in order; reads no value.
+        Return the names that begin with ``prefix``, in order, without reading values.
 
-        :raises ProviderUnavailableError: the database cannot be asked
+        :raises ProviderUnavailableError: the database is unavailable
         """
         names = _translated(lambda: self._names(prefix))
         if names is None:
@@ -81,9 +81,9 @@ class VariableStore:
 
     def swap(self, expected: Mapping[str, Kept], texts: Mapping[str, str], audit: Sequence[AuditEntry]) -> bool:
         """
-        Write all of it, or nothing where something is not as ``expected``.
+        Write everything and return True, or nothing if the database is not as ``expected``.
 
-        :raises ProviderUnavailableError: the database cannot be asked
+        :raises ProviderUnavailableError: the database is unavailable
         """
         encrypted = {name: _encrypted(texts[name]) for name in sorted(texts)}
         return bool(_translated(lambda: self._swap(expected, encrypted, audit)))
@@ -91,11 +91,11 @@ class VariableStore:
     @contextmanager
     def turn(self, names: Collection[str]) -> Iterator[VariableStore]:
         """
-        Return a store for one change: it reads and writes in one transaction, which has the rows of ``names`` locked.
+        Yield a store for one change: it reads and writes in one transaction that locks the rows of ``names``.
 
-        On SQLite that is the whole database. It is not thread-safe.
+        On SQLite, it locks the whole database. The store is not thread-safe.
 
-        :raises ProviderUnavailableError: the database cannot be asked
+        :raises ProviderUnavailableError: the database is unavailable
         """
         with self._begin() as session:
             lock = partial(lock_rows, session, _table(), sorted(names), self._sleep)
@@ -108,7 +108,7 @@ class VariableStore:
     def _rows(self, names: Collection[str]) -> dict[str, tuple[str, bool]]:
         from sqlalchemy import select  # noqa: PLC0415 - slow to import
 
-        # Plain columns: a Variable that is loaded is added to what Airflow masks in logs, for ever, as one secret.
+        # Plain columns: Airflow would register a loaded Variable as a single secret to mask in logs, forever.
         columns = _table().c
         query = select(columns.key, columns.val, columns.is_encrypted).where(columns.key.in_(list(names)))
         with self._begin() as session:
@@ -144,9 +144,9 @@ class VariableStore:
 
 def _translated(call: Callable[[], _T]) -> _T | None:
     """
-    Give what ``call`` gives, and None where others kept it from its end.
+    Return the result of ``call``, or None if other writers prevented it.
 
-    :raises ProviderUnavailableError: the database cannot be asked
+    :raises ProviderUnavailableError: the database is unavailable
     """
     from sqlalchemy.exc import DBAPIError, SQLAlchemyError  # noqa: PLC0415 - slow to import
 
@@ -157,7 +157,7 @@ def _translated(call: Callable[[], _T]) -> _T | None:
     if is_busy:
         return None
     raise ProviderUnavailableError(
-        f"Airflow's database cannot be asked ({problem}). Try again later; a change was made as a whole or not at all."
+        f"Airflow's database cannot be read ({problem}). Try again later; a change was made completely or not at all."
     )
 
 
@@ -171,14 +171,14 @@ def _kept(name: str, stored: str, is_encrypted: bool) -> Kept:
     text = _decrypted(stored) if is_encrypted else stored
     if text is None:
         raise ProviderUnavailableError(
-            f"The variable '{printable(name)}' cannot be decrypted. Set fernet_key in [core] to the key that it was "
-            f"written with."
+            f"The variable '{printable(name)}' cannot be decrypted. Set fernet_key in [core] to the key with which it "
+            f"was written."
         )
     return Kept(text, stored)
 
 
 def _decrypted(stored: str) -> str | None:
-    """Return the text; None where Airflow has no key, or another one."""
+    """Return the decrypted text; None if Airflow has no key, or another one."""
     from cryptography.fernet import InvalidToken  # noqa: PLC0415 - as late as the database
 
     fernet = _fernet()
@@ -191,7 +191,7 @@ def _decrypted(stored: str) -> str | None:
 
 
 def _encrypted(text: str) -> dict[str, Any]:
-    """Give the columns of a variable."""
+    """Return the columns of a variable with ``text``, encrypted."""
     fernet = _fernet()
     return {"val": fernet.encrypt(text.encode()).decode(), "is_encrypted": fernet.is_encrypted}
 
@@ -201,13 +201,13 @@ def _fernet() -> FernetProtocol:
 
     try:
         return get_fernet()
-    except Exception as error:  # noqa: BLE001 - Airflow's own; which one differs by version
+    except Exception as error:  # noqa: BLE001 - an error of Airflow, which differs by version
         problem = type(error).__name__
     raise ProviderUnavailableError(f"Airflow's fernet_key in [core] cannot be used ({problem}). Correct it.")
 
 
 def _is_written(session: Session, name: str, mark: object | None, columns: Mapping[str, Any]) -> bool:
-    """Write a variable if it is as it was, and tell whether it was; a mark of None stands for one that is not there."""
+    """Write a variable if it has not changed, and return whether it was written. The mark of a new variable is None."""
     from sqlalchemy import insert, update  # noqa: PLC0415 - slow to import
     from sqlalchemy.exc import IntegrityError  # noqa: PLC0415 - slow to import
 

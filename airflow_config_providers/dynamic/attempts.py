@@ -1,4 +1,4 @@
-"""Tries anew what others interfered with."""
+"""Retries changes with which other writers interfered."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from airflow_config_providers.exceptions import ProviderUnavailableError
 _T = TypeVar("_T")
 
 UNGUARDED: Final = 2
-"""Attempts that keep nobody waiting. After them a writer takes a turn, or one of many might never get through."""
+"""The number of attempts without a lock. After them, a writer takes a turn; otherwise it might never succeed."""
 
 _ATTEMPTS: Final = 200
 _SHORTEST_WAIT: Final = 0.01
 _LONGEST_WAIT: Final = 0.25
-"""Seconds. An attempt takes about ten milliseconds: a dozen others are out of the way by then."""
+"""Seconds. An attempt takes about ten milliseconds, so a dozen others finish in that time."""
 
 
 @dataclass(frozen=True, slots=True)
 class Attempts:
     """
-    Tries a change of a store until nobody interferes.
+    Retries a change of a store until nobody interferes.
 
-    :param sleep: waits before it is tried anew
+    :param sleep: waits before the next attempt
     """
 
     store: ConfigStore
@@ -35,11 +35,11 @@ class Attempts:
 
     def until_done(self, attempt: Callable[[ConfigStore], _T | None], names: Collection[str]) -> _T:
         """
-        Return what ``attempt`` returns, as soon as that is not None.
+        Return the first result of ``attempt`` that is not None.
 
-        :param attempt: is given the store to work with
-        :param names: what it writes
-        :raises ProviderUnavailableError: it was None each time
+        :param attempt: makes the change in the store that it gets
+        :param names: the names that it writes
+        :raises ProviderUnavailableError: all results were None
         """
         from tenacity import RetryError, Retrying, retry_if_result, stop_after_attempt, wait_random_exponential  # noqa: PLC0415 - slow
 
@@ -56,7 +56,7 @@ class Attempts:
             done = None
         if done is None:
             raise ProviderUnavailableError(
-                "Others change the same configuration again and again. Nothing was changed: try again later."
+                "Others keep changing the same configuration. Nothing was changed: try again later."
             )
         return done
 

@@ -1,4 +1,4 @@
-"""A change of one resource, checked and not yet written."""
+"""A change of one resource that is checked but not yet written."""
 
 from __future__ import annotations
 
@@ -19,31 +19,31 @@ from airflow_config_providers.dynamic.layers import shown
 from airflow_config_providers.exceptions import ConfigException, LimitExceededError, ReservedKeyError
 
 LONGEST_VALUE: Final = 64 * 1024
-"""Characters of one value."""
+"""The most characters in one value."""
 
 MOST_CHARACTERS: Final = 1024 * 1024
-"""Characters of all that one resource has."""
+"""The most characters in all keys and values of one resource."""
 
 MOST_OPERATIONS: Final = 1000
-"""Operations on one resource in one request."""
+"""The most operations on one resource in one request."""
 
 Edit = Callable[[Mapping[str, Value]], Altered[Value]]
-"""Gives what a resource is to have, of what it has; a secret that is new is still a text."""
+"""Returns the new configuration for the current one; new secrets are still plain text."""
 
 Seal = Callable[[Password], str]
-"""Gives the encrypted text of a secret."""
+"""Returns the encrypted text of a secret."""
 
 Objections = Callable[[ConfigResource, Mapping[str, str]], Mapping[str, Sequence[str]]]
-"""Gives key -> what is wrong with the text that a resource is to have under it; nothing for one that may be set."""
+"""Returns key -> the reasons to refuse its new text; an acceptable key has none."""
 
 
 def no_objections(resource: ConfigResource, texts: Mapping[str, str]) -> Mapping[str, Sequence[str]]:
-    """Object to nothing."""
+    """Return no objections."""
     return {}
 
 
 def on_texts(change: Callable[[Mapping[str, str]], Altered[str]]) -> Edit:
-    """Make an edit of one that sees texts, and for a sealed secret ``[hidden]``, which it may leave where it is."""
+    """Return an edit for a change of plain texts, which sees a sealed secret as ``[hidden]`` and may keep it so."""
 
     def edit(values: Mapping[str, Value]) -> Altered[Value]:
         seen = shown(values)
@@ -56,23 +56,23 @@ def on_texts(change: Callable[[Mapping[str, str]], Altered[str]]) -> Edit:
 
 def refuse_many(operations: int) -> None:
     """
-    Refuse what would keep others waiting.
+    Refuse a request that would keep others waiting.
 
-    :raises LimitExceededError: these are more than ``MOST_OPERATIONS``
+    :raises LimitExceededError: it has more than ``MOST_OPERATIONS``
     """
     if operations > MOST_OPERATIONS:
         raise LimitExceededError(
-            f"{operations} operations in one request, and {MOST_OPERATIONS} are allowed. Make several requests."
+            f"{operations} operations in one request, but the limit is {MOST_OPERATIONS}. Make several requests."
         )
 
 
 @dataclass(frozen=True, slots=True)
 class PlannedChange:
     """
-    What a resource has and is to have.
+    The configuration of a resource before and after a change.
 
-    :param before: as it is stored
-    :param after: as it will be
+    :param before: the stored configuration
+    :param after: the values after the change
     """
 
     resource: ConfigResource
@@ -86,22 +86,22 @@ class PlannedChange:
 
 
 Plans = Mapping[ConfigResource, PlannedChange]
-"""What is planned for each resource of a request."""
+"""Resource of a request -> its planned change."""
 
 
 def by_resource(plans: Iterable[PlannedChange]) -> Plans:
-    """Return ``plans``, each under its resource."""
+    """Return resource -> plan for ``plans``."""
     return {plan.resource: plan for plan in plans}
 
 
 @dataclass(frozen=True, slots=True)
 class CheckedChange:
     """
-    A change, taken apart into what is right and what is wrong.
+    A change, separated into a valid part and an invalid part.
 
-    :param plan: what is right
-    :param problem: names all that is wrong with the rest
-    :param asked: key -> text that the rest asks for, as people may see it
+    :param plan: the valid part
+    :param problem: the error with all problems of the invalid part
+    :param asked: key -> requested text of the invalid part, with secrets hidden
     """
 
     plan: PlannedChange
@@ -110,15 +110,16 @@ class CheckedChange:
 
     @property
     def is_cleanup(self) -> bool:
-        """Whether nothing is asked for but to delete what was once stored."""
+        """Whether the change only deletes stored keys."""
         plan = self.plan
         return bool(plan.before.version) and not self.problem and plan.after.keys().isdisjoint(plan.keys)
 
     def requests(self) -> list[RequestMetadata]:
         """
-        Give what policies are asked: nothing where nothing is right.
+        Return the requests for policies; none if nothing is valid.
 
-        Where something is wrong they are asked without it and with it: what they say to both is not because of it.
+        If there is an invalid part, there is a request without it and one with it: problems that policies find in both
+        are not caused by it.
         """
         after, keys = shown(self.plan.after), frozenset(self.plan.keys)
         if not self.problem:
@@ -137,9 +138,9 @@ class Planner:
     """
     Checks changes.
 
-    :param definition: types, and which keys are sensitive
-    :param seal: None where the deployment has no secret to encrypt with
-    :param objections: what else speaks against a text that is new
+    :param definition: the types of keys, and which keys are sensitive
+    :param seal: encrypts secrets; None if the deployment has no secret to encrypt with
+    :param objections: returns other reasons to refuse a new text
     """
 
     definition: ConfigDef
@@ -148,9 +149,9 @@ class Planner:
 
     def check(self, resource: ConfigResource, before: StoredConfig, edit: Edit) -> CheckedChange:
         """
-        Make the change that ``edit`` describes, as far as it is right.
+        Return the change that ``edit`` describes, separated into a valid and an invalid part.
 
-        :raises ConfigException: it cannot be made at all, or would be too large; names all that is wrong
+        :raises ConfigException: the whole change is invalid, or too large; lists all problems
         """
         done = edit(before.values)
         texts = _fresh(done.after, before.values)
@@ -187,7 +188,7 @@ class Planner:
             yield problem
             return
         if len(text) > LONGEST_VALUE:
-            yield ConfigException(f"{where} has {len(text)} characters, and {LONGEST_VALUE} are allowed.")
+            yield ConfigException(f"{where} has {len(text)} characters, but the limit is {LONGEST_VALUE}.")
         elif self._is_secret(key, text):
             yield from self._problems_of_secret(where, text)
         if reason := self.definition.read_only_reason(key):
@@ -200,23 +201,23 @@ class Planner:
 
     def _problems_of_secret(self, where: str, text: str) -> Iterator[ConfigException]:
         if text == HIDDEN:
-            yield ConfigException(f"{where}: {HIDDEN} stands for a secret that is not shown. Write a reference.")
+            yield ConfigException(f"{where}: {HIDDEN} only replaces a secret in output. Write a reference.")
         elif self.seal is None:
             yield ConfigException(
-                f"{where} is a secret that is written out, and this deployment cannot encrypt it. Write a reference, "
-                f"or set password_encoder_secret in [config_providers]."
+                f"{where} is a plain-text secret, and this deployment cannot encrypt it. Write a reference, or set "
+                f"password_encoder_secret in [config_providers]."
             )
 
 
 def _fresh(after: Mapping[str, Value], before: Mapping[str, Value]) -> dict[str, str]:
-    """Give the texts that were not there before."""
+    """Return the texts that are new or changed."""
     return {key: value for key, value in after.items() if value != before.get(key) and isinstance(value, str)}
 
 
 def _too_much(values: Mapping[str, Value]) -> Iterator[ConfigException]:
     size = sum(len(key) + len(value.text if isinstance(value, Sealed) else value) for key, value in values.items())
     if size > MOST_CHARACTERS:
-        yield ConfigException(f"It would have {size} characters, and {MOST_CHARACTERS} are allowed.")
+        yield ConfigException(f"It would have {size} characters, but the limit is {MOST_CHARACTERS}.")
 
 
 def _together(resource: ConfigResource, problems: list[ConfigException]) -> ConfigException:

@@ -1,4 +1,4 @@
-"""AES in the modes that Kafka's encoder knows."""
+"""AES in the modes that Kafka's encoder supports."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ GCM: Final = "AES/GCM/NOPADDING"
 CIPHERS: Final = frozenset(
     {GCM, *(f"AES/{mode}/{padding}" for mode in ("CBC", "CFB", "OFB") for padding in ("PKCS5PADDING", "NOPADDING"))}
 )
-"""As Java names them, in upper case. Only GCM notices a text that was changed."""
+"""Java's names in upper case. Only GCM detects that a text was changed."""
 
 TAG_SIZE: Final = 16
 _BLOCK_SIZE: Final = 16
@@ -23,20 +23,20 @@ _NONCE_SIZE: Final = 12
 
 
 def new_vector(cipher: str) -> bytes:
-    """Give octets that no two texts with one key may share."""
+    """Return a new initialization vector, which no two texts with the same key may share."""
     return secrets.token_bytes(_NONCE_SIZE if cipher == GCM else _BLOCK_SIZE)
 
 
 def fits(vector: bytes, cipher: str) -> bool:
-    """Tell whether ``vector`` has a length that ``cipher`` takes."""
+    """Return whether the length of ``vector`` is valid for ``cipher``."""
     return 12 <= len(vector) <= 128 if cipher == GCM else len(vector) == _BLOCK_SIZE
 
 
 def encrypt(octets: bytes, key: bytes, cipher: str, vector: bytes) -> bytes:
     """
-    Encrypt ``octets``.
+    Return ``octets`` encrypted.
 
-    :raises ValueError: ``cipher`` pads nothing, and they are no whole number of blocks
+    :raises ValueError: ``cipher`` does not pad, and the length is not a multiple of the block size
     """
     if cipher == GCM:
         return _gcm(key).encrypt(vector, octets, None)
@@ -49,7 +49,7 @@ def encrypt(octets: bytes, key: bytes, cipher: str, vector: bytes) -> bytes:
 
 
 def decrypt(octets: bytes, key: bytes, cipher: str, vector: bytes) -> bytes | None:
-    """Decrypt ``octets``; None where they cannot have been encrypted so, whatever shows it."""
+    """Return ``octets`` decrypted; None if they were not encrypted with these parameters, for whatever reason."""
     from cryptography.exceptions import InvalidTag  # noqa: PLC0415 - loads OpenSSL
 
     try:
@@ -94,7 +94,7 @@ def _block_cipher(key: bytes, cipher: str, vector: bytes) -> Cipher[Any]:
 
 
 def _older_modes() -> Any:
-    """Give the module that has CFB and OFB, which newer versions of the library keep apart."""
+    """Return the module with CFB and OFB, which newer versions of the library keep in a separate one."""
     try:
         return import_module("cryptography.hazmat.decrepit.ciphers.modes")
     except ImportError:

@@ -1,4 +1,4 @@
-"""Several writers of one database: who waits for whom, and for how long."""
+"""How several writers of one database wait for each other."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ if TYPE_CHECKING:
     from sqlalchemy.orm import Session
 
 _STATES: Final = frozenset({"40001", "40P01", "55P03"})
-"""SQLSTATEs of a transaction that others kept from its end."""
+"""SQLSTATEs of a transaction that failed because of other transactions."""
 
 _NUMBERS_OF_MYSQL: Final = frozenset({1205, 1213})
-"""The same as MySQL numbers them: it waited too long for a lock, or was the victim of a deadlock."""
+"""MySQL's error numbers for the same: a lock wait that timed out, or a deadlock."""
 
 _TRIES: Final = 10_000
 _LONGEST_WAIT: Final = 0.025
 _SHORTEST_WAIT: Final = 0.001
-"""Seconds between tries to lock SQLite's database, at most; the longer a writer waits, the more often it tries."""
+"""The range of seconds between attempts to lock SQLite; the longer a writer waits, the more often it tries."""
 
 _IMPATIENCE: Final = 0.98
-"""What a wait is of the one before: who has waited for half a second tries far more often than who comes now."""
+"""The ratio of a wait to the previous one: who has waited for half a second tries far more often than a newcomer."""
 
 
 def is_contention(error: DBAPIError) -> bool:
-    """Return whether other writers are the reason of ``error``."""
+    """Return whether other writers caused ``error``."""
     origin = error.orig
     code = getattr(origin, "sqlstate", None) or getattr(origin, "pgcode", None)
     number = next(iter(getattr(origin, "args", ())), None)
@@ -37,19 +37,19 @@ def is_contention(error: DBAPIError) -> bool:
 
 def lock_rows(session: Session, table: Any, keys: Sequence[str], sleep: Callable[[float], None]) -> bool:
     """
-    Lock the rows of ``table`` that have one of ``keys``, in this order, until the end of the transaction.
+    Lock the rows of ``table`` that have one of ``keys``, in this order, until the transaction ends.
 
-    SQLite has no locks of rows: it is the whole database there.
+    SQLite cannot lock rows, so this locks the whole database there.
 
-    :param sleep: waits before it is tried anew, where the database has no queue
-    :returns: whether they are locked
+    :param sleep: waits before the next attempt if the database has no queue
+    :returns: whether the rows are locked
     """
     from sqlalchemy import select  # noqa: PLC0415 - slow to import
 
     if _is_sqlite(session):
         with impatient(session):
             return _lock_database(_driver_connection(session), sleep)
-    for key in keys:  # one by one: databases sort texts in other ways than Python, and swaps must not meet a turn
+    for key in keys:  # one by one, in the order of swaps: a database can sort differently, which could cause deadlocks
         session.execute(select(table.c.key).where(table.c.key == key).with_for_update()).all()
     return True
 
@@ -57,9 +57,9 @@ def lock_rows(session: Session, table: Any, keys: Sequence[str], sleep: Callable
 @contextmanager
 def impatient(session: Session) -> Iterator[None]:
     """
-    Have SQLite fail at once where others write, and not wait; other databases let writers queue.
+    Make SQLite fail at once, instead of waiting, if others write; other databases let writers queue.
 
-    SQLite's own way of waiting favours whoever came last: they look most often whether it is their turn.
+    SQLite's own waiting favours newcomers, which check most often if the database is free.
     """
     if not _is_sqlite(session):
         yield
@@ -78,7 +78,7 @@ def _lock_database(connection: sqlite3.Connection, sleep: Callable[[float], None
         try:
             connection.execute("BEGIN IMMEDIATE")
         except sqlite3.OperationalError as error:
-            if not _is_busy(error):  # whoever uses the connection next tells what is wrong with it
+            if not _is_busy(error):  # the next use of the connection raises its actual problem
                 return False
         else:
             return True
@@ -95,5 +95,5 @@ def _is_sqlite(session: Session) -> bool:
 
 
 def _driver_connection(session: Session) -> sqlite3.Connection:
-    """Return the driver's own connection: trying and failing with it costs a tenth."""
+    """Return the driver's own connection, with which a failed attempt costs a tenth."""
     return cast("sqlite3.Connection", session.connection().connection.driver_connection)

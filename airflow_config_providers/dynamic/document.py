@@ -1,4 +1,4 @@
-"""What is stored of a dynamic configuration: one document for the deployment, and one for each DAG with its tasks."""
+"""Stored dynamic configuration: a document for the deployment, and one for each DAG with its tasks."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from airflow_config_providers.core.text import is_unicode, octets
 from airflow_config_providers.dynamic.stored_json import FORMAT, read_json, unknown, variable
 
 HISTORY: Final = ".history"
-"""What the name of a document's history has more than that of the document."""
+"""The part of a history's name that its document's name does not have."""
 
 _WITH_LIST: Final = 2
-"""The format of the deployment's document if it has a list: an older version would not add what it writes to that."""
+"""The format of a deployment's document with a list, which an older version would not extend and so must not write."""
 
 _PREFIX: Final = "config_providers.dynamic"
 _LONGEST_NAME: Final = 250
@@ -26,9 +26,10 @@ _LONGEST_NAME: Final = 250
 @dataclass(frozen=True, slots=True)
 class Sealed:
     """
-    A secret that was written out, as ``PasswordEncoder`` wrote it.
+    A secret that ``PasswordEncoder`` has encrypted.
 
-    :param more: members beside it that only a newer version knows
+    :param text: the encrypted text
+    :param more: members in the same object that only a newer version knows
     """
 
     text: str = field(repr=False)
@@ -41,10 +42,10 @@ Value = str | Sealed
 @dataclass(frozen=True, slots=True)
 class StoredConfig:
     """
-    What one resource has.
+    The stored configuration of one resource.
 
-    :param values: key -> text with its references, or a secret that is sealed
-    :param version: that of the change that made it so; 0 where nothing was ever changed
+    :param values: key -> text with its references, or a sealed secret
+    :param version: the version of its last change; 0 if it was never changed
     :param more: members that only a newer version knows; a change keeps them
     """
 
@@ -58,13 +59,13 @@ class Document:
     """
     The configurations that are read and written together.
 
-    :param version: counts the changes of the document
-    :param own: that of the deployment or of the DAG
-    :param tasks: task id -> that of the task
-    :param beside: version of the deployment's document that was last written together with this one; who read an
-        older one of that has to read it again
-    :param listed: in the deployment's document ``listed_as`` of the names of all documents of DAGs, and perhaps of
-        others; None where they are not known, as of a store that cannot list what it keeps
+    :param version: the number of changes of the document
+    :param own: the configuration of the deployment or of the DAG
+    :param tasks: task id -> the configuration of the task
+    :param beside: the version of the deployment's document that was last written together with this one; a reader
+        with an older version of that must read it again
+    :param listed: in the deployment's document, ``listed_as`` of the names of all documents of DAGs, and possibly of
+        others; None if they are unknown, as with a store that cannot list its names
     :param more: members that only a newer version knows; a change keeps them
     """
 
@@ -77,18 +78,18 @@ class Document:
 
     def lists(self, name: str) -> bool:
         """
-        Return whether there may be a document called ``name``, as far as this one, the deployment's, knows.
+        Return whether a document called ``name`` can exist, according to this document of the deployment.
 
-        With the first document of a DAG the deployment's is written: where that is not there, no other is.
+        The deployment's document is written together with the first document of a DAG: without it, there is no other.
         """
         return self is not EMPTY and (self.listed is None or listed_as(name) in self.listed)
 
     def config(self, resource: ConfigResource) -> StoredConfig:
-        """Give what ``resource`` has, which is one of this document's."""
+        """Return the configuration of ``resource``, which belongs to this document."""
         return self.tasks.get(resource.task_id, StoredConfig()) if resource.task_id else self.own
 
     def changed(self, changes: Mapping[ConfigResource, Mapping[str, Value]]) -> Document:
-        """Give the next version, in which each resource has what ``changes`` says."""
+        """Return the next version, in which the resources in ``changes`` have these values."""
         version = self.version + 1
         made = {
             resource: replace(self.config(resource), values=dict(values), version=version)
@@ -103,7 +104,7 @@ EMPTY: Final = Document()
 
 
 def name_of(resource: ConfigResource, *, kind: str = "") -> str:
-    """Give the name under which the document that holds ``resource`` is stored; ``kind`` is a suffix of the prefix."""
+    """Return the name of the document that contains ``resource``; ``kind`` is added to the prefix."""
     prefix = f"{_PREFIX}{kind}"
     if resource.type is ResourceType.DEFAULT:
         return f"{prefix}.default"
@@ -114,17 +115,17 @@ def name_of(resource: ConfigResource, *, kind: str = "") -> str:
 
 
 def listed_as(name: str) -> str:
-    """Return what stands for a document's name in ``listed``; of two that look alike, a task reads both."""
+    """Return the form of a document's name in ``listed``. If two names have the same form, a task reads both."""
     return hashlib.sha256(octets(name)).hexdigest()[:8]
 
 
 def history_name(resource: ConfigResource) -> str:
-    """Give the name under which the history of the document is stored that holds ``resource``."""
+    """Return the name of the history of the document that contains ``resource``."""
     return name_of(resource, kind=HISTORY)
 
 
 def write(document: Document) -> str:
-    """Give the text of a document."""
+    """Return the text of a document."""
     tasks = {task: _written(config) for task, config in document.tasks.items()}
     parts = {"version": document.version, "beside": document.beside, "own": _written(document.own), "tasks": tasks}
     listed: dict[str, Any] = {"format": FORMAT}
@@ -135,10 +136,10 @@ def write(document: Document) -> str:
 
 def read(text: str | None, *, name: str) -> Document:
     """
-    Read a document; what is not there is empty.
+    Return the document in ``text``; an empty one for None.
 
-    :param name: under which it is stored
-    :raises ConfigException: it cannot be read; it is neither used nor written over
+    :param name: the name under which it is stored
+    :raises ConfigException: it cannot be read; it is neither used nor overwritten
     """
     if text is None:
         return EMPTY
@@ -147,16 +148,16 @@ def read(text: str | None, *, name: str) -> Document:
 
 
 def written_value(value: Value) -> Any:
-    """Give what stands for ``value`` in JSON."""
+    """Return the form of ``value`` in JSON."""
     return {**value.more, "sealed": value.text} if isinstance(value, Sealed) else value
 
 
 def value_of(found: Any) -> Value:
     """
-    Read what ``written_value`` gave.
+    Return the value that ``written_value`` has written as ``found``.
 
-    :raises ValueError: it is something else
-    :raises KeyError: so is this
+    :raises ValueError: ``found`` has another form
+    :raises KeyError: ``found`` has another form, too
     """
     if isinstance(found, str):
         return found

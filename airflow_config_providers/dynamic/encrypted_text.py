@@ -1,4 +1,4 @@
-"""The texts in which encrypted passwords stand (KIP-226): ``keyFactoryAlgorithm:PBKDF2WithHmacSHA512,...``."""
+"""The format of encrypted passwords (KIP-226): ``keyFactoryAlgorithm:PBKDF2WithHmacSHA512,...``."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from airflow_config_providers.dynamic.ciphers import CIPHERS, GCM, TAG_SIZE, fit
 from airflow_config_providers.exceptions import ConfigException
 
 HASHES: Final[Mapping[str, str]] = {f"PBKDF2WITHHMACSHA{bits}": f"SHA{bits}" for bits in (1, 224, 256, 384, 512)}
-"""Key factories as Java names them, in upper case, and their hash; the strongest last."""
+"""Key factory, with Java's name in upper case -> its hash; the strongest last."""
 
 KEY_LENGTHS: Final = (128, 192, 256)
 MOST_ITERATIONS: Final = 1_000_000
-"""Takes a second or two: more in a text would be an attack on whoever reads it."""
+"""The most iterations, which take a second or two. A text with more would be an attack on its readers."""
 
 _LONGEST: Final = 1024 * 1024
 _SALT_SIZES: Final = range(8, 1025)
@@ -31,7 +31,7 @@ class EncoderSettings:
 
     :param key_factory: one of ``HASHES``
     :param cipher: one of ``CIPHERS``
-    :param key_length: bits
+    :param key_length: the length of the key in bits
     """
 
     key_factory: str
@@ -40,11 +40,11 @@ class EncoderSettings:
     iterations: int
 
     def wrong(self) -> dict[str, str]:
-        """Return what is wrong, by Kafka's name of the field."""
+        """Return Kafka's name of a field -> its problem."""
         fields = {
-            "keyFactoryAlgorithm": ("is not known. Use PBKDF2WithHmacSHA512.", self.key_factory not in HASHES),
-            "cipherAlgorithm": ("is not known. Use AES/GCM/NoPadding.", self.cipher not in CIPHERS),
-            "keyLength": ("is none of 128, 192 and 256.", self.key_length not in KEY_LENGTHS),
+            "keyFactoryAlgorithm": ("is unknown. Use PBKDF2WithHmacSHA512.", self.key_factory not in HASHES),
+            "cipherAlgorithm": ("is unknown. Use AES/GCM/NoPadding.", self.cipher not in CIPHERS),
+            "keyLength": ("is not one of 128, 192 and 256.", self.key_length not in KEY_LENGTHS),
             "iterations": (
                 f"is not from 1 to {MOST_ITERATIONS}.",
                 not 1 <= self.iterations <= MOST_ITERATIONS,
@@ -53,11 +53,11 @@ class EncoderSettings:
         return {name: what for name, (what, is_so) in fields.items() if is_so}
 
     def problems(self) -> list[str]:
-        """Return what is wrong, one sentence each."""
+        """Return the problems, one sentence each."""
         return [f"{name} {what}" for name, what in self.wrong().items()]
 
     def is_weaker_than(self, other: EncoderSettings) -> bool:
-        """Tell whether anything of this is less than in ``other``."""
+        """Return whether anything here is weaker than in ``other``."""
         return any(mine < its for mine, its in zip(self._strengths, other._strengths, strict=True))
 
     @property
@@ -67,10 +67,10 @@ class EncoderSettings:
     @property
     def salt_mark(self) -> bytes:
         """
-        What the salts of our own texts start with.
+        The beginning of the salts of our own texts.
 
-        The key hangs on the salt, so nobody can present a text of ours under a mode that has no integrity: the
-        octets of one mode would make sense in another one with the same key.
+        The key depends on the salt, so nobody can present a text of ours under a mode without integrity protection:
+        with the same key, the bytes of one mode would make sense in another.
         """
         return _MARK + self.cipher.encode() + b";"
 
@@ -78,9 +78,9 @@ class EncoderSettings:
 @dataclass(frozen=True, slots=True)
 class EncryptedText:
     """
-    An encrypted password and how to decrypt it.
+    An encrypted password, and how to decrypt it.
 
-    :param length: of the password, in UTF-16 units
+    :param length: the length of the password in UTF-16 units
     """
 
     settings: EncoderSettings
@@ -92,9 +92,9 @@ class EncryptedText:
     @classmethod
     def read(cls, text: str) -> EncryptedText:
         """
-        Read a text, whoever wrote it.
+        Parse a text of this encoder or of Kafka's.
 
-        :raises ConfigException: it is none; the message does not quote it
+        :raises ConfigException: it is not an encrypted password; the message does not quote it
         """
         reader = _Reader(text)
         key_factory, cipher = reader.name("keyFactoryAlgorithm"), reader.name("cipherAlgorithm")
@@ -106,12 +106,12 @@ class EncryptedText:
         if problems := reader.problems or found._problems():
             raise ConfigException(
                 *(f"An encrypted password cannot be read: {problem}" for problem in problems),
-                "Write the password anew.",
+                "Write the password again.",
             )
         return found
 
     def write(self) -> str:
-        """Give the text, with names as Java writes them."""
+        """Return the text, with names as Java writes them."""
         settings = self.settings
         fields = {
             "keyFactoryAlgorithm": settings.key_factory.replace("WITHHMAC", "WithHmac"),
@@ -128,25 +128,25 @@ class EncryptedText:
 
     @property
     def is_marked(self) -> bool:
-        """Whether the salt says that the cipher is the right one."""
+        """Whether the salt confirms the cipher."""
         return self.salt.startswith(self.settings.salt_mark)
 
     @property
     def is_relabelled(self) -> bool:
-        """Whether the salt says that the cipher was another one."""
+        """Whether the salt names another cipher."""
         return self.salt.startswith(_MARK) and not self.is_marked
 
     def _problems(self) -> list[str]:
         problems = self.settings.problems()
         if len(self.salt) not in _SALT_SIZES:
-            problems.append(f"salt does not have from {_SALT_SIZES.start} to {_SALT_SIZES.stop - 1} octets.")
+            problems.append(f"salt does not have {_SALT_SIZES.start} to {_SALT_SIZES.stop - 1} bytes.")
         if not fits(self.vector, self.settings.cipher):
-            problems.append("initializationVector does not have the length that its cipher needs.")
+            problems.append("initializationVector does not have the length that its cipher requires.")
         return problems
 
 
 class _Reader:
-    """Reads fields and keeps what is wrong with them."""
+    """Reads fields, and collects their problems."""
 
     def __init__(self, text: str) -> None:
         self.problems: list[str] = []
@@ -156,7 +156,7 @@ class _Reader:
         parts = [part.rpartition(":") for part in text.split(",")]
         self._fields = {name.strip(): value.strip() for name, _, value in parts}
         if len(self._fields) < len(parts):
-            self.problems.append("a field stands in it twice.")
+            self.problems.append("a field appears twice.")
 
     def name(self, field: str) -> str:
         return self._text(field).upper()
@@ -165,7 +165,7 @@ class _Reader:
         text = self._text(field)
         if text.isascii() and text.isdigit() and len(text) < 10:
             return int(text)
-        self._refuse(field, text, "is no number")
+        self._refuse(field, text, "is not a number")
         return 0
 
     def octets(self, field: str) -> bytes:

@@ -1,4 +1,4 @@
-"""Those who follow the configuration of a resource: asked before a change of it is written, and told after."""
+"""Followers of a resource's configuration, which are asked before a change is written, and notified afterwards."""
 
 from __future__ import annotations
 
@@ -17,24 +17,24 @@ from airflow_config_providers.exceptions import ConfigException, ConfigProviders
 
 Settle = Callable[[ConfigResource, Plans], Mapping[str, Value]]
 """
-Gives what counts for a resource when changes are carried out: key -> text with its references, or a sealed secret.
+Returns the values that win for a resource after planned changes: key -> text with its references, or a sealed secret.
 
-:raises ConfigProvidersError: that cannot be told
+:raises ConfigProvidersError: the values cannot be determined
 """
 
 TakeBack = Callable[[Sequence[PlannedChange]], list[str]]
-"""Takes back what was written; gives what became of it, one sentence each."""
+"""Takes back what was written, and returns a sentence about the result of each change."""
 
 
 @dataclass(frozen=True, slots=True)
 class Followers:
     """
-    Those who follow the configurations of resources, in this process. Thread-safe.
+    The followers of resources' configurations in this process. Thread-safe.
 
-    A change concerns those who follow what is changed, and those who follow what inherits from it.
+    A change concerns the followers of the changed resource, and those of resources that inherit from it.
 
-    :param sets: resource -> who follow it
-    :raises ConfigException: a resource is none, or one set follows two of them
+    :param sets: resource -> its followers
+    :raises ConfigException: a resource is invalid, or one set follows two resources
     """
 
     sets: Mapping[ConfigResource, Reconfigurables]
@@ -42,29 +42,29 @@ class Followers:
     def __post_init__(self) -> None:
         problems = [followed.problem for followed in self.sets if followed.problem]
         if len({id(members) for members in self.sets.values()}) < len(self.sets):
-            problems.append("One Reconfigurables follows two resources. Give each its own.")
+            problems.append("One Reconfigurables follows two resources. Create one for each.")
         if problems:
             raise ConfigException(*problems)
 
     def follow(self, definition: ConfigDef) -> None:
         """
-        Refuse those who follow a key that ``definition`` calls read-only, now and later.
+        Refuse followers, now and later, of keys that ``definition`` calls read-only.
 
-        :raises ConfigException: names who and which keys
+        :raises ConfigException: there are such followers; names them and the keys
         """
         for members in self.sets.values():
             members.follow(definition)
 
     def concerned(self, changed: Collection[ConfigResource]) -> list[ConfigResource]:
-        """Give the resources that are followed and that a change of ``changed`` concerns."""
+        """Return the followed resources that a change of ``changed`` concerns."""
         return [followed for followed in self.sets if any(one in changed for one in inherited(followed))]
 
     @contextmanager
     def turn(self, changed: Collection[ConfigResource]) -> Iterator[None]:
         """
-        Keep others from changing what ``changed`` concerns, until all are told.
+        Prevent other changes of what ``changed`` concerns until the block ends.
 
-        :raises ConfigException: it is asked for by one who is being told
+        :raises ConfigException: a follower that is being notified asked for this
         """
         with ExitStack() as turns:
             for members in sorted((self.sets[followed] for followed in self.concerned(changed)), key=id):
@@ -73,9 +73,9 @@ class Followers:
 
     def refusals(self, plans: Sequence[PlannedChange], settle: Settle) -> dict[ConfigResource, ConfigProvidersError]:
         """
-        Ask everybody; give the resources whose changes are refused.
+        Ask all followers, and return the resources whose changes are refused.
 
-        They are asked anew about what is left, until nobody refuses that.
+        They are asked again about the remaining changes until none is refused.
         """
         refused: dict[ConfigResource, ConfigProvidersError] = {}
         left = by_resource(plan for plan in plans if plan.keys)
@@ -88,10 +88,10 @@ class Followers:
         self, plans: Sequence[PlannedChange], settle: Settle, take_back: TakeBack
     ) -> dict[ConfigResource, ConfigProvidersError]:
         """
-        Tell everybody what was written; if one fails, give all the old configuration back, and take back the changes.
+        Notify all followers; if one fails, give all of them the old configuration again, and take back the changes.
 
-        :param take_back: is given the changes that concern anybody
-        :returns: the resources whose changes are not in effect, and why
+        :param take_back: is called with the changes that concern a follower
+        :returns: resource -> why its change is not in effect
         """
         followed = {one for members in self.sets for one in inherited(members)}
         plans = [plan for plan in plans if plan.keys and plan.resource in followed]
@@ -110,7 +110,7 @@ class Followers:
         for followed in self.concerned(plans):
             if error := self._refusal(followed, plans, settle):
                 for resource in filter(plans.__contains__, inherited(followed)):
-                    who = f"Those who follow {followed} do not agree to the change of {resource}"
+                    who = f"A follower of {followed} refuses the change of {resource}"
                     problems = [f"{who}: {problem}" for problem in error.problems]
                     found.setdefault(resource, Reasons()).add(type(error)(*problems))
         return {resource: reasons.together() for resource, reasons in found.items()}
@@ -123,7 +123,7 @@ class Followers:
         return None
 
     def _tell(self, plans: Plans, settle: Settle) -> list[str]:
-        """Tell all; or nobody in the end, and give why."""
+        """Notify all followers. If one fails, restore all of them, and return the problems."""
         told: dict[ConfigResource, GoBack] = {}
         problems: list[str] = []
         try:

@@ -1,4 +1,4 @@
-"""What was changed in a document, the newest last."""
+"""The history of changes of a document, newest last."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from airflow_config_providers.dynamic.stored_json import FORMAT, read_json, unkn
 from airflow_config_providers.exceptions import ConfigException
 
 LONGEST: Final = 200
-"""Changes of a document that are remembered, at most."""
+"""The most changes of a document that are kept."""
 
 MOST_CHARACTERS: Final = 128 * 1024
-"""Characters of the changes that are remembered; the newest is, whatever its size. Each change writes all of them."""
+"""The most characters of the kept changes, all of which each change writes. The newest is kept at any size."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,13 +24,13 @@ class Change:
     """
     A change of one resource.
 
-    :param version: of the document, which it made
+    :param version: the version of the document that it created
     :param task_id: the task; empty for the DAG or the deployment
-    :param at: when, as ISO 8601 has it
-    :param by: who
-    :param was: key -> value before, None for none; the keys that changed
-    :param became: key -> value since
-    :param event: what was done, as the audit log has it; empty where that was not remembered
+    :param at: the time in ISO 8601
+    :param by: the user
+    :param was: changed key -> previous value; None if it had none
+    :param became: changed key -> new value; None if it was deleted
+    :param event: the event in the audit log; empty if it was not recorded
     :param more: members that only a newer version knows
     """
 
@@ -47,9 +47,9 @@ class Change:
 @dataclass(frozen=True, slots=True)
 class History:
     """
-    The changes of a document that are remembered.
+    The kept changes of a document.
 
-    :param changes: the newest last
+    :param changes: the changes, newest last
     :param more: members that only a newer version knows; a change keeps them
     """
 
@@ -62,22 +62,23 @@ class History:
 
 
 def difference(before: Mapping[str, Value], after: Mapping[str, Value]) -> list[str]:
-    """Give the keys that differ, in order."""
+    """Return the keys that differ, in order."""
     return sorted(key for key in before.keys() | after.keys() if before.get(key) != after.get(key))
 
 
 def as_of(version: int, now: Mapping[str, Value], changes: Sequence[Change], *, name: str) -> dict[str, Value]:
     """
-    Give what a resource had at a version, by undoing what was changed since.
+    Return the configuration of a resource at a version, by undoing later changes.
 
-    :param now: what it has
-    :param changes: of the resource, the newest last
-    :raises ConfigException: there was no such version, or what was changed since is not all remembered
+    :param now: its current configuration
+    :param changes: the changes of the resource, newest last
+    :param name: its name in messages
+    :raises ConfigException: the version never existed, or later changes are no longer all kept
     """
     versions = [changes[0].version - 1, *(change.version for change in changes)] if changes else [0]
     if not versions[0] <= version <= versions[-1]:
         raise ConfigException(
-            f"{name}: version {version} is none that is remembered. Those are {', '.join(map(str, versions))}."
+            f"{name}: version {version} is not recorded. The recorded versions are {', '.join(map(str, versions))}."
         )
     values = dict(now)
     for change in reversed([change for change in changes if change.version > version]):
@@ -86,7 +87,7 @@ def as_of(version: int, now: Mapping[str, Value], changes: Sequence[Change], *, 
 
 
 def write(history: History) -> str:
-    """Return the text of the newest changes."""
+    """Return the text of the newest changes, as many as are kept."""
     texts = [json.dumps(_written(change)) for change in history.changes[-LONGEST:]]
     head = json.dumps({**history.more, "format": FORMAT}).removesuffix("}")
     return f'{head}, "changes": [{", ".join(_newest(texts))}]}}'
@@ -100,9 +101,9 @@ def _newest(texts: list[str]) -> list[str]:
 
 def read(text: str | None, *, name: str) -> History:
     """
-    Read what ``write`` wrote; nothing is no change.
+    Return the history in ``text``; an empty one for None.
 
-    :param name: under which it is stored
+    :param name: the name under which it is stored
     :raises ConfigException: it cannot be read
     """
     return History() if text is None else read_json(text, _history, where=variable(name, "history"))

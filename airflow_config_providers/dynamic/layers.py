@@ -18,21 +18,21 @@ SOURCES: Final[Mapping[ResourceType, ConfigSource]] = {
 }
 
 Open = Callable[[Sealed], str]
-"""Gives the text of a secret that is sealed."""
+"""Returns the plain text of a sealed secret."""
 
 
 def hidden(sealed: Sealed) -> str:
-    """Stand in for a secret where nobody is to see it."""
+    """Return ``[hidden]`` in place of a secret that must not be seen."""
     return HIDDEN
 
 
 def shown(values: Mapping[str, Value]) -> dict[str, str]:
-    """Give ``values`` as people and policies may see them."""
+    """Return ``values`` as people and policies may see them, with secrets hidden."""
     return {key: hidden(value) if isinstance(value, Sealed) else value for key, value in values.items()}
 
 
 def inherited(resource: ConfigResource) -> Iterator[ConfigResource]:
-    """Give ``resource`` and those that it inherits from, the strongest first."""
+    """Yield ``resource`` and the resources from which it inherits, strongest first."""
     yield resource
     if resource.type is ResourceType.TASK:
         yield ConfigResource(ResourceType.DAG, resource.dag_id)
@@ -41,7 +41,7 @@ def inherited(resource: ConfigResource) -> Iterator[ConfigResource]:
 
 
 def dynamic_layer(resource: ConfigResource, config: StoredConfig, open_: Open = hidden) -> ConfigLayer:
-    """Make the layer of what ``resource`` itself has; a sealed secret is opened when a job is to get it."""
+    """Return the layer of ``resource`` itself; a sealed secret is opened only when a job gets it."""
     name = f"dynamic configuration of {resource}, version {config.version}"
     secrets = {key: partial(open_, value) for key, value in config.values.items() if isinstance(value, Sealed)}
     return ConfigLayer(SOURCES[resource.type], name, shown(config.values), secrets=secrets)
@@ -49,10 +49,10 @@ def dynamic_layer(resource: ConfigResource, config: StoredConfig, open_: Open = 
 
 def settled(configs: Sequence[StoredConfig], beneath: Sequence[ConfigLayer]) -> dict[str, Value]:
     """
-    Give key -> the value that wins; a secret that is sealed stays so.
+    Return key -> the value that wins; a sealed secret stays sealed.
 
-    :param configs: what a resource has and inherits, the strongest first
-    :param beneath: weaker layers
+    :param configs: the configurations that a resource has and inherits, strongest first
+    :param beneath: the weaker layers
     """
     winners: dict[str, Value] = dict(LayeredConfig(beneath).settled)
     for config in reversed(configs):

@@ -1,4 +1,4 @@
-"""The list of documents of DAGs that the deployment's document has, so that a task asks for no other."""
+"""The list of DAGs' documents in the deployment's document, which spares tasks reading documents that do not exist."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ _HISTORIES: Final = history_name(DEPLOYMENT).removesuffix(_DEFAULT)
 
 def with_list(documents: Mapping[str, Document], before: Document, store: ConfigStore) -> dict[str, Document]:
     """
-    Return ``documents``, which are to be written, with the deployment's where that is not there or lists too few.
+    Return ``documents``, which will be written, and the deployment's document if it is missing or lists too few.
 
-    Whoever writes a document that is not listed writes the list in the same change, and nothing is ever taken off it.
-    So it is complete whenever ``before`` is what is stored, which the store makes sure of.
+    A change that writes an unlisted document also writes the list, and names are never removed from it. So the list is
+    complete if ``before`` is what is stored, which the store ensures.
 
-    :param documents: by name
+    :param documents: name -> document
     :param before: the deployment's document as it was read
-    :param store: is asked for its names where there is no list
+    :param store: provides the names if there is no list
     """
     name = name_of(DEPLOYMENT)
     known = _known(before, store)

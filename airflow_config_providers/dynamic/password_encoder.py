@@ -13,8 +13,8 @@ from airflow_config_providers.exceptions import ConfigException
 
 ITERATIONS: Final = 100_000
 """
-25 times Kafka's number, and about 0.15 s. The secret is a machine's: one that is random needs no stretching, and a
-task decodes a handful of texts. Those of one encoder share a salt, so that a task derives their key once.
+25 times Kafka's number, which takes about 0.15 s. The secret is generated: a random one needs no stretching, and a
+task decodes only a few texts. The texts of one encoder share a salt, so that a task derives their key only once.
 """
 
 _SALT_SIZE: Final = 32
@@ -22,16 +22,16 @@ _SALT_SIZE: Final = 32
 
 class PasswordEncoder:
     """
-    Encrypts passwords into texts that say how it was done, and decrypts them. Thread-safe; not picklable.
+    Encrypts passwords into texts that contain all parameters but the secret, and decrypts them.
 
-    Reads what Kafka's encoder writes with AES, in mode CBC, CFB, OFB or GCM; all but the secret is taken from the
-    text. Of these only GCM notices that a text was changed.
+    It reads what Kafka's encoder writes with AES, in mode CBC, CFB, OFB or GCM. Only GCM detects that a text was
+    changed. Thread-safe; not picklable.
 
-    :param secret: what keys are derived from; make one with ``openssl rand -base64 32``
-    :param old_secret: the one before it, for texts that were not encoded anew yet
-    :param key_length: bits
-    :param iterations: of the derivation of a key
-    :raises ConfigException: names all that is wrong with the parameters
+    :param secret: the secret from which keys are derived; create one with ``openssl rand -base64 32``
+    :param old_secret: the previous secret, for texts that are not re-encrypted yet
+    :param key_length: the length of keys in bits
+    :param iterations: the iterations that derive a key
+    :raises ConfigException: parameters are wrong; lists all problems
     """
 
     __slots__ = ("_key", "_salt", "_secrets", "_settings")
@@ -52,7 +52,7 @@ class PasswordEncoder:
         given = {"secret": secret} if old_secret is None else {"secret": secret, "old secret": old_secret}
         self._secrets = [_octets(text) for text in given.values()]
         empty = [
-            f"the {name} is empty, or no Unicode text. Make one with: openssl rand -base64 32"
+            f"the {name} is empty, or not valid Unicode. Create one with: openssl rand -base64 32"
             for name, octets in zip(given, self._secrets, strict=True)
             if not octets
         ]
@@ -63,9 +63,9 @@ class PasswordEncoder:
 
     def encode(self, password: Password) -> str:
         """
-        Encrypt ``password``.
+        Return ``password`` encrypted.
 
-        :raises ConfigException: the encoder was told to pad nothing, and the password is no whole number of blocks
+        :raises ConfigException: the cipher does not pad, and the password's length is not a multiple of the block size
         """
         settings, vector = self._settings, new_vector(self._settings.cipher)
         salt = self._salt = self._salt or settings.salt_mark + secrets.token_bytes(_SALT_SIZE)
@@ -80,34 +80,34 @@ class PasswordEncoder:
 
     def decode(self, text: str) -> Password:
         """
-        Decrypt ``text``, with the secret or else with the old one.
+        Return the password in ``text``, decrypted with the secret or otherwise with the old one.
 
-        :raises ConfigException: it is no encrypted password, was changed since, or no secret fits
+        :raises ConfigException: it is not an encrypted password, was modified, or has another secret
         """
         password, _ = self._decoded(EncryptedText.read(text))
         return password
 
     def wants_reencoding(self, text: str) -> bool:
         """
-        Tell whether ``text`` was encoded with the old secret or by others, or is weaker than what this encoder writes.
+        Return whether ``text`` has the old secret, comes from another encoder, or is weaker than what this one writes.
 
-        :raises ConfigException: it cannot be decoded
+        :raises ConfigException: the text cannot be decoded
         """
         encrypted = EncryptedText.read(text)
         _, place = self._decoded(encrypted)
         return place > 0 or not encrypted.is_marked or encrypted.settings.is_weaker_than(self._settings)
 
     def _decoded(self, encrypted: EncryptedText) -> tuple[Password, int]:
-        """Give the password and the place of the secret that fits. All that may be wrong is told with one text."""
+        """Return the password and the index of the secret that fits. All failures have the same message."""
         for place in range(0 if encrypted.is_relabelled else len(self._secrets)):
             password = self._decrypted(encrypted, place)
             if password is not None:
                 self._keep_salt(encrypted, place)
                 return password, place
         raise ConfigException(
-            "An encrypted password cannot be decoded: it was encoded with another secret, or changed since. Set "
-            "password_encoder_secret, and after a rotation password_encoder_old_secret, to what it was encoded with; "
-            "or write the password anew."
+            "An encrypted password cannot be decoded: it was encoded with another secret, or modified. Set "
+            "password_encoder_secret or, after a rotation, password_encoder_old_secret to the secret that encoded it; "
+            "or write the password again."
         )
 
     def _decrypted(self, encrypted: EncryptedText, place: int) -> Password | None:
@@ -120,7 +120,7 @@ class PasswordEncoder:
         return None if text is None or _utf16_units(text) != encrypted.length else Password(text)
 
     def _keep_salt(self, encrypted: EncryptedText, place: int) -> None:
-        """Write with the salt of a text of ours, so that whoever reads both derives one key."""
+        """Reuse the salt of one of our texts, so that readers of both derive only one key."""
         if place == 0 and encrypted.settings == self._settings and encrypted.is_marked:
             self._salt = encrypted.salt
 
@@ -135,11 +135,11 @@ class PasswordEncoder:
         return f"<{type(self).__name__} of {len(self._secrets)} secrets>"
 
     def __reduce_ex__(self, protocol: object) -> NoReturn:
-        raise TypeError("A PasswordEncoder is not pickled or copied: it holds secrets.")
+        raise TypeError("A PasswordEncoder cannot be pickled or copied: it holds secrets.")
 
 
 def _octets(secret: str | Password) -> bytes:
-    """Give ``secret`` as Java derives keys from it; nothing where Java would take it for another text."""
+    """Return the bytes of ``secret`` from which Java derives keys; none if Java would read another text."""
     text = secret.value if isinstance(secret, Password) else secret
     return b"" if any("\ud800" <= character <= "\udfff" for character in text) else text.encode()
 

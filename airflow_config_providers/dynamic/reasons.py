@@ -1,4 +1,4 @@
-"""Why a request is refused: all of it at once."""
+"""Collects all the reasons why a request is refused."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
     from types import TracebackType
 
 _KINDS: Final = (ReservedKeyError, ConfigException, PolicyViolation, ProviderUnavailableError)
-"""What people must correct stands before what others decide, and that before what passes."""
+"""First errors that users must correct, then decisions of policies, then temporary errors."""
 
 
 class Reasons:
     """
-    Collects errors; it is true where there are some.
+    Collects errors; it is true if there are any.
 
-    ``with reasons:`` keeps an error that is raised there, and goes on behind.
+    ``with reasons:`` catches an error that is raised in the block, and continues after it.
     """
 
     def __init__(self) -> None:
@@ -45,15 +45,15 @@ class Reasons:
         return True
 
     def add(self, error: ConfigProvidersError) -> None:
-        """Add an error, which may name several problems."""
+        """Add an error, which can have several problems."""
         self._errors.append(error)
 
     def extend(self, errors: Iterable[ConfigProvidersError]) -> None:
-        """Add several."""
+        """Add several errors."""
         self._errors.extend(errors)
 
     def together(self, *more: str) -> ConfigProvidersError:
-        """Make one error of all; ``more`` are further sentences for its end."""
+        """Return one error with all problems; ``more`` are sentences to append."""
         problems = dict.fromkeys(problem for error in self._errors for problem in error.problems)
         return self._kind()(*problems, *more)
 

@@ -1,4 +1,4 @@
-"""Encrypts the stored secrets anew, after the secret of ``PasswordEncoder`` has changed (KIP-226)."""
+"""Re-encrypts stored secrets after the secret of ``PasswordEncoder`` has changed (KIP-226)."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ EVENT: Final = "rotate"
 @dataclass(frozen=True, slots=True)
 class Rotated:
     """
-    What came of a document and its history.
+    The result for a document and its history.
 
     :param name: the variable of the document
-    :param secrets: how many encrypted texts there are
-    :param reencoded: how many of them were encrypted anew
-    :param problems: why some were not, one sentence each
+    :param secrets: the number of encrypted texts
+    :param reencoded: how many of them were re-encrypted
+    :param problems: why others failed, one sentence each
     """
 
     name: str
@@ -39,7 +39,7 @@ class Rotated:
 
 
 def documents(names: Sequence[str]) -> list[str]:
-    """Give, of the names of variables, those of documents."""
+    """Return those of the variables' ``names`` that are documents, in order."""
     kinds = tuple(f"{PREFIX}.{kind}" for kind in ("dag.", "long."))
     return sorted(name for name in names if name == f"{PREFIX}.default" or name.startswith(kinds))
 
@@ -47,14 +47,14 @@ def documents(names: Sequence[str]) -> list[str]:
 @dataclass(frozen=True, slots=True)
 class Rotation:
     """
-    Encrypts with an encoder's secret what was encrypted with its old one.
+    Re-encrypts, with an encoder's secret, what was encrypted with its old one.
 
-    What is decrypted stays the same, so that a document keeps its version, and whoever has both secrets can read it
-    before and after. What others change meanwhile is kept.
+    The plain texts stay the same, so a document keeps its version, and processes with both secrets can read it before
+    and after. Changes that others make meanwhile are kept.
 
-    :param encoder: knows both secrets
-    :param validate_only: decrypt and count, and write nothing
-    :param sleep: waits before a document is written anew
+    :param encoder: the encoder with both secrets
+    :param validate_only: whether to decrypt and count, and write nothing
+    :param sleep: waits before the next attempt to write a document
     """
 
     store: ConfigStore
@@ -64,9 +64,9 @@ class Rotation:
 
     def rotate(self, names: Sequence[str]) -> Iterator[Rotated]:
         """
-        Do it for the documents called ``names``, one after the other; one that cannot be read is told and left.
+        Re-encrypt the documents ``names``, and yield each result. A document that cannot be read is skipped.
 
-        :raises ProviderUnavailableError: the store cannot be asked now
+        :raises ProviderUnavailableError: the store is unavailable now
         """
         attempts = Attempts(self.store, self.sleep)
         for name in names:
@@ -77,7 +77,7 @@ class Rotation:
             yield rotated
 
     def _attempt(self, name: str, store: ConfigStore) -> Rotated | None:
-        """Do it once; None where others wrote meanwhile."""
+        """Re-encrypt a document once; return None if others wrote meanwhile."""
         past = PREFIX + HISTORY + name.removeprefix(PREFIX)
         kept = store.read([name, past])
         anew = _Anew(self.encoder)
@@ -96,7 +96,7 @@ class Rotation:
 
 @dataclass(slots=True)
 class _Anew:
-    """Encrypts values anew, equal texts to equal texts, so that histories still fit; counts, and keeps problems."""
+    """Re-encrypts values, equal texts to equal texts, so that histories still match. Counts, and collects problems."""
 
     encoder: PasswordEncoder
     secrets: int = 0

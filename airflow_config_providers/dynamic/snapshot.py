@@ -1,4 +1,4 @@
-"""Documents as they were at one moment."""
+"""Documents as read at one moment."""
 
 from __future__ import annotations
 
@@ -18,7 +18,9 @@ DEPLOYMENT = ConfigResource(ResourceType.DEFAULT)
 @dataclass(frozen=True, slots=True)
 class Snapshot:
     """
-    What a store has for some resources and for those that they inherit from. Each text is parsed once. Not thread-safe.
+    Stored configuration of some resources and of those from which they inherit. Each text is parsed once.
+
+    Not thread-safe.
 
     :param kept: name -> the text as it was read
     """
@@ -30,9 +32,9 @@ class Snapshot:
     @classmethod
     def read(cls, store: ConfigStore, resources: Iterable[ConfigResource], *, histories: bool = False) -> Self:
         """
-        Read the documents of ``resources`` and of the deployment.
+        Return the documents of ``resources`` and of the deployment.
 
-        :param histories: read those of ``resources`` in the same moment
+        :param histories: whether to read the histories of ``resources`` at the same moment
         """
         wanted = list(resources)
         names = [name_of(resource) for resource in (DEPLOYMENT, *wanted)]
@@ -41,7 +43,7 @@ class Snapshot:
 
     def document(self, resource: ConfigResource) -> Document:
         """
-        Give the document that holds ``resource``.
+        Return the document that contains ``resource``.
 
         :raises ConfigException: it cannot be read
         """
@@ -51,14 +53,14 @@ class Snapshot:
         return self._documents[name]
 
     def config(self, resource: ConfigResource) -> StoredConfig:
-        """Give what ``resource`` itself has. Errors as with ``document``."""
+        """Return the configuration of ``resource`` itself, with the same errors as ``document``."""
         return self.document(resource).config(resource)
 
     def history(self, resource: ConfigResource) -> History:
         """
-        Return the changes of the document that holds ``resource``.
+        Return the changes of the document that contains ``resource``.
 
-        :raises ConfigException: they cannot be read
+        :raises ConfigException: the history cannot be read
         """
         name = history_name(resource)
         if name not in self._histories:

@@ -1,4 +1,4 @@
-"""Where dynamic configuration is kept."""
+"""The interfaces of stores for dynamic configuration."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from typing import Protocol, runtime_checkable
 @dataclass(frozen=True, slots=True)
 class Kept:
     """
-    A text as it was read.
+    A text as read from a store.
 
-    :param text: None where there is none
-    :param mark: differs whenever the text was written since
+    :param text: the text; None if there is none
+    :param mark: a value that changes whenever the text is written
     """
 
     text: str | None = field(default=None, repr=False)
@@ -24,12 +24,12 @@ class Kept:
 @dataclass(frozen=True, slots=True)
 class AuditEntry:
     """
-    A change, for the log of who did what. It holds references but no values.
+    An entry in the audit log about a change. It contains references, but no values.
 
-    :param event: what was done, such as ``alter_config``
+    :param event: the kind of change, such as ``alter``
     :param dag_id: the DAG; empty for the deployment
     :param task_id: the task; empty for a DAG
-    :param details: what else there is to tell, as JSON has it
+    :param details: more information that JSON can express
     """
 
     event: str
@@ -42,42 +42,42 @@ class ConfigStore(Protocol):
     """
     Keeps texts by name. Safe to use from several processes.
 
-    :raises ProviderUnavailableError: it cannot be asked now
+    :raises ProviderUnavailableError: the store is unavailable now
     """
 
     def read(self, names: Collection[str]) -> Mapping[str, Kept]:
-        """Give what there is, for each name; as it was at one moment."""
+        """Return what is stored under each name, all read at the same moment."""
 
     def swap(self, expected: Mapping[str, Kept], texts: Mapping[str, str], audit: Sequence[AuditEntry]) -> bool:
         """
-        Write ``texts``, and ``audit`` with them, if all is still as ``expected``; else nothing, and give False.
+        Write ``texts`` and ``audit`` and return True, if everything is still as ``expected``; otherwise return False.
 
-        A process that is killed meanwhile leaves all of it or nothing.
+        A process that is killed meanwhile has written all of it or nothing.
         """
 
 
 @runtime_checkable
 class Listing(Protocol):
-    """A store that knows what it keeps. Of one that does not, a task asks for documents that are not there."""
+    """A store that can list its names. With other stores, tasks also look for documents that do not exist."""
 
     def names(self, prefix: str) -> Collection[str]:
         """
-        Give the names that begin with ``prefix``.
+        Return the names that begin with ``prefix``.
 
-        :raises ProviderUnavailableError: it cannot be asked now
+        :raises ProviderUnavailableError: the store is unavailable now
         """
 
 
 @runtime_checkable
 class TurnTaking(Protocol):
-    """A store that can keep other writers waiting. One that cannot leaves it to luck which of many gets through."""
+    """A store that can make other writers wait. With other stores, it is random which of many writers succeeds."""
 
     def turn(self, names: Collection[str]) -> AbstractContextManager[ConfigStore]:
         """
-        Return a store for one change: until it is written, or the context ends, nobody else writes ``names``.
+        Return a store for one change: nobody else can write ``names`` until it is written or the block ends.
 
-        A name that nothing is stored under cannot be kept from others. Where the turn cannot be had, the store
-        is one that keeps nobody waiting.
+        A name under which nothing is stored cannot be protected. If the turn is not available, the result is a store
+        that does not make others wait.
 
-        :raises ProviderUnavailableError: it cannot be asked now
+        :raises ProviderUnavailableError: the store is unavailable now
         """

@@ -1,4 +1,4 @@
-"""The JSON that documents and histories are stored as, with the members that only a newer version knows."""
+"""The JSON form of documents and histories, which keeps members that only a newer version knows."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ FORMAT: Final = 1
 _Read = TypeVar("_Read")
 
 _ENCRYPTED: Final = "gAAAAA"
-"""Start of what Fernet writes. Airflow hands it out as it is where it has no Fernet key."""
+"""The beginning of a text that Fernet has encrypted. Without a Fernet key, Airflow returns it as it is."""
 
 
 def read_json(text: str, read: Callable[[Mapping[str, Any]], _Read], *, where: str, newest: int = FORMAT) -> _Read:
     """
-    Return what ``read`` makes of the object in ``text``.
+    Return the result of ``read`` for the JSON object in ``text``.
 
-    :param where: names what is stored, for messages
-    :param newest: the highest number of a format that ``read`` knows
-    :raises ConfigException: it cannot be read; it is neither used nor written over
+    :param where: its name in messages
+    :param newest: the newest format that ``read`` supports
+    :raises ConfigException: it cannot be read; it is neither used nor overwritten
     """
     found: Any = None
     try:
@@ -32,28 +32,28 @@ def read_json(text: str, read: Callable[[Mapping[str, Any]], _Read], *, where: s
             return read(found)
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
         pass
-    raise ConfigException(f"{where} cannot be read. {_reason(text, found, newest)} Nothing of it is used or changed.")
+    raise ConfigException(f"{where} cannot be read. {_reason(text, found, newest)} It is neither used nor changed.")
 
 
 def unknown(found: Mapping[str, Any], *known: str) -> dict[str, Any]:
-    """Return the members of ``found`` that are not ``known``: they are written back as they are."""
+    """Return the members of ``found`` that are not ``known``, which are written back unchanged."""
     return {name: value for name, value in found.items() if name not in known}
 
 
 def variable(name: str, what: str) -> str:
-    """Return what messages call ``what``, which is stored in the variable ``name``."""
+    """Return the name in messages of ``what`` in the variable ``name``."""
     return f"The {what} in the variable '{printable(name)}'"
 
 
 def _reason(text: str, found: Any, newest: int) -> str:
     if text.startswith(_ENCRYPTED):
-        return "It is encrypted, and Airflow has no Fernet key here. Set fernet_key in [core] to its key."
+        return "It is encrypted, but Airflow has no Fernet key here. Set fernet_key in [core] to its key."
     if (later := _number(found)) > newest:
-        return f"It has format {later}, this version reads {newest}: upgrade airflow-config-providers here."
-    return "Something else wrote there, or a later version. Restore it, or upgrade airflow-config-providers here."
+        return f"It has format {later}, but this version supports {newest}: upgrade airflow-config-providers here."
+    return "A later version or another program wrote it. Upgrade airflow-config-providers here, or restore it."
 
 
 def _number(found: Any) -> int:
-    """Return the number of the format of ``found``; 0 where it has none."""
+    """Return the number of the format of ``found``; 0 if it has none."""
     number = found.get("format") if isinstance(found, dict) else None
     return number if isinstance(number, int) else 0

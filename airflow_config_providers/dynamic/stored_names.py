@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
 def stored_names(prefix: str, begin: Callable[[], AbstractContextManager[Session]] = airflow_session) -> list[str]:
     """
-    Give the names of the variables that begin with ``prefix``, in order; reads no value.
+    Return the names of the variables that begin with ``prefix``, in order, without reading values.
 
-    :raises ProviderUnavailableError: the database cannot be asked
+    :raises ProviderUnavailableError: the database is unavailable
     """
     return VariableStore(begin=begin).names(prefix)

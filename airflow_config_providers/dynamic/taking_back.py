@@ -1,4 +1,4 @@
-"""Takes back what is stored and could not be put into effect."""
+"""Takes back changes that are stored but could not take effect."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ EVENT: Final = "take_back"
 
 def take_back(snapshot: Snapshot, attempts: Attempts, author: Author, plans: Sequence[PlannedChange]) -> list[str]:
     """
-    Give resources what they had before ``plans``, by a change of its own; what others changed since stays.
+    Restore what resources had before ``plans``, with another change. Changes that others made since are kept.
 
-    No policy is asked: it is what there was.
+    Policies do not check this, since it restores what there was.
 
-    :param snapshot: what the plans were made of
-    :returns: what is the case now, one sentence for each
+    :param snapshot: the documents from which the plans were made
+    :returns: a sentence about the result for each resource
     """
     written = {plan.resource: snapshot.document(plan.resource).version + 1 for plan in plans}
     try:
         return attempts.until_done(partial(_attempt, plans, written, author), {name_of(one) for one in written})
-    except Exception as error:  # noqa: BLE001 - whatever it is, what is the case must be told
+    except Exception as error:  # noqa: BLE001 - after any error, the result must be reported
         reason = " ".join(error.problems) if isinstance(error, ConfigProvidersError) else type(error).__name__
     return [
-        f"The change of {resource} could not be taken back ({reason}): version {version} may still be stored, and it "
-        f"is not in effect. Describe it, and roll it back."
+        f"The change of {resource} could not be taken back ({reason}): version {version} is perhaps still stored, but "
+        f"not in effect. Describe {resource}, and roll the change back."
         for resource, version in written.items()
     ]
 
@@ -42,7 +42,7 @@ def take_back(snapshot: Snapshot, attempts: Attempts, author: Author, plans: Seq
 def _attempt(
     plans: Sequence[PlannedChange], written: Mapping[ConfigResource, int], author: Author, store: ConfigStore
 ) -> list[str] | None:
-    """Do it once; None where others wrote meanwhile."""
+    """Take back the plans once; return None if others wrote meanwhile."""
     now = Snapshot.read(store, written, histories=True)
     is_ours = {plan.resource: now.config(plan.resource).version == written[plan.resource] for plan in plans}
     ours = [plan for plan in plans if is_ours[plan.resource]]
@@ -55,12 +55,12 @@ def _attempt(
 
 def _taken_back(resource: ConfigResource, now: Snapshot) -> str:
     version = now.document(resource).version + 1
-    return f"The change of {resource} was taken back: version {version} has what was there before."
+    return f"The change of {resource} was taken back: version {version} has the previous configuration."
 
 
 def _left(resource: ConfigResource, now: Snapshot) -> str:
     version = now.config(resource).version
     return (
-        f"Others changed {resource} meanwhile, so its change was not taken back: version {version} is stored, and what "
-        f"was in effect before stays in effect. Describe it, and decide anew."
+        f"Others changed {resource} meanwhile, so its change was not taken back: version {version} is stored, but the "
+        f"previous configuration stays in effect. Describe {resource}, and decide again."
     )

@@ -15,9 +15,9 @@ from airflow_config_providers.exceptions import ProviderUnavailableError
 
 Read = Callable[[str], str | None]
 """
-Gives what is stored under a name.
+Returns what is stored under a name; None if there is nothing.
 
-:raises ProviderUnavailableError: it cannot be asked
+:raises ProviderUnavailableError: the store is unavailable
 """
 
 _ATTEMPTS: Final = 5
@@ -25,13 +25,13 @@ _ATTEMPTS: Final = 5
 
 def task_layers(dag_id: str, task_id: str, read: Read, open_: Open = hidden) -> list[ConfigLayer]:
     """
-    Give the layers of a task, as they were at one moment; those in which nothing is set are left out.
+    Return the layers of a task at one moment, without layers that are empty.
 
-    It costs one read where nothing was ever set for the DAG or its tasks, and two otherwise, however much is
-    configured. Where both documents were changed together between the two, it costs a third. Where the deployment's
-    document is not there, nothing was ever changed: with the first change of anything it is written.
+    This costs one read if nothing was ever set for the DAG or its tasks, and otherwise two, no matter how much is
+    configured. If both documents are changed together between the two reads, it costs a third. If the deployment's
+    document does not exist, nothing was ever changed, since the first change of anything creates it.
 
-    :param open_: gives the text of a secret that is sealed; called when a job is to get it
+    :param open_: returns the text of a sealed secret; called only when a job gets it
     :raises ConfigException: a document cannot be read
     """
     task = ConfigResource.of_task(dag_id, task_id)
@@ -49,8 +49,8 @@ def _documents(task: ConfigResource, read: Read) -> tuple[Document, Document]:
             return own, default
         default = _document(DEPLOYMENT, read)
     raise ProviderUnavailableError(
-        f"The dynamic configuration of {task} is newer than that of the deployment. Was an older "
-        f"'{name_of(DEPLOYMENT)}' restored, or '{name_of(task)}' alone? Restore both of one time."
+        f"The dynamic configuration of {task} is newer than that of the deployment. Perhaps an older "
+        f"'{name_of(DEPLOYMENT)}' was restored, or only '{name_of(task)}'. Restore both from the same backup."
     )
 
 

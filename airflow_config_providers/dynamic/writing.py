@@ -1,4 +1,4 @@
-"""Writes planned changes: documents, their history, and who did it, all at once."""
+"""Writes planned changes: documents, their histories and the audit log, in one transaction."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from airflow_config_providers.dynamic.store import AuditEntry, ConfigStore
 
 
 def now() -> str:
-    """Give the time, as ISO 8601 has it."""
+    """Return the current time in ISO 8601."""
     return datetime.now(UTC).isoformat(timespec="seconds")
 
 
 @dataclass(frozen=True, slots=True)
 class Author:
     """
-    Who makes changes.
+    The author of changes.
 
-    :param name: the user
-    :param clock: gives the time, as ISO 8601 has it
+    :param name: the name of the user
+    :param clock: returns the current time in ISO 8601
     """
 
     name: str = ""
@@ -36,16 +36,16 @@ class Author:
 
 @dataclass(frozen=True, slots=True)
 class Writer:
-    """Writes to a store in the name of somebody."""
+    """Writes to a store on behalf of an author."""
 
     store: ConfigStore
     author: Author
 
     def write(self, snapshot: Snapshot, plans: Sequence[PlannedChange], *, event: str) -> bool:
         """
-        Write ``plans``, which were made of ``snapshot``; False, and nothing written, where others wrote meanwhile.
+        Write ``plans``, which were made from ``snapshot``, and return True; return False if others wrote meanwhile.
 
-        :param snapshot: with the histories; what it has parsed for the plans is not parsed again
+        :param snapshot: the documents and histories; what it has parsed for the plans is not parsed again
         """
         texts: dict[str, str] = {}
         documents: dict[str, Document] = {}
@@ -85,7 +85,7 @@ def _audit(plan: PlannedChange, event: str) -> AuditEntry:
 
 
 def _references(value: Value | None) -> str | list[str]:
-    """Tell of a value what is no secret: that it is gone, or its references."""
+    """Return what the audit log may say about a value: that it was deleted, or its references."""
     if value is None:
         return "deleted"
     return [str(variable) for variable in variables(value)] if isinstance(value, str) else []

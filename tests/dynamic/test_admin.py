@@ -262,7 +262,7 @@ def test_a_thousand_operations_are_carried_out(store):
 
 def test_more_operations_than_a_thousand_are_refused_and_keep_no_other_resource_from_its_change(store):
     one, other = admin(store), ConfigResource(ResourceType.DAG, "other")
-    with pytest.raises(LimitExceededError, match="1001 operations in one request, and 1000 are allowed"):
+    with pytest.raises(LimitExceededError, match="1001 operations in one request, but the limit is 1000"):
         one.incremental_alter_configs({DAG: many(1001), other: [set_("own", "x")]})
 
     assert "k1" not in one.describe_configs([DAG])[DAG]
@@ -363,7 +363,7 @@ def test_what_was_stored_where_it_may_no_longer_be_altered_can_be_deleted(store)
 
 
 def test_one_resource_that_is_refused_keeps_no_other_from_its_change(store):
-    with pytest.raises(ConfigException, match="others were changed all the same: DAG 'flights'"):
+    with pytest.raises(ConfigException, match="other resources were changed: DAG 'flights'"):
         admin(store).incremental_alter_configs({DEFAULT: [set_("cores", "x")], DAG: [set_("cores", "3")]})
 
     assert admin(store).describe_configs([DAG])[DAG]["cores"].source is ConfigSource.DYNAMIC_DAG_CONFIG
@@ -421,7 +421,7 @@ def test_a_change_for_another_version_is_refused(store, version):
     one = admin(store)
     one.incremental_alter_configs({DAG: [set_("cores", "2")]})
 
-    with pytest.raises(ConfigException, match=f"version 1, and the change is meant for version {version}"):
+    with pytest.raises(ConfigException, match=f"version 1, but the change is for version {version}"):
         one.incremental_alter_configs({DAG: [set_("cores", "3")]}, if_version={DAG: version})
     one.incremental_alter_configs({DAG: [set_("cores", "3")]}, if_version={DAG: 1})
 

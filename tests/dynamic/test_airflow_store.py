@@ -166,7 +166,7 @@ def test_what_cannot_be_read_keeps_no_other_resource_from_a_change(store, sessio
 
     with pytest.raises(ConfigException, match="cannot be read") as told:
         admin.incremental_alter_configs({DAG: [AlterConfigOp("k", "2")], DEFAULT: [AlterConfigOp("k", "2")]})
-    assert "The others were changed all the same: the deployment default" in str(told.value)
+    assert "The other resources were changed: the deployment default" in str(told.value)
     assert admin.describe_configs([DEFAULT])[DEFAULT]["k"].value == "2"
 
 

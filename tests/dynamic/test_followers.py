@@ -271,7 +271,9 @@ def test_who_refuses_keeps_a_change_from_being_written_whatever_way_it_comes(cha
     pool.refuses = lambda configs: error
     before = ConfigAdmin(changed_twice).history(DAG)
 
-    with pytest.raises(ConfigException, match=r"follow DAG 'flights' do not agree to .*: Pool refuses") as refused:
+    with pytest.raises(
+        ConfigException, match=r"follower of DAG 'flights' refuses the change of .*: Pool refuses"
+    ) as refused:
         change(admin(changed_twice, pool))
 
     assert ConfigAdmin(changed_twice).history(DAG) == before
@@ -306,7 +308,7 @@ def test_who_refuses_is_told_together_with_policies_that_deny(store, pool):
 def test_what_policies_deny_is_no_part_of_what_others_are_asked(store, pool):
     pool.refuses = lambda configs: ConfigException("it is odd.") if configs.get("a") == "dag" else None
 
-    with pytest.raises(ConfigException, match="others were changed all the same: the deployment default"):
+    with pytest.raises(ConfigException, match="other resources were changed: the deployment default"):
         admin(store, pool, Policy(denies="dag")).incremental_alter_configs(
             {DEFAULT: [set_("a", "default")], DAG: [set_("a", "dag")]}
         )
@@ -328,11 +330,11 @@ def test_a_refusal_concerns_what_its_followers_get_and_keeps_nothing_else_from_i
             {DEFAULT: [set_("a", "default")], DAG: [set_("b", "x")], OTHER_DAG: [set_("b", "x")]}
         )
 
-    assert [problem.partition(" do not agree to ")[2][:30] for problem in refused.value.problems[:2]] == [
+    assert [problem.partition(" refuses ")[2][:30] for problem in refused.value.problems[:2]] == [
         "the change of the deployment d",
         "the change of DAG 'flights': P",
     ]
-    assert refused.value.problems[2] == "The others were changed all the same: DAG 'trains'."
+    assert refused.value.problems[2] == "The other resources were changed: DAG 'trains'."
     assert (stored(store, DEFAULT), stored(store, OTHER_DAG, "b")) == (None, "x")
     assert other.asked == ["default"], "without the default the other one is not concerned"
     assert other.told == []
@@ -371,7 +373,7 @@ def test_who_fails_has_the_stored_change_taken_back_whatever_way_it_came(changed
 
     assert failed.value.problems == (
         "DAG 'flights': Pool could not be reconfigured (OSError). The old configuration stays in effect.",
-        "The change of DAG 'flights' was taken back: version 4 has what was there before.",
+        "The change of DAG 'flights' was taken back: version 4 has the previous configuration.",
     )
     assert ConfigAdmin(changed_twice).describe_configs([DAG])[DAG]["a"].value == "2"
     past = ConfigAdmin(changed_twice).history(DAG)[-1]
@@ -440,7 +442,7 @@ def test_no_policy_is_asked_about_going_back(store, pool):
 def test_what_nobody_follows_is_changed_all_the_same(store, pool):
     pool.fails = fails_on("1")
 
-    with pytest.raises(ConfigException, match="others were changed all the same: DAG 'trains'"):
+    with pytest.raises(ConfigException, match="other resources were changed: DAG 'trains'"):
         admin(store, pool).incremental_alter_configs(
             {DEFAULT: [set_("b", "1")], DAG: [set_("a", "1")], OTHER_DAG: [set_("a", "1")]}
         )
@@ -499,8 +501,8 @@ def test_what_others_changed_on_top_of_it_is_not_taken_back_and_told(store, pool
         admin(store, pool).incremental_alter_configs({DAG: [set_("a", "1")]})
 
     assert failed.value.problems[1] == (
-        "Others changed DAG 'flights' meanwhile, so its change was not taken back: version 2 is stored, and what was "
-        "in effect before stays in effect. Describe it, and decide anew."
+        "Others changed DAG 'flights' meanwhile, so its change was not taken back: version 2 is stored, but the "
+        "previous configuration stays in effect. Describe DAG 'flights', and decide again."
     )
     assert (stored(store), stored(store, key="b")) == ("1", "other")
 
@@ -512,7 +514,7 @@ def test_a_store_that_does_not_take_it_back_is_told(store, pool, error):
 
     pool.fails = fails_on("1")
 
-    with pytest.raises(ConfigException, match=r"could not be taken back .*version 1 may still be stored") as failed:
+    with pytest.raises(ConfigException, match=r"could not be taken back .*version 1 is perhaps still stored") as failed:
         admin(Happening(store, nothing, fail), pool).incremental_alter_configs({DAG: [set_("a", "1")]})
 
     assert "Pool could not be reconfigured" in failed.value.problems[0]

@@ -49,8 +49,8 @@ def test_what_is_stored_is_described_with_a_note(store):
     assert [synonym.value for synonym in entries["a"].synonyms] == ["task", "dag", "file"]
     assert {key: entries[key].value for key in ("b", "c")} == {"b": "task", "c": "default"}
     assert notes == [
-        "Airflow has no task 'report' of DAG 'flights': what its code set is not shown, and what is stored can only be "
-        "deleted."
+        "Airflow has no task 'report' of DAG 'flights': the values of its code are not shown, and stored values can "
+        "only be deleted."
     ]
 
 

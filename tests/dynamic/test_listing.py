@@ -130,7 +130,7 @@ class Interfering(InMemoryConfigStore):
 def test_an_older_version_that_would_not_list_what_it_writes_refuses_to_write(store):
     change(store, DAG)
 
-    with pytest.raises(ConfigException, match="It has format 2, this version reads 1: upgrade"):
+    with pytest.raises(ConfigException, match="It has format 2, but this version supports 1: upgrade"):
         read_json(store.texts[name_of(DEFAULT)], dict, where="The document", newest=1)
 
 

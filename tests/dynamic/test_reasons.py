@@ -203,7 +203,7 @@ def test_a_refused_resource_is_described_beside_the_others_only_where_something_
     changes = {GONE: [BIG], DAG: [AlterConfigOp("c", "d")]}
 
     assert len(refused(store, changes, validate_only=True).problems) == 1
-    with pytest.raises(UnknownResourceError, match="others were changed all the same: DAG 'flights'"):
+    with pytest.raises(UnknownResourceError, match="other resources were changed: DAG 'flights'"):
         ConfigAdmin(store, DEFINITION, layers=layers).incremental_alter_configs(changes)
 
 

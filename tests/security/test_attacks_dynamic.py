@@ -469,7 +469,7 @@ def test_attack_64_a_later_format_is_refused_without_advice_to_delete(kind):
         except ConfigException as error:
             problem = str(error)
         assert f"'{name}'" in problem
-        assert "format 2, this version reads 1: upgrade" in problem
+        assert "format 2, but this version supports 1: upgrade" in problem
         assert "delete" not in problem.lower()
     assert store.texts == before
 

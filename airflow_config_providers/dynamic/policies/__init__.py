@@ -1,4 +1,4 @@
-"""Rules for what may be configured: a file of them, expressions in CEL, and ready ones."""
+"""Policies, which are rules for configuration: a file of them, CEL expressions, and built-in classes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which DAG may refer to what."""
+"""A policy on the references that a DAG may use."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from airflow_config_providers.exceptions import ConfigException, PolicyViolation
 
 class AllowedReferences(AlterConfigPolicy):
     """
-    Denies a reference that no rule allows.
+    Denies references that no rule allows.
 
-    When a task is rendered, that goes also for one that stands beside its configuration, as in ``env_vars``.
+    When a task is rendered, this includes references outside its configuration, such as in ``env_vars``.
 
-    Parameters: ``allow``, a list of rules. Each has ``providers`` and, where it is to be narrower, ``paths``, ``keys``
-    and ``dags``; all are lists of names or patterns, and ``*`` stands for slashes too. A path with ``..``, ``.``, an
-    empty part, a backslash or a percent sign fits no pattern. The deployment default belongs to the DAG with the
+    Parameters: ``allow``, a list of rules. Each has ``providers`` and, to be narrower, ``paths``, ``keys`` and
+    ``dags``; all are lists of names or patterns, in which ``*`` also matches slashes. A path with ``..``, ``.``, an
+    empty part, a backslash or a percent sign matches no pattern. The deployment default belongs to the DAG with the
     empty name.
     """
 
     def configure(self, configs: Mapping[str, Any]) -> None:
-        """Take ``allow``."""
+        """Read the parameter ``allow``."""
         params = Params(configs)
         self._rules, given = [], params.mappings("allow")
         for number, one in enumerate(given, start=1):
@@ -46,7 +46,7 @@ class AllowedReferences(AlterConfigPolicy):
         for key, text in sorted([*request.configs_after.items(), *request.texts.items()]):
             for variable in dict.fromkeys(variables(text)):
                 if not any(rule.allows(variable, request.resource.dag_id) for rule in self._rules):
-                    yield f"'{printable(key)}' may not refer to '{printable(str(variable))}'. Add a rule, or change it."
+                    yield f"'{printable(key)}' may not refer to '{printable(str(variable))}'. Change it, or add a rule."
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +74,7 @@ def _rule(given: Mapping[str, Any], where: str) -> _Rule:
 
 
 def _is_odd(path: str) -> bool:
-    """Tell whether ``path`` may lead elsewhere than its text says."""
+    """Return whether ``path`` could lead elsewhere than its text says."""
     parts = path.removeprefix("/").split("/")
     is_stepping = bool(path) and not {"", ".", ".."}.isdisjoint(parts)
     return is_stepping or "\\" in path or "%" in path or not path.isprintable()

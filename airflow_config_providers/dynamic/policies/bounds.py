@@ -29,34 +29,34 @@ PLAIN_UNITS: Final[Mapping[str, str]] = {
     "spark.yarn.am.memory": "m",
     "spark.yarn.am.memoryOverhead": "m",
 }
-"""The unit that Spark gives a number without one."""
+"""Key -> the unit that Spark assumes for a number without one."""
 
 
 _Read = Callable[[str], int | None]
-"""Gives the number that a text stands for; None where it stands for none."""
+"""Returns the number that a text means; None if it is not a number."""
 
 
 class Bounds(AlterConfigPolicy):
     """
-    Denies a size or a number that is out of bounds, or that cannot be told to be within them.
+    Denies a size or a number that is out of bounds, or that cannot be compared with them.
 
-    A key that is not set passes: then Spark's default applies. With dynamic allocation it is
-    ``spark.dynamicAllocation.maxExecutors`` that limits the number of executors.
+    A key that is not set passes, since Spark's default applies. With dynamic allocation,
+    ``spark.dynamicAllocation.maxExecutors`` limits the number of executors.
 
-    The size of a heap among the options of a virtual machine counts as the memory of that machine.
+    A heap size in the options of a Java virtual machine is treated as the memory of that machine.
 
-    Where there is a ``max``, zero and negative numbers are denied if Spark reads them as "no limit", and also where
-    that is not known, unless ``min`` allows them. A value that Spark completes later cannot be compared, and is denied.
+    With ``max``, zero and negative numbers are denied if Spark reads them as "no limit", or if that is not known,
+    unless ``min`` allows them. A value that Spark completes later cannot be compared, and is denied.
 
-    Parameters: each key that is bounded, with ``min`` and ``max``, one of them or both. A number such as ``8`` bounds
-    a number, a text such as ``16g`` a size. ``unit`` is that of a size without one, such as ``m``; Spark's for the
-    keys of ``PLAIN_UNITS``. A value that holds a reference is denied, unless ``references`` is true.
+    Parameters: each bounded key, with ``min``, ``max`` or both. A number such as ``8`` bounds a number, a string such
+    as ``16g`` a size. ``unit`` is the unit of a size without one, such as ``m``; keys of ``PLAIN_UNITS`` have Spark's
+    unit by default. A value with a reference is denied, unless ``references`` is true.
     """
 
     def configure(self, configs: Mapping[str, Any]) -> None:
-        """Take the bounds."""
+        """Read the bounds."""
         if not configs:
-            raise ConfigException("There is no bound. Write one, such as spark.executor.cores: {max: 8}")
+            raise ConfigException("There are no bounds. Add one, such as spark.executor.cores: {max: 8}")
         bounds: dict[str, _Bound] = {}
         problems: list[str] = []
         for key, given in configs.items():
@@ -88,10 +88,11 @@ class Bounds(AlterConfigPolicy):
 @dataclass(frozen=True, slots=True)
 class _Bound:
     """
-    What one key may be.
+    The bounds of one key.
 
-    :param key: its name of today
-    :param least: as it was written, as is ``most``
+    :param key: its current name
+    :param least: the minimum as written
+    :param most: the maximum as written
     """
 
     key: str
@@ -104,10 +105,10 @@ class _Bound:
         if scan(text):
             if self.takes_references:
                 return None
-            return "holds a reference, so its bounds cannot be checked. Write the value out."
+            return "contains a reference, so its bounds cannot be checked. Write the value itself."
         number = self.read(text)
         if number is None:
-            return f"cannot be compared with {self.most or self.least}. Write it in the same way."
+            return f"cannot be compared with {self.most or self.least}. Write it in the same form."
         if self.most is not None and number > self._number(self.most):
             return f"is more than {self.most}. Lower it."
         if self.least is not None and number < self._number(self.least):
@@ -115,15 +116,15 @@ class _Bound:
         return self._unlimited(number)
 
     def _unlimited(self, number: int) -> str | None:
-        """Return the problem with a number below ``max`` that may mean "no limit"."""
+        """Return the problem with a number below ``max`` that can mean "no limit"; None if there is none."""
         if self.most is None or number > 0:
             return None
         if number in UNLIMITED.get(self.key, ()):
-            return f"has no limit with this number. Write one from 1 to {self.most}."
+            return f"has a number that means no limit. Write a number from 1 to {self.most}."
         is_asked_for = self.least is not None or self._number(self.most) <= 0
         if is_asked_for or number in HARMLESS.get(self.key, ()):
             return None
-        return f"may have no limit with a number below 1. Write one from 1 to {self.most}, or add min to the policy."
+        return f"has a number below 1, which can mean no limit. Write 1 to {self.most}, or add min to the policy."
 
     def _number(self, text: str) -> int:
         return self.read(text) or 0
@@ -146,7 +147,7 @@ def _wrong(limits: Mapping[str, Any], read: _Read, unit: str) -> Iterator[str]:
     if not limits:
         yield "expected min, max or both, such as {max: 16g}."
     if read is not _number and unit not in SIZES:
-        yield "in which unit does a size without one count? Add it, such as unit: m. A number stands without quotes."
+        yield "the unit of sizes without a unit is missing. Add it, such as unit: m. Write numbers without quotes."
         return
     numbers = {name: read(str(limit)) for name, limit in limits.items()}
     for name, number in numbers.items():

@@ -1,4 +1,4 @@
-"""Rules in the Common Expression Language, which Kubernetes' admission policies are written in."""
+"""Rules in the Common Expression Language (CEL), which Kubernetes also uses for admission policies."""
 
 from __future__ import annotations
 
@@ -13,31 +13,31 @@ from airflow_config_providers.core.text import octets, printable
 from airflow_config_providers.dynamic.policies.params import Params
 from airflow_config_providers.exceptions import ConfigException, PolicyViolation
 
-_NO_SIZE: Final = "bytes_of() was given no size such as 512m"
-_NO_TIME: Final = "milliseconds_of() was given no time such as 10s"
+_NO_SIZE: Final = "the argument of bytes_of() is not a size such as 512m"
+_NO_TIME: Final = "the argument of milliseconds_of() is not a time such as 10s"
 _PLAIN_REASONS: Final = {
     _NO_SIZE: f"{_NO_SIZE}. A number without a unit needs one: bytes_of(text, 'm')",
     _NO_TIME: f"{_NO_TIME}. A number without a unit needs one: milliseconds_of(text, 's')",
-    "cannot convert string to int": "int() was given no whole number",
-    "cannot convert string to double": "double() was given no number",
+    "cannot convert string to int": "the argument of int() is not a whole number",
+    "cannot convert string to double": "the argument of double() is not a number",
     "divide by zero": "it divides by zero",
     "Iteration budget exceeded": "it takes too many steps",
-    "invalid regular expression": "matches() was given no regular expression of RE2",
+    "invalid regular expression": "the argument of matches() is not a valid RE2 regular expression",
     "overflow": "a number is too large",
     "too big": "a number is too large",
 }
-"""What the library says -> what is told: its own words may quote a value."""
+"""Part of the library's message -> what we report instead, since that message can quote a value."""
 
 _NUL: Final = "\0"
-"""The library ends a text there: an expression would judge another text than Spark gets."""
+"""The library ends a string at this character, so an expression would check another string than Spark gets."""
 
 _LONGEST: Final = 64 * 1024
 _ALL: Final = 1024 * 1024
 _WORK: Final = 16 * 1024 * 1024
 """
-Octets of one text, of all, and of the longest for each key or part of a text.
+The most bytes of one string, of all strings, and of the longest string times the number of keys or parts.
 
-The library copies a text each time an expression asks for it, and gives nothing back before it has ended.
+The library copies a string each time an expression reads it, and frees nothing before it has finished.
 """
 
 _NO_CONTAINER: Final = " (in container '')"
@@ -47,21 +47,21 @@ class CelExpression:
     """
     A condition on a change, in CEL. Thread-safe.
 
-    Variables: ``before`` and ``after``, maps of key to text; ``changed``, the list of keys that change; ``texts``, a
-    map of name to text, for what a task refers to beside its configuration; ``at``, which is ``alter`` or
+    Variables: ``before`` and ``after``, maps of key to value; ``changed``, the list of keys that change; ``texts``, a
+    map of name to string, for a task's references outside its configuration; ``at``, which is ``alter`` or
     ``render``; ``resource.type`` (``default``, ``dag`` or ``task``), ``resource.name``, ``resource.dag_id`` and
-    ``resource.task_id``, all texts.
+    ``resource.task_id``, all strings.
 
     Functions besides those of CEL, of its strings and of its optional values: ``bytes_of(text)``,
-    ``bytes_of(text, unit)``, ``milliseconds_of(text)``, ``milliseconds_of(text, unit)``, where ``unit`` is that of a
-    number without one. CEL's own ``bytes()`` is left out: it would compare sizes letter by letter.
+    ``bytes_of(text, unit)``, ``milliseconds_of(text)``, ``milliseconds_of(text, unit)``, where ``unit`` applies to a
+    number without a unit. CEL's own ``bytes()`` is excluded: it would compare sizes letter by letter.
 
-    :raises ConfigException: the text is no expression that gives true or false
+    :raises ConfigException: the text is not an expression that returns true or false
     """
 
     def __init__(self, text: str) -> None:
         if _NUL in text:
-            raise ConfigException("it holds a character NUL. Remove it.")
+            raise ConfigException("it contains a NUL character. Remove it.")
         try:
             self._compiled = _environment().compile(text)
             kind, problems = self._compiled.return_type().name(), []
@@ -70,22 +70,22 @@ class CelExpression:
         if problems:
             raise ConfigException(*problems)
         if kind != "BOOL":
-            raise ConfigException(f"it gives {kind.lower()}, and must give true or false. Compare it with something.")
+            raise ConfigException(f"it returns {kind.lower()}, but must return true or false. Add a comparison.")
         self._text = text
         self._separators = frozenset(_separators(text))
 
     def holds(self, request: RequestMetadata) -> bool:
         """
-        Evaluate it.
+        Return whether the condition is true for ``request``.
 
-        :raises PolicyViolation: it cannot be evaluated, for instance because a key is missing or a value is too long;
-            no value is told
+        :raises PolicyViolation: it cannot be evaluated, for example because a key is missing or a value is too long;
+            the message quotes no value
         """
         if problem := _size_problem(request, self._separators):
             raise PolicyViolation(f"The expression cannot be evaluated: {problem}")
         if _NUL in "".join(_texts(request)):
             raise PolicyViolation(
-                "The expression cannot be evaluated: a key or a value holds a character NUL. Remove it."
+                "The expression cannot be evaluated: a key or a value contains a NUL character. Remove it."
             )
         try:
             result = self._compiled.eval(data=_variables(request))
@@ -107,27 +107,24 @@ class CelExpression:
             )
         key = missing[1]
         if re.search(rf"""['"]{re.escape(key)}['"]|\.{re.escape(key)}\b""", self._text):
-            return (
-                f"there is no key '{printable(key)}'. Ask for it with 'in', or with [?'{printable(key)}'].orValue('')"
-            )
-        return "a key is missing. Ask for it with 'in'"
+            return f"there is no key '{printable(key)}'. Test it with 'in', or use [?'{printable(key)}'].orValue('')"
+        return "a key is missing. Test it with 'in'"
 
 
 class CelPolicy(AlterConfigPolicy):
     """
-    Denies a change for which an expression does not hold, or cannot be evaluated.
+    Denies a change for which an expression is not true, or cannot be evaluated.
 
-    Parameters: ``expression``, as ``CelExpression`` takes it; ``message``, what people are told; the expression where
-    it is not given.
+    Parameters: ``expression``, see ``CelExpression``; ``message``, the reason of a denial, by default the expression.
     """
 
     def configure(self, configs: Mapping[str, Any]) -> None:
-        """Take ``expression`` and ``message``."""
+        """Read the parameters ``expression`` and ``message``."""
         params = Params(configs)
         expression, message = params.text("expression"), params.text("message", "")
         params.finish()
         self._expression, self._subject = CelExpression(expression), expression
-        self._message = message.strip() or f"It does not hold that {printable(' '.join(expression.split()))}"
+        self._message = message.strip() or f"This is not true: {printable(' '.join(expression.split()))}"
 
     @property
     def subject(self) -> str:
@@ -135,14 +132,14 @@ class CelPolicy(AlterConfigPolicy):
         return self._subject
 
     def validate(self, request: RequestMetadata) -> None:
-        """Refuse what the expression is not true for."""
+        """Refuse a request for which the expression is not true."""
         if not self._expression.holds(request):
             raise PolicyViolation(self._message)
 
 
 @cache
 def _environment() -> Any:
-    """Give what expressions are compiled in. It is made once: that takes 0.2 s where protobuf is installed."""
+    """Return the environment that compiles expressions. It is made once, which takes 0.2 s if protobuf is installed."""
     try:
         from cel_expr_python import cel  # noqa: PLC0415 - optional, and loads 20 MB
         from cel_expr_python.ext import ext_optional, ext_strings  # noqa: PLC0415 - optional
@@ -150,7 +147,7 @@ def _environment() -> Any:
         cel = None
     if cel is None:
         raise ConfigException(
-            "CEL needs a library. Install the extra: pip install 'airflow-config-providers[policies]'"
+            "CEL requires a library. Install the extra: pip install 'airflow-config-providers[policies]'"
         )
     text = cel.Type.STRING
     maps = dict.fromkeys(("before", "after", "texts"), cel.Type.Map(text, text))
@@ -206,31 +203,31 @@ def _texts(request: RequestMetadata) -> Iterator[str]:
 
 
 def _separators(expression: str) -> Iterator[str]:
-    """Return the texts at which an expression splits or replaces; an empty one where they are not written out."""
+    """Yield the strings at which an expression splits or replaces; an empty string if it is not a literal."""
     for found in re.findall(r"""\b(?:split|replace)\s*\(\s*(?:'([^'\\]*)'|"([^"\\]*)")?""", expression):
         yield found[0] or found[1]
 
 
 def _size_problem(request: RequestMetadata, separators: Collection[str]) -> str | None:
-    """Return why an expression would need too much memory for ``request``; None where it would not."""
+    """Return why an expression would need too much memory for ``request``; None if it would not."""
     maps = (request.configs_before, request.configs_after, request.texts)
     sizes = [(len(octets(text)), key) for each in maps for key, value in each.items() for text in (key, value)]
     longest, key = max(sizes, default=(0, ""))
     if longest > _LONGEST:
-        return f"'{printable(key)}' has {longest} bytes, and expressions take {_LONGEST}. Shorten it."
+        return f"'{printable(key)}' has {longest} bytes, but the limit for expressions is {_LONGEST}. Shorten it."
     if (size := sum(size for size, _ in sizes)) > _ALL:
-        return f"the configuration has {size} bytes, and expressions take {_ALL}. Set fewer keys."
+        return f"the configuration has {size} bytes, but the limit for expressions is {_ALL}. Set fewer keys."
     splits = (text.count(separator) + 1 for text in _texts(request) for separator in separators)
     if (parts := max(*map(len, maps), *splits)) * longest > _WORK:
         return (
-            f"a value of {longest} bytes is too long beside {parts} keys or parts of a value. "
+            f"a value of {longest} bytes is too long together with {parts} keys or parts of a value. "
             f"Shorten '{printable(key)}', or set fewer keys."
         )
     return None
 
 
 def _compile_problems(told: str) -> Iterator[str]:
-    """Take the library's message apart: it may tell of several places."""
+    """Yield the problems in the library's message, which can name several places."""
     found = re.findall(r"ERROR: <input>:(-?\d+):(-?\d+): (.*)", told)
     for line, column, problem in found:
         place = f"line {line}, column {column}: " if int(line) > 0 else ""

@@ -1,4 +1,4 @@
-"""Classes of policies by their names."""
+"""Finds the classes of policies by name."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ READY: Final[Mapping[str, str]] = {
     "references_only": f"{_PACKAGE}.references_only.ReferencesOnly",
     "required_keys": f"{_PACKAGE}.required_keys.RequiredKeys",
 }
-"""Short name -> class, of the policies that come with this package. No other package can take these names."""
+"""Short name -> class of the built-in policies. No other package can use these names."""
 
 
 class PolicyClasses:
     """
-    Finds classes of policies: ready ones, those that installed packages register, and allowed dotted paths.
+    Finds classes of policies: built-in ones, those that installed packages register, and allowed dotted paths.
 
-    :param allowed_classes: dotted paths that may be named; any other is refused and not imported
+    :param allowed_classes: the allowed dotted paths; any other path is refused and not imported
     """
 
     def __init__(self, allowed_classes: Collection[str] = ()) -> None:
@@ -43,15 +43,15 @@ class PolicyClasses:
 
     def make(self, name: str) -> AlterConfigPolicy:
         """
-        Make a policy that is not configured yet.
+        Return a policy that is not configured yet.
 
-        :raises ConfigException: there is no such class, it may not be used, or it cannot be made
+        :raises ConfigException: the class does not exist, is not allowed, or cannot be instantiated
         """
         load = self._loader(name)
         try:
             made = load()
             policy = made() if isinstance(made, type) and issubclass(made, AlterConfigPolicy) else None
-        except Exception as error:  # noqa: BLE001 - whatever foreign code raises; its text may hold a value
+        except Exception as error:  # noqa: BLE001 - foreign code can raise anything; its text can hold a value
             reason = type(error).__name__
         else:
             if policy is not None:
@@ -64,8 +64,8 @@ class PolicyClasses:
             return lambda: _imported(READY.get(name, name))
         if "." in name:
             raise ConfigException(
-                f"class '{printable(name)}' is not allowed. Add it to option allowed_policy_classes of "
-                f"[config_providers], or use a ready one."
+                f"class '{printable(name)}' is not allowed. Add it to allowed_policy_classes in [config_providers], "
+                f"or use a built-in class."
             )
         entries = _installed(name)
         if len(entries) == 1:
@@ -75,7 +75,7 @@ class PolicyClasses:
                 f"class '{printable(name)}' is registered {len(entries)} times. Uninstall all but one."
             )
         hint = nearest(name, READY) or "."
-        raise ConfigException(f"class '{printable(name)}' is not known{hint} Ready ones are {', '.join(READY)}.")
+        raise ConfigException(f"class '{printable(name)}' is unknown{hint} Built-in classes are {', '.join(READY)}.")
 
 
 def _installed(name: str) -> list[EntryPoint]:

@@ -103,27 +103,27 @@ _FAMILIES: Final = (
     "spark.kubernetes.hadoop.configMapName",
     "spark.kubernetes.kerberos.krb5.*",
 )
-"""Keys whose names Spark or Hadoop makes up, those of earlier versions, and those that bring files into a job."""
+"""Keys with variable names, keys of earlier versions, and keys that bring files into a job."""
 
 CODE_LOADING_KEYS: Final = (
     *_FAMILIES,
     *CODE_LOADING_SPARK,
     *(f"spark.hadoop.{key}" for key in CODE_LOADING_HADOOP),
 )
-"""Patterns of keys of Spark 3.5 to 4.2 that load code: from a place, by running it, or by the name of a class."""
+"""Patterns of keys of Spark 3.5 to 4.2 that load code from a location, run it, or name a class."""
 
 
 class CodeLoadingKeys(AlterConfigPolicy):
     """
-    Denies that dynamic configuration or a run sets or changes a key that brings code or files into a job.
+    Denies dynamic and run configuration that sets or changes a key that brings code or files into a job.
 
-    Such a key can always be deleted: then the job has what the DAG and the static files give it.
+    Such a key can always be deleted: then the job gets the value of the DAG or of the static files.
 
-    Parameters: ``also``, a list of more keys or patterns; ``except``, a list of those that may change.
+    Parameters: ``also``, a list of additional keys or patterns; ``except``, a list of those that may change.
     """
 
     def configure(self, configs: Mapping[str, Any]) -> None:
-        """Take ``also`` and ``except``."""
+        """Read the parameters ``also`` and ``except``."""
         params = Params(configs)
         keys, excluded = [*CODE_LOADING_KEYS, *params.texts("also", ())], params.texts("except", ())
         params.finish()

@@ -1,4 +1,4 @@
-"""Keys that are set in the options of the driver's virtual machine: ``-Dspark.executor.memory=64g``."""
+"""Keys that are set in the options of the driver's Java virtual machine: ``-Dspark.executor.memory=64g``."""
 
 from __future__ import annotations
 
@@ -14,29 +14,29 @@ _PROPERTY: Final = "-Dspark."
 
 def all_settings(configs: Mapping[str, str]) -> list[tuple[str, str]]:
     """
-    Return each key with its value, in order; Spark also reads those that the driver's options set as properties.
+    Return each key with its value, in order, including those that the driver's options set as properties.
 
-    What is set by options that are ``unreadable`` is not known, and left out.
+    Keys that ``unreadable`` options set are unknown, and missing here.
     """
     options = (configs.get(name, "") for name in _OPTIONS)
     return sorted([*configs.items(), *(setting for text in options for setting in _properties(text) or ())])
 
 
 def unreadable(configs: Mapping[str, str]) -> dict[str, str]:
-    """Return the problem with each of the driver's options that may set any key; by the name of the options."""
+    """Return key of driver options -> problem, for options that cannot be read and so could set any key."""
     return {name: unreadable_problem(name) for name in _OPTIONS if _properties(configs.get(name, "")) is None}
 
 
 def unreadable_problem(options: str) -> str:
-    """Return what to say about ``options`` that cannot be read."""
+    """Return the message for ``options`` that cannot be read."""
     return (
-        f"'{printable(options)}' cannot be split into options in one way. Close each quote, and put what has "
-        f"backslashes or unusual blanks in double quotes."
+        f"'{printable(options)}' cannot be split into options unambiguously. Close each quote, and put backslashes and "
+        f"unusual spaces into double quotes."
     )
 
 
 def _properties(text: str) -> list[tuple[str, str]] | None:
-    """Return the keys that ``text`` sets, with their values; None where that depends on who reads it."""
+    """Return the keys that ``text`` sets, with their values; None if its readers disagree about them."""
     found = readings(text)
     if found is None:
         return None

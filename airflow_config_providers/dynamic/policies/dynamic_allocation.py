@@ -1,4 +1,4 @@
-"""Dynamic allocation without a place for shuffle files."""
+"""A policy against dynamic allocation that loses shuffle files."""
 
 from __future__ import annotations
 
@@ -21,18 +21,19 @@ _RULE = {
 
 class DynamicAllocation(AlterConfigPolicy):
     """
-    Denies dynamic allocation that would lose shuffle files with the executors.
+    Denies dynamic allocation that would lose shuffle files together with executors.
 
-    It needs shuffle tracking, a shuffle service, or executors that hand their blocks over. Spark turns tracking on by
-    default since 3.4; the policy wants it written down, so that it holds for every version. There are no parameters.
+    Dynamic allocation needs shuffle tracking, a shuffle service, or executors that migrate their blocks. Tracking is on
+    by default since Spark 3.4; the policy requires it explicitly, so that it applies to every version. There are no
+    parameters.
     """
 
     def configure(self, configs: Mapping[str, Any]) -> None:
-        """Take no parameters."""
+        """Refuse parameters."""
         Params(configs).finish()
         self._rule = IfThen()
         self._rule.configure(_RULE)
 
     def validate(self, request: RequestMetadata) -> None:
-        """Refuse it."""
+        """Refuse such dynamic allocation."""
         self._rule.validate(request)

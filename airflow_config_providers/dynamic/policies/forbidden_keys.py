@@ -1,4 +1,4 @@
-"""Keys that nobody may set."""
+"""A policy on keys that must not be set."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ class ForbiddenKeys(AlterConfigPolicy):
     """
     Denies a configuration that has one of ``keys``.
 
-    Parameters: ``keys``, a list of keys or patterns; ``except``, a list of those that may be set all the same.
+    Parameters: ``keys``, a list of keys or patterns; ``except``, a list of those that are allowed anyway.
     """
 
     def configure(self, configs: Mapping[str, Any]) -> None:
-        """Take ``keys`` and ``except``."""
+        """Read the parameters ``keys`` and ``except``."""
         params = Params(configs)
         self._keys = Patterns(params.texts("keys"), excluded=params.texts("except", ()))
         params.finish()

@@ -1,4 +1,4 @@
-"""Memory that is set in the options of a virtual machine: ``-XX:MaxHeapSize=64g``."""
+"""Memory that is set in the options of a Java virtual machine: ``-XX:MaxHeapSize=64g``."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ _MEMORY: Final[Mapping[str, str]] = {
 """Options -> the key of the memory that they can set."""
 
 _HEAP: Final = r"(?s)-(?:X?mx|XX:MaxHeapSize=)(.*)"
-"""What beats Spark's own ``-Xmx``; options for a share, such as ``-XX:MaxRAMPercentage``, do nothing beside that."""
+"""Options that override Spark's own ``-Xmx``, which disables percentages such as ``-XX:MaxRAMPercentage``."""
 
 _FILES: Final = ("@", "-XX:Flags=", "-XX:VMOptionsFile=")
-"""What a word begins with that names a file of further options."""
+"""Prefixes of a word that names a file with more options."""
 
 
 def heap_settings(configs: Mapping[str, str]) -> list[tuple[str, str]]:
-    """Return each memory that options set, as its key and its size, in order."""
+    """Return each memory setting in options, as key and size, in order."""
     found = {
         (key, _size(match[1]))
         for options, key in _MEMORY.items()
@@ -38,7 +38,7 @@ def heap_settings(configs: Mapping[str, str]) -> list[tuple[str, str]]:
 
 
 def heap_problems(configs: Mapping[str, str], keys: Collection[str]) -> dict[str, str]:
-    """Return the problem with each of the options that may set the memory of ``keys`` to any size; by their name."""
+    """Return key of options -> problem, for options that could set the memory of ``keys`` to any size."""
     problems: dict[str, str] = {}
     for options in (options for options, key in _MEMORY.items() if key in keys):
         text = configs.get(options, "")
@@ -46,7 +46,7 @@ def heap_problems(configs: Mapping[str, str], keys: Collection[str]) -> dict[str
             problems[options] = unreadable_problem(options)
         elif any(word.startswith(_FILES) for word in _words(text)):
             problems[options] = (
-                f"'{printable(options)}' names a file of options, so memory cannot be checked. Write the options out."
+                f"'{printable(options)}' names a file of options, so memory cannot be checked. Write the options here."
             )
     return problems
 
@@ -56,5 +56,5 @@ def _words(text: str) -> set[str]:
 
 
 def _size(text: str) -> str:
-    """Return the size as Spark writes it; for the virtual machine a number without a unit counts bytes."""
+    """Return the size as Spark writes it; in options of the virtual machine, the default unit is bytes."""
     return f"{text}b" if text.isdecimal() else text

@@ -1,4 +1,4 @@
-"""If one thing is set, another one must be."""
+"""A policy on keys that require other keys."""
 
 from __future__ import annotations
 
@@ -17,37 +17,36 @@ from airflow_config_providers.dynamic.policies.substitution import is_known
 from airflow_config_providers.exceptions import ConfigException, PolicyViolation
 
 _Condition = Mapping[str, str | None]
-"""Key -> value it must have, however that is spelled; None: the key must be absent. All must hold."""
+"""Key -> the value that it must have in any spelling, or None if the key must be absent. All must be true."""
 
 _Texts = Mapping[str, Set[str]]
-"""Key -> its value; more than one where it stands under several names."""
+"""Key -> its values; more than one if it appears under several names."""
 
 
 class IfThen(AlterConfigPolicy):
     """
-    Denies a configuration in which ``if`` holds or cannot be ruled out, and nothing of ``then`` surely holds.
+    Denies a configuration in which ``if`` is or could be true, and no choice of ``then`` is certainly true.
 
-    A change of one resource is judged by what the resource itself has. To judge what a task really gets, and that
-    alone, have the policy match ``at: render``.
+    A change of one resource is checked against the resource's own configuration. To check only what a task really
+    gets, let the policy match ``at: render``.
 
-    Parameters: ``if``, a mapping of key to value, of which all must hold; ``then``, such a mapping, or a list of which
-    one must hold. Values are compared without regard to case and to blanks around them, numbers and sizes by what
-    they mean; ``null`` means that the key is absent. A value that is completed later, by a reference or by Spark,
-    cannot be compared.
+    Parameters: ``if``, a mapping of key to value, which must all match; ``then``, such a mapping, or a list of which
+    one must match. Comparison ignores case and surrounding spaces, and compares numbers and sizes by their meaning;
+    ``null`` means that the key is absent. A value that a reference or Spark completes later cannot be compared.
     """
 
     def configure(self, configs: Mapping[str, Any]) -> None:
-        """Take ``if`` and ``then``."""
+        """Read the parameters ``if`` and ``then``."""
         params = Params(configs)
         conditions = params.mappings("if")
         choices = params.mappings("then")
         if len(conditions) > 1:
-            params.problems.append("'if' is a list. Write one mapping.")
+            params.problems.append("'if' is a list. Write a single mapping.")
         params.finish()
         self._if, *self._then = (_condition(given) for given in [*conditions, *choices])
 
     def validate(self, request: RequestMetadata) -> None:
-        """Refuse what lacks every choice of ``then``."""
+        """Refuse a configuration in which ``if`` applies and every choice of ``then`` is missing."""
         configs = _by_name(request.configs_after)
         if problems := unreadable(request.configs_after):
             raise PolicyViolation(*problems.values())
@@ -57,7 +56,7 @@ class IfThen(AlterConfigPolicy):
         unknown = sorted({name for each in (self._if, *self._then) for name in _incomparable(each, configs)})
         raise PolicyViolation(
             f"With {_said(self._if)} there must be {choices}.",
-            *(f"'{printable(name)}' cannot be compared. Write its value out." for name in unknown),
+            *(f"'{printable(name)}' cannot be compared. Write the value itself." for name in unknown),
         )
 
 
@@ -70,12 +69,12 @@ def _by_name(configs: Mapping[str, str]) -> _Texts:
 
 def _condition(given: Mapping[str, Any]) -> _Condition:
     if not all(isinstance(key, str) and isinstance(value, str | bool | int | None) for key, value in given.items()):
-        raise ConfigException("'if' and 'then' have texts, numbers, true, false or null as values. Correct them.")
+        raise ConfigException("The values in 'if' and 'then' must be strings, numbers, true, false or null.")
     return {current_name(key): None if value is None else _plain(str(value)) for key, value in given.items()}
 
 
 def _holds(condition: _Condition, configs: _Texts) -> bool | None:
-    """Return whether all holds; None where that cannot be told."""
+    """Return whether all of ``condition`` is true; None if that is unknown."""
     found = [_is(key, value, configs) for key, value in condition.items()]
     return False if False in found else None if None in found else True
 
@@ -89,7 +88,7 @@ def _is(key: str, wanted: str | None, configs: _Texts) -> bool | None:
 
 
 def _equal(text: str, wanted: str) -> bool | None:
-    """Compare; None where only one of two numbers has a unit: then the key decides what the other means."""
+    """Return whether values are equal; None if only one of two numbers has a unit: the key decides the other unit."""
     one, other = parse_integer(text), parse_integer(wanted)
     if text == wanted or (one is not None and other is not None):
         return text == wanted or one == other
@@ -116,7 +115,7 @@ def _plain(text: str) -> str:
 
 
 def _said(condition: _Condition) -> str:
-    """Give the condition as the policy has it; what the configuration has is not told."""
+    """Return the condition as the policy has it, without values of the configuration."""
     shown = (
         f"no {printable(key)}" if value is None else f"{printable(f'{key}={value}')}"
         for key, value in condition.items()

@@ -1,4 +1,4 @@
-"""The words that a string of options for a Java virtual machine is split into."""
+"""Splits the options of a Java virtual machine into words."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from typing import Final
 from airflow_config_providers.core.variable import parse
 
 _NO_BLANKS: Final = "\u0085\u00a0\u2007\u202f"
-"""Blanks for Python, and not for ``Character.isWhitespace``."""
+"""Characters that are spaces in Python, but not in Java's ``Character.isWhitespace``."""
 
 
 def readings(text: str) -> tuple[list[str], list[str]] | None:
     """
-    Return the words of ``text`` as each of its two readers splits it.
+    Return the words of ``text`` as its two readers split it.
 
-    The first is Spark's launcher, which starts the driver beside spark-submit and on Kubernetes; the second is Spark
-    itself, which starts executors, and drivers elsewhere. They differ in what blanks and backslashes do. A reference
-    is part of one word, whatever its characters.
+    The first is Spark's launcher, which starts the driver in client mode and on Kubernetes. The second is Spark itself,
+    which starts executors, and drivers elsewhere. They treat spaces and backslashes differently. A reference is part of
+    one word, whatever its characters.
 
-    :return: None where the launcher refuses ``text``, because a quote is not closed or nothing follows a backslash
+    :return: None if the launcher refuses ``text``, because a quote is not closed or nothing follows a backslash
     """
     by_launcher, is_finished = _words(text, is_blank=_is_blank_of_java, escaping=("", '"'))
     by_spark, _ = _words(text, is_blank=partial(str.__contains__, " \t\r\n"), escaping=('"',))
@@ -29,9 +29,9 @@ def readings(text: str) -> tuple[list[str], list[str]] | None:
 
 def _words(text: str, *, is_blank: Callable[[str], bool], escaping: tuple[str, ...]) -> tuple[list[str], bool]:
     """
-    Return the words, and whether the last one is finished.
+    Return the words, and whether the last one is complete.
 
-    :param escaping: the quotes in which a backslash escapes what follows; the empty one stands for no quote
+    :param escaping: the quotes in which a backslash escapes the next character; an empty string for outside of quotes
     """
     words: list[list[str]] = []
     quote, is_inside = "", False
@@ -56,7 +56,7 @@ def _words(text: str, *, is_blank: Callable[[str], bool], escaping: tuple[str, .
 
 
 def _units(text: str) -> Iterator[str]:
-    """Return each reference, and each character between references."""
+    """Yield each reference, and each character outside references."""
     for part in parse(text):
         yield from part if isinstance(part, str) else (str(part),)
 

@@ -1,4 +1,4 @@
-"""Names under which Spark and Hadoop read a key: older ones, and those for a single bucket or account."""
+"""The names under which Spark and Hadoop read a key: older names, and names for a single bucket or account."""
 
 from __future__ import annotations
 
@@ -11,28 +11,28 @@ _HADOOP: Final = "spark.hadoop."
 _BUCKET: Final = "fs.s3a.bucket."
 _AZURE: Final = "fs.azure."
 _LONGEST: Final = 512
-"""No key of a bucket or an account is longer: the general key, a name of 63 characters, and a host name."""
+"""The longest key of a bucket or an account: the general key, a name of 63 characters, and a host name."""
 _MOST_DOTS: Final = 32
-"""No bucket's name has more, and no general key of Azure's."""
+"""The most dots in the name of a bucket, or in a general key of Azure."""
 
 
 def current_name(key: str) -> str:
-    """Return the name under which Spark or Hadoop knows ``key`` today."""
+    """Return the current name of ``key`` in Spark or Hadoop."""
     return OLDER_NAMES.get(key, key)
 
 
 def canonical_name(key: str) -> str:
-    """Return the one name for all spellings of ``key``; that of a key of Hadoop begins with ``spark.hadoop.``."""
+    """Return the one name for all names of ``key``; for a Hadoop key, it begins with ``spark.hadoop.``."""
     hadoop = _hadoop_name(key)
     return current_name(key if hadoop is None else _HADOOP + hadoop)
 
 
 def names_of(key: str) -> list[str]:
     """
-    Return the names that ``key`` can stand for, itself first; those of Hadoop begin with ``spark.hadoop.``.
+    Return the names that ``key`` can mean, itself first; those of Hadoop begin with ``spark.hadoop.``.
 
-    A key of Hadoop can also be written without that prefix, because Spark SQL hands all keys of a session to Hadoop,
-    and Hive's with ``spark.hive.``. A key for one S3 bucket or one Azure account stands for the general key.
+    A Hadoop key can also be written without that prefix, because Spark SQL passes all keys of a session to Hadoop, and
+    a Hive key with ``spark.hive.``. A key for one S3 bucket or one Azure account also means the general key.
     """
     names = [key, current_name(key)]
     hadoop = _hadoop_name(key)

@@ -1,4 +1,4 @@
-"""Which changes a policy is asked about."""
+"""Selects the changes that a policy checks."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ _Choice = TypeVar("_Choice", bound=Enum)
 @dataclass(frozen=True, slots=True)
 class Match:
     """
-    Which changes a policy is asked about; None stands for all.
+    The changes that a policy checks; None means all.
 
     :param dags: patterns of DAG ids; the deployment default belongs to the DAG with the empty name
-    :param tasks: patterns of task ids; other resources than tasks have the empty one
+    :param tasks: patterns of task ids; a resource that is not a task has an empty task id
     """
 
     resources: frozenset[ResourceType] | None = None
@@ -34,9 +34,9 @@ class Match:
     @classmethod
     def read(cls, given: Mapping[str, Any]) -> Match:
         """
-        Read ``resources``, ``dags``, ``tasks`` and ``at``.
+        Return a match for the fields ``resources``, ``dags``, ``tasks`` and ``at``.
 
-        :raises ConfigException: names all that is wrong
+        :raises ConfigException: fields are wrong; lists all problems
         """
         params = Params(given)
         resources = _chosen(params, "resources", {kind.name.lower(): kind for kind in ResourceType})
@@ -46,7 +46,7 @@ class Match:
         return cls(resources, dags, tasks, moments)
 
     def fits(self, request: RequestMetadata) -> bool:
-        """Tell whether the policy is asked about ``request``."""
+        """Return whether the policy checks ``request``."""
         resource = request.resource
         return (
             (self.resources is None or resource.type in self.resources)
@@ -58,9 +58,9 @@ class Match:
 
 class MatchedPolicy(AlterConfigPolicy):
     """
-    A policy that is asked about some changes only.
+    A policy that checks only some changes.
 
-    :param when: must hold too; one that cannot be evaluated denies
+    :param when: an additional condition; if it cannot be evaluated, the change is denied
     """
 
     def __init__(self, policy: AlterConfigPolicy, match: Match, when: CelExpression | None = None) -> None:
@@ -68,19 +68,19 @@ class MatchedPolicy(AlterConfigPolicy):
 
     @property
     def subject(self) -> str:
-        """What the policy is about."""
+        """The subject of the policy."""
         return self._policy.subject
 
     def validate(self, request: RequestMetadata) -> None:
-        """Ask the policy, if the change is one of those."""
+        """Ask the policy if the change matches."""
         if self.is_asked(request):
             self._policy.validate(request)
 
     def is_asked(self, request: RequestMetadata) -> bool:
         """
-        Tell whether the policy has a say about ``request``.
+        Return whether the policy checks ``request``.
 
-        :raises PolicyViolation: that cannot be told
+        :raises PolicyViolation: the condition ``when`` cannot be evaluated
         """
         return self._match.fits(request) and (self._when is None or self._when.holds(request))
 
@@ -94,7 +94,7 @@ def _chosen(params: Params, name: str, choices: Mapping[str, _Choice]) -> frozen
     if texts is None:
         return None
     params.problems += [
-        f"'{name}': '{printable(text)}' is none of {', '.join(choices)}{nearest(text, choices) or '.'}"
+        f"'{name}': '{printable(text)}' is not one of {', '.join(choices)}{nearest(text, choices) or '.'}"
         for text in texts
         if text not in choices
     ]

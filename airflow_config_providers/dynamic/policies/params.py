@@ -1,4 +1,4 @@
-"""The parameters of a policy, taken apart."""
+"""Reads the parameters of a policy."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ _T = TypeVar("_T")
 
 class Params:
     """
-    Reads parameters and keeps what is wrong with them, until ``finish`` tells all of it.
+    Reads parameters and collects their problems until ``finish`` raises them.
 
-    :param given: name -> value, as YAML has it
-    :param where: what a message calls them
+    :param given: name -> value, as read from YAML
+    :param where: the prefix of names in messages
     """
 
     def __init__(self, given: Mapping[str, Any], where: str = "") -> None:
@@ -26,43 +26,43 @@ class Params:
         self.problems: list[str] = []
 
     def texts(self, name: str, default: Collection[str] | None = None) -> list[str]:
-        """Give a list of texts that are not empty; one text stands for a list of one. Without a default it must be."""
+        """Return a list of nonempty strings; one string means a list of one. It is required if there is no default."""
         found = self._take(name, default)
         texts = [found] if isinstance(found, str) else found
         if not isinstance(texts, list | tuple | set | frozenset) or not all(isinstance(t, str) and t for t in texts):
-            return self._refuse(name, "expected a list of texts", [])
+            return self._refuse(name, "expected a list of strings", [])
         if not texts and default is None:
             return self._refuse(name, "the list is empty", [])
         return list(texts)
 
     def texts_if_given(self, name: str) -> list[str] | None:
-        """Give a list of texts as ``texts`` does, or None where nothing is given."""
+        """Return a list like ``texts``, or None if the parameter is not given."""
         self._asked.add(name)
         return self.texts(name) if name in self._given else None
 
     def text(self, name: str, default: str | None = None) -> str:
-        """Give a text. Without a default it must be given."""
+        """Return a string. It is required if there is no default."""
         found = self._take(name, default)
-        return found if isinstance(found, str) else self._refuse(name, "expected a text", "")
+        return found if isinstance(found, str) else self._refuse(name, "expected a string", "")
 
     def value(self, name: str) -> Any:
-        """Give whatever was given; None where nothing was."""
+        """Return the value as given; None if the parameter is not given."""
         return self._take(name)
 
     def flag(self, name: str) -> bool:
-        """Give true or false; false where it is not given."""
+        """Return a boolean; False if the parameter is not given."""
         found = self._take(name, default=False)
         return found if isinstance(found, bool) else self._refuse(name, "expected true or false", False)
 
     def mapping(self, name: str) -> Mapping[str, Any]:
-        """Give a mapping with texts as keys, which must be given and not be empty."""
+        """Return a mapping with string keys, which is required and must not be empty."""
         found = self._take(name)
         if not isinstance(found, Mapping) or not found or not all(isinstance(key, str) for key in found):
-            return self._refuse(name, "expected a mapping with texts as keys", {})
+            return self._refuse(name, "expected a mapping with string keys", {})
         return found
 
     def mappings(self, name: str) -> list[Mapping[str, Any]]:
-        """Give a list of mappings, which must be given and not be empty; one mapping stands for a list of one."""
+        """Return a list of mappings, which is required and must not be empty; one mapping means a list of one."""
         found = self._take(name)
         items = [found] if isinstance(found, Mapping) else found
         is_fine = isinstance(items, list) and items and all(isinstance(item, Mapping) and item for item in items)
@@ -70,13 +70,13 @@ class Params:
 
     def finish(self) -> None:
         """
-        Raise if anything was wrong, or given and not asked for.
+        Raise the problems, including parameters that were given but not read.
 
-        :raises ConfigException: names all of it
+        :raises ConfigException: there are problems; lists all of them
         """
         unknown = [name for name in self._given if name not in self._asked]
         for name in unknown:
-            self.problems.append(f"{self._name(name)} is not known{nearest(str(name), self._asked) or '. Remove it.'}")
+            self.problems.append(f"{self._name(name)} is unknown{nearest(str(name), self._asked) or '. Remove it.'}")
         if self.problems:
             raise ConfigException(*self.problems)
 

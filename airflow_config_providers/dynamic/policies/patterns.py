@@ -11,9 +11,9 @@ from airflow_config_providers.dynamic.policies.key_names import current_name, na
 
 class Patterns:
     """
-    Texts in which ``*`` stands for any text, ``?`` for any character, and ``[ab]`` for one of those. Case counts.
+    Patterns in which ``*`` matches any string, ``?`` any character, and ``[ab]`` one of the two. Case matters.
 
-    :param excluded: patterns of what does not match all the same
+    :param excluded: patterns of exceptions, which do not match
     """
 
     def __init__(self, patterns: Iterable[str], *, excluded: Iterable[str] = ()) -> None:
@@ -21,20 +21,20 @@ class Patterns:
 
     @classmethod
     def of(cls, patterns: Iterable[str] | None) -> Patterns | None:
-        """Make one where there are patterns."""
+        """Return the patterns; None for None."""
         return None if patterns is None else cls(patterns)
 
     def matches(self, text: str) -> bool:
-        """Tell whether a pattern fits all of ``text``."""
+        """Return whether a pattern matches all of ``text``, and no exception does."""
         return self._included.fits(text) and not self._excluded.fits(text)
 
     def matching(self, keys: Iterable[str]) -> list[str]:
-        """Return the keys of which one of the names that they stand for matches, in order."""
+        """Return the keys of which at least one name matches, in order."""
         return sorted(key for key in keys if any(map(self.matches, names_of(key))))
 
 
 class _Compiled:
-    """Most patterns are plain names: these are looked up, and not tried one after the other."""
+    """Compiled patterns. Most are plain names, which are looked up instead of tried one after the other."""
 
     def __init__(self, patterns: Iterable[str]) -> None:
         texts = set(patterns)

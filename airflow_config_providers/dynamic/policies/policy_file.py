@@ -1,4 +1,4 @@
-"""The file of a deployment's policies, taken apart."""
+"""Reads the file of a deployment's policies."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ _KINDS: Final[Mapping[str, type]] = {
     **dict.fromkeys(("when", "expression", "message", "class"), str),
     **dict.fromkeys(("match", "params"), Mapping),
 }
-"""Field -> what it must be."""
+"""Field -> the type that it must have."""
 
 _NEEDED: Final[Mapping[type, str]] = {
-    str: "is no text. Put it in quotes.",
-    Mapping: "is no mapping. Write names and values below it.",
+    str: "is not a string. Put it in quotes.",
+    Mapping: "is not a mapping. Write names and values below it.",
 }
 _FIELDS: Final = ("name", "match", "when", "expression", "message", "class", "params")
 
@@ -31,12 +31,12 @@ _FIELDS: Final = ("name", "match", "when", "expression", "message", "class", "pa
 @dataclass(frozen=True, slots=True)
 class PolicyEntry:
     """
-    A policy as it is written.
+    A policy as written in the file.
 
-    :param file: its name
-    :param name: empty where there is none
-    :param fields: what is written, by field
-    :param lines: the line of each field, from 1 on
+    :param file: the name of the file
+    :param name: the name of the policy; empty if it has none
+    :param fields: field -> what is written
+    :param lines: field -> its line, counted from 1
     """
 
     file: str
@@ -47,36 +47,36 @@ class PolicyEntry:
 
     @property
     def where(self) -> str:
-        """Where it begins, and its name where there is one."""
+        """The line where the policy begins, and its name if it has one."""
         return f"{self.file}:{self.line}" + (f": policy '{printable(self.name)}'" if self.name else "")
 
     def located(self, name: str) -> str:
-        """Say where the field ``name`` is; where the policy begins, if it is not written."""
+        """Return the place of the field ``name``, or that of the policy if the field is missing."""
         if name not in self.lines:
             return self.where
         return f"{self.file}:{self.lines[name]}: policy '{printable(self.name)}': {name}"
 
     @property
     def sound(self) -> Mapping[str, Any]:
-        """The fields that are known and of the right kind."""
+        """The known fields that have the right type."""
         wrong = {
             name for name, kind in _KINDS.items() if name in self.fields and not isinstance(self.fields[name], kind)
         }
         return {name: value for name, value in self.fields.items() if name in _FIELDS and name not in wrong}
 
     def problems(self) -> Iterator[str]:
-        """Give what is wrong with the form, one sentence each."""
+        """Yield the problems with the form, one sentence each."""
         if not self.name:
             yield f"{self.where}: the policy has no name. Add it."
         for name in self.fields.keys() - set(_FIELDS):
-            hint = nearest(str(name), _FIELDS) or f". Known are {', '.join(_FIELDS)}."
-            yield f"{self.where}: '{printable(str(name))}' is not known{hint}"
+            hint = nearest(str(name), _FIELDS) or f". The fields are {', '.join(_FIELDS)}."
+            yield f"{self.where}: '{printable(str(name))}' is an unknown field{hint}"
         if ("expression" in self.fields) == ("class" in self.fields):
-            yield f"{self.where}: a policy has an expression or a class. Write one of them."
+            yield f"{self.where}: a policy has either an expression or a class. Write one of them."
         if "params" in self.fields and "class" not in self.fields:
-            yield f"{self.where}: params belong to a class. Remove them."
+            yield f"{self.where}: params require a class. Remove them."
         if "message" in self.fields and "expression" not in self.fields:
-            yield f"{self.where}: a message belongs to an expression. Remove it."
+            yield f"{self.where}: a message requires an expression. Remove it."
         for name in sorted(self.fields.keys() & _KINDS.keys() - self.sound.keys()):
             yield f"{self.where}: {name} {_NEEDED[_KINDS[name]]}"
 
@@ -85,8 +85,8 @@ def read_policies(path: str) -> tuple[list[PolicyEntry], list[str]]:
     """
     Read a file of policies.
 
-    :return: the policies, and what is wrong with their form, one sentence each
-    :raises ConfigException: it cannot be read, or is no YAML of the right form
+    :return: the policies, and the problems with their form, one sentence each
+    :raises ConfigException: the file cannot be read, or is not YAML of the right form
     """
     name = printable(Path(path).name)
     entries, problems = _entries(_read(path), name)
@@ -98,7 +98,7 @@ def _repeated_names(entries: Sequence[PolicyEntry]) -> Iterator[str]:
     first: dict[str, PolicyEntry] = {}
     for entry in entries:
         if entry.name and first.setdefault(entry.name, entry) is not entry:
-            yield f"{entry.where}: line {first[entry.name].line} has a policy of this name. Rename one."
+            yield f"{entry.where}: the policy in line {first[entry.name].line} has the same name. Rename one of them."
 
 
 def _read(path: str) -> str:
@@ -127,26 +127,26 @@ def _entries(text: str, name: str) -> tuple[list[PolicyEntry], list[str]]:
         return _Document(yaml.SafeLoader(text), name).entries()
     except yaml.MarkedYAMLError as error:
         place = f"{name}:{error.problem_mark.line + 1 if error.problem_mark else 1}"
-        problem = printable(error.problem or error.context or "it is no YAML")
+        problem = printable(error.problem or error.context or "it is not YAML")
     except (yaml.YAMLError, RecursionError, ValueError) as error:
-        place, problem = name, f"it is no YAML ({type(error).__name__})"
+        place, problem = name, f"it is not YAML ({type(error).__name__})"
     raise ConfigException(f"{place}: {problem}. Correct it.")
 
 
 def _refuse_odd(events: Iterable[yaml.Event], name: str) -> None:
-    """Refuse what would take YAML's reader long, before it does."""
+    """Refuse, in advance, what would take the YAML parser a long time."""
     depth = 0
     for event in events:
         kind = type(event).__name__
         depth += kind.endswith("StartEvent") - kind.endswith("EndEvent")
         if kind == "AliasEvent":
-            raise ConfigException(f"{name}:{_line(event)}: an alias stands for another part. Write it out.")
+            raise ConfigException(f"{name}:{_line(event)}: aliases are not supported. Write the part again.")
         if depth > _DEEPEST:
-            raise ConfigException(f"{name}:{_line(event)}: lists and mappings are nested too deep. Write less.")
+            raise ConfigException(f"{name}:{_line(event)}: lists and mappings are nested too deeply. Flatten them.")
 
 
 class _Document:
-    """A document of YAML of which the lines are still known."""
+    """A YAML document that knows the lines of its parts."""
 
     def __init__(self, loader: yaml.SafeLoader, name: str) -> None:
         self._loader = loader
@@ -176,7 +176,7 @@ class _Document:
         return self._loader.construct_object(node, deep=True)
 
     def _repeated(self, node: yaml.Node | None) -> Iterator[str]:
-        """Tell of keys that stand twice in a mapping: YAML's own reader would take the last."""
+        """Yield the problems with keys that appear twice in a mapping: the YAML parser would take the last one."""
         if node is None or node.id == "scalar":
             return
         seen: set[str] = set()
@@ -184,7 +184,7 @@ class _Document:
             key, value = child if node.id == "mapping" else (None, child)
             if key is not None and key.id == "scalar":
                 if key.value in seen:
-                    yield f"{self._name}:{_line(key)}: '{printable(key.value)}' stands here twice. Keep one."
+                    yield f"{self._name}:{_line(key)}: '{printable(key.value)}' appears twice. Keep one."
                 seen.add(key.value)
             yield from self._repeated(value)
 
@@ -194,5 +194,5 @@ def _line(part: yaml.Node | yaml.Event) -> int:
 
 
 def _line_of_text(node: yaml.Node) -> int:
-    """Give the line where the text of a field begins: below the sign of a block."""
+    """Return the line where the text of a field begins; a block begins in the next line."""
     return _line(node) + (getattr(node, "style", None) in ("|", ">"))

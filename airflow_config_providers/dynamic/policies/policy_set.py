@@ -27,11 +27,11 @@ class PolicySet(Closing, Sequence[NamedPolicy]):
     @classmethod
     def open(cls, path: str, classes: PolicyClasses | None = None) -> Self:
         """
-        Make and configure the policies of a file.
+        Return the policies of a file, configured.
 
-        :param path: of a file of YAML
-        :param classes: those that it may name; the ready and the installed ones where it is not given
-        :raises ConfigException: names all that is wrong, each with file and line; no policy is open then
+        :param path: the path of a YAML file
+        :param classes: the classes that it may name; by default, built-in and installed ones
+        :raises ConfigException: the file is wrong; lists all problems with file and line. No policy stays open
         """
         known = classes or PolicyClasses()
         problems: list[str] = []
@@ -49,7 +49,7 @@ class PolicySet(Closing, Sequence[NamedPolicy]):
 
     @classmethod
     def denying(cls, error: ConfigProvidersError) -> Self:
-        """Make a set that denies everything, because the real one cannot be opened: ``error`` says why."""
+        """Return a set that denies everything because of ``error``, which occurred when the policies were opened."""
         return cls([NamedPolicy("policies", _Denying(error.problems))])
 
     @overload
@@ -76,7 +76,7 @@ class _Denying(AlterConfigPolicy):
 
 
 def _opened(entry: PolicyEntry, classes: PolicyClasses, policies: list[NamedPolicy], problems: list[str]) -> None:
-    """Open one policy; it is in ``policies`` as soon as there is something to close."""
+    """Open one policy, and add it to ``policies`` as soon as there is something to close."""
     fields = entry.sound
     match = _tried(entry, problems, "match", lambda: Match.read(fields.get("match", {})))
     when = _tried(entry, problems, "when", lambda: CelExpression(fields["when"])) if "when" in fields else None
@@ -92,13 +92,13 @@ def _opened(entry: PolicyEntry, classes: PolicyClasses, policies: list[NamedPoli
 
 
 def _tried(entry: PolicyEntry, problems: list[str], field: str, call: Callable[[], _T]) -> _T | None:
-    """Call, and keep what goes wrong. Of an error that is not ours only the type is told: its text may hold a value."""
+    """Return the result of ``call``; on an error, add it to ``problems``. Foreign errors show only their type."""
     place = entry.located(field)
     try:
         return call()
     except ConfigProvidersError as error:
         problems += [f"{place}: {problem}" for problem in error.problems]
-    except Exception as error:  # noqa: BLE001 - whatever a policy raises
+    except Exception as error:  # noqa: BLE001 - a policy can raise anything; its text can hold a value
         problems.append(f"{place}: it failed with {type(error).__name__}. Correct it.")
     return None
 

@@ -1,4 +1,4 @@
-"""Only references under keys that are sensitive."""
+"""A policy that requires references instead of secrets."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from airflow_config_providers.exceptions import PolicyViolation
 
 class ReferencesOnly(AlterConfigPolicy):
     """
-    Denies a secret that is written out, also one that would be encrypted.
+    Denies plain-text secrets, including those that would be encrypted.
 
-    Parameters: ``keys``, a list of patterns of keys under which only references may stand, in any case; those that
-    sound like a secret where it is not given. ``except``, a list of those under which anything may. A value that the
-    definition calls a secret is denied under every other key too, and so is one with a password in a URL or a setting
-    such as ``password=`` or ``"password":``, unless a reference stands there.
+    Parameters: ``keys``, a list of patterns, without regard to case, of keys that may only have references; by default,
+    keys with sensitive names. ``except``, a list of keys that may have anything. Under any other key, a value that the
+    definition treats as secret is denied, too, and so is one with a password in a URL or in a setting such as
+    ``password=`` or ``"password":``, unless that is a reference.
     """
 
     def configure(self, configs: Mapping[str, Any]) -> None:
-        """Take ``keys`` and ``except``."""
+        """Read the parameters ``keys`` and ``except``."""
         params = Params(configs)
         keys, excluded = params.texts_if_given("keys"), params.texts("except", ())
         params.finish()
@@ -34,7 +34,7 @@ class ReferencesOnly(AlterConfigPolicy):
         self._excluded = Patterns(key.lower() for key in excluded)
 
     def validate(self, request: RequestMetadata) -> None:
-        """Refuse each secret that is written out."""
+        """Refuse each plain-text secret."""
         if problems := [
             f"'{printable(key)}' {problem}"
             for key, text in sorted(request.configs_after.items())
@@ -46,9 +46,9 @@ class ReferencesOnly(AlterConfigPolicy):
         is_excluded = self._excluded.matches(key.lower())
         if text == HIDDEN or (self._is_bound(key) and not is_excluded):
             if not _is_references(text):
-                return "may hold nothing but references. Write one, such as ${vault:path:key}."
+                return "may contain only references. Write one, such as ${vault:path:key}."
         elif not is_excluded and shows_secret(_without_references(text)):
-            return "has a secret written out in its value. Write a reference in its place, such as ${vault:path:key}."
+            return "contains a plain-text secret. Write a reference instead, such as ${vault:path:key}."
         return None
 
     def _is_bound(self, key: str) -> bool:
@@ -56,12 +56,12 @@ class ReferencesOnly(AlterConfigPolicy):
 
 
 def _is_references(text: str) -> bool:
-    """Return whether there is a reference and nothing beside references."""
+    """Return whether ``text`` consists only of references, of which there is at least one."""
     return bool(scan(text)) and not _without_references(text)
 
 
 def _without_references(text: str) -> str:
-    """Leave out the references; one that a blank follows leaves a mark, so that what comes next is no part of it."""
+    """Return ``text`` without references. ``;`` replaces one before a space, so that what follows is separate."""
     return "".join(_rest(parse(text)))
 
 

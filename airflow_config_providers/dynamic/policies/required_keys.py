@@ -1,4 +1,4 @@
-"""Keys that must be set."""
+"""A policy on keys that must be set."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from airflow_config_providers.exceptions import PolicyViolation
 
 class RequiredKeys(AlterConfigPolicy):
     """
-    Denies a run whose configuration lacks one of ``keys``, and a change that takes the last of them away.
+    Denies a run whose configuration lacks one of ``keys``, and a change that removes one of them.
 
-    A change of one resource may leave a key out that the resource never had: another layer can have it.
+    A change of one resource need not add a key that the resource never had: another layer can have it.
 
-    Parameters: ``keys``, a list of keys, or of patterns of which one key must fit each.
+    Parameters: ``keys``, a list of keys, or of patterns that must each match at least one key.
     """
 
     def configure(self, configs: Mapping[str, Any]) -> None:
-        """Take ``keys``."""
+        """Read the parameter ``keys``."""
         params = Params(configs)
         self._keys = {key: Patterns([key]) for key in params.texts("keys")}
         params.finish()
 
     def validate(self, request: RequestMetadata) -> None:
-        """Refuse what lacks a key."""
+        """Refuse a configuration that lacks a key."""
         missing = [key for key, pattern in self._keys.items() if not pattern.matching(request.configs_after)]
         if request.at is Moment.ALTER:
             missing = [key for key in missing if self._keys[key].matching(request.configs_before)]

@@ -1,4 +1,4 @@
-"""Values that are completed later: by our references, by Spark and by Hadoop."""
+"""Values that are completed later by our references, by Spark, or by Hadoop."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ _NESTED: Final = r"\$\{[^}]*\$\{"
 
 
 def is_known(text: str) -> bool:
-    """Return whether ``text`` is what Spark will use: no part of it is hidden or completed later."""
+    """Return whether ``text`` is what Spark will use, with no part that is hidden or completed later."""
     return "${" not in text and text != HIDDEN
 
 
 def changed_through(changed: Collection[str], configs: Mapping[str, str]) -> Mapping[str, str]:
     """
-    Return the keys whose values change because another key does, each with a changed key that becomes a part of it.
+    Return key -> changed key, for keys whose values change because the changed key becomes a part of them.
 
     Spark replaces ``${spark.app.x}`` and Hadoop ``${fs.x}`` with the value of that key. Hadoop completes a nested
-    ``${a${b}}`` from the inside, so any key may be meant.
+    ``${a${b}}`` from the inside, so it could mean any key.
     """
     users = _users(configs)
     origins = {key: key for key in changed}
@@ -39,7 +39,7 @@ def changed_through(changed: Collection[str], configs: Mapping[str, str]) -> Map
 
 
 def _users(configs: Mapping[str, str]) -> dict[str, list[str]]:
-    """Return the names that values take in -> the keys of those values; nested ones stand below ``_NESTED``."""
+    """Return name in a ``${...}`` -> the keys whose values contain it; nested ones are under ``_NESTED``."""
     found: dict[str, list[str]] = {}
     for key, text in configs.items():
         for name in _taken_in(text):

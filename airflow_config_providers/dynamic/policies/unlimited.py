@@ -1,4 +1,4 @@
-"""Numbers that mean no limit, or nothing at all."""
+"""Numbers that mean no limit, or none of something."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ UNLIMITED: Final[Mapping[str, Container[int]]] = {
     "spark.unsafe.sorter.spill.merge.factor": _NEGATIVE,
 }
 """
-Key -> numbers that Spark reads as "no limit", by its documentation where nothing else is said.
+Key -> numbers that Spark reads as "no limit", according to its documentation unless noted.
 
 A number that is simply large, such as the 2147483647 of ``spark.dynamicAllocation.maxExecutors``, is above any maximum.
 """
@@ -53,4 +53,4 @@ HARMLESS: Final[Mapping[str, Container[int]]] = {
     "spark.sql.maxConcurrentOutputFileWriters": _ZERO,
     "spark.yarn.am.memoryOverhead": _ZERO,
 }
-"""Key -> numbers that mean none, or switch something off that costs what is bounded."""
+"""Key -> numbers that mean none, or that switch off what the key limits."""

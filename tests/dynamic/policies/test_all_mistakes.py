@@ -29,18 +29,18 @@ policies:
 """
 
 MISTAKES = [
-    "policies.yaml:8: 'class' stands here twice",
-    "'mach' is not known, did you mean 'match'?",
+    "policies.yaml:8: 'class' appears twice",
+    "'mach' is an unknown field, did you mean 'match'?",
     "class 'forbiden_keys' is not known, did you mean 'forbidden_keys'?",
-    "'rendr' is none of",
-    "'maxx' is not known, did you mean 'max'?",
+    "'rendr' is not one of",
+    "'maxx' is unknown, did you mean 'max'?",
     "policy 'c': when: ",
-    "policy 'c': match is no mapping",
+    "policy 'c': match is not a mapping",
     "'keys'",
-    "line 10 has a policy of this name",
-    "params belong to a class",
+    "the policy in line 10 has the same name",
+    "params require a class",
     "the policy has no name",
-    "it gives int",
+    "it returns int",
 ]
 
 

@@ -92,8 +92,8 @@ def test_what_a_task_refers_to_beside_its_configuration_is_seen():
         ("after['a'] + 1 == 2", "line 1, column 12: found no matching overload for '_+_' applied to '(string, int)'."),
         ("true &&\n resource.dagid == ''", "line 2, column 10: undeclared reference to 'resource.dagid'."),
         ("bytes('128g') <= bytes('16g')", "line 1, column 6: undeclared reference to 'bytes'. Write bytes_of()."),
-        ("after['a']", "it gives string, and must give true or false. Compare it with something."),
-        ("dyn(after['a'])", "it gives dyn, and must give true or false. Compare it with something."),
+        ("after['a']", "it returns string, but must return true or false. Add a comparison."),
+        ("dyn(after['a'])", "it returns dyn, but must return true or false. Add a comparison."),
         ("has(after['a'])", "line 1, column 10: has() argument must be a field selection."),
         ("(" * 40 + "true" + ")" * 40, "Expression recursion limit exceeded. limit: 32."),
         ("true" + " " * 100_000, "expression size exceeds codepoint limit. input size: 100004, limit: 100000."),
@@ -123,16 +123,16 @@ def test_every_place_that_is_wrong_is_told():
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("after['spark.nope'] == 'x'", "there is no key 'spark.nope'. Ask for it with 'in'"),
-        ("after[after['spark.app.note']] == 'x'", "a key is missing. Ask for it with 'in'"),
-        ("int(after['spark.app.note']) > 1", "int() was given no whole number"),
-        ("bytes_of(after['spark.app.note']) > 1", "bytes_of() was given no size such as 512m"),
+        ("after['spark.nope'] == 'x'", "there is no key 'spark.nope'. Test it with 'in'"),
+        ("after[after['spark.app.note']] == 'x'", "a key is missing. Test it with 'in'"),
+        ("int(after['spark.app.note']) > 1", "the argument of int() is not a whole number"),
+        ("bytes_of(after['spark.app.note']) > 1", "the argument of bytes_of() is not a size such as 512m"),
         ("bytes_of('512') > 1", "bytes_of(text, 'm')"),
         ("bytes_of('512', 'hunter2') > 1", "bytes_of(text, 'm')"),
-        ("bytes_of(after['spark.app.db.password']) > 1", "bytes_of() was given no size"),
-        ("milliseconds_of(after['spark.app.note']) > 1", "milliseconds_of() was given no time"),
+        ("bytes_of(after['spark.app.db.password']) > 1", "the argument of bytes_of() is not a size"),
+        ("milliseconds_of(after['spark.app.note']) > 1", "the argument of milliseconds_of() is not a time"),
         ("1 / (size(after) - 5) > 1", "it divides by zero"),
-        ("'a'.matches(after['spark.app.note'] + '[')", "no regular expression"),
+        ("'a'.matches(after['spark.app.note'] + '[')", "not a valid RE2 regular expression"),
         ("[1,2,3,4,5,6,7,8,9,10].all(a, [1,2,3,4,5,6,7,8,9,10].all(b, after.all(k, after.all(l, after.all(m, true)))))",
          "it takes too many steps"),
         ("bytes_of('9223372036854775807p') > 1", "a number is too large"),
@@ -351,12 +351,12 @@ def test_another_one_is_denied_with_the_message():
 
 
 def test_without_a_message_the_expression_is_told():
-    with pytest.raises(PolicyViolation, match=r"^It does not hold that size\(after\) < 3$"):
+    with pytest.raises(PolicyViolation, match=r"^This is not true: size\(after\) < 3$"):
         policy(expression="size(after)\n  < 3").validate(request())
 
 
 def test_an_unknown_parameter_is_refused():
-    with pytest.raises(ConfigException, match=r"'mesage' is not known, did you mean 'message'\?"):
+    with pytest.raises(ConfigException, match=r"'mesage' is unknown, did you mean 'message'\?"):
         policy(expression="true", mesage="x")
 
 

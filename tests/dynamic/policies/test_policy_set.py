@@ -152,16 +152,17 @@ policies:
 
     assert problems == [
         "policies.yaml:4: policy 'one': expression: line 1, column 1: undeclared reference to 'aftr'.",
-        "policies.yaml:6: policy 'two': match: 'resources': 'dags' is none of default, dag, task, did you mean 'dag'?",
-        "policies.yaml:6: policy 'two': match: 'dag' is not known, did you mean 'dags'?",
+        "policies.yaml:6: policy 'two': match: 'resources': 'dags' is not one of default, dag, task, did you mean "
+        "'dag'?",
+        "policies.yaml:6: policy 'two': match: 'dag' is unknown, did you mean 'dags'?",
         "policies.yaml:8: policy 'two': expression: line 2, column 14: found no matching overload for '_+_' applied to "
         "'(string, int)'.",
         "policies.yaml:14: policy 'three': params: 'spark.executor.memory': max is neither a number nor a size such as "
         "16g. Correct it.",
-        "policies.yaml:16: policy 'four': when: it gives map<string, string>, and must give true or false. Compare it "
-        "with something.",
-        "policies.yaml:17: policy 'four': class: class 'immutable_key' is not known, did you mean 'immutable_keys'? "
-        f"Ready ones are {', '.join(classes_module.READY)}.",
+        "policies.yaml:16: policy 'four': when: it returns map<string, string>, but must return true or false. Add a "
+        "comparison.",
+        "policies.yaml:17: policy 'four': class: class 'immutable_key' is unknown, did you mean 'immutable_keys'? "
+        f"Built-in classes are {', '.join(classes_module.READY)}.",
     ]
 
 
@@ -175,25 +176,25 @@ policies:
         ("policies: []\nmore: []", "policies.yaml: expected 'policies:'"),
         ("policies: [x]", "policies.yaml:1: the policy has no name"),
         ("policies:\n  - expression: 'true'", "policies.yaml:2: the policy has no name"),
-        ("policies:\n  - name: p", "policies.yaml:2: policy 'p': a policy has an expression or a class"),
+        ("policies:\n  - name: p", "policies.yaml:2: policy 'p': a policy has either an expression or a class"),
         ("policies: [{name: p, expression: 'true', class: bounds}]", "an expression or a class"),
-        ("policies: [{name: p, expression: 'true', params: {}}]", "params belong to a class"),
-        ("policies: [{name: p, class: dynamic_allocation, message: x}]", "a message belongs to an expression"),
-        ("policies: [{name: p, expresion: 'true'}]", "'expresion' is not known, did you mean 'expression'?"),
-        ("policies: [{name: p, expression: true}]", "expression is no text. Put it in quotes."),
-        ("policies: [{name: p, expression: 'true', match: dag}]", "match is no mapping"),
-        ("policies: [{name: p, class: bounds, params: [a]}]", "params is no mapping"),
+        ("policies: [{name: p, expression: 'true', params: {}}]", "params require a class"),
+        ("policies: [{name: p, class: dynamic_allocation, message: x}]", "a message requires an expression"),
+        ("policies: [{name: p, expresion: 'true'}]", "'expresion' is an unknown field, did you mean 'expression'?"),
+        ("policies: [{name: p, expression: true}]", "expression is not a string. Put it in quotes."),
+        ("policies: [{name: p, expression: 'true', match: dag}]", "match is not a mapping"),
+        ("policies: [{name: p, class: bounds, params: [a]}]", "params is not a mapping"),
         ("policies: [{name: p, expression: 'true'},\n {name: p, expression: 'true'}]", "2: policy 'p': line 1"),
-        ("policies: [{name: p, name: q, expression: 'true'}]", "policies.yaml:1: 'name' stands here twice"),
+        ("policies: [{name: p, name: q, expression: 'true'}]", "policies.yaml:1: 'name' appears twice"),
         ("policies: [{name: p, class: if_then,\n params: {if: {a: 1, a: 2}, then: {b: 1}}}]", "2: 'a' stands"),
-        ("policies: &a []\nx: *a", "policies.yaml:2: an alias"),
-        ("policies: &a [*a]", "policies.yaml:1: an alias"),
+        ("policies: &a []\nx: *a", "policies.yaml:2: aliases"),
+        ("policies: &a [*a]", "policies.yaml:1: aliases"),
         ("policies: [\n", "policies.yaml:2: "),
         ("policies: [!!python/object:os.system x]", "policies.yaml:1: "),
         ("policies: [{name: p, class: bounds, params: {? [a] : b}}]", "policies.yaml:1: "),
         ("a: b\n---\nc: d", "policies.yaml:2: "),
-        ("\x00", "policies.yaml: it is no YAML"),
-        ("[" * 500_000, "policies.yaml:1: lists and mappings are nested too deep"),
+        ("\x00", "policies.yaml: it is not YAML"),
+        ("[" * 500_000, "policies.yaml:1: lists and mappings are nested too deeply"),
         ("policies: [{name: p, expression: 'true', message: 2026-13-45}]", "policies.yaml"),
     ],
 )  # fmt: skip

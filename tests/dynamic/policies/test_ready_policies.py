@@ -77,8 +77,8 @@ BOUNDS = {MEMORY: {"min": "1g", "max": "16g"}, CORES: {"max": 8}, "spark.executo
         (MEMORY, "1.5g", "cannot be compared"),
         (MEMORY, "", "cannot be compared"),
         (MEMORY, "${spark.executor.cores}g", "cannot be compared"),
-        (MEMORY, "${file:/etc/x:memory}", "holds a reference"),
-        (MEMORY, "9${env:ZEROS}g", "holds a reference"),
+        (MEMORY, "${file:/etc/x:memory}", "contains a reference"),
+        (MEMORY, "9${env:ZEROS}g", "contains a reference"),
         (CORES, "8", None),
         (CORES, " 8", None),
         (CORES, "9", "more than 8"),
@@ -110,20 +110,20 @@ def test_bounds_hold_for_the_older_name_of_a_key():
 @pytest.mark.parametrize(
     ("key", "bound", "text", "reason"),
     [
-        ("spark.driver.maxResultSize", {"max": "4g"}, "0", "has no limit"),
-        ("spark.driver.maxResultSize", {"max": "4g"}, "-1", "has no limit"),
-        ("spark.driver.maxResultSize", {"max": "4g"}, " 0G ", "has no limit"),
-        ("spark.driver.maxResultSize", {"min": 0, "max": "4g"}, "0", "has no limit"),
-        ("spark.executor.pyspark.memory", {"max": "4g"}, "0", "has no limit"),
-        ("spark.sql.files.maxRecordsPerFile", {"max": 1000}, "-5", "has no limit"),
-        ("spark.sql.cteRecursionRowLimit", {"max": 1000}, "-1", "has no limit"),
+        ("spark.driver.maxResultSize", {"max": "4g"}, "0", "has a number that means no limit"),
+        ("spark.driver.maxResultSize", {"max": "4g"}, "-1", "has a number that means no limit"),
+        ("spark.driver.maxResultSize", {"max": "4g"}, " 0G ", "has a number that means no limit"),
+        ("spark.driver.maxResultSize", {"min": 0, "max": "4g"}, "0", "has a number that means no limit"),
+        ("spark.executor.pyspark.memory", {"max": "4g"}, "0", "has a number that means no limit"),
+        ("spark.sql.files.maxRecordsPerFile", {"max": 1000}, "-5", "has a number that means no limit"),
+        ("spark.sql.cteRecursionRowLimit", {"max": 1000}, "-1", "has a number that means no limit"),
         ("spark.dynamicAllocation.maxExecutors", {"max": 50}, "infinity", "cannot be compared"),
         ("spark.dynamicAllocation.maxExecutors", {"max": 50}, "2147483647", "more than 50"),
-        (CORES, {"max": 8}, "0", "may have no limit"),
-        (CORES, {"max": 8}, "-1", "may have no limit"),
-        (MEMORY, {"max": "4g"}, "-1g", "may have no limit"),
-        (MEMORY, {"max": "4g"}, "0m", "may have no limit"),
-        ("spark.app.rows", {"max": 8}, "0", "may have no limit"),
+        (CORES, {"max": 8}, "0", "which can mean no limit"),
+        (CORES, {"max": 8}, "-1", "which can mean no limit"),
+        (MEMORY, {"max": "4g"}, "-1g", "which can mean no limit"),
+        (MEMORY, {"max": "4g"}, "0m", "which can mean no limit"),
+        ("spark.app.rows", {"max": 8}, "0", "which can mean no limit"),
         ("spark.app.rows", {"min": 0, "max": 8}, "0", None),
         ("spark.app.rows", {"min": -1, "max": 8}, "-1", None),
         ("spark.app.rows", {"max": 0}, "0", None),
@@ -178,16 +178,16 @@ def test_bounds_agree_with_arithmetic(number, unit):
 @pytest.mark.parametrize(
     ("params", "problem"),
     [
-        ({}, "There is no bound"),
+        ({}, "There are no bounds"),
         ({MEMORY: "16g"}, "expected min, max or both"),
         ({MEMORY: {}}, "expected min, max or both"),
         ({MEMORY: {"max": "hunter2"}}, "max is neither a number nor a size"),
         ({MEMORY: {"max": 1.5}}, "max is neither a number nor a size"),
         ({MEMORY: {"max": True}}, "max is neither a number nor a size"),
         ({MEMORY: {"min": "2g", "max": "1g"}}, "min is more than max"),
-        ({MEMORY: {"max": "1g", "maximum": "2g"}}, "'maximum' is not known"),
-        ({CORES: {"max": "8"}}, "in which unit"),
-        ({"spark.app.x": {"max": "1g", "unit": "x"}}, "in which unit"),
+        ({MEMORY: {"max": "1g", "maximum": "2g"}}, "'maximum' is unknown"),
+        ({CORES: {"max": "8"}}, "the unit of sizes without a unit is missing"),
+        ({"spark.app.x": {"max": "1g", "unit": "x"}}, "the unit of sizes without a unit is missing"),
     ],
     ids=str,
 )
@@ -492,7 +492,7 @@ def test_if_then_denies_where_it_cannot_tell_whether_the_condition_holds(text):
     problems = denied(made(DynamicAllocation), {ALLOCATION: text})
 
     assert len(problems) == 2
-    assert problems[1] == f"'{ALLOCATION}' cannot be compared. Write its value out."
+    assert problems[1] == f"'{ALLOCATION}' cannot be compared. Write the value itself."
 
 
 @pytest.mark.parametrize("text", COMPLETED_LATER)

@@ -1,4 +1,4 @@
-"""What a file holds, read again when it has changed."""
+"""The content of files, read again after they change."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from pathlib import Path
 from typing import Any, Final
 
 _SETTLED_AFTER: Final = 2.0
-"""Seconds after which a further change shows in the time of the last change, on any file system."""
+"""Seconds after which another change gets a different modification time, on any file system."""
 
 
 def state_of(path: str) -> Hashable:
     """
-    Give what differs when the file at ``path`` was changed or replaced, through links.
+    Return a value that changes when the file at ``path`` is changed or replaced. It follows links.
 
-    :raises OSError: there is no such file, or it cannot be looked at
+    :raises OSError: there is no such file, or it is not accessible
     """
     found = Path(path).stat()
     return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
@@ -23,9 +23,9 @@ def state_of(path: str) -> Hashable:
 
 class ChangingFiles:
     """
-    Keeps what was read from files, as long as they stay as they are. Safe to use from several threads.
+    Keeps what was read from files until they change. Safe to use from several threads.
 
-    :param clock: seconds since the epoch
+    :param clock: returns the seconds since the epoch
     """
 
     def __init__(self, clock: Callable[[], float] = time.time) -> None:
@@ -34,10 +34,10 @@ class ChangingFiles:
 
     def read(self, path: str, load: Callable[[str], Any]) -> Any:
         """
-        Give ``load(path)``, or what it gave before where the file has not changed since.
+        Return ``load(path)``, or its previous result if the file has not changed since.
 
-        :raises OSError: the file cannot be looked at
-        :raises Exception: whatever ``load`` raises
+        :raises OSError: the file is not accessible
+        :raises Exception: what ``load`` raises
         """
         state = state_of(path)
         kept = self._kept.get((path, load))

@@ -30,8 +30,8 @@ from airflow_config_providers.secrets.shapes import Shape, variable_shape
 _T = TypeVar("_T")
 _log = logging.getLogger(__name__)
 _NO_FILES: Final = (
-    "The backend has no files. Name one in its backend_kwargs, and see that they are a JSON object: Airflow leaves out "
-    "what is none."
+    "The backend has no files. Name one in backend_kwargs, and make sure that it is a JSON object: Airflow ignores "
+    "anything else."
 )
 
 _SETTING: Final = "setting"
@@ -39,14 +39,14 @@ _SETTING: Final = "setting"
 _DENIED: Final = "is denied"
 _UNAVAILABLE: Final = "is unavailable"
 _UNDEFINED: Final = "cannot be resolved"
-_UNRESOLVED: Final = "cannot be resolved, and Airflow must not go on with its default for it"
+_UNRESOLVED: Final = "cannot be resolved, and Airflow must not use its default instead"
 
 _OUTCOMES: Final = {
     AccessDeniedError: _DENIED,
     ProviderDefinitionError: _UNDEFINED,
     ConfigProvidersError: _UNAVAILABLE,
 }
-"""The more special before the more general."""
+"""Subclasses come before their bases."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,24 +62,24 @@ class _Question:
 
 class ConfigProvidersBackend(BaseSecretsBackend):
     """
-    Gives connections, variables and settings of Airflow from files, with the references in them resolved.
+    Reads connections, variables and settings of Airflow from files, and resolves the references in them.
 
-    The files are YAML, JSON or ``.env``, as Airflow's ``LocalFilesystemBackend`` reads them. A file is read when
-    something is asked for, and again when it has changed; only the references of what is asked for are resolved. A path
-    may be a list of paths, and hold ``{team_name}``. At most one of the last three parameters is given.
+    The files are YAML, JSON or ``.env``, as Airflow's ``LocalFilesystemBackend`` reads them. A file is read on the
+    first request, and again after it changes; only the references of the requested entry are resolved. A path can be a
+    list of paths, and can contain ``{team_name}``. Give at most one of the last three parameters.
 
-    A name that is in no file, or a reference whose key is missing, gives None, and Airflow asks its next backend. Where
-    a provider refuses or cannot be asked, or a file or a definition is wrong, Airflow must not do that: an
-    ``AirflowSecretsBackendAccessDenied`` is raised. So it is where a setting holds a reference whose key is missing:
+    If a name is in no file, or a reference's key is missing, the result is None, and Airflow asks its next backend. If
+    a provider refuses or is unavailable, or a file or a definition is wrong, Airflow must not do that, so this raises
+    ``AirflowSecretsBackendAccessDenied``. It also does so if the key of a reference in a setting is missing, since
     Airflow would use its default. Safe to use from several threads.
 
     :param connections_file_path: files of connections
     :param variables_file_path: files of variables
     :param configs_file_path: files of settings, for options such as ``sql_alchemy_conn_secret``
-    :param providers_file: a file of Java properties that defines the providers, ``config.providers`` and what is below
-    :param providers: the same as a mapping or as a JSON object
-    :param conn_id: a connection of type ``config_providers`` that defines them; asked for through Airflow
-    :raises ConfigException: a parameter cannot be used
+    :param providers_file: a file of Java properties that defines the providers: ``config.providers`` and keys below it
+    :param providers: the same definitions as a mapping or as a JSON object
+    :param conn_id: a connection of type ``config_providers`` with the definitions; Airflow looks it up
+    :raises ConfigException: a parameter is wrong
     """
 
     def __init__(  # noqa: PLR0913 - Airflow passes the settings by their names
@@ -102,9 +102,9 @@ class ConfigProvidersBackend(BaseSecretsBackend):
 
     def get_connection(self, conn_id: str, team_name: str | None = None) -> Any:
         """
-        Give the connection, of the class that Airflow has set; None where there is none.
+        Return the connection, as an instance of the class that Airflow has set; None if there is none.
 
-        :raises AirflowSecretsBackendAccessDenied: a provider refused, or something is wrong
+        :raises AirflowSecretsBackendAccessDenied: a provider refused or is unavailable, or a definition is wrong
         """
         question = _Question("connection", conn_id, team_name)
         text = self._answer(question, lambda found: connection_shape(conn_id, found))
@@ -113,23 +113,23 @@ class ConfigProvidersBackend(BaseSecretsBackend):
         return _stopping(question, lambda: self.deserialize_connection(conn_id=conn_id, value=text))
 
     def get_conn_value(self, conn_id: str, team_name: str | None = None) -> str | None:
-        """Give the connection as JSON, as ``get_connection`` gives it."""
+        """Return the connection as JSON, with the same errors as ``get_connection``."""
         question = _Question("connection", conn_id, team_name)
         return self._answer(question, lambda found: connection_shape(conn_id, found))
 
     def get_variable(self, key: str, team_name: str | None = None) -> str | None:
         """
-        Give the text of a variable; None where there is none.
+        Return the text of a variable; None if there is none.
 
-        :raises AirflowSecretsBackendAccessDenied: a provider refused, or something is wrong
+        :raises AirflowSecretsBackendAccessDenied: a provider refused or is unavailable, or a definition is wrong
         """
         return self._answer(_Question("variable", key, team_name), variable_shape)
 
     def get_config(self, key: str) -> str | None:
         """
-        Give the value of a setting; None where it is in no file.
+        Return the value of a setting; None if it is in no file.
 
-        :raises AirflowSecretsBackendAccessDenied: a provider refused or has no such key, or something is wrong
+        :raises AirflowSecretsBackendAccessDenied: as for variables, and also if a reference has no value
         """
         return self._answer(_Question(_SETTING, key), variable_shape)
 
@@ -139,7 +139,7 @@ class ConfigProvidersBackend(BaseSecretsBackend):
     def _asked(self, question: _Question, shape: Callable[[Any], Shape]) -> str | None:
         identity = (question, self._definitions, self._files[question.kind])
         with trail.step(str(question), identity=identity):
-            if trail.is_nested():  # who is answering somebody must not wait for another's answer
+            if trail.is_nested():  # an answer for another answer must not wait for other threads
                 return self._resolved(question, shape)
             return state().questions.run(identity, lambda: self._resolved(question, shape))
 
@@ -156,7 +156,7 @@ class ConfigProvidersBackend(BaseSecretsBackend):
 
 
 def _stopping(question: _Question, answer: Callable[[], _T]) -> _T | None:
-    """Give the answer, None where it is missing; where there is trouble, keep Airflow from asking anybody else."""
+    """Return the answer; None if it is missing. On other errors, keep Airflow from asking another backend."""
     try:
         return answer()
     except UnresolvedReferenceError as error:
@@ -167,17 +167,17 @@ def _stopping(question: _Question, answer: Callable[[], _T]) -> _T | None:
     except ConfigProvidersError as error:
         outcome = next(outcome for kind, outcome in _OUTCOMES.items() if isinstance(error, kind))
         reason = " ".join(error.problems)
-    except Exception as error:  # noqa: BLE001 - Airflow would ask the next backend; the text may hold a value
-        outcome, reason = _UNAVAILABLE, f"{type(error).__name__} was raised, whose text may hold a value."
+    except Exception as error:  # noqa: BLE001 - Airflow would ask the next backend; the text can hold a value
+        outcome, reason = _UNAVAILABLE, f"It failed with {type(error).__name__}, whose text is not shown."
     stop = _refusal(outcome, f"{question} {outcome}. {reason}")
     _log.error("%s", stop)
     raise stop
 
 
 def _warn(text: str) -> None:
-    """Warn also where nothing is logged: most commands of Airflow switch that off, and then say "not found"."""
+    """Log a warning, or print it if logging is off, as in most commands of Airflow, which then say "not found"."""
     if _log.manager.disable >= logging.WARNING:
-        print(text, file=sys.stderr)  # noqa: T201 - the terminal of who wants to know why
+        print(text, file=sys.stderr)  # noqa: T201 - for the user at the terminal
     else:
         _log.warning("%s", text)
 

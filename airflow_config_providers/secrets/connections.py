@@ -1,4 +1,4 @@
-"""Connections as they are defined in a file."""
+"""The definitions of connections in a file."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ _BESIDE_URI: Final = frozenset({"uri", "conn_id", "description", "team_name"})
 
 def connection_shape(conn_id: str, definition: Any) -> Shape:
     """
-    Take the definition of a connection: a URI, or its fields as a mapping or as a JSON object.
+    Return the shape of a connection's definition: a URI, or its fields as a mapping or as a JSON object.
 
-    :raises ConfigException: it is none of them; says what is wrong with it
+    :raises ConfigException: the definition is wrong; the message says how
     """
     return Shape(_fields(conn_id, _as_mapping(definition)), _written)
 
 
 def team_of(definition: Any) -> str | None:
-    """Give the team that a definition says it is for; None where it is for all."""
+    """Return the team that a definition names; None if it is for all teams."""
     fields = definition
     if isinstance(definition, str) and definition.lstrip().startswith("{"):
         try:
@@ -43,7 +43,7 @@ def _as_mapping(definition: Any) -> Mapping[str, Any]:
     if isinstance(definition, Mapping):
         return definition
     if not isinstance(definition, str):
-        raise ConfigException(f"It is {type(definition).__name__}, not a text or a mapping. Write a URI or its fields.")
+        raise ConfigException(f"It is {type(definition).__name__}, not a string or a mapping. Write a URI or fields.")
     text = definition.strip()
     return object_text("It", text) if text.startswith("{") else {"uri": text}
 
@@ -59,17 +59,17 @@ def _fields(conn_id: str, written: Mapping[str, Any]) -> dict[str, Any]:
 
 def _refuse_unfit(conn_id: str, written: Mapping[str, Any]) -> None:
     problems = [
-        f"There is no field '{printable(str(name))}'{nearest(str(name), _KNOWN) or '.'} Correct its name, or put it "
-        f"into extra."
+        f"'{printable(str(name))}' is not a field{nearest(str(name), _KNOWN) or '.'} Correct its name, or move it to "
+        f"extra."
         for name in written
         if name not in _KNOWN
     ]
     if "uri" in written and written.keys() - _BESIDE_URI:
-        problems.append("It has a URI and fields beside it. Write one or the other.")
+        problems.append("It has both a URI and fields. Keep one of the two.")
     if all(name in written for name in _EXTRAS):
-        problems.append("It has extra and extra_dejson. Write one of them.")
+        problems.append("It has both extra and extra_dejson. Keep one of the two.")
     if written.get("conn_id", conn_id) != conn_id:
-        problems.append(f"Its conn_id is '{printable(str(written['conn_id']))}'. Take it out, or write its name there.")
+        problems.append(f"Its conn_id is '{printable(str(written['conn_id']))}'. Remove it, or set it to its name.")
     if problems:
         raise ConfigException(*problems)
 
@@ -78,7 +78,7 @@ def _text(name: str, value: Any) -> str | None:
     if value is None or isinstance(value, str):
         return value
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise ConfigException(f"The field {name} is {type(value).__name__}. Write a text, in quotes.")
+        raise ConfigException(f"The field {name} is {type(value).__name__}. Write a string, in quotes.")
     return document.as_text(value)
 
 
@@ -91,7 +91,7 @@ def _object(extra: Any) -> Mapping[str, Any] | None:
 
 
 def _written(fields: Mapping[str, Any]) -> str:
-    """Write fields as JSON, which Airflow makes a connection of: a value stays one text whatever it has in it."""
+    """Return the fields as JSON, from which Airflow makes a connection. There, a value stays one string."""
     extra = fields.get("extra")
     whole = {**fields, "port": _port(fields.get("port")), "extra": None if extra is None else document.as_text(extra)}
     return json.dumps({name: value for name, value in whole.items() if value is not None})
@@ -102,4 +102,4 @@ def _port(port: Any) -> int | None:
         return port or None
     if isinstance(port, str) and port.isascii() and port.isdigit() and len(port) <= 5:
         return int(port)
-    raise ConfigException("Its port is no number. Correct it, or the value of its reference.")
+    raise ConfigException("Its port is not a number. Correct it, or the value of its reference.")

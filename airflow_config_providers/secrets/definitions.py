@@ -1,4 +1,4 @@
-"""Where the definitions of the backend's providers stand."""
+"""The places in which the backend's providers can be defined."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ from airflow_config_providers.secrets.imports import importing
 
 
 class Definitions(Protocol):
-    """Gives ``config.providers`` and what is below it. Two that are equal give the same."""
+    """A source of ``config.providers`` and the keys below it. Equal objects read the same definitions."""
 
     def __hash__(self) -> int: ...
 
     def state(self) -> Hashable:
-        """Give what differs when the definitions have changed."""
+        """Return a value that changes when the definitions change."""
 
     def read(self) -> Mapping[str, str]:
         """
-        Give the definitions as they are now.
+        Return the current definitions.
 
-        :raises ConfigProvidersError: they cannot be read
+        :raises ConfigProvidersError: the definitions cannot be read
         """
 
 
 @dataclass(frozen=True, slots=True)
 class NoDefinitions:
-    """Nothing was said about providers."""
+    """No providers are defined."""
 
     def __str__(self) -> str:
         return "nothing"
@@ -42,9 +42,9 @@ class NoDefinitions:
         return None
 
     def read(self) -> Mapping[str, str]:
-        """Refuse."""
+        """Raise an error that says how to define providers."""
         raise ProviderDefinitionError(
-            "There is a reference, but no provider. Add providers_file, providers or conn_id to the backend_kwargs."
+            "There is a reference, but no provider. Add providers_file, providers or conn_id to backend_kwargs."
         )
 
 
@@ -53,7 +53,7 @@ class FileDefinitions:
     """
     Definitions in a file of Java properties.
 
-    :param path: the file's path
+    :param path: the path of the file
     """
 
     path: str
@@ -62,16 +62,16 @@ class FileDefinitions:
         return printable(self.path)
 
     def state(self) -> Hashable:
-        """Give what differs when the file has changed; None where it cannot be looked at."""
+        """Return a value that changes when the file changes; None if the file is not accessible."""
         try:
             return state_of(self.path)
         except OSError:
             return None
 
     def read(self) -> Mapping[str, str]:
-        """Read the file."""
+        """Return the definitions in the file."""
         with importing():
-            import javaproperties  # noqa: F401, PLC0415 - so that parse need not
+            import javaproperties  # noqa: F401, PLC0415 - so that parse does not
 
             from airflow_config_providers.spark.layers import read_text  # noqa: PLC0415 - not to start Airflow
 
@@ -82,7 +82,7 @@ class FileDefinitions:
 @dataclass(frozen=True, slots=True)
 class WrittenDefinitions:
     """
-    Definitions among the backend's own settings.
+    Definitions in the backend's own settings.
 
     :param items: the keys and their values
     """
@@ -90,23 +90,23 @@ class WrittenDefinitions:
     items: tuple[tuple[str, str], ...]
 
     def __str__(self) -> str:
-        return "providers of the backend_kwargs"
+        return "providers in backend_kwargs"
 
     def state(self) -> Hashable:
         """Give always the same."""
         return None
 
     def read(self) -> Mapping[str, str]:
-        """Give them."""
+        """Return the definitions."""
         return dict(self.items)
 
 
 @dataclass(frozen=True, slots=True)
 class ConnectionDefinitions:
     """
-    Definitions in a connection of type ``config_providers``, asked for once in each process.
+    Definitions in a connection of type ``config_providers``, which each process reads once.
 
-    :param conn_id: the connection
+    :param conn_id: the id of the connection
     """
 
     conn_id: str
@@ -119,7 +119,7 @@ class ConnectionDefinitions:
         return None
 
     def read(self) -> Mapping[str, str]:
-        """Ask Airflow for the connection."""
+        """Return the definitions in the connection, which Airflow looks up."""
         with importing():
             from airflow_config_providers.hooks.config_providers import definitions_of  # noqa: PLC0415 - slow
             from airflow_config_providers.providers.airflow_secrets import connection  # noqa: PLC0415 - slow
@@ -129,13 +129,13 @@ class ConnectionDefinitions:
 
 def chosen(providers_file: str | None, providers: Mapping[str, Any] | str | None, conn_id: str | None) -> Definitions:
     """
-    Make of three settings the one that is given.
+    Return the definitions for the one of three settings that is given.
 
-    :raises ConfigException: more than one is given, or ``providers`` is no mapping of texts
+    :raises ConfigException: more than one is given, or ``providers`` is not a mapping of strings
     """
     given = [name for name, value in _named(providers_file, providers, conn_id).items() if value]
     if len(given) > 1:
-        raise ConfigException(f"The backend_kwargs have {' and '.join(given)}. Keep one of them.")
+        raise ConfigException(f"backend_kwargs contains {' and '.join(given)}. Keep one of them.")
     if providers_file:
         return FileDefinitions(providers_file)
     if conn_id:
@@ -155,5 +155,5 @@ def _items(providers: Mapping[str, Any] | str) -> tuple[tuple[str, str], ...]:
         except (ValueError, RecursionError):
             written = None
     if not isinstance(written, Mapping) or not all(isinstance(value, str | int) for value in written.values()):
-        raise ConfigException("providers in the backend_kwargs is no JSON object of texts. Correct it.")
+        raise ConfigException("providers in backend_kwargs is not a JSON object with string values. Correct it.")
     return tuple((key, str(value)) for key, value in written.items())

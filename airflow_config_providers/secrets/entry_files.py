@@ -15,7 +15,7 @@ from airflow_config_providers.secrets.changing_file import ChangingFiles
 from airflow_config_providers.secrets.imports import importing
 
 TEAM: Final = "{team_name}"
-"""Stands in a path for the name of the team that asks."""
+"""The placeholder in a path for the name of the team that asks."""
 
 _TEAM_NAME: Final = re.compile(r"[A-Za-z0-9_-]+")
 _HARMLESS: Final = ("The file is empty.", "The file should contain the object.")
@@ -24,10 +24,10 @@ _HARMLESS: Final = ("The file is empty.", "The file should contain the object.")
 @dataclass(frozen=True, slots=True)
 class Entry:
     """
-    What a file says about one name.
+    The definition of one name in a file.
 
-    :param definition: as it was read: a text, or what YAML and JSON have
-    :param is_teams_own: whether it is for the team that asks, and for no other
+    :param definition: what was read: a string, or a value of YAML or JSON
+    :param is_teams_own: whether it is only for the team that asks
     """
 
     file: str
@@ -37,15 +37,15 @@ class Entry:
 
 def paths(value: object) -> tuple[str, ...]:
     """
-    Read a setting that holds one path or a list of them.
+    Return the paths in a setting that holds one path or a list of paths.
 
-    :raises ConfigException: it is something else
+    :raises ConfigException: the setting holds something else
     """
     found = [value] if isinstance(value, str | os.PathLike) else value
     if found is None or found == [""]:
         return ()
     if not isinstance(found, Sequence) or not all(isinstance(path, str | os.PathLike) for path in found):
-        raise ConfigException(f"A path or a list of paths is expected, and this is {type(value).__name__}.")
+        raise ConfigException(f"Expected a path or a list of paths, not {type(value).__name__}.")
     return tuple(os.fspath(path) for path in found)
 
 
@@ -54,10 +54,10 @@ class EntryFiles:
     """
     Files that define names of one kind.
 
-    A path that holds ``{team_name}`` is the path of each team's own file, which need not exist.
+    A path with ``{team_name}`` is the path of each team's own file, which need not exist.
 
     :param load: reads a file: path -> name -> definition
-    :param owner: gives the team that a definition says it is for; None where it says none
+    :param owner: returns the team that a definition names; None if it names none
     """
 
     paths: tuple[str, ...]
@@ -66,17 +66,17 @@ class EntryFiles:
 
     def find(self, name: str, team: str | None, *, files: ChangingFiles) -> Any:
         """
-        Give the definition of ``name``, None where there is none. The team's own counts before one for all.
+        Return the definition of ``name``; None if there is none. The team's own definition wins over one for all teams.
 
-        :param team: the team of who asks; None for nobody's, who gets what is for all
-        :param files: reads them
-        :raises ConfigException: a file cannot be read, or two of them define the name
+        :param team: the team that asks; None for no team, which gets only definitions for all teams
+        :param files: reads the files
+        :raises ConfigException: a file cannot be read, or two files define the name
         """
         found = list(self._entries(name, team, files))
         best = [entry for entry in found if entry.is_teams_own] or found
         if len(best) > 1:
             places = " and in ".join(printable(entry.file) for entry in best)
-            raise ConfigException(f"It is defined in {places}. Take it out of all but one.")
+            raise ConfigException(f"It is defined in {places}. Remove it from all but one.")
         return best[0].definition if best else None
 
     def _entries(self, name: str, team: str | None, files: ChangingFiles) -> Iterator[Entry]:
@@ -103,9 +103,9 @@ class EntryFiles:
 
 def load_definitions(path: str) -> Mapping[str, Any]:
     """
-    Read a file of connections or settings: name -> text or mapping.
+    Return the content of a file of connections or settings: name -> string or mapping.
 
-    :raises ConfigException: it is wrong; says where, and nothing of what stands there
+    :raises ConfigException: the file is wrong; the message says where, and quotes nothing
     """
     with importing():
         from airflow.secrets.local_filesystem import load_configs_dict  # noqa: PLC0415 - only where there is a file
@@ -115,9 +115,9 @@ def load_definitions(path: str) -> Mapping[str, Any]:
 
 def load_variables(path: str) -> Mapping[str, Any]:
     """
-    Read a file of variables: name -> text, or what YAML and JSON have.
+    Return the content of a file of variables: name -> string, or a value of YAML or JSON.
 
-    :raises ConfigException: it is wrong; says where, and nothing of what stands there
+    :raises ConfigException: the file is wrong; the message says where, and quotes nothing
     """
     with importing():
         from airflow.secrets.local_filesystem import load_variables as load  # noqa: PLC0415 - as above
@@ -136,7 +136,7 @@ def _loaded(path: str, load: Callable[[str], Mapping[str, Any]]) -> Mapping[str,
         return load(path)
     except (OSError, ConfigProvidersError):
         raise
-    except Exception as error:  # noqa: BLE001 - parsers raise much; their texts may hold what stands in the file
+    except Exception as error:  # noqa: BLE001 - parsers raise much; their messages can quote the file
         problem = _problem(path, error)
     raise ConfigException(f"{printable(path)} cannot be read: {problem}. Correct the file.")
 

@@ -1,4 +1,4 @@
-"""Blocking calls in a thread that runs an event loop, as when a trigger calls a synchronous hook."""
+"""Blocking calls in a thread that runs an event loop, such as when a trigger calls a synchronous hook."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ _T = TypeVar("_T")
 
 def off_the_loop(call: Callable[[], _T]) -> _T:
     """
-    Make a call that blocks, in another thread where this one runs an event loop and Airflow has prepared for that.
+    Return the result of a blocking call, made in another thread if this one runs an event loop that allows it.
 
-    In a triggerer, what other threads ask Airflow goes through that loop: they would wait for this thread, and this
-    thread for them. Airflow prepares with ``greenback``; where it has not, the call is made here.
+    In a triggerer, requests of other threads to Airflow go through that loop: they would wait for this thread, and this
+    thread for them. Airflow prepares its loop with ``greenback``; without that, the call is made in this thread.
     """
     greenback = sys.modules.get("greenback")
     if greenback is None or not _runs_a_loop() or not greenback.has_portal():

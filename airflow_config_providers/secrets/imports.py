@@ -1,7 +1,7 @@
 """
-Imports that no fork falls into.
+Imports during which no other thread can fork.
 
-A child that is forked while another thread imports a module finds half of it, or waits for it for ever.
+A child that is forked while another thread imports a module finds it incomplete, or waits for it forever.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ hold_forks(_no_fork)
 
 @contextmanager
 def importing() -> Iterator[None]:
-    """Keep other threads from forking, and from importing in here, until the ``with`` block ends; only to import."""
+    """Keep other threads from forking, and from entering such a block, until it ends. It must contain only imports."""
     with _no_fork:
         yield
 
 
 def import_what_an_answer_needs() -> None:
-    """Import at one time what replaces references."""
+    """Import everything that replacing references needs, in one block."""
     with importing():
         import importlib.metadata  # noqa: F401, PLC0415 - Airflow may be reading its configuration
 

@@ -1,8 +1,8 @@
 """
-What one process keeps for all its backends.
+The state that all backends of a process share.
 
-Airflow makes a backend anew for many a question, so what is to be opened once is kept here. A child process starts
-with nothing: it shares no login, socket or lock with its parent, and what its parent has open is the parent's to close.
+Airflow often makes a new backend for a single request, so what must be opened only once is kept here. A child process
+starts with nothing: it shares no login, socket or lock with its parent, and does not close what its parent has opened.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from airflow_config_providers.secrets.shared_providers import SharedProviders
 
 class ProcessState:
     """
-    Files that were read, providers that are open, and questions under way. Safe to use from several threads.
+    Files that were read, open providers, and requests under way. Safe to use from several threads.
 
-    :param files: reads files, again when they change
-    :param questions: lets those who ask for the same at the same time ask once
+    :ivar files: reads files, again after they change
+    :ivar questions: combines simultaneous requests for the same thing into one
     """
 
     def __init__(self) -> None:
@@ -32,7 +32,7 @@ class ProcessState:
         self._providers: dict[Definitions, SharedProviders] = {}
 
     def providers(self, definitions: Definitions) -> SharedProviders:
-        """Give the providers that ``definitions`` define, still unopened; they are closed when the process ends."""
+        """Return the providers of ``definitions``, which are opened when needed and closed when the process ends."""
         with self._lock:
             if not self._providers:
                 atexit.register(self.close)
@@ -41,7 +41,7 @@ class ProcessState:
             return self._providers[definitions]
 
     def close(self) -> None:
-        """Close all providers; who asks again opens them again."""
+        """Close all providers; the next request opens them again."""
         for providers in list(self._providers.values()):
             providers.close()
 
@@ -51,13 +51,13 @@ _inherited: list[ProcessState] = []
 
 
 def state() -> ProcessState:
-    """Give what this process keeps."""
+    """Return the state of this process."""
     return _state
 
 
 def _start_anew() -> None:
     global _state  # noqa: PLW0603 - the one thing that changes, and only in a child process
-    _inherited.append(_state)  # what it has open must neither be used nor closed here
+    _inherited.append(_state)  # a reference, so that nothing that the parent opened is closed here
     atexit.unregister(_state.close)
     _state = ProcessState()
 

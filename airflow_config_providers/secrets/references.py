@@ -1,4 +1,4 @@
-"""The references in the texts of a structure, such as a connection's fields or a variable's JSON."""
+"""The references in the strings of a structure, such as a connection's fields or a variable's JSON."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ _DEEPEST: Final = 50
 
 def texts(structure: Any, where: str) -> dict[str, str]:
     """
-    Give each text that holds a reference once, by a place at which it stands: ``connection db, extra.token``.
+    Return each string that holds a reference once, under its place, such as ``connection db, extra.token``.
 
-    :param where: what the structure is
-    :raises ConfigException: a reference stands in a name, or the collections are nested too deep
+    :param where: the name of the structure
+    :raises ConfigException: a name contains a reference, or the collections are nested too deeply
     """
     found: dict[str, str] = {}
     for place, text in _leaves(structure, "", where):
         if text not in found.values():
             label = f"{where}, {place}" if place else where
-            while label in found:  # the names 'a.b' and 'a' with 'b' below give one place
+            while label in found:  # the name 'a.b' and the names 'a', 'b' have the same place
                 label += "'"
             found[label] = text
     return found
 
 
 def replaced(structure: Any, values: Mapping[str, str]) -> Any:
-    """Give ``structure`` with the texts that are keys of ``values`` replaced. What is put in is not looked at again."""
+    """Return ``structure`` with the strings that are keys of ``values`` replaced, each once."""
     return map_leaves(structure, lambda leaf: values.get(leaf, leaf) if isinstance(leaf, str) else leaf)
 
 
@@ -41,12 +41,12 @@ def _leaves(structure: Any, place: str, where: str, *, depth: int = _DEEPEST) ->
             yield place, structure
         return
     if depth == 0:
-        raise ConfigException(f"{where}: its collections are nested too deep.")
+        raise ConfigException(f"{where}: its collections are nested too deeply.")
     for name, child in _children(structure):
         if scan(name):
             raise ConfigException(
-                f"{where}: the name '{printable(name)}' in it holds a reference. A value never becomes a name: write "
-                f"the name out."
+                f"{where}: the name '{printable(name)}' in it contains a reference, but a value never becomes a name. "
+                f"Write the name itself."
             )
         yield from _leaves(child, f"{place}.{printable(name)}" if place else printable(name), where, depth=depth - 1)
 

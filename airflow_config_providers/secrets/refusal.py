@@ -1,7 +1,7 @@
 """
-What stops Airflow's chain of secrets backends.
+Errors that stop Airflow's chain of secrets backends.
 
-Each of its chains goes on to the next backend when one raises anything but an ``AirflowSecretsBackendAccessDenied``.
+Airflow goes on to the next backend after any error except ``AirflowSecretsBackendAccessDenied``.
 """
 
 from __future__ import annotations
@@ -20,30 +20,30 @@ from airflow_config_providers.exceptions import (
 
 
 class SecretRefusedError(AirflowSecretsBackendAccessDenied, ConfigProvidersError):
-    """A backend gives no answer, and no other may in its place."""
+    """The backend does not answer, and no other backend may answer instead."""
 
     def __init__(self, text: str) -> None:
         ConfigProvidersError.__init__(self, text)
 
 
 class SecretDeniedError(SecretRefusedError, AccessDeniedError):
-    """A provider refused."""
+    """A provider refused to answer."""
 
 
 class SecretUnavailableError(SecretRefusedError, ProviderUnavailableError):
-    """A provider or a file could not be asked, or something is defined wrongly."""
+    """A provider or a file is unavailable, or a definition is wrong."""
 
 
 class SecretUnresolvedError(SecretRefusedError, UnresolvedReferenceError):
-    """A reference has no value, and without one nothing may take its place."""
+    """A reference has no value, and no default may replace it."""
 
 
 def refusal(kind: type[SecretRefusedError], text: str) -> SecretRefusedError:
     """
-    Make an error of ``kind``.
+    Return an error of ``kind``.
 
-    In the API server it is one that FastAPI answers with 403. For any other, the task's process would ask four times
-    more and then take the secret for missing, so that a default of ``Variable.get`` would stand in for it.
+    In the API server, FastAPI answers it with 403. With another status, the task's process would ask four more times
+    and then treat the secret as missing, so that ``Variable.get`` would return its default.
     """
     server = sys.modules.get("starlette.exceptions")
     made = kind if server is None else _answered_with_403(kind, server.HTTPException)  # type: ignore[arg-type]  # hashable
@@ -53,7 +53,7 @@ def refusal(kind: type[SecretRefusedError], text: str) -> SecretRefusedError:
 @cache
 def _answered_with_403(kind: Any, http: Any) -> Any:
     def initialise(self: SecretRefusedError, text: str) -> None:
-        self.args = self.problems = (text,)  # each parent would have arguments of its own
+        self.args = self.problems = (text,)  # each base class would set its own
         vars(self).update(status_code=403, detail={"reason": "access_denied", "message": text}, headers=None)
 
     return type(kind.__name__, (kind, http), {"__init__": initialise, "__module__": kind.__module__})

@@ -1,4 +1,4 @@
-"""References in an entry replaced by values."""
+"""Replaces the references in an entry by values."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from airflow_config_providers.secrets.references import replaced, texts
 
 def resolved(content: Any, where: str, *, definitions: Definitions, state: ProcessState) -> Any:
     """
-    Give ``content`` with the references in its texts replaced. Each value is told to Airflow's masker.
+    Return ``content`` with the references in its strings replaced. Each value is registered with Airflow's masker.
 
-    :param content: texts, and collections that hold them; one without references opens no provider
-    :param where: what it is, for messages
+    :param content: strings, and collections of strings; without references, no provider is opened
+    :param where: its name in messages
     :raises AccessDeniedError: a provider refused
     :raises ProviderUnavailableError: a provider could not answer
-    :raises UnresolvedReferenceError: the providers are there, and one has no such key
-    :raises ConfigProvidersError: something is defined wrongly
+    :raises UnresolvedReferenceError: all providers are defined, but one of them has no such key
+    :raises ConfigProvidersError: a definition is wrong
     """
     wanted = texts(content, where)
     if not wanted:
@@ -37,7 +37,7 @@ def resolved(content: Any, where: str, *, definitions: Definitions, state: Proce
     import_what_an_answer_needs()
     with state.providers(definitions).use() as providers:
         _refuse_unknown(wanted, providers)
-        if trail.is_nested():  # what waits for an answer must not wait for what other threads open
+        if trail.is_nested():  # an answer for another answer must not wait for providers that other threads open
             providers.open_for(wanted.values())
         values = _values(wanted, providers)
     return replaced(content, values)
@@ -46,7 +46,7 @@ def resolved(content: Any, where: str, *, definitions: Definitions, state: Proce
 def _values(wanted: Mapping[str, str], providers: Mapping[str, ConfigProvider]) -> dict[str, str]:
     from airflow_config_providers import settings  # noqa: PLC0415 - Airflow may be reading its configuration
 
-    attempts = 1 if trail.is_nested() else 3  # who needs the answer tries again; a scheduler cannot wait for long
+    attempts = 1 if trail.is_nested() else 3  # the outer answer retries; a scheduler cannot wait for long
     resolver = ConfigResolver(
         providers,
         max_workers=settings.max_workers(),
@@ -73,12 +73,12 @@ def _refuse_unknown(wanted: Mapping[str, str], providers: Mapping[str, ConfigPro
 
 
 def _mask(value: str) -> None:
-    """Tell both maskers, that of tasks and that of servers, the value as it is and as it stands in a URI."""
+    """Register a value, plain and encoded as in a URI, with both maskers: those of tasks and of servers."""
     from airflow._shared.secrets_masker import mask_secret as mask_in_server  # noqa: PLC0415 - not to start Airflow
 
     from airflow_config_providers.airflow_compat import mask_secret  # noqa: PLC0415 - as above
 
-    if len(value) < SHORTEST:  # Airflow would not mask it either, and would say so in the log
+    if len(value) < SHORTEST:  # Airflow would not mask it either, but would log that
         return
     for text in dict.fromkeys((value, quote(value, safe=""))):
         mask_secret(text)

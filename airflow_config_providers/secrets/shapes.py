@@ -1,4 +1,4 @@
-"""What an entry of a file is made of, before its references are replaced, and how it is written afterwards."""
+"""The content of an entry, whose references can be replaced, and the way to write it for Airflow afterwards."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ _REFERENCE: Final = re.compile(r"\$\{[^}]*\}")
 @dataclass(frozen=True, slots=True)
 class Shape:
     """
-    An entry whose texts may be replaced one by one, and which keeps its form whatever is put in.
+    An entry whose strings can be replaced one by one without changing its structure.
 
-    :param content: texts, and collections that hold them
-    :param written: gives the text for Airflow
+    :param content: strings, and collections of strings
+    :param written: returns the text for Airflow
     """
 
     content: Any = field(repr=False)
@@ -30,9 +30,9 @@ class Shape:
 
 def variable_shape(definition: Any) -> Shape:
     """
-    Take the definition of a variable. JSON, as a collection or as a text, stays the same JSON around its texts.
+    Return the shape of a variable's definition. JSON, as a collection or as a text, keeps its structure.
 
-    :raises ConfigException: a reference in a JSON text stands outside of quotes
+    :raises ConfigException: a reference in JSON is not in quotes
     """
     if not isinstance(definition, str):
         return Shape(definition, document.as_text)
@@ -44,25 +44,25 @@ def variable_shape(definition: Any) -> Shape:
         if not _is_json_with_numbers(definition):
             return Shape(definition, str)
     raise ConfigException(
-        'The text is JSON that a value could change. Write each reference in quotes, as in {"port": "${env:PORT}"}, '
-        "and neither NaN nor Infinity."
+        'Values could change the structure of this JSON. Put each reference in quotes, as in {"port": "${env:PORT}"}, '
+        "and remove NaN and Infinity."
     )
 
 
 def object_text(name: str, text: str) -> Mapping[str, Any]:
     """
-    Read a JSON object.
+    Return the JSON object in ``text``.
 
-    :raises ConfigException: it is none
+    :raises ConfigException: ``text`` is not a JSON object
     """
     content = document.parse(text)
     if not isinstance(content, Mapping):
-        raise ConfigException(f"{name} is no JSON object. Write one; each value in it may be a reference.")
+        raise ConfigException(f"{name} is not a JSON object. Write one; its values may be references.")
     return content
 
 
 def _is_json_with_numbers(text: str) -> bool:
-    """Tell whether ``text`` would be JSON if numbers stood in place of its references."""
+    """Return whether ``text`` would be JSON with numbers in place of its references."""
     try:
         json.loads(_REFERENCE.sub("0", text))
     except (ValueError, RecursionError):

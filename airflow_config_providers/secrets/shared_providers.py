@@ -23,7 +23,7 @@ Open = Callable[[Mapping[str, str]], ProvidersOnDemand]
 
 def open_for_deployment(definitions: Mapping[str, str]) -> ProvidersOnDemand:
     """
-    Give the providers that ``definitions`` define, as the deployment allows.
+    Return the providers of ``definitions``, of the classes that the deployment allows.
 
     :raises ConfigProvidersError: the definitions cannot be read
     """
@@ -42,12 +42,12 @@ def open_for_deployment(definitions: Mapping[str, str]) -> ProvidersOnDemand:
 
 class SharedProviders:
     """
-    Providers that are opened when they are first needed, once for all threads, and again when their definitions change.
+    Providers that are opened on first use, once for all threads, and again after their definitions change.
 
-    Those of a former definition are closed when nobody uses them any more.
+    Providers of previous definitions are closed when they are no longer in use.
 
-    :param definitions: what to open
-    :param open_: gives what they define
+    :param definitions: the definitions of the providers
+    :param open_: returns the providers of definitions
     """
 
     def __init__(self, definitions: Definitions, open_: Open = open_for_deployment) -> None:
@@ -60,7 +60,7 @@ class SharedProviders:
     @contextmanager
     def use(self) -> Iterator[ProvidersOnDemand]:
         """
-        Give the providers; those that are open stay so while the ``with`` block runs.
+        Yield the providers, which stay open while the ``with`` block runs.
 
         :raises ConfigProvidersError: their definitions cannot be read
         """
@@ -75,7 +75,7 @@ class SharedProviders:
             self._give_back(opened)
 
     def close(self) -> None:
-        """Close them, now or when nobody uses them any more; the next use opens them again."""
+        """Close the providers, now or when they are no longer in use; the next use opens them again."""
         self._replace(None)
 
     def _taken(self) -> _Opened:
@@ -121,7 +121,7 @@ class _Opened:
 
 
 class _Named(ConfigProvider):
-    """A provider whose answers are steps of the trail."""
+    """A provider that adds a step to the trail for each answer."""
 
     def __init__(self, name: str, provider: ConfigProvider) -> None:
         self._step = f"provider {printable(name)}"

@@ -1,4 +1,4 @@
-"""Who needs whom: found when it goes round in circles."""
+"""The chain of answers that need each other, to detect circles."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ _MOST_STEPS: Final = 40
 @dataclass(frozen=True, slots=True)
 class _Trail:
     """
-    What is being answered in this context, each step needed by the one before it.
+    The answers under way in this context; each step is needed by the previous one.
 
-    :param identities: what must not be needed again
-    :param circles: what was found so far, shared by all steps: who asks in between may hide an error
+    :param identities: the steps that must not be needed again
+    :param circles: the circles found so far, shared by all steps, because code between two steps can hide an error
     """
 
     steps: tuple[str, ...] = ()
@@ -33,11 +33,11 @@ _TRAIL: ContextVar[_Trail | None] = ContextVar("airflow_config_providers_trail",
 @contextmanager
 def step(name: str, *, identity: Hashable = None) -> Iterator[None]:
     """
-    Take one step further, until the ``with`` block ends. Threads see it when they run in a copy of the context.
+    Add a step until the ``with`` block ends. A thread sees it if it runs in a copy of the context.
 
-    :param identity: what must not be needed again by what is needed from here on; None where the step may be, as a
-        provider that has more than one path
-    :raises ProviderDefinitionError: a step that was taken from here on needs itself, or the trail is far too long
+    :param identity: identifies a step that must not occur again inside itself; None for a step that may, such as a
+        provider with several paths
+    :raises ProviderDefinitionError: a step inside the block needs itself, or there are far too many steps
     """
     trail = _TRAIL.get() or _Trail()
     steps = (*trail.steps, name)
@@ -57,7 +57,7 @@ def step(name: str, *, identity: Hashable = None) -> Iterator[None]:
 
 
 def is_nested() -> bool:
-    """Tell whether what is being answered is needed by something else that is."""
+    """Return whether the current answer is needed for another answer."""
     trail = _TRAIL.get()
     return trail is not None and len(trail.steps) > 1
 
@@ -65,5 +65,8 @@ def is_nested() -> bool:
 def _circle(trail: _Trail) -> ProviderDefinitionError:
     found = dict.fromkeys(trail.circles)
     return ProviderDefinitionError(
-        *(f"It needs itself, or too many others: {steps}. Write one of them without a reference." for steps in found)
+        *(
+            f"It depends on itself, or on too many others: {steps}. Define one of them without a reference."
+            for steps in found
+        )
     )

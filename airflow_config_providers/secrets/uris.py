@@ -1,4 +1,4 @@
-"""Connections that are written as a URI, with references in it."""
+"""Connections that are written as a URI with references."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ _AUTHORITY: Final = re.compile(
 
 def uri_fields(conn_id: str, uri: str) -> dict[str, Any]:
     """
-    Give the fields of the connection that ``uri`` describes, as Airflow reads it, with the references in them.
+    Return the fields of the connection that ``uri`` describes, as Airflow reads it, with their references.
 
-    A reference stands in the URI as it is, or percent-encoded as the part around it. What it has of ``/``, ``:`` or
-    ``@`` means nothing there, and neither does what its value has.
+    In the URI, a reference is plain, or percent-encoded like the part around it. ``/``, ``:`` and ``@`` in a reference
+    or in its value do not separate parts of the URI.
 
-    :return: field -> text, number or None; ``extra`` is a mapping
-    :raises ConfigException: Airflow cannot read it; nothing of it is said
+    :return: field -> string, number or None; ``extra`` is a mapping
+    :raises ConfigException: Airflow cannot read the URI; the message quotes nothing of it
     """
     if [(start, end) for start, end, *_ in scan(uri)] == [(0, len(uri))]:
         raise ConfigException(
-            "It is a reference as a whole, and a value never becomes a connection's fields. Write the URI out, or the "
-            "fields, and put references in their places."
+            "The whole URI is a single reference, but a value is never split into a connection's fields. Write the URI "
+            "or the fields, and use references inside them."
         )
     held = _HeldReferences(uri)
     fields, extra = _parsed(conn_id, held)
@@ -41,11 +41,11 @@ def uri_fields(conn_id: str, uri: str) -> dict[str, Any]:
         return {**map_leaves(fields, held.restored), "extra": map_leaves(extra, held.restored)}  # type: ignore[dict-item]  # a mapping stays one
     except RecursionError:
         pass
-    raise ConfigException("A parameter of its URI has collections that are nested too deep. Write it flat.")
+    raise ConfigException("A parameter of its URI is nested too deeply. Flatten it.")
 
 
 class _HeldReferences:
-    """A text in which words of lower-case letters and digits stand in place of the references."""
+    """A text whose references are replaced by placeholder words of lower-case letters and digits."""
 
     def __init__(self, text: str) -> None:
         self._stem = f"reference{token_hex(12)}x"  # lower case, as host names become
@@ -63,13 +63,13 @@ class _HeldReferences:
         return "".join([*pieces, text[position:]])
 
     def restored(self, leaf: object) -> object:
-        """Put the references back into ``leaf`` where it is a text."""
+        """Return ``leaf`` with the references in place of placeholders if it is a string."""
         if not isinstance(leaf, str):
             return leaf
         return self._word.sub(lambda found: self._references[int(found[1])], leaf)
 
     def port(self) -> str | None:
-        """Take a reference that stands in place of the port out of the text, and give the word for it."""
+        """Remove the port from the text if it is a reference, and return its placeholder."""
         found = _AUTHORITY.match(self.text)
         if found is None or not self._word.fullmatch(found[2]):
             return None
@@ -85,12 +85,12 @@ def _parsed(conn_id: str, held: _HeldReferences) -> tuple[dict[str, Any], Any]:
     try:
         parsed = Connection.from_uri(held.text, conn_id=conn_id)
         query = dict(parse_qsl(urlsplit(held.text).query, keep_blank_values=True))
-    except Exception as error:  # noqa: BLE001 - whatever it raises, its text has the URI in it
+    except Exception as error:  # noqa: BLE001 - any error can quote the URI
         reason = type(error).__name__
     else:
         fields = {part: getattr(parsed, part) for part in _PARTS}
         return {**fields, "port": port or parsed.port}, _extra(query, Connection.EXTRA_KEY)
-    raise ConfigException(f"It is no URI that Airflow can read ({reason}). Correct it.")
+    raise ConfigException(f"Airflow cannot read its URI ({reason}). Correct it.")
 
 
 def _extra(query: dict[str, str], whole: str) -> Any:
@@ -100,7 +100,7 @@ def _extra(query: dict[str, str], whole: str) -> Any:
 
 
 def _decoded(value: str) -> Any:
-    """Give what a parameter of the URI means: JSON where it is JSON, as in ``?verify=false``."""
+    """Return the value of a parameter of the URI, parsed if it is JSON, as in ``?verify=false``."""
     try:
         return json.loads(value)
     except (ValueError, RecursionError):

@@ -193,24 +193,24 @@ def test_any_uri_of_airflow_is_read_as_airflow_reads_it(parts, query):
 
 
 WRONG = {
-    "field": ({"conn_type": "x", "pasword": "p"}, "no field 'pasword', did you mean 'password'?"),
-    "uri-and-fields": ({"uri": "mysql://h", "host": "h"}, "has a URI and fields"),
-    "two-extras": ({"conn_type": "x", "extra": {}, "extra_dejson": {}}, "has extra and extra_dejson"),
+    "field": ({"conn_type": "x", "pasword": "p"}, "'pasword' is not a field, did you mean 'password'?"),
+    "uri-and-fields": ({"uri": "mysql://h", "host": "h"}, "has both a URI and fields"),
+    "two-extras": ({"conn_type": "x", "extra": {}, "extra_dejson": {}}, "has both extra and extra_dejson"),
     "other-name": ({"conn_type": "x", "conn_id": "lake"}, "conn_id is 'lake'"),
     "list": ([["mysql://h"]], "is list"),
     "number": (1, "is int"),
     "password": ({"conn_type": "x", "password": ["a"]}, "password is list"),
     "boolean": ({"conn_type": "x", "login": True}, "login is bool"),
-    "extra": ({"conn_type": "x", "extra": "[1]"}, "extra is no JSON object"),
+    "extra": ({"conn_type": "x", "extra": "[1]"}, "extra is not a JSON object"),
     "extra-text": ({"conn_type": "x", "extra": "{"}, "is not valid JSON"),
-    "port": ({"conn_type": "x", "port": "many"}, "port is no number"),
-    "port-of-a-uri": ("mysql://h:many/s", "no URI that Airflow can read"),
-    "three-schemes": ("a://b://c://d", "no URI that Airflow can read"),
-    "name": ({"conn_type": "x", "extra": {"${book:db:a}": 1}}, "holds a reference"),
-    "name-in-a-uri": ("mysql://h?${book:db:a}=1", "holds a reference"),
-    "deep-in-a-uri": (f"mysql://h?a={'[' * 100}{']' * 100}", "nested too deep"),
+    "port": ({"conn_type": "x", "port": "many"}, "port is not a number"),
+    "port-of-a-uri": ("mysql://h:many/s", "Airflow cannot read its URI"),
+    "three-schemes": ("a://b://c://d", "Airflow cannot read its URI"),
+    "name": ({"conn_type": "x", "extra": {"${book:db:a}": 1}}, "contains a reference"),
+    "name-in-a-uri": ("mysql://h?${book:db:a}=1", "contains a reference"),
+    "deep-in-a-uri": (f"mysql://h?a={'[' * 100}{']' * 100}", "nested too deeply"),
     "deep": ({"conn_type": "x", "extra": "[" * 5000 + "]" * 5000}, "nested too deep"),
-    "whole": ("${book:db:uri}", "is a reference as a whole"),
+    "whole": ("${book:db:uri}", "The whole URI is a single reference"),
     "whole-extra": ({"conn_type": "x", "extra": "${book:db:extra}"}, "is not valid JSON"),
 }
 
@@ -238,7 +238,7 @@ def test_a_value_that_is_no_port_is_told_without_the_value(shelf, value):
         assert backend.get_connection("db").port is None
         return
 
-    with pytest.raises(AirflowSecretsBackendAccessDenied, match="port is no number") as caught:
+    with pytest.raises(AirflowSecretsBackendAccessDenied, match="port is not a number") as caught:
         backend.get_connection("db")
     assert value not in str(caught.value)
 
@@ -250,7 +250,7 @@ def test_settings_that_exclude_each_other_are_refused_at_once(shelf):
 
 @pytest.mark.parametrize("providers", ["[1]", "{", "[" * 5000, {"config.providers": ["a"]}])
 def test_definitions_that_are_no_texts_are_refused_at_once(shelf, providers):
-    with pytest.raises(ConfigException, match="no JSON object of texts"):
+    with pytest.raises(ConfigException, match="not a JSON object with string values"):
         shelf.backend(providers=providers)
 
 

@@ -143,7 +143,7 @@ def test_a_file_that_cannot_be_read_is_unavailable_and_shows_nothing_of_it(shelf
 @pytest.mark.parametrize("ask", ["get_connection", "get_variable", "get_config"])
 def test_a_backend_without_files_is_unavailable(ask):
     """Airflow makes one where it cannot read the ``backend_kwargs``: nothing may come from a weaker source then."""
-    with pytest.raises(AirflowSecretsBackendAccessDenied, match=r"no files\. Name one in its backend_kwargs"):
+    with pytest.raises(AirflowSecretsBackendAccessDenied, match=r"no files\. Name one in backend_kwargs"):
         getattr(ConfigProvidersBackend(), ask)("db")
 
 

@@ -164,7 +164,7 @@ def test_an_address_that_needs_itself_is_told(start, vault):
     done = start.run(AIRFLOW, "db", "check")
 
     assert done.returncode != 0
-    assert "It needs itself, or too many others: setting database__sql_alchemy_conn -> " in done.stderr
+    assert "It depends on itself, or on too many others: setting database__sql_alchemy_conn -> " in done.stderr
 
 
 SEVERAL = {
@@ -198,7 +198,7 @@ def test_an_address_may_have_several_references(start, text, process):
 
 
 NOT_THERE = {
-    "missing": ("${env:OF_AIRFLOW_NOPE}", "cannot be resolved, and Airflow must not go on with its default for it."),
+    "missing": ("${env:OF_AIRFLOW_NOPE}", "cannot be resolved, and Airflow must not use its default instead."),
     "within a text": ("sqlite:///${env:OF_AIRFLOW_NOPE}", "${env:OF_AIRFLOW_NOPE} has no value"),
     "denied": (f"${{dir:{ROOT}:README.md}}", "is denied"),
     "not on the list": ("${env:HOME}", "${env:HOME} is denied. allowlist.pattern of the provider does not allow"),

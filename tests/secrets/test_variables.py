@@ -64,7 +64,7 @@ def test_numbers_in_a_json_text_stay_as_they_are_written(secret):
     "text", ['{"port": ${book:api:port}}', '{"a": NaN, "b": "${book:api:key}"}', "[${book:api:port}]"]
 )
 def test_json_that_a_value_could_change_is_refused(secret, text):
-    with pytest.raises(AirflowSecretsBackendAccessDenied, match="Write each reference in quotes"):
+    with pytest.raises(AirflowSecretsBackendAccessDenied, match="Put each reference in quotes"):
         secret.backend(variables={"v": text}).get_variable("v")
 
 

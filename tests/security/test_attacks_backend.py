@@ -118,7 +118,7 @@ def without_this_test(shown):
 def test_attack_19_a_value_that_does_not_fit_is_not_in_the_exception(secret, caplog):
     backend = secret.backend({"db": {"conn_type": "x", "port": TEXT}})
 
-    with pytest.raises(AirflowSecretsBackendAccessDenied, match="port is no number") as caught:
+    with pytest.raises(AirflowSecretsBackendAccessDenied, match="port is not a number") as caught:
         backend.get_connection("db")
 
     shown = "".join(traceback.TracebackException.from_exception(caught.value, capture_locals=True).format())

@@ -19,18 +19,17 @@ from airflow_config_providers.providers.connection_variable import broken_variab
 from airflow_config_providers.spark.layers import read_text
 
 _OF_DRIVER: Final = "driver."
-"""Before keys that are not for this machine but for a driver."""
+"""The prefix of keys that are for a driver, and not for this machine."""
 
 
 class ConfigProvidersHook(BaseHook):
     """
     Makes the providers that a ``config_providers`` connection defines. The connection is read once.
 
-    The connection's extra holds ``config.providers`` and what is below it, as keys of its own, or as Java
-    properties under ``properties``, or in the file that ``properties_file`` names. Of two definitions of
-    one key the first in this list counts.
+    The connection's extra has ``config.providers`` and the keys below it as fields of its own, as Java properties in
+    ``properties``, or in the file that ``properties_file`` names. If a key appears twice, the first in this list wins.
 
-    :param conn_id: the connection
+    :param conn_id: the id of the connection
     """
 
     conn_name_attr = "conn_id"
@@ -44,38 +43,38 @@ class ConfigProvidersHook(BaseHook):
 
     def get_conn(self) -> ConfiguredProviders:
         """
-        Make and configure the providers; closing them stays with the caller.
+        Return the providers, configured. The caller must close them.
 
-        :raises ProviderDefinitionError: there is no such connection, or it defines a provider wrongly
+        :raises ProviderDefinitionError: there is no such connection, or a definition in it is wrong
         """
         return _registry().open(self.definitions())
 
     def on_demand(self) -> ProvidersOnDemand:
         """
-        Give the providers, each of which is made and configured when it is needed; closing them stays with the caller.
+        Return the providers, each of which is made and configured when it is needed. The caller must close them.
 
-        :raises ProviderDefinitionError: there is no such connection, or what it has cannot be read
+        :raises ProviderDefinitionError: there is no such connection, or its definitions cannot be read
         """
         return _registry().on_demand(self.definitions())
 
     def definitions(self) -> dict[str, str]:
-        """Give ``config.providers`` and what is below it, as the connection has it."""
+        """Return ``config.providers`` and the keys below it from the connection."""
         return definitions_of(self.conn_id, self._connection)
 
     def driver_definitions(self) -> dict[str, str]:
         """
-        Give ``config.providers`` and what is below it for a driver that resolves itself: the keys below ``driver.``.
+        Return ``config.providers`` and the keys below it for a driver that resolves itself, without ``driver.``.
 
-        :raises ProviderDefinitionError: what the connection has, or the variable that defines it, cannot be read
+        :raises ProviderDefinitionError: the connection, or the environment variable that defines it, cannot be read
         """
         return driver_definitions_of(self.conn_id, self._connection)
 
     def test_connection(self) -> tuple[bool, str]:
         """
-        Make every provider, ask each whether it can answer, and close it again; for the button in the UI.
+        Make every provider, check whether it can answer, and close it again; for the button in the UI.
 
-        What is wrong with the definitions of some does not keep the others from being asked. No secret is read. A
-        provider that does not tell within a minute counts as one that cannot answer.
+        Providers with wrong definitions do not prevent the check of the others. No secret is read. A provider that does
+        not respond within a minute is reported as unavailable.
         """
         try:
             providers, problems = _registry().open_each(self.definitions())
@@ -88,7 +87,7 @@ class ConfigProvidersHook(BaseHook):
         return False, "\n".join([*problems, *([text] if providers else [])])
 
     def is_defined(self) -> bool:
-        """Tell whether there is such a connection."""
+        """Return whether the connection exists."""
         return self._connection is not None
 
     @cached_property
@@ -107,18 +106,18 @@ def _registry() -> ProviderRegistry:
 
 
 def missing_connection(conn_id: str, need: str = "holds references") -> ProviderDefinitionError:
-    """Return the error that there is no connection, although the configuration has what ``need`` says."""
+    """Return the error for a missing connection. ``need`` says why the configuration needs it."""
     return ProviderDefinitionError(
         f"The configuration {need}, but there is no connection '{printable(conn_id)}' that defines their providers. "
-        f"Correct config_conn_id, or add one of type config_providers; its extra has config.providers=..."
+        f"Correct config_conn_id, or add a connection of type config_providers with config.providers in its extra."
     )
 
 
 def definitions_of(conn_id: str, connection: Connection | None) -> dict[str, str]:
     """
-    Give ``config.providers`` and what is below it, as ``connection`` has it.
+    Return ``config.providers`` and the keys below it from ``connection``.
 
-    :raises ConfigProvidersError: there is no connection, or what it has cannot be read
+    :raises ConfigProvidersError: there is no connection, or its definitions cannot be read
     """
     if connection is None:
         raise missing_connection(conn_id)
@@ -131,9 +130,9 @@ def definitions_of(conn_id: str, connection: Connection | None) -> dict[str, str
 
 def driver_definitions_of(conn_id: str, connection: Connection | None) -> dict[str, str]:
     """
-    Give ``config.providers`` and what is below it for a driver, as ``connection`` has it; nothing for no connection.
+    Return ``config.providers`` and the keys below it for a driver from ``connection``; nothing without a connection.
 
-    :raises ProviderDefinitionError: what the connection has cannot be read
+    :raises ProviderDefinitionError: the definitions cannot be read
     """
     if connection is None:
         return {}
@@ -153,7 +152,7 @@ def _all_of(conn_id: str, connection: Connection) -> dict[str, str]:
 
 
 def _json_object(conn_id: str, text: str | None) -> Mapping[str, Any]:
-    """Read an extra. ``extra_dejson`` would have Airflow star what is allowed to a provider called ``secrets``."""
+    """Parse an extra. With ``extra_dejson``, Airflow would mask parameters of a provider called ``secrets``."""
     try:
         extra, problem = json.loads(text or "{}"), ""
     except json.JSONDecodeError as error:
@@ -162,7 +161,7 @@ def _json_object(conn_id: str, text: str | None) -> Mapping[str, Any]:
         extra, problem = None, ""
     if not isinstance(extra, dict):
         raise ProviderDefinitionError(
-            f"The extra of connection '{printable(conn_id)}' is no JSON object{problem}. Correct it."
+            f"The extra of connection '{printable(conn_id)}' is not a JSON object{problem}. Correct it."
         )
     return extra
 
@@ -172,7 +171,7 @@ def _texts(conn_id: str, extra: Mapping[str, Any]) -> dict[str, str]:
     if odd:
         raise ProviderDefinitionError(
             *(
-                f"Connection '{printable(conn_id)}': '{printable(key)}' in the extra is no text. Write one."
+                f"Connection '{printable(conn_id)}': '{printable(key)}' in the extra is not a string. Correct it."
                 for key in odd
             )
         )

@@ -1,4 +1,4 @@
-"""Ask providers whether they can answer."""
+"""Checks whether providers can answer."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ def ask_each(
     providers: Mapping[str, ConfigProvider], *, patience: float = PATIENCE, clock: Callable[[], float] = time.monotonic
 ) -> dict[str, tuple[bool, str]]:
     """
-    Ask all providers at once, each in a thread of its own that is left alone when it takes too long.
+    Check all providers in parallel, each in a thread that is abandoned if it takes too long.
 
-    :param patience: seconds to wait for all of them
-    :return: name -> whether it can answer, and what there is to tell
+    :param patience: the seconds to wait for all of them together
+    :return: name -> whether the provider can answer, and a message
     """
     checks = {name: _Check(provider) for name, provider in providers.items()}
     until = clock() + patience
@@ -36,9 +36,9 @@ def ask_each(
 
 def told(outcomes: Mapping[str, tuple[bool, str]], origins: Mapping[str, str]) -> tuple[bool, str]:
     """
-    Tell whether all can answer, with one line for each.
+    Return whether all providers can answer, and a text with one line for each.
 
-    :param origins: name -> the distribution that a provider is from; told of those that are not from this one
+    :param origins: name -> the distribution that a provider is from, which the text names unless it is this package
     """
     lines = [f"{printable(name)}: {text}{_from(origins.get(name, ''))}" for name, (_, text) in outcomes.items()]
     return all(is_good for is_good, _ in outcomes.values()), "\n".join(lines) or "no providers"
@@ -52,7 +52,7 @@ class _Check:
     def __init__(self, provider: ConfigProvider) -> None:
         self.outcome: tuple[bool, str] | None = None
         self._provider = provider
-        context = copy_context()  # in which Airflow keeps the connection that is tested
+        context = copy_context()  # Airflow keeps the connection under test in the context
         self.thread = threading.Thread(target=lambda: context.run(self._run), daemon=True)
         self.thread.start()
 
@@ -61,5 +61,5 @@ class _Check:
             self.outcome = (True, self._provider.check() or "ok")
         except ConfigProvidersError as error:
             self.outcome = (False, "; ".join(error.problems))
-        except Exception as error:  # noqa: BLE001 - a third party's provider may raise anything; its text may hold a value
+        except Exception as error:  # noqa: BLE001 - any provider can raise anything; its text can hold a value
             self.outcome = (False, f"its check failed with {type(error).__name__}")

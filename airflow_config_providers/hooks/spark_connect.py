@@ -1,4 +1,4 @@
-"""The Spark Connect hook whose connection may hold references."""
+"""A Spark Connect hook whose connection may hold references."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ class ConfiguredSparkConnectHook(SparkConnectHook):
     """
     A ``SparkConnectHook`` that resolves references in host, user, token and extra of its connection.
 
-    As a context manager it keeps, for as long as it is entered, what is logged from showing values, and what is raised
-    shows references. What a provider lends is good until then. One that is not entered gives it back when it has read.
+    Inside its ``with`` block, logs and exceptions show references in place of values, and leases of providers stay
+    valid. Without a ``with`` block, it ends leases as soon as it has read the values.
 
     :param conn_id: a connection of type ``spark_connect``
-    :param config_conn_id: the connection that defines the providers; None for the deployment's
+    :param config_conn_id: the connection that defines the providers; None for the default of the deployment
     """
 
     def __init__(self, conn_id: str = SparkConnectHook.default_conn_name, config_conn_id: str | None = None) -> None:
@@ -55,7 +55,7 @@ class ConfiguredSparkConnectHook(SparkConnectHook):
         self.close()
 
     def close(self) -> None:
-        """Give back what was lent, and stop reversing."""
+        """End leases, and stop reversing."""
         self._reversers.clear()
         self._given.clear()
         if self._stack is not None:
@@ -64,19 +64,19 @@ class ConfiguredSparkConnectHook(SparkConnectHook):
 
     @property
     def reversers(self) -> Sequence[ReverseTransformer]:
-        """Give what turns values into references, of what was resolved since this was entered."""
+        """The reversers for the values that were resolved in this ``with`` block."""
         return tuple(self._reversers)
 
     def get_connection_url(self) -> str:
-        """Give the URL for ``SparkSession.builder.remote``, which takes no slash in a value."""
+        """Return the URL for ``SparkSession.builder.remote``, in which a value may not contain a slash."""
         address, mark, parameters = super().get_connection_url().partition("/;")
         return address + mark + parameters.replace("/", "%2F")
 
-    def get_connection(self, conn_id: str) -> Connection:  # type: ignore[override]  # of this object's providers
+    def get_connection(self, conn_id: str) -> Connection:  # type: ignore[override]  # uses the providers of this object
         """
-        Give the connection with values in place of references, which are resolved once while this is entered.
+        Return the connection with values in place of references. In a ``with`` block, they are resolved only once.
 
-        :raises ConfigProvidersError: a reference has no value
+        :raises ConfigProvidersError: a reference cannot be resolved
         """
         connection = self._given.get(conn_id) or self._resolved(conn_id)
         if self._stack is not None:
@@ -124,14 +124,15 @@ def _extra(connection: Connection) -> dict[str, Any]:
     else:
         return extra
     raise ConfigException(
-        f"The extra of connection '{printable(str(connection.conn_id))}' is nested too deep. Write it flat."
+        f"The extra of connection '{printable(str(connection.conn_id))}' is nested too deeply. Flatten it."
     )
 
 
 def _refuse_halves(values: Mapping[str, str]) -> None:
-    """Refuse what cannot stand in a URL; the error of whatever tries to put it there would hold the value."""
+    """Refuse strings that cannot be in a URL: the error of the code that builds it would contain the value."""
     problems = [
-        f"{printable(name)}: its value holds half of a surrogate pair, which is no character. Correct the stored value."
+        f"{printable(name)}: its value contains half of a surrogate pair, which is not a character. Correct the stored "
+        f"value."
         for name, value in values.items()
         if not is_unicode(value)
     ]

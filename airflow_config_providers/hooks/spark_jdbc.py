@@ -1,4 +1,4 @@
-"""The hook of ``SparkJDBCOperator``, with the database's user, password and URL in no command."""
+"""A hook for ``SparkJDBCOperator`` that keeps the database's user, password and URL out of the command."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ class ConfiguredSparkJDBCHook(ConfiguredSparkSubmitHook, SparkJDBCHook):
     """
     A ``SparkJDBCHook`` whose job reads user, password and URL of the database from its Spark configuration.
 
-    They are those of the JDBC connection, but for what the configuration has under the keys of ``jdbc.KEYS``; where it
-    has a URL, the job gets nothing of the connection. They are forgotten when the job has ended.
+    They come from the JDBC connection, unless the configuration has the keys of ``jdbc.KEYS``. If it has a URL, the job
+    gets nothing from the connection. The hook forgets them when the job has ended.
 
-    :ivar keeps_secrets: whether a secret of the JDBC connection may not leave, because the driver resolves
+    :ivar keeps_secrets: whether secrets of the JDBC connection must stay on this machine, because the driver resolves
     """
 
     keeps_secrets = False
@@ -42,9 +42,9 @@ class ConfiguredSparkJDBCHook(ConfiguredSparkSubmitHook, SparkJDBCHook):
 
     def submit_jdbc_job(self) -> None:
         """
-        Submit the job; what is logged and raised shows neither the password nor the URL.
+        Submit the job. Logs and exceptions show neither the password nor the URL.
 
-        :raises ExposedValueError: the driver is to resolve, and a secret of the connection would leave this machine
+        :raises ExposedValueError: the driver resolves references, but a secret of the connection would be sent to it
         :raises SubmitError: there is no spark-submit or no Java on this machine
         :raises UndeliverableValueError: Spark would change a value
         """
@@ -58,7 +58,7 @@ class ConfiguredSparkJDBCHook(ConfiguredSparkSubmitHook, SparkJDBCHook):
             self._jdbc_connection, self._credentials, self._hides = {}, {}, ReverseTransformer({}, {})
 
     def submit(self, application: str = "", **kwargs: Any) -> str | None:
-        """Submit ours in place of the stock script."""
+        """Submit this package's application instead of the stock script."""
         with reversal.reversing(self._hides):
             return super().submit(jdbc.__file__, **kwargs)
 
@@ -75,12 +75,12 @@ class ConfiguredSparkJDBCHook(ConfiguredSparkSubmitHook, SparkJDBCHook):
         if self.keeps_secrets:
             _refuse_secrets(credentials, str(self._jdbc_conn_id))
         submission = self._submission({**self._conf, **credentials}, self._environment_prefix)
-        # As in the stock operator, these fields mean nothing here.
+        # As in the stock operator, these fields have no effect here.
         arguments = {k: v for k, v in submission.arguments.items() if k not in {"application", "application_args"}}
         return replace(submission, delivery=_with_py_file(submission.delivery, str(_STOCK)), arguments=arguments)
 
     def _sent(self) -> dict[str, str]:
-        """Give what the job gets of the connection: nothing for another database, or its password would go there."""
+        """Return what the job gets from the connection: nothing for another database, which would get its password."""
         if jdbc.KEYS["url"] in self._conf:
             return {}
         return {key: value for key, value in self._credentials.items() if key not in self._conf}
@@ -90,7 +90,7 @@ class ConfiguredSparkJDBCHook(ConfiguredSparkSubmitHook, SparkJDBCHook):
 
 
 def _hidden(found: Mapping[str, str], conn_id: str) -> Iterator[tuple[ConfigVariable, str]]:
-    """Give what logs must not show. A user may, as everywhere in Airflow; it often is a word of other texts."""
+    """Yield what logs must not show. The user is not hidden, as in all of Airflow: it is often a common word."""
     for name, value in found.items():
         if name != "user":
             if len(value) >= SHORTEST:
@@ -100,8 +100,8 @@ def _hidden(found: Mapping[str, str], conn_id: str) -> Iterator[tuple[ConfigVari
 
 def _refuse_secrets(credentials: Mapping[str, str], conn_id: str) -> None:
     problems = [
-        f"{key}: the driver is to resolve, but connection {printable(conn_id)} has a secret for it, which would leave "
-        f"this machine. Give the key a reference in spark_conf, or say resolve_in='worker'."
+        f"{key}: the driver resolves references, but connection {printable(conn_id)} has a secret for this key, which "
+        f"would leave this machine. Set the key to a reference in spark_conf, or set resolve_in='worker'."
         for key, value in credentials.items()
         if key == jdbc.KEYS["password"] or reveals("", value)
     ]

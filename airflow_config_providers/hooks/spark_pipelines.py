@@ -1,4 +1,4 @@
-"""The spark-pipelines hook that delivers a resolved configuration without showing it."""
+"""A spark-pipelines hook that delivers a resolved configuration without showing it."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from airflow_config_providers.spark.redaction import REDACTION_KEY
 _REMOTE: Final = "spark.remote"
 
 
-class ConfiguredSparkPipelinesHook(ConfiguredSparkSubmitHook, SparkPipelinesHook):  # type: ignore[misc]  # submit() gives a driver's id or None
+class ConfiguredSparkPipelinesHook(ConfiguredSparkSubmitHook, SparkPipelinesHook):  # type: ignore[misc]  # submit() returns a driver's id or None
     """
     A ``SparkPipelinesHook`` that holds references until it runs a pipeline, and forgets the values afterwards.
 
-    What nobody may see goes through a private properties file; with Spark Connect that is the whole configuration, and
-    the address of the server with its token.
+    Secrets go through a private properties file. With Spark Connect, that file has the whole configuration, and the
+    address of the server with its token.
 
-    :ivar config_conn_id: the connection that defines the providers for the connection to Spark Connect
+    :ivar config_conn_id: the connection that defines the providers for references in the Spark Connect connection
     """
 
     config_conn_id: str | None = None
@@ -80,9 +80,9 @@ class ConfiguredSparkPipelinesHook(ConfiguredSparkSubmitHook, SparkPipelinesHook
             return
         delivery = submission.delivery
         configs = {**delivery.plain, **delivery.private}
-        if "SPARK_REMOTE" not in (self._env_vars or {}):  # which goes before the connection, as in the stock hook
+        if "SPARK_REMOTE" not in (self._env_vars or {}):  # it overrides the connection, as in the stock hook
             configs[_REMOTE] = self._connect.get_connection_url()
-        configs.pop(REDACTION_KEY, None)  # the server's own, which no session may set
+        configs.pop(REDACTION_KEY, None)  # a static setting of the server, which a session cannot set
         with private_file(dump(configs).encode("ascii")) as file:
             self._properties_file = file.path
             yield file.pass_fds

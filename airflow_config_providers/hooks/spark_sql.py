@@ -1,4 +1,4 @@
-"""The spark-sql hook that delivers a resolved configuration without showing it."""
+"""A spark-sql hook that delivers a resolved configuration without showing it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from airflow_config_providers.spark.private_file import private_file
 
 
 class ConfiguredSparkSqlHook(SparkSqlHook):
-    """A ``SparkSqlHook`` that gets its configuration when it runs a query, and forgets it afterwards."""
+    """A ``SparkSqlHook`` that receives its configuration when it runs a query, and forgets it afterwards."""
 
     _delivery: Callable[[], Delivery]
     _reverser: Callable[[], ReverseTransformer]
@@ -39,11 +39,11 @@ class ConfiguredSparkSqlHook(SparkSqlHook):
         withheld: Callable[[], Collection[str]] = tuple,
     ) -> Self:
         """
-        Take over a hook with all that it was made with.
+        Return a hook with all the attributes of ``hook``.
 
-        :param delivery: gives the configuration; called when a query runs, so that killing one needs no secret
-        :param reverser: turns values into references in what spark-sql writes
-        :param withheld: gives the names of the environment variables that spark-sql does not inherit
+        :param delivery: returns the configuration. It is called when a query runs, so killing a query needs no secret
+        :param reverser: returns what replaces values by references in the output of spark-sql
+        :param withheld: returns the names of the environment variables that spark-sql must not inherit
         :raises UnsupportedVersionError: the installed Spark provider lacks something that this class leans on
         """
         own = type(hook)
@@ -55,13 +55,13 @@ class ConfiguredSparkSqlHook(SparkSqlHook):
 
     def run_query(self, cmd: str | list[str] = "", **kwargs: Any) -> None:
         """
-        Run spark-sql; what nobody may see goes through a private properties file.
+        Run spark-sql; secrets go through a private properties file.
 
         :raises SubmitError: there is no spark-sql or no Java on this machine, or the command is too long for it
         """
         require_spark_binary("spark-sql", os.environ)
         delivery = self._delivery()
-        words: Any = cmd.split() if isinstance(cmd, str) else cmd  # the stock hook takes both
+        words: Any = cmd.split() if isinstance(cmd, str) else cmd  # the stock hook accepts both
         self._conf = dict(delivery.plain)
         try:
             with refusing_too_long(), ExitStack() as stack:
@@ -81,7 +81,7 @@ class ConfiguredSparkSqlHook(SparkSqlHook):
 
     @property
     def _sp(self) -> Any:
-        """The process, from whose standard output the stock hook reads what it logs."""
+        """The process. The stock hook logs its standard output."""
         return self._process
 
     @_sp.setter

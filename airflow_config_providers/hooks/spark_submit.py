@@ -1,4 +1,4 @@
-"""The spark-submit hook that delivers a resolved configuration without showing it."""
+"""A spark-submit hook that delivers a resolved configuration without showing it."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ _API_MODE: Final = "spark.api.mode"
 @dataclass(frozen=True, slots=True)
 class Submission:
     """
-    What one run of spark-submit gets, beyond what people may see.
+    What one run of spark-submit gets, with resolved values.
 
-    :param delivery: the resolved configuration, split into what may stand in the command and what may not
-    :param arguments: hook attribute -> resolved value, for fields whose value stands in the command anyway
+    :param delivery: the resolved configuration, split into what may be in the command and what may not
+    :param arguments: hook attribute -> resolved value, for fields that are in the command anyway
     :param environment: resolved environment variables that came from references
-    :param properties_file: whether spark-submit gets a properties file even where nothing is private, because the
-        author gave one and Spark then leaves out its defaults file
+    :param properties_file: whether spark-submit gets a properties file even if nothing is private: the author named
+        one, in which case Spark ignores its defaults file
     """
 
     delivery: Delivery
@@ -52,12 +52,12 @@ class ConfiguredSparkSubmitHook(SparkSubmitHook):
     """
     A ``SparkSubmitHook`` that holds references until it submits, and forgets the values afterwards.
 
-    :param submission: gives what to submit, from the configuration with references and what the keys of the driver's
-        environment begin with; called when the job is submitted and no earlier, so that killing a job or finding it
-        again needs no secret
-    :param reverser: turns values into references in everything that is logged or raised
-    :param withheld: gives the names of the environment variables that spark-submit and the commands after it do not
-        inherit
+    :param submission: returns what to submit, given the configuration with references and the prefix of keys for the
+        driver's environment. It is called only when the job is submitted, so that killing a job or following it again
+        needs no secret
+    :param reverser: returns what replaces values by references in everything that is logged or raised
+    :param withheld: returns the names of the environment variables that spark-submit and the commands after it must
+        not inherit
     """
 
     _submission: Callable[[Mapping[str, Any], str | None], Submission]
@@ -78,9 +78,9 @@ class ConfiguredSparkSubmitHook(SparkSubmitHook):
         withheld: Callable[[], Collection[str]] = tuple,
     ) -> Self:
         """
-        Take over a hook with all that it was made with; its named arguments have become configuration.
+        Return a hook with all the attributes of ``hook``, whose named arguments have become configuration.
 
-        A hook of a class of its own keeps what that class adds.
+        If ``hook`` has a custom class, the result keeps what that class adds.
 
         :raises UnsupportedVersionError: the installed Spark provider lacks something that this class leans on
         """
@@ -95,7 +95,7 @@ class ConfiguredSparkSubmitHook(SparkSubmitHook):
         return self
 
     def _use_settled_arguments(self) -> None:
-        """Leave named arguments to the configuration, but for those that the stock hook mixes with its connection."""
+        """Leave named arguments to the configuration, except those that the stock hook mixes with its connection."""
         for name, key in KEYS.items():
             if key in self._conf:
                 setattr(self, f"_{name}", None)
@@ -132,20 +132,19 @@ class ConfiguredSparkSubmitHook(SparkSubmitHook):
         return self._submission(self._conf, self._environment_prefix)
 
     def _warn_of_copies(self, delivery: Delivery) -> None:
-        """Warn if Spark itself writes private values to places where others can read them."""
+        """Warn if Spark itself writes private values where others can read them."""
         if all(key == REDACTION_KEY or is_specification(key) for key in delivery.private):
             return
         mode = delivery.private.get(_API_MODE) or delivery.plain.get(_API_MODE, "")
         if mode.strip().lower() == "connect":
             self.log.warning(
-                "With %s = connect Spark puts its configuration into the environment of the driver's Python process, "
-                "which root, the same user, and all that the driver starts can read. Leave it at classic if that "
-                "matters.",
+                "With %s = connect, Spark puts its configuration into the environment of the driver's Python process. "
+                "Root, the same user, and every process that the driver starts can read it. Use classic to avoid that.",
                 _API_MODE,
             )
         if self._connection["deploy_mode"] == "cluster":
             self.log.warning(
-                "In cluster mode Spark copies its configuration to the cluster, where others may read it. "
+                "In cluster mode, Spark copies its configuration to the cluster, where others can read it. "
                 "See 'Resolve in the driver' in the documentation."
             )
 
@@ -153,13 +152,13 @@ class ConfiguredSparkSubmitHook(SparkSubmitHook):
         is_hidden_by_ours = submission.delivery.private and not submission.properties_file
         if is_hidden_by_ours and conf_directory(binary, os.environ) is None:
             self.log.warning(
-                "%s does not say where its Spark is, so its spark-defaults.conf does not count for this job. "
+                "The Spark of %s cannot be located, so this job ignores its spark-defaults.conf. "
                 "Set SPARK_CONF_DIR or SPARK_HOME on the worker.",
                 binary,
             )
 
     def _run_post_submit_commands(self) -> None:
-        # In cluster modes they run long after spark-submit has ended, and when the task is killed.
+        # In cluster mode, they run long after spark-submit has ended, and when the task is killed.
         before = self._post_submit_commands
         if any(scan(command) for command in before):
             submission = self._submitted()
@@ -171,17 +170,17 @@ class ConfiguredSparkSubmitHook(SparkSubmitHook):
             self._post_submit_commands = before
 
     def _build_track_driver_status_command(self) -> list[str]:
-        # The stock hook has it inherit all. This process needs its environment meanwhile, to renew what was lent.
+        # The stock hook lets it inherit everything. This process needs its own environment meanwhile, to renew leases.
         return child_environment.command_without(super()._build_track_driver_status_command(), self._withheld())
 
     def on_kill(self) -> None:
-        """Kill the job; the commands for it do not inherit what a provider reads."""
+        """Kill the job, with commands that do not inherit the variables that providers read."""
         with child_environment.lacking(os.environ, self._withheld()):
             super().on_kill()
 
     @contextmanager
     def _holding(self, submission: Submission, streams: TwoStreams) -> Iterator[None]:
-        """Hold the values while spark-submit runs; listeners can reach this object afterwards."""
+        """Hold the values only while spark-submit runs, because listeners can access this object afterwards."""
         attributes = {f"_{name}": value for name, value in submission.arguments.items() if name != "application"}
         attributes |= {
             "_conf": dict(submission.delivery.plain),
@@ -210,7 +209,7 @@ class ConfiguredSparkSubmitHook(SparkSubmitHook):
 
     @property
     def _environment_prefix(self) -> str | None:
-        """YARN and Kubernetes take the driver's environment as configuration, which would stand in the command."""
+        """The prefix with which YARN and Kubernetes take the driver's environment as configuration; None elsewhere."""
         if self._is_yarn:
             return "spark.yarn.appMasterEnv."
         return "spark.kubernetes.driverEnv." if self._is_kubernetes else None
@@ -227,7 +226,7 @@ class ConfiguredSparkSubmitHook(SparkSubmitHook):
         return args
 
     def _mask_cmd(self, connection_cmd: str | list[str]) -> str:
-        """Show references; what holds none is masked as the stock hook does."""
+        """Return the command with references in place of values; words without references are masked as usual."""
         words = [connection_cmd] if isinstance(connection_cmd, str) else TwoStreams.words(connection_cmd)
         shown = [self._reverser().reverse_text(str(word)) for word in words]
         stretches = groupby(shown, key=lambda word: bool(scan(word)))
@@ -240,13 +239,13 @@ class ConfiguredSparkSubmitHook(SparkSubmitHook):
         return self._streams.command(command) if self._streams else command
 
     def _add_authors_environment(self) -> None:
-        """Have spark-submit get what the author adds, and not, as the stock hook would, all that this process has."""
+        """Add the author's variables to the environment of spark-submit, not to a copy of all of this process."""
         if self._environ_of_child is not None:
             self._environ_of_child.update(self._env or {})
             self._environ_of_author, self._env = self._env, None
 
     def _process_spark_submit_log(self, itr: Iterable[Any]) -> None:
-        self._env = self._environ_of_author or self._env  # for a command that kills the job
+        self._env = self._environ_of_author or self._env  # for commands that kill the job
         if self._streams and self._submit_sp:
             lines = self._streams.lines(self._submit_sp.stdout, self._reversers())
         else:

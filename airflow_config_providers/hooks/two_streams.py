@@ -1,4 +1,4 @@
-"""What a child writes to its standard output and to its standard error, line by line."""
+"""The standard output and the standard error of a child process, line by line."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from airflow_config_providers.core.reversal.reverse import ReverseTransformer
 from airflow_config_providers.core.reversal.stream import LineReverser
 
 _LARGEST: Final = 64 * 1024
-"""Octets that are read at a time."""
+"""The most bytes to read at a time."""
 
 _SHELL: Final = ("/bin/sh", "-c")
 
 
 class TwoStreams(ClosedOnExit):
     """
-    Keeps the two streams of a child apart until each line is whole.
+    Keeps the two streams of a child apart until each line is complete.
 
-    Airflow's hooks have a child write both into one pipe. There, what Java logs comes between two halves of what Python
-    prints, and a value that is cut in two by a foreign line is found by nobody.
+    Airflow's hooks make a child write both into one pipe. There, a log line of Java can split what Python prints, and
+    reversal cannot find a value that another line splits.
     """
 
     def __init__(self) -> None:
@@ -35,25 +35,25 @@ class TwoStreams(ClosedOnExit):
 
     @property
     def pass_fds(self) -> tuple[int, ...]:
-        """Give what the child has to inherit."""
+        """The file descriptors that the child must inherit."""
         return (self._entrance.fileno(),)
 
     def command(self, words: Sequence[str]) -> list[str]:
-        """Give the command with which ``words`` run, in the same process, with a standard error of its own."""
+        """Return the command that runs ``words``, in the same process, with a separate standard error."""
         return [*_SHELL, f'exec "$@" 2>/dev/fd/{self._entrance.fileno()}', _SHELL[0], *words]
 
     @staticmethod
     def words(command: Sequence[str]) -> list[str]:
-        """Give the words that ``command`` was made of, as people know them."""
+        """Return the words from which ``command`` was made, which people know."""
         return [*(command[len(_SHELL) + 2 :] if tuple(command[: len(_SHELL)]) == _SHELL else command)]
 
     def lines(self, output: TextIO, reversers: Sequence[ReverseTransformer]) -> Iterator[str]:
         """
-        Give the lines of both streams as they come, with their line ends, reversed; to be called once the child runs.
+        Yield the lines of both streams as they arrive, reversed, with their line ends. Call it once the child runs.
 
-        Whatever ends a line becomes one line end, and octets that are no text are written as escapes.
+        All kinds of line ends become one, and bytes that are not text become escapes.
 
-        :param output: its standard output, of which nothing was read
+        :param output: the child's standard output, from which nothing was read before
         """
         self._output = output
         self._entrance.close()
@@ -63,14 +63,14 @@ class TwoStreams(ClosedOnExit):
             yield from _lines(selector)
 
     def close(self) -> None:
-        """Close the ends that this process has; a child that still writes gets an error."""
+        """Close this process's ends of the pipes; a child that still writes gets an error."""
         for end in (self._errors, self._entrance, self._output):
             if end is not None:
                 end.close()
 
 
 class _Stream:
-    """Makes lines of octets."""
+    """Turns bytes into lines."""
 
     def __init__(self, encoding: str, reverser: LineReverser) -> None:
         decoder = codecs.getincrementaldecoder(encoding)("backslashreplace")
@@ -79,7 +79,7 @@ class _Stream:
         self._rest: list[str] = []
 
     def feed(self, data: bytes) -> Iterator[str]:
-        """Take some octets, none at the end; give what can be shown now."""
+        """Take bytes, or none at the end of the stream, and yield the lines that can be shown now."""
         for line in self._whole_lines(self._decoder.decode(data, final=not data)):
             yield from self._reverser.feed(line)
         if not data:

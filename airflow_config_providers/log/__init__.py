@@ -1,1 +1,1 @@
-"""What is logged keeps the references."""
+"""Reversal of logs, prints and exceptions: they show references in place of values."""

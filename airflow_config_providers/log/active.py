@@ -1,4 +1,4 @@
-"""The reversers that are at work in this process."""
+"""The active reversers of this process."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from airflow_config_providers.core.reversal.reverse import ReverseTransformer, r
 
 class ActiveReversers:
     """
-    Several reversers as one: tasks may run inside a task, and side by side in threads.
+    Several reversers as one, because tasks can run inside a task, and in parallel threads.
 
-    False when there is none. Reading needs no lock, since a change replaces the tuple; changes are made under the
-    lock of whoever makes them.
+    False if there is no reverser. Reading needs no lock, since a change replaces the tuple. Callers hold a lock of
+    their own while they change it.
     """
 
     __slots__ = ("_reversers",)
@@ -19,25 +19,25 @@ class ActiveReversers:
         self._reversers: tuple[ReverseTransformer, ...] = ()
 
     def add(self, reverser: ReverseTransformer) -> None:
-        """Put ``reverser`` to work; one that was added twice is removed twice."""
+        """Activate ``reverser``; one that was added twice must be removed twice."""
         self._reversers = (*self._reversers, reverser)
 
     def remove(self, reverser: ReverseTransformer) -> None:
-        """Take back one ``add``."""
+        """Undo one ``add``."""
         position = self._reversers.index(reverser)
         self._reversers = self._reversers[:position] + self._reversers[position + 1 :]
 
     @property
     def reversers(self) -> tuple[ReverseTransformer, ...]:
-        """Those at work now."""
+        """The reversers that are active now."""
         return self._reversers
 
     def text(self, text: str) -> str:
-        """Reverse ``text``."""
+        """Return ``text`` with references in place of values."""
         return reverse_text(text, self._reversers)
 
     def value(self, value: object) -> object:
-        """Reverse anything, as it would be shown."""
+        """Return ``value`` with references in place of values in everything that it shows."""
         return reverse_object(value, self._reversers)
 
     def __bool__(self) -> bool:

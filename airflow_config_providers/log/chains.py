@@ -1,4 +1,4 @@
-"""Guards in every place through which a log record, or what is printed, leaves this process."""
+"""Installs guards at each place where log records and printed text leave this process."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from airflow_config_providers.log.streams import GuardedStream
 Undo = Callable[[], None]
 
 _CUTS_TOKENS: Final = "redact_jwt"
-"""Name of Airflow's processor that cuts short what looks like a token: a value must be found before that."""
+"""Name of the Airflow processor that shortens what looks like a token. Values must be found before it runs."""
 
 _STREAMS: Final = ("stdout", "stderr", "__stdout__", "__stderr__")
-"""The streams of ``sys``. The last two are those that Python began with, which may be others by now."""
+"""The streams of ``sys``. The last two are the original ones, which can differ from the current ones."""
 
 _HANDING_ON: Final = frozenset({"render_to_log_kwargs", "render_to_log_args_and_kwargs", "wrap_for_formatter"})
 """Names of structlog's last processors that leave rendering to a handler of the standard library."""
 
 
 def guard_all(active: ActiveReversers) -> Iterator[Undo]:
-    """Put guards wherever there is none yet, and give for each what takes it away again."""
+    """Install guards wherever there is none yet, and yield for each a function that removes it."""
     if "structlog" in sys.modules:
         import structlog  # noqa: PLC0415 - a process that has not imported it does not log through it
 
-        yield from _guard_renderer(structlog.get_config()["processors"], active)  # the list that loggers hold on to
+        yield from _guard_renderer(structlog.get_config()["processors"], active)  # the list that cached loggers keep
     for handler in _handlers():
         yield from _guard_handler(handler, active)
     for name in _STREAMS:
@@ -37,7 +37,7 @@ def guard_all(active: ActiveReversers) -> Iterator[Undo]:
 
 
 def release_streams() -> None:
-    """Write what guarded streams hold back."""
+    """Write what the guarded streams have held back."""
     for stream in (getattr(sys, name) for name in _STREAMS):
         if isinstance(stream, GuardedStream):
             with suppress(OSError, ValueError):  # closed meanwhile
@@ -45,7 +45,7 @@ def release_streams() -> None:
 
 
 def _handlers() -> set[logging.Handler]:
-    """Give the handlers of all loggers, and the one for records that no logger takes."""
+    """Return the handlers of all loggers, and the handler of last resort."""
     loggers = [logging.root, *logging.root.manager.loggerDict.values()]
     found = {handler for logger in loggers if isinstance(logger, logging.Logger) for handler in logger.handlers}
     return found | ({logging.lastResort} if logging.lastResort else set())
@@ -67,7 +67,7 @@ def _guard_attribute(
     guard: Callable[[MutableSequence[Processor], ActiveReversers], Iterator[Undo]],
     active: ActiveReversers,
 ) -> Iterator[Undo]:
-    """Guard a list in place. A tuple is replaced."""
+    """Guard the processors in an attribute: a list in place, a tuple by replacing it."""
     processors: Sequence[Processor] | None = getattr(owner, name)
     if isinstance(processors, MutableSequence):
         yield from guard(processors, active)
@@ -79,14 +79,14 @@ def _guard_attribute(
 
 
 def _guard_message(processors: MutableSequence[Processor], active: ActiveReversers) -> Iterator[Undo]:
-    """Guard the processor that would cut up a value, where there is one."""
+    """Guard the processor that would shorten a value, if there is one."""
     for index, processor in enumerate(processors):
         if getattr(processor, "__name__", "") == _CUTS_TOKENS:
             yield from _guard_item(processors, index, MessageGuard(processor, active))
 
 
 def _guard_renderer(processors: MutableSequence[Processor], active: ActiveReversers) -> Iterator[Undo]:
-    """Guard the last processor, and the one that would cut up a value."""
+    """Guard the last processor, and the one that would shorten a value."""
     yield from _guard_message(processors, active)
     if processors and not isinstance(last := processors[-1], MessageGuard):
         kind = MessageGuard if getattr(last, "__name__", "") in _HANDING_ON else RenderGuard
@@ -112,13 +112,13 @@ def _guard_stream(name: str, active: ActiveReversers) -> Iterator[Undo]:
 
 
 def _guard_of(stream: object) -> GuardedStream[str] | None:
-    """Give the guard that stands for ``stream`` already: two would write their lines out of order."""
+    """Return the existing guard of ``stream``, if any: two guards would write their lines out of order."""
     guards = (guard for name in _STREAMS if isinstance(guard := getattr(sys, name), GuardedStream))
     return next((guard for guard in guards if guard.inner is stream), None)
 
 
 def _restore(owner: object, name: str, kind: type[FormatterGuard] | type[GuardedStream[str]]) -> None:
-    """Put back what a guard stands for, unless someone else put something there since."""
+    """Restore what a guard has replaced, unless the attribute no longer holds the guard."""
     guard = getattr(owner, name)
     if isinstance(guard, kind):
         setattr(owner, name, guard.inner)

@@ -1,4 +1,4 @@
-"""Standard output and standard error below Python, where a child writes that inherits them."""
+"""Standard output and standard error as file descriptors, to which child processes write."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from airflow_config_providers.log.active import ActiveReversers
 from airflow_config_providers.log.streams import GuardedStream
 
 _LARGEST: Final = 64 * 1024
-"""Octets that are read at a time."""
+"""The most bytes to read at a time."""
 
 _PATIENCE: Final = 0.5
-"""Seconds to wait for what was written last; a child that goes on may write more, and is not waited for."""
+"""Seconds to wait for the last output. A child that keeps running can write more later; this does not wait for it."""
 
 
 @contextmanager
 def guarded_descriptors(reverser: ReverseTransformer) -> Iterator[None]:
     """
-    Have what this process and its children write to file descriptors 1 and 2 show references.
+    Show references in what this process and its children write to file descriptors 1 and 2.
 
-    Blocks may follow each other, nest, and overlap in several threads: the descriptors belong to the whole process, and
-    each block guards the values of all. A child that was started in a block, such as a JVM, stays guarded after the
-    block, for as long as this process lives. It is also guarded for the values of later blocks, which it may work for.
-    Values are guarded until their reverser forgets them.
+    Blocks may follow each other, nest, and overlap in several threads: the descriptors belong to the whole process, so
+    each block reverses the values of all. The output of a child that was started in a block, such as a JVM, is reversed
+    after the block, too, for as long as this process lives. It is also reversed for the values of later blocks, since
+    the child can work for them. Values are reversed until their reverser forgets them.
     """
     if not reverser:
         yield
@@ -41,7 +41,7 @@ def guarded_descriptors(reverser: ReverseTransformer) -> Iterator[None]:
 
 
 class _Process:
-    """The two descriptors of this process. The first block that is entered guards them, the last one frees them."""
+    """The two descriptors of this process. The first block that starts guards them, the last that ends frees them."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -70,7 +70,7 @@ class _Process:
     def _guard(self, descriptor: int) -> None:
         try:
             outside = os.dup(descriptor)
-        except OSError:  # closed, so nobody sees it
+        except OSError:  # the descriptor is closed, so it shows nothing
             return
         _flush()
         pump = threading.Thread(target=_pump, args=(_entered(descriptor), outside, self._active), daemon=True)
@@ -79,7 +79,7 @@ class _Process:
         self._guards.callback(_left, descriptor, outside)
 
     def _wait(self) -> None:
-        """Wait for what was written last, also by a child of an earlier block, which writes where it wrote then."""
+        """Wait for the last output, including that of children of earlier blocks, which keep their own pipes."""
         for pump in self._pumps:
             pump.join(_PATIENCE)
         self._pumps = [pump for pump in self._pumps if pump.is_alive()]
@@ -89,7 +89,7 @@ _process: Final = _Process()
 
 
 def _entered(descriptor: int) -> int:
-    """Put a pipe in place of ``descriptor``, and give its other end."""
+    """Replace ``descriptor`` by a pipe, and return the end to read from."""
     inside, entrance = os.pipe()
     os.dup2(entrance, descriptor)
     os.close(entrance)
@@ -97,7 +97,7 @@ def _entered(descriptor: int) -> int:
 
 
 def _left(descriptor: int, outside: int) -> None:
-    """Put back what ``descriptor`` was."""
+    """Restore ``descriptor``."""
     _flush()
     os.dup2(outside, descriptor)
 
@@ -106,7 +106,7 @@ def _pump(inside: int, outside: int, active: ActiveReversers) -> None:
     with open(inside, "rb", buffering=0) as source, open(outside, "wb") as target:
         guarded = GuardedStream(target, active, line_end=b"\n")
         while piece := source.read(_LARGEST):
-            with suppress(OSError):  # nobody reads it any more; whoever writes must not wait for that
+            with suppress(OSError):  # the output is no longer read, but the writer must not block
                 guarded.write(piece)
                 target.flush()
         with suppress(OSError):

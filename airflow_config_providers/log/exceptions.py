@@ -12,24 +12,24 @@ from typing import Any, Final
 from airflow_config_providers.core.reversal.reverse import UNCHECKED, ReverseTransformer, reverse_object
 
 _DEEPEST: Final = 3
-"""How far from an exception an object is looked into: its response, the request of that, and the headers of that."""
+"""How many levels of attributes are searched, such as an exception's response, its request, and its headers."""
 
 
 def reverse_exception(exception: BaseException, reverser: ReverseTransformer) -> None:
     """
-    Replace values by references in ``exception`` and in all that it was raised from, in place.
+    Replace values by references, in place, in ``exception`` and in all its causes and contexts.
 
-    Covers arguments, notes, attributes and the objects near them, and the text that its class makes up. The local
-    variables of finished frames in the tracebacks are dropped. Whoever gets the exception afterwards, such as a
-    callback or a listener, gets references. It stays an instance of its class, which may become a subclass of the
-    same name.
+    This covers arguments, notes, attributes and the objects near them, and the message that its class creates. It also
+    clears the local variables of finished frames in the tracebacks. Callbacks and listeners that receive the exception
+    later see references. The exception remains an instance of its class; its type can become a subclass of the same
+    name.
     """
-    for linked in reversed(list(_chain(exception))):  # causes first: they may be attributes of what they caused
+    for linked in reversed(list(_chain(exception))):  # causes first: they can be attributes of later exceptions
         _clean(linked, reverser)
 
 
 def _chain(exception: BaseException) -> Iterator[BaseException]:
-    """Give ``exception`` and every cause, context and member of a group, each once."""
+    """Yield ``exception`` and every cause, context and member of a group, each once."""
     seen: set[int] = set()
     todo: list[BaseException | None] = [exception]
     while todo:
@@ -54,7 +54,7 @@ def _clean(exception: BaseException, reverser: ReverseTransformer) -> None:
 
 
 def _reverse_attributes(exception: BaseException, reverser: ReverseTransformer) -> Iterator[tuple[str, object]]:
-    """Reverse what ``exception`` holds, and give what it should hold but cannot be set."""
+    """Reverse the attributes of ``exception``, and yield the new values of those that cannot be set."""
     for name in _attributes(exception):
         value = getattr(exception, name, None)
         hidden = reverse_object(value, (reverser,))
@@ -68,7 +68,7 @@ def _reverse_attributes(exception: BaseException, reverser: ReverseTransformer) 
 
 
 def _reverse_inside(value: object, reverser: ReverseTransformer, depth: int) -> None:
-    """Reverse what an object holds that its text form does not show, such as the body of a request that failed."""
+    """Reverse the attributes of an object that its ``str()`` does not show, such as the body of a failed request."""
     if depth == 0 or isinstance(value, type | ModuleType | BaseException | logging.Logger):
         return
     for name, held in list(getattr(value, "__dict__", {}).items()):
@@ -80,7 +80,7 @@ def _reverse_inside(value: object, reverser: ReverseTransformer, depth: int) -> 
 
 
 def _attributes(exception: BaseException) -> set[str]:
-    """Give the names of what ``exception`` holds in its dictionary (notes are there), in slots, and in C."""
+    """Return the names of the attributes in the dictionary of ``exception`` (with its notes), in slots, and in C."""
     held = {
         name
         for kind in type(exception).__mro__
@@ -91,13 +91,13 @@ def _attributes(exception: BaseException) -> set[str]:
 
 
 def _set(exception: BaseException, name: str, value: object) -> None:
-    """Set an attribute past what the class of ``exception`` may have to say about it."""
+    """Set an attribute without the ``__setattr__`` of the exception's class."""
     BaseException.__setattr__(exception, name, value)
 
 
 def _override(exception: BaseException, fixed: Mapping[str, Any]) -> None:
-    """Give ``exception`` a class of the same name in which ``fixed`` comes before what its own class has."""
+    """Change the class of ``exception`` to a subclass of the same name that has the attributes ``fixed``."""
     kind = type(exception)
     names = {"__slots__": (), "__module__": kind.__module__, "__qualname__": kind.__qualname__}
-    with suppress(TypeError):  # a class that is part of Python makes its text of nothing but what was reversed above
+    with suppress(TypeError):  # built-in classes make their message only of what was reversed above
         exception.__class__ = type(kind.__name__, (kind,), {**names, **fixed})

@@ -1,4 +1,4 @@
-"""Parts of a logging chain that let only references through."""
+"""Parts of a logging chain that replace values by references."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from typing import Any, Final
 from airflow_config_providers.log.active import ActiveReversers
 
 Processor = Callable[[Any, str, Any], Any]
-"""A part of structlog's chain: logger, name of the method, and the event or what became of it."""
+"""A part of structlog's chain. It takes the logger, the name of the method, and the event or its previous result."""
 
 _NEEDED_AS_OBJECTS: Final = frozenset({"_record", "exc_info"})
-"""Entries of an event that later processors read and that are not shown themselves."""
+"""Entries of an event that later processors need unchanged, and that are not shown themselves."""
 
 
 class MessageGuard:
     """
-    Stands for a processor and gives it the event with references in place of values.
+    Wraps a processor, and passes it the event with references in place of values.
 
-    It takes the place of the processor, and is not put in front of it, so that a thread that is on its way
-    through the list neither skips a processor nor meets one twice.
+    It replaces the processor instead of preceding it, so that a thread that iterates over the list at that moment
+    neither skips a processor nor calls one twice.
     """
 
     __slots__ = ("_active", "inner")
@@ -36,7 +36,7 @@ class MessageGuard:
         return self.inner(logger, name, self._reversed(event) if self._active else event)
 
     def _reversed(self, event: Any) -> Any:
-        """Reverse entry by entry, so that one that cannot be checked does not take the others with it."""
+        """Return the event with each entry reversed by itself, so that one that cannot be checked spoils no other."""
         if not isinstance(event, Mapping):
             return self._active.value(event)
         return {
@@ -47,9 +47,9 @@ class MessageGuard:
 
 class RenderGuard(MessageGuard):
     """
-    Stands for the renderer: turns exceptions into text before it, and looks at what it gives.
+    Wraps the renderer: turns exceptions into text before it, and reverses its result.
 
-    A renderer may show more of an object than its text form does, for example the fields of a dataclass.
+    A renderer can show more of an object than its ``str()`` does, for example the fields of a dataclass.
     """
 
     __slots__ = ()
@@ -66,7 +66,7 @@ class RenderGuard(MessageGuard):
         return rendered if hidden == rendered else self._checked_json(rendered) or hidden
 
     def _checked_json(self, rendered: str | bytes | bytearray) -> str | bytes | None:
-        """Reverse inside the JSON, so that it stays JSON; None where it is none."""
+        """Return JSON with its strings reversed, so that it stays valid; None if ``rendered`` is not JSON."""
         try:
             event = json.loads(rendered)
         except (ValueError, RecursionError):
@@ -76,7 +76,7 @@ class RenderGuard(MessageGuard):
 
 
 class FormatterGuard(logging.Formatter):
-    """Stands for a formatter of the standard library that is not made of processors."""
+    """Wraps a formatter of the standard library that has no processors."""
 
     def __init__(self, inner: logging.Formatter | None, active: ActiveReversers) -> None:
         super().__init__()
@@ -84,13 +84,13 @@ class FormatterGuard(logging.Formatter):
         self._active = active
 
     def format(self, record: logging.LogRecord) -> str:
-        """Format as the guarded formatter does, and reverse."""
+        """Return the result of the wrapped formatter, reversed."""
         formatter = self.inner if self.inner is not None else logging.Formatter()
         return self._active.text(formatter.format(record))
 
 
 def _with_exception_as_text(event: Any) -> Any:
-    """Render a pending exception here: its text can be searched, and no renderer adds local variables to it."""
+    """Render the event's exception as text, which can be reversed and to which no renderer adds local variables."""
     if not isinstance(event, Mapping) or not event.get("exc_info"):
         return event
     rest = {key: value for key, value in event.items() if key != "exc_info"}
@@ -99,7 +99,7 @@ def _with_exception_as_text(event: Any) -> Any:
 
 
 def _exception(exc_info: object) -> BaseException | None:
-    """Read ``exc_info`` as logging does: an exception, a tuple with one in its middle, or the one being handled."""
+    """Return the exception in ``exc_info``, as logging reads it: an exception, a tuple, or true for the current one."""
     if isinstance(exc_info, tuple):
         exc_info = exc_info[1]
     return exc_info if isinstance(exc_info, BaseException) else sys.exception()

@@ -1,4 +1,4 @@
-"""Reversal of everything that this process logs and prints, for as long as values are in it."""
+"""Reversal of everything that this process logs and prints while it holds values."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from airflow_config_providers.log.chains import Undo, guard_all, release_streams
 
 
 class Installation:
-    """What ``install`` gives; ``uninstall`` ends it."""
+    """The result of ``install``; ``uninstall`` ends the reversal."""
 
     __slots__ = ("_reverser",)
 
@@ -21,7 +21,7 @@ class Installation:
         self._reverser = reverser
 
     def uninstall(self) -> None:
-        """Stop reversing for this reverser; a second call does nothing. The last one takes the guards away."""
+        """Deactivate the reverser; a second call does nothing. The last active reverser takes the guards with it."""
         with _lock:
             if self._reverser is not None:
                 _remove(self._reverser)
@@ -30,12 +30,12 @@ class Installation:
 
 def install(reverser: ReverseTransformer) -> Installation:
     """
-    Have values replaced by references in what this process logs and prints.
+    Replace values by references in what this process logs and prints.
 
-    Reaches structlog's processors, the handlers of every logger of the standard library, ``sys.stdout`` and
-    ``sys.stderr``, in all threads. Call it before the values can be shown and after logging is configured. A
-    reverser with nothing to hide changes nothing. Not reached: file descriptors written to past Python, handlers
-    that send records unformatted, and handlers added later.
+    This covers structlog's processors, the handlers of every logger of the standard library, ``sys.stdout`` and
+    ``sys.stderr``, in all threads. Call it after logging is configured and before the values can be shown. A
+    reverser with nothing to hide changes nothing. This does not cover writes to file descriptors that bypass Python,
+    handlers that send records unformatted, and handlers that are added later.
     """
     if not reverser:
         return Installation(None)
@@ -63,6 +63,6 @@ def _remove(reverser: ReverseTransformer) -> None:
             _undo.pop()()
 
 
-_lock: Final = threading.RLock()  # a signal handler may end a task
+_lock: Final = threading.RLock()  # reentrant, since a signal handler can end a task
 _active: Final = ActiveReversers()
 _undo: Final[list[Undo]] = []

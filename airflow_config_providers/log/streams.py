@@ -1,4 +1,4 @@
-"""Standard output and standard error that let only references through."""
+"""Standard output and standard error with references in place of values."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from airflow_config_providers.log.active import ActiveReversers
 
 class GuardedStream(Generic[AnyStr]):
     """
-    Stands for a stream and writes to it with references in place of values.
+    Wraps a stream, and writes to it with references in place of values.
 
-    What is printed arrives in pieces, so the last line is held back until it is complete or ``flush`` asks for it. So
-    is a line that ends in the beginning of a value, until the next one is there.
-    Without active reversers everything is passed on as it comes. Safe to use from several threads. What goes to the
-    file descriptor past Python is not seen.
+    Printed text arrives in pieces, so the last line is held back until it is complete or ``flush`` is called. A line
+    that ends with the beginning of a value is held back until the next line.
+    Without active reversers, everything passes through at once. Safe to use from several threads. Writes to the file
+    descriptor that bypass Python are not reversed.
 
     :param inner: the stream
-    :param line_end: the end of a line, in the kind that the stream takes
+    :param line_end: the end of a line, as the type that the stream accepts
     """
 
     def __init__(self, inner: Any, active: ActiveReversers, *, line_end: AnyStr) -> None:
@@ -31,11 +31,11 @@ class GuardedStream(Generic[AnyStr]):
         self._lines = StreamReverser()
         self._pending: list[AnyStr] = []
         self._characters = 0
-        self._lock = threading.RLock()  # a signal handler may print too
+        self._lock = threading.RLock()  # reentrant, since a signal handler can print too
         self._buffer: GuardedStream[bytes] | None = None
 
     def write(self, text: AnyStr) -> int:
-        """Write whole lines, and keep the rest."""
+        """Write whole lines, and hold back the rest."""
         with self._lock:
             self._emit(self._take(text))
         return len(text)
@@ -46,12 +46,12 @@ class GuardedStream(Generic[AnyStr]):
             self.write(line)
 
     def flush(self) -> None:
-        """Write what was kept, and flush the stream."""
+        """Write what was held back, and flush the stream."""
         self.release()
         self.inner.flush()
 
     def release(self) -> None:
-        """Write what was kept."""
+        """Write what was held back."""
         with self._lock:
             ready, self._pending = self._line_end[:0].join(self._pending), []
             self._characters = 0
@@ -62,7 +62,7 @@ class GuardedStream(Generic[AnyStr]):
 
     @property
     def buffer(self) -> GuardedStream[bytes]:
-        """The binary stream below, guarded too."""
+        """The underlying binary stream, guarded too."""
         if self._buffer is None:
             binary = self.inner.buffer
             self._buffer = GuardedStream(binary, self._active, line_end=b"\n")
@@ -72,7 +72,7 @@ class GuardedStream(Generic[AnyStr]):
         return getattr(self.inner, name)
 
     def _take(self, text: AnyStr) -> AnyStr:
-        """Keep ``text`` and give what can be written now."""
+        """Hold back ``text``, and return what can be written now."""
         nothing = self._line_end[:0]
         is_line = self._line_end in text
         self._pending.append(text)

@@ -120,7 +120,7 @@ def test_a_definition_that_cannot_be_read_is_named(connect, extra, problem):
 
 @pytest.mark.parametrize("value", [None, ["a"], {"a": 1}, 1.5], ids=["null", "list", "object", "float"])
 def test_a_definition_that_is_no_text_is_refused(connect, value):
-    with pytest.raises(ProviderDefinitionError, match="is no text"):
+    with pytest.raises(ProviderDefinitionError, match="is not a string"):
         connect({"config.providers": value}).definitions()
 
 
@@ -128,7 +128,7 @@ def test_an_extra_that_is_nested_too_deep_is_refused(monkeypatch):
     deep = Connection(conn_id="config_providers_default", extra="[" * 5000 + "]" * 5000)
     monkeypatch.setattr(ConfigProvidersHook, "get_connection", lambda self, conn_id: deep)
 
-    with pytest.raises(ProviderDefinitionError, match="no JSON object"):
+    with pytest.raises(ProviderDefinitionError, match="not a JSON object"):
         ConfigProvidersHook().definitions()
 
 
@@ -137,7 +137,7 @@ def test_an_extra_that_is_no_object_is_refused(monkeypatch, extra):
     connection = json.dumps({"conn_type": "config_providers", "extra": extra})
     monkeypatch.setenv("AIRFLOW_CONN_CONFIG_PROVIDERS_DEFAULT", connection)
 
-    with pytest.raises(ProviderDefinitionError, match="no JSON object"):
+    with pytest.raises(ProviderDefinitionError, match="not a JSON object"):
         ConfigProvidersHook().definitions()
 
 

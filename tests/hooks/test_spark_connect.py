@@ -81,7 +81,7 @@ def test_attack_19_half_of_a_surrogate_pair_is_refused_and_not_shown(tmp_path, m
     }
     monkeypatch.setattr(BaseHook, "get_connection", known.get)
 
-    with pytest.raises(UndeliverableValueError, match=r"^password: its value holds half of a") as caught:
+    with pytest.raises(UndeliverableValueError, match=r"^password: its value contains half of a") as caught:
         ConfiguredSparkConnectHook().get_connection_url()
 
     assert CANARY not in repr([caught.value, caught.value.__cause__, caught.value.__context__])
@@ -91,7 +91,7 @@ def test_an_extra_that_is_nested_too_deep_is_refused(token, monkeypatch):
     deep = Connection(conn_id="spark_connect_default", extra="[" * 5000 + "]" * 5000)
     monkeypatch.setattr(BaseHook, "get_connection", lambda conn_id: deep)
 
-    with pytest.raises(ConfigException, match="The extra of connection 'spark_connect_default' is nested too deep"):
+    with pytest.raises(ConfigException, match="The extra of connection 'spark_connect_default' is nested too deeply"):
         ConfiguredSparkConnectHook().get_connection_url()
 
 

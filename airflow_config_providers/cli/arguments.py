@@ -1,4 +1,4 @@
-"""What people write behind ``--add-config`` and its like."""
+"""The arguments that name a resource and its changes, such as ``--dag`` and ``--add-config``."""
 
 from __future__ import annotations
 
@@ -17,37 +17,37 @@ from airflow_config_providers.spark.layers import read_text
 from airflow_config_providers.spark.other_formats import refuse_other_format
 
 _PAIR: Final = re.compile(r"\s*([^=\s,\[\]]+)\s*=(?:\[([^\]]*)\]|((?:\$\{[^}]*\}|[^,\[\]])*))\s*(?:,|$)")
-"""``k=v`` or ``k=[a,b]``, as kafka-configs.sh has them; commas of a reference are its own."""
+"""``k=v`` or ``k=[a,b]``, as in kafka-configs.sh. A comma inside a reference does not end the pair."""
 
 
 def has_resource(args: Any) -> bool:
-    """Tell whether ``args`` name a resource, rightly or not."""
+    """Return whether ``args`` name a resource, valid or not."""
     return bool(args.default or args.dag or args.task)
 
 
 def has_operations(args: Any) -> bool:
-    """Tell whether ``args`` describe a change, rightly or not."""
+    """Return whether ``args`` describe a change, valid or not."""
     return bool(args.add_config or args.add_config_file or args.delete_config or args.append or args.subtract)
 
 
 def resource(args: Any) -> ConfigResource:
     """
-    Give the resource that ``--default``, ``--dag`` and ``--task`` name.
+    Return the resource that ``--default``, ``--dag`` and ``--task`` name.
 
-    :raises WrongArgumentsError: they name none, or more than one
+    :raises WrongArgumentsError: they name no resource, or more than one
     """
     if args.default and not (args.dag or args.task):
         return ConfigResource(ResourceType.DEFAULT)
     if args.default or not args.dag:
-        raise WrongArgumentsError("Name one: --default, or --dag DAG_ID, or --dag DAG_ID --task TASK_ID.")
+        raise WrongArgumentsError("Give one resource: --default, --dag DAG_ID, or --dag DAG_ID --task TASK_ID.")
     return ConfigResource.of_task(args.dag, args.task) if args.task else ConfigResource(ResourceType.DAG, args.dag)
 
 
 def operations(args: Any) -> list[AlterConfigOp]:
     """
-    Give the changes that ``args`` describe.
+    Return the changes that ``args`` describe.
 
-    :raises WrongArgumentsError: they describe none, or something in them is no pair; names all that is wrong
+    :raises WrongArgumentsError: there are no changes, or a pair is malformed; lists all problems
     """
     sets, appended, subtracted = together(
         partial(_all, _set, args.add_config),
@@ -57,15 +57,15 @@ def operations(args: Any) -> list[AlterConfigOp]:
     deleted = [AlterConfigOp(key, None, OpType.DELETE) for key in _keys(args.delete_config)]
     found = [*sets, *_of_file(args.add_config_file), *deleted, *appended, *subtracted]
     if not found:
-        raise WrongArgumentsError("Nothing is to change. Add --add-config, --delete-config, --append or --subtract.")
+        raise WrongArgumentsError("No changes given. Add --add-config, --delete-config, --append or --subtract.")
     return found
 
 
 def together(*reads: Callable[[], Any]) -> list[Any]:
     """
-    Call all of ``reads``, and give what they give.
+    Call each of ``reads``, and return the results in order.
 
-    :raises WrongArgumentsError: one of them does; names all that is wrong
+    :raises WrongArgumentsError: at least one call raised it; lists the problems of all calls
     """
     found: list[Any] = []
     problems: list[str] = []
@@ -80,7 +80,7 @@ def together(*reads: Callable[[], Any]) -> list[Any]:
 
 
 def visible(args: Any) -> list[AlterConfigOp]:
-    """Give the changes whose values stand on the command line, where other users of the machine can read them."""
+    """Return the changes whose values are on the command line, where other users of the machine can read them."""
     return [
         *_all(_set, args.add_config),
         *_all(partial(_listed, op=OpType.APPEND), args.append),
@@ -97,17 +97,17 @@ def _set(text: str) -> list[AlterConfigOp]:
     first, *others = (key for key, _ in found)
     if first.startswith(SPARK) and not all(key.startswith(SPARK) or is_reserved(key) for key in others):
         raise WrongArgumentsError(
-            f"'{printable(first)}=...': what stands behind a comma is read as another key, and this one does not begin "
-            f"with '{SPARK}'. Put a value with commas into brackets, as in KEY=[a,b=c]."
+            f"'{printable(first)}=...': a comma starts another key, and the key after it does not begin with "
+            f"'{SPARK}'. Put a value with commas into brackets, as in KEY=[a,b=c]."
         )
     return [AlterConfigOp(key, value) for key, value in found]
 
 
 def pairs(text: str) -> list[tuple[str, str]]:
     """
-    Read ``k1=v1,k2=[a,b]``. Only brackets let a value have a comma; a single pair may have it anyway.
+    Parse ``k1=v1,k2=[a,b]``. A value with a comma needs brackets, unless it belongs to the only pair.
 
-    :raises WrongArgumentsError: it is something else; no value is told
+    :raises WrongArgumentsError: ``text`` has another form; the message quotes no value
     """
     found: list[tuple[str, str]] = []
     position = 0
@@ -144,9 +144,9 @@ def _of_file(path: str | None) -> Iterator[AlterConfigOp]:
 
 def text_of(path: str) -> str:
     """
-    Read a file; ``-`` is standard input.
+    Return the text of a file; ``-`` is standard input.
 
-    :raises ConfigException: it cannot be read
+    :raises ConfigException: the file cannot be read
     """
     return read_text("/dev/stdin" if path == "-" else path, name=path)
 

@@ -1,4 +1,4 @@
-"""Who asks a server: a token, or a user's name and password that it is got with."""
+"""The token that a command sends to a server. It is given, or obtained with a user's name and password."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from airflow_config_providers.core.text import printable
 from airflow_config_providers.exceptions import ConfigException, ForbiddenError, ProviderUnavailableError
 
 TOKEN: Final = "AIRFLOW_CLI_TOKEN"  # noqa: S105 - the name of a variable, which airflowctl reads too
-"""The environment variable with the token."""
+"""The environment variable that holds the token."""
 
 
 def token(args: Any, client: ServerClient, environ: Mapping[str, str] = os.environ) -> str:
     """
-    Give the token of the user: of the file that ``args`` name, by name and password, or of the environment.
+    Return the user's token: obtained by name and password, read from the file that ``args`` name, or from ``environ``.
 
-    :param client: asks the server, without a token
-    :raises WrongArgumentsError: nothing tells who asks, or two things do
-    :raises ForbiddenError: the server does not know the user
+    :param client: the client that asks the server for a token; it has none itself
+    :raises WrongArgumentsError: there are no credentials, or options conflict
+    :raises ForbiddenError: the server does not accept the user's name and password
     """
     if problems := list(conflicts(args)):
         raise WrongArgumentsError(*problems)
@@ -32,22 +32,24 @@ def token(args: Any, client: ServerClient, environ: Mapping[str, str] = os.envir
         return _of_password(client, args.username, _password(args))
     text = text_of(args.token_file) if args.token_file else environ.get(TOKEN, "")
     if not text.strip():
-        raise WrongArgumentsError(f"Who asks the server? Set {TOKEN}, or add --token-file FILE or --username NAME.")
+        raise WrongArgumentsError(
+            f"No credentials for the server. Set {TOKEN}, or add --token-file FILE or --username NAME."
+        )
     return _clean(text, args.token_file or TOKEN)
 
 
 def conflicts(args: Any) -> Iterator[str]:
-    """Say which options do not go together."""
+    """Yield a sentence for each conflict between the credential options."""
     if args.token_file and args.username:
-        yield "--token-file and --username both tell who asks. Keep one of them."
+        yield "--token-file and --username exclude each other. Keep one of them."
     if args.password_file and not args.username:
-        yield "Whose password is it? Add --username."
+        yield "--password-file requires --username. Add it."
 
 
 def _clean(text: str, name: str) -> str:
     found = text.strip()
     if not found.isascii() or not found.isprintable() or " " in found:
-        raise ConfigException(f"{printable(name)} holds something else than a token. Correct it.")
+        raise ConfigException(f"{printable(name)} does not contain a valid token. Correct it.")
     return found
 
 
@@ -55,7 +57,9 @@ def _password(args: Any) -> str:
     if args.password_file:
         return text_of(args.password_file).removesuffix("\n").removesuffix("\r")
     if not sys.stdin.isatty():
-        raise WrongArgumentsError("Nobody is there to ask for the password. Add --password-file FILE, or - for input.")
+        raise WrongArgumentsError(
+            "The password cannot be prompted for without a terminal. Add --password-file FILE, or - for standard input."
+        )
     return getpass(f"Password of {printable(args.username)}: ")
 
 
@@ -65,7 +69,9 @@ def _of_password(client: ServerClient, username: str, password: str) -> str:
     if answer.status in {200, 201} and isinstance(content, Mapping) and isinstance(content.get("access_token"), str):
         return _clean(content["access_token"], where)
     if answer.status in {401, 403, 422}:
-        raise ForbiddenError(f"{where} does not accept this user with this password.")
+        raise ForbiddenError(f"{where} does not accept this user name and password. Correct them.")
     if answer.status >= 500:
         raise ProviderUnavailableError(f"{where} failed ({answer.status}). Try again later.")
-    raise ConfigException(f"{where} gives no tokens for passwords ({answer.status}). Get a token as its users do.")
+    raise ConfigException(
+        f"{where} does not issue tokens for passwords ({answer.status}). Get a token as its other users do."
+    )

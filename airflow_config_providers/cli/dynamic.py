@@ -25,7 +25,7 @@ def describe(args: Any) -> None:
 
 @told
 def alter(args: Any) -> None:
-    """Change a resource, and show what counts since."""
+    """Change a resource, and show what applies now."""
     resource, changes, _ = arguments.together(
         partial(arguments.resource, args), partial(arguments.operations, args), partial(check, args)
     )
@@ -33,8 +33,8 @@ def alter(args: Any) -> None:
     for operation in arguments.visible(args):
         if is_secret(operation.name, operation.value or ""):
             notes(
-                f"{printable(operation.name)} is a secret, and other users can read a command line: use "
-                f"--add-config-file, or write a reference."
+                f"{printable(operation.name)} is a secret, and other users of this machine can read the command line: "
+                f"use --add-config-file, or write a reference."
             )
     done = configurations(args, notes).alter(
         resource, changes, validate_only=args.validate_only, if_version=args.if_version
@@ -47,12 +47,12 @@ def history(args: Any) -> None:
     """List the changes of a resource."""
     resource, _ = arguments.together(partial(arguments.resource, args), partial(check, args))
     rows = configurations(args, Notes()).history(resource)
-    show(rows, args.output, nothing=f"Nothing was ever changed for {resource}.")
+    show(rows, args.output, nothing=f"No changes of {resource} are recorded.")
 
 
 @told
 def rollback(args: Any) -> None:
-    """Go back, and show what counts since."""
+    """Restore an earlier version, and show what applies now."""
     resource, _ = arguments.together(partial(arguments.resource, args), partial(check, args))
     done = configurations(args, Notes()).rollback(
         resource, to_version=args.to_version, validate_only=args.validate_only
@@ -61,7 +61,7 @@ def rollback(args: Any) -> None:
 
 
 def _columns(rows: Sequence[Row], *, synonyms: bool) -> list[Row]:
-    """Give what people see: the columns that fit on a screen or, for synonyms, a row for each."""
+    """Return rows for people: the columns that fit on a screen, or one row for each synonym."""
     if synonyms:
         return [synonym for row in rows for synonym in row["synonyms"]]
     return [{name: value for name, value in row.items() if name not in DETAILS} for row in rows]

@@ -1,4 +1,4 @@
-"""The command that encrypts stored secrets anew."""
+"""The command that re-encrypts stored secrets."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from airflow_config_providers.exceptions import ConfigException
 
 @told
 def rotate(args: Any) -> None:
-    """Encrypt with the new secret what was encrypted with the old one, and show how much that is."""
+    """Re-encrypt, with the new secret, what was encrypted with the old one. Show the number of secrets per variable."""
     require_here("encoder rotate")
     rotation = Rotation(VariableStore(user()), _encoder(), validate_only=args.validate_only)
     done = list(rotation.rotate(documents(stored_names(PREFIX))))
@@ -32,8 +32,8 @@ def _encoder() -> PasswordEncoder:
     encoder = settings.password_encoder()
     if encoder is None:
         raise ConfigException(
-            "There is no secret to encrypt with. Set password_encoder_secret in [config_providers], and "
-            "password_encoder_old_secret to the one before it."
+            "There is no secret to encrypt with. In [config_providers], set password_encoder_secret to the new secret "
+            "and password_encoder_old_secret to the previous one."
         )
     settings.require_long(settings.password_encoder_secret())
     return encoder

@@ -1,4 +1,4 @@
-"""How commands fail, and what they tell beside their results."""
+"""How commands fail, and the notes that they print besides their results."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from airflow_config_providers.exceptions import (
 )
 
 WRONG_ARGUMENTS: Final = 2
-"""What argparse ends with too."""
+"""The exit code of argparse, too."""
 
 REFUSED: Final = 3
 DENIED: Final = 4
@@ -28,24 +28,23 @@ UNAVAILABLE: Final = 5
 
 
 class WrongArgumentsError(ConfigException):
-    """What stands on the command line makes no sense."""
+    """The arguments on the command line are wrong."""
 
 
 def told(command: Callable[[Any], None]) -> Callable[[Any], None]:
     """
-    Have a command tell all that is wrong on standard error, a line each, and end with a code that scripts can use.
+    Return ``command`` such that it prints each problem on standard error, one a line, and exits with a useful code.
 
-    Airflow's ``action_cli`` is not used: it writes the command line, and so a secret that stands there, into the
-    database.
+    It does not use Airflow's ``action_cli``, which writes the command line into the database, with any secret in it.
     """
 
     @functools.wraps(command)
     def run(args: Any) -> None:
-        from airflow.exceptions import AirflowConfigException  # noqa: PLC0415 - nothing of Airflow where this is loaded
+        from airflow.exceptions import AirflowConfigException  # noqa: PLC0415 - only a command that runs needs it
 
         _log_to_stderr()
         try:
-            with warnings.catch_warnings(action="ignore"):  # those of libraries, which Airflow 3.2 prints as results
+            with warnings.catch_warnings(action="ignore"):  # Airflow 3.2 prints those of libraries among the results
                 command(args)
             sys.stdout.flush()
         except ConfigProvidersError as error:
@@ -65,20 +64,20 @@ def told(command: Callable[[Any], None]) -> Callable[[Any], None]:
 
 
 def _log_to_stderr() -> None:
-    """Have log lines stand beside the results and not among them. Airflow 3.3 does so itself."""
+    """Send log lines to standard error, so that they do not mix with results, as Airflow 3.3 does itself."""
     for handler in logging.getLogger().handlers:
         if isinstance(handler, logging.StreamHandler) and handler.stream is sys.stdout:
             handler.setStream(sys.stderr)
 
 
 class Notes:
-    """Tells people on standard error what is no error; each note once."""
+    """Prints notes, which are not errors, on standard error; each one once."""
 
     def __init__(self) -> None:
         self._told: set[str] = set()
 
     def __call__(self, text: str) -> None:
-        """Tell ``text``."""
+        """Print ``text``, unless it was printed before."""
         if text not in self._told:
             self._told.add(text)
             _tell("note", text)

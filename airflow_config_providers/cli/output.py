@@ -17,9 +17,9 @@ def show(rows: Sequence[Row], output: str, *, nothing: str = "No data found") ->
     """
     Print ``rows``, which have the same columns. Nothing in them is markup, and nothing is cut.
 
-    Numbers, booleans and null stay what they are in JSON and YAML; Airflow's own printer makes texts of them.
+    JSON and YAML keep numbers, booleans and null as they are; Airflow's own printer turns them into strings.
 
-    :param nothing: what to tell people where there are no rows
+    :param nothing: what to print for people if there are no rows
     """
     if is_for_people(output) and not rows:
         _write(nothing)
@@ -28,7 +28,7 @@ def show(rows: Sequence[Row], output: str, *, nothing: str = "No data found") ->
 
 
 def is_for_people(output: str) -> bool:
-    """Tell whether rows are read by people, who want few columns, and not by a program."""
+    """Return whether ``output`` is a format for people, who want few columns, and not for programs."""
     return output in {"table", "plain"}
 
 
@@ -55,7 +55,7 @@ def _table(rows: Sequence[Row]) -> None:
         table.add_column(column, overflow="fold")
     for row in rows:
         table.add_row(*_texts(row))
-    if not sys.stdout.isatty():  # a value that is broken in two is not found by grep
+    if not sys.stdout.isatty():  # grep does not find a value that is wrapped over two lines
         unbounded = console.options.update(width=_UNBOUNDED)
         console.width = max(console.width, console.measure(table, options=unbounded).maximum)
     console.print(table)

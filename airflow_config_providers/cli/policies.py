@@ -1,4 +1,4 @@
-"""The command that tries policies."""
+"""The command that tests policies."""
 
 from __future__ import annotations
 
@@ -28,12 +28,14 @@ from airflow_config_providers.operators.job_policies import open_policies, rende
 
 @told
 def test(args: Any) -> None:
-    """Open the policies, and ask each about a change that is given."""
+    """Open the policies, and ask each of them about the given change."""
     require_here("policies test")
     resource, operations = _asked(args)
     path = args.policies_file or settings.policies_file()
     if not path:
-        raise ConfigException("This deployment has no policies. Set policies_file in [config_providers], or name one.")
+        raise ConfigException(
+            "This deployment has no policies. Set policies_file in [config_providers], or add --policies-file."
+        )
     with open_policies(path) as policies:
         asked = [None] if resource is None else _requests(args, resource, operations)
         verdicts = [(policy, request, _denial(policy, request)) for policy in policies for request in asked]
@@ -44,9 +46,9 @@ def test(args: Any) -> None:
 
 def _asked(args: Any) -> tuple[ConfigResource | None, list[AlterConfigOp]]:
     """
-    Give whose change it is, None where nobody's is meant, and the change.
+    Return the resource that changes, or None if none is named, and the operations.
 
-    :raises WrongArgumentsError: names all that is wrong with the arguments
+    :raises WrongArgumentsError: lists all problems of the arguments
     """
     resource, operations, _ = arguments.together(
         partial(_resource, args),
@@ -60,7 +62,7 @@ def _resource(args: Any) -> ConfigResource | None:
     if arguments.has_resource(args):
         return arguments.resource(args)
     if args.at or arguments.has_operations(args):
-        raise WrongArgumentsError("Whose change is it? Add --default, --dag DAG_ID, or --dag DAG_ID --task TASK_ID.")
+        raise WrongArgumentsError("No resource given. Add --default, --dag DAG_ID, or --dag DAG_ID --task TASK_ID.")
     return None
 
 
@@ -70,11 +72,11 @@ def _no_operations(args: Any) -> list[AlterConfigOp]:
 
 def _refuse_run_of_none(args: Any) -> None:
     if args.at == Moment.RENDER.value and arguments.has_resource(args) and not args.task:
-        raise WrongArgumentsError("A run is that of a task. Add --task TASK_ID, or leave --at out.")
+        raise WrongArgumentsError("--at render requires a task. Add --task TASK_ID, or remove --at.")
 
 
 def _requests(args: Any, resource: ConfigResource, operations: list[AlterConfigOp]) -> list[RequestMetadata]:
-    """Give the change as policies see it when it is made, and when the task runs; without one, what there is."""
+    """Return the requests that policies see when the change is made, and when the task runs with it."""
     seen, notes = _Seeing(), Notes()
     moments = [Moment(args.at)] if args.at else [*Moment]
     done = admin(notes, [seen]).incremental_alter_configs({resource: operations}, validate_only=True)[resource]
@@ -86,7 +88,7 @@ def _requests(args: Any, resource: ConfigResource, operations: list[AlterConfigO
 
 
 class _Seeing(AlterConfigPolicy):
-    """Allows everything, and keeps what it was asked last."""
+    """Allows everything, and keeps the last request."""
 
     request: RequestMetadata
 

@@ -27,14 +27,14 @@ _FIELDS: Final = (CONFIG_PROVIDERS, "properties", "properties_file")
 
 @told
 def list_(args: Any) -> None:
-    """List the providers that a connection defines, with all that is wrong; if asked for, ask each if it can answer."""
+    """List the providers that a connection defines, and all problems; with ``--check``, test if each can answer."""
     require_here("providers list")
     registry = ProviderRegistry(allowed_classes=settings.allowed_provider_classes(), deployment=True)
     providers, problems = registry.open_each(_definitions(args.conn_id or settings.config_conn_id()))
     with providers:
         outcomes = ask_each(providers) if args.check else {}
         rows = [_row(name, providers, outcomes.get(name)) for name in providers]
-    show(rows, args.output, nothing="No provider can be used.")
+    show(rows, args.output, nothing="No provider is usable.")
     silent = [f"{printable(name)}: {text}" for name, (is_good, text) in outcomes.items() if not is_good]
     if problems:
         raise ProviderDefinitionError(*problems, *silent)
@@ -43,7 +43,7 @@ def list_(args: Any) -> None:
 
 
 def _definitions(conn_id: str) -> Mapping[str, Any]:
-    # Not by way of the hook: on the command line the Task SDK does not see the connections of the database.
+    # Not with the hook: on the command line, the Task SDK does not see the connections in the database.
     connection = airflow_secrets.connection(conn_id)
     if connection is None:
         raise ProviderDefinitionError(_missing(conn_id))
@@ -56,12 +56,13 @@ def _definitions(conn_id: str) -> Mapping[str, Any]:
 def _missing(conn_id: str) -> str:
     hint = nearest(conn_id, {*_stored_ids(), *ids_of_variables()}) or "."
     return (
-        f"There is no connection '{printable(conn_id)}'{hint} Correct --conn-id, or add one of type config_providers."
+        f"There is no connection '{printable(conn_id)}'{hint} Correct --conn-id, or add a connection of type "
+        f"{ConfigProvidersHook.conn_type}."
     )
 
 
 def _stored_ids() -> list[str]:
-    """Return the ids in Airflow's database. Those that a secrets backend has cannot be listed."""
+    """Return the connection ids in Airflow's database. Those in a secrets backend cannot be listed."""
     from airflow.models.connection import Connection  # noqa: PLC0415 - heavy
     from airflow.utils.session import create_session  # noqa: PLC0415 - heavy
     from sqlalchemy import select  # noqa: PLC0415 - slow to import
@@ -92,11 +93,12 @@ def _undefined(conn_id: str, connection: Any) -> str:
 def _way_out(connection: Any) -> str:
     if (kind := connection.conn_type) == ConfigProvidersHook.conn_type:
         return "Add it, with the names of the providers."
-    return f"It is of type '{printable(kind or '')}': name one of type {ConfigProvidersHook.conn_type} in --conn-id."
+    wanted = ConfigProvidersHook.conn_type
+    return f"Its type is '{printable(kind or '')}': use --conn-id to name a connection of type {wanted}."
 
 
 def _beginning(field: str) -> str:
-    """Return the first two parts of a field. What follows ``config.providers`` are names that people made up."""
+    """Return the first two parts of a field's name. After ``config.providers`` come names that the owner chose."""
     return ".".join(field.split(".")[:2])
 
 

@@ -1,4 +1,4 @@
-"""The configuration of a deployment whose server answers, with the rights of the user who asks."""
+"""The configuration of a deployment, accessed through its server with the permissions of the user."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from airflow_config_providers.exceptions import (
 )
 
 ROOT: Final = "/config-providers/v1"
-"""Where the server has its REST interface."""
+"""The path of the REST interface on the server."""
 
 
 class ServerConfigurations:
     """
-    Describes and alters over REST. Errors as with ``Configurations``.
+    ``Configurations`` over REST, with the same errors.
 
-    :param client: asks the server
-    :param warn: is told what a reader should know
+    :param client: the client of the server, signed in
+    :param warn: is called with each note for the reader
     """
 
     def __init__(self, client: ServerClient, warn: Callable[[str], None]) -> None:
@@ -36,7 +36,7 @@ class ServerConfigurations:
         self._warn = warn
 
     def describe(self, resource: ConfigResource, selection: Selection) -> list[Row]:
-        """Give the keys that are asked for, with what each beat."""
+        """Return the selected keys, each with its synonyms."""
         query = [("synonyms", "true"), ("all", str(selection.defaults).lower()), *(("key", k) for k in selection.keys)]
         return self._rows("GET", path(resource), query=query)
 
@@ -48,19 +48,19 @@ class ServerConfigurations:
         validate_only: bool = False,
         if_version: int | None = None,
     ) -> list[Row]:
-        """Change keys, and give what counts since."""
+        """Change keys, and return what applies now."""
         changes = [{"op": one.op.name, "name": one.name, "value": one.value} for one in operations]
         body = {"operations": changes, "validate_only": validate_only, "if_version": if_version}
         return self._rows("PATCH", path(resource), body=body)
 
     def history(self, resource: ConfigResource) -> list[Row]:
-        """Give the changes, the newest last."""
+        """Return the changes, newest last."""
         return self._rows("GET", f"{path(resource)}/history")
 
     def rollback(
         self, resource: ConfigResource, *, to_version: int | None = None, validate_only: bool = False
     ) -> list[Row]:
-        """Go back to a version, and give what counts since."""
+        """Restore a version, and return what applies now."""
         body = {"to_version": to_version, "validate_only": validate_only}
         return self._rows("POST", f"{path(resource)}/rollback", body=body)
 
@@ -77,9 +77,9 @@ class ServerConfigurations:
 
 def path(resource: ConfigResource) -> str:
     """
-    Give where a resource is, below ``ROOT``.
+    Return the path of a resource below ``ROOT``.
 
-    :raises UnknownResourceError: its name means another place in an address; Airflow has no such names
+    :raises UnknownResourceError: in a URL, its name would lead elsewhere; Airflow allows no such names
     """
     dag, task = resource.dag_id, resource.task_id
     if _is_elsewhere(dag):
@@ -101,16 +101,16 @@ def _texts(content: Mapping[str, Any], name: str) -> list[str]:
 
 
 def _refusal(address: str, status: int, content: Mapping[str, Any]) -> ConfigProvidersError:
-    """Say what the server refused; where it is not this package that answers, what its status means."""
+    """Return the error that the server reported or, if this package did not answer, one for the status."""
     error, problems = error_of(str(content.get("kind"))), _texts(content, "problems")
     if error is not None and problems:
         return error(*problems)
     where = printable(address)
     if status in {401, 403}:
-        return ForbiddenError(f"{where} does not let you in ({status}). Get a new token, or ask for the right.")
+        return ForbiddenError(f"{where} refuses access ({status}). Get a new token, or ask for the permission.")
     if status >= 500:
         return ProviderUnavailableError(f"{where} failed ({status}). Try again later.")
     return ConfigException(
-        f"{where} has no configuration to give ({status}). Name the address at which people open Airflow, and have "
-        f"airflow-config-providers installed there."
+        f"{where} has no interface of airflow-config-providers ({status}). Use the address at which people open "
+        f"Airflow, and install the package there."
     )

@@ -1,4 +1,4 @@
-"""Speaks HTTP with an Airflow server."""
+"""An HTTP client of an Airflow server."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import httpx
 
 _SECONDS: Final = 60.0
-"""For an answer; a change that policies judge and others contend for takes a few."""
+"""The time limit for an answer. A change takes a few seconds if policies check it and others change the same."""
 
 _SECONDS_TO_CONNECT: Final = 10.0
 
@@ -24,9 +24,9 @@ _SECONDS_TO_CONNECT: Final = 10.0
 @dataclass(frozen=True, slots=True)
 class Answer:
     """
-    What a server said.
+    The answer of a server.
 
-    :param content: the JSON; None where it was something else
+    :param content: the parsed JSON; None if it was not JSON
     """
 
     status: int
@@ -36,11 +36,11 @@ class Answer:
 @dataclass(frozen=True, slots=True)
 class ServerClient:
     """
-    Asks one server. It follows no redirect, so that the token goes nowhere else. Thread-safe.
+    A client of one server. It follows no redirect, so that the token goes nowhere else. Thread-safe.
 
-    :param address: of Airflow, as people open it, without a slash at its end
-    :param token: of the user; empty for nobody
-    :param seconds: how long an answer may take
+    :param address: the address at which people open Airflow, without a trailing slash
+    :param token: the user's token; empty for an anonymous request
+    :param seconds: the time limit for an answer
     """
 
     address: str
@@ -50,33 +50,35 @@ class ServerClient:
     @classmethod
     def of(cls, address: str, *, plain_http: bool = False) -> Self:
         """
-        Make one for an address that people wrote.
+        Return a client for an address that a user wrote.
 
-        :param plain_http: let the token travel unencrypted to another machine
-        :raises WrongArgumentsError: it is no address, or not one to send a token to
+        :param plain_http: allow the token to travel unencrypted to another machine
+        :raises WrongArgumentsError: the address is invalid, or it is not safe to send a token to it
         """
         parts = _split(address)
         if parts is None or parts.scheme not in {"http", "https"} or not parts.hostname:
-            raise WrongArgumentsError("The server is an address such as https://airflow.example.com. Correct it.")
+            raise WrongArgumentsError("The server must be an address such as https://airflow.example.com. Correct it.")
         if parts.username or parts.password or parts.query or parts.fragment:
-            raise WrongArgumentsError("The address of the server has no user, no ? and no #. Remove them.")
+            raise WrongArgumentsError("The address of the server must not contain a user, '?' or '#'. Remove them.")
         if parts.scheme == "http" and not plain_http and not _is_loopback(parts.hostname):
             raise WrongArgumentsError(
-                f"{printable(address)}: anybody on the way could read the token. Use https, or --allow-plain-http."
+                f"{printable(address)}: anyone on the network path could read the token. Use https, or "
+                f"--allow-plain-http."
             )
         return cls(address.rstrip("/"))
 
     def signed_in(self, token: str) -> Self:
-        """Give one that asks with ``token``."""
+        """Return a client that sends ``token``."""
         return replace(self, token=token)
 
     def ask(self, method: str, path: str, *, query: Sequence[tuple[str, str]] = (), body: Any = None) -> Answer:
         """
-        Ask once; a change is not tried again, since nobody knows whether it was made.
+        Send one request, without retries: after a failure it is unknown whether a change was made.
 
         :param body: what to send as JSON; None for nothing
-        :raises ProviderUnavailableError: there was no answer
-        :raises ConfigException: the answer was a redirect
+        :raises ProviderUnavailableError: the server did not answer
+        :raises ConfigException: the server redirected, or its certificate is not trusted
+        :raises WrongArgumentsError: HTTP cannot express the request
         """
         import httpx  # noqa: PLC0415 - slow to import
 
@@ -84,14 +86,14 @@ class ServerClient:
             answer = self._send(method, path, query=query, body=body)
         except httpx.HTTPError as error:
             failure = _failure(self.address, error, is_change=method != "GET")
-        except (ValueError, httpx.InvalidURL) as error:  # a name is too long, or has what HTTP has no characters for
-            failure = WrongArgumentsError(f"{printable(self.address)} cannot be asked so ({type(error).__name__}).")
+        except (ValueError, httpx.InvalidURL) as error:  # a name is too long, or not valid in HTTP
+            failure = WrongArgumentsError(f"{printable(self.address)}: invalid request ({type(error).__name__}).")
         else:
             if not answer.is_redirect:
                 return Answer(answer.status_code, _content(answer))
             failure = ConfigException(
-                f"{printable(self.address)} redirects, and a token is not sent elsewhere. Name the server as it is in "
-                f"the end."
+                f"{printable(self.address)} redirects, and the token is not sent to another address. Use the address "
+                f"that it redirects to."
             )
         raise failure
 
@@ -102,7 +104,7 @@ class ServerClient:
         with httpx.Client(
             follow_redirects=False,
             timeout=httpx.Timeout(self.seconds, connect=min(self.seconds, _SECONDS_TO_CONNECT)),
-            trust_env=is_encrypted,  # a proxy would read what is not encrypted
+            trust_env=is_encrypted,  # a proxy could read unencrypted requests
         ) as client:
             return client.request(
                 method, f"{self.address}{path}", params=list(query), json=body, headers=self._headers()
@@ -135,17 +137,17 @@ def _content(answer: httpx.Response) -> Any:
 
 
 def _failure(address: str, error: Exception, *, is_change: bool) -> ConfigProvidersError:
-    """Say why there was no answer; of the error itself only its kind, and whether it is about certificates."""
+    """Return the error for a failed request. It quotes the type of ``error``, never its message."""
     import httpx  # noqa: PLC0415 - slow to import
 
     where, kind = printable(address), type(error).__name__
     if "CERTIFICATE" in str(error):
         return ConfigException(
-            f"Nobody vouches for the certificate of {where}. If an authority of your own does, name its file in the "
-            f"environment variable SSL_CERT_FILE."
+            f"The certificate of {where} is not trusted. If your own certificate authority issued it, set the "
+            f"environment variable SSL_CERT_FILE to the authority's file."
         )
     if is_change and not isinstance(error, (httpx.ConnectError, httpx.ConnectTimeout)):
         return ProviderUnavailableError(
-            f"{where} gave no answer ({kind}), and may have made the change all the same. Look at the history first."
+            f"{where} did not answer ({kind}), but might have made the change. Check the history before you try again."
         )
-    return ProviderUnavailableError(f"{where} cannot be asked ({kind}). Check the address, or try again later.")
+    return ProviderUnavailableError(f"{where} cannot be reached ({kind}). Check the address, or try again later.")

@@ -1,4 +1,4 @@
-"""Where a command does its work: in this deployment's database, or on a server."""
+"""Where a command works: in this deployment's database, or on a server."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ if TYPE_CHECKING:
     from airflow_config_providers.cli.server_client import ServerClient
 
 SERVER: Final = "AIRFLOW_CONFIG_PROVIDERS_SERVER"
-"""The environment variable that stands for ``--server``."""
+"""The environment variable that replaces ``--server``."""
 
 _OF_SERVER: Final = ("--token-file", "--username", "--password-file", "--allow-plain-http")
-"""The options that mean something only beside ``--server``."""
+"""The options that require ``--server``."""
 
 
 def configurations(args: Any, notes: Callable[[str], None]) -> Configurations:
     """
-    Give what ``args`` are about.
+    Return the configurations that ``args`` select: those of a server, or of this deployment.
 
-    :param notes: is told what a reader should know
-    :raises WrongArgumentsError: the server, or who asks it, is not named as it should be
+    :param notes: is called with each note for the reader
+    :raises WrongArgumentsError: the address of the server is wrong, or the credentials are
     """
     if server := _server(args, os.environ):
         from airflow_config_providers.cli.credentials import token  # noqa: PLC0415 - needed for a server alone
@@ -39,9 +39,9 @@ def configurations(args: Any, notes: Callable[[str], None]) -> Configurations:
 
 def check(args: Any) -> None:
     """
-    Look at the options that say where to work; asks nobody.
+    Check the options that say where to work, without a request to the server.
 
-    :raises WrongArgumentsError: names all that is wrong with them
+    :raises WrongArgumentsError: lists all problems of these options
     """
     from airflow_config_providers.cli.credentials import conflicts  # noqa: PLC0415 - needed for a server alone
 
@@ -59,14 +59,14 @@ def check(args: Any) -> None:
 
 def require_here(what: str) -> None:
     """
-    Refuse a server for what only the deployment's own machine can do.
+    Refuse to run a command with a server if it works only on the deployment's own machines.
 
     :param what: the command
     :raises WrongArgumentsError: the environment names a server
     """
     if os.environ.get(SERVER):
         raise WrongArgumentsError(
-            f"'{what}' works on a machine of the deployment alone, with its settings and its database. Run it there, "
+            f"'{what}' works only on a machine of the deployment, with its settings and its database. Run it there, "
             f"without {SERVER}."
         )
 
@@ -74,7 +74,7 @@ def require_here(what: str) -> None:
 def _needing_server(args: Any) -> Iterator[str]:
     for option in _OF_SERVER:
         if getattr(args, option.removeprefix("--").replace("-", "_")):
-            yield f"{option} says how to ask a server, and none is named. Add --server URL, or leave {option} out."
+            yield f"{option} requires a server. Add --server URL, or remove {option}."
 
 
 def _client(server: str, args: Any) -> ServerClient:

@@ -1,1 +1,1 @@
-"""What a deployment is configured with, for those who ask for it: by command, and over its server."""
+"""The configuration of a deployment, for commands and for the REST interface."""

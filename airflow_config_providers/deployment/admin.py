@@ -1,4 +1,4 @@
-"""What describes and alters the deployment that this process belongs to."""
+"""The objects that describe and alter the deployment to which this process belongs."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ Warn = Callable[[str], None]
 @dataclass(frozen=True, slots=True)
 class Caller:
     """
-    Who asks, and what is looked at for them.
+    The user who asks, and what is read for them.
 
-    :param name: for the history and the audit log
-    :param environ: the environment that jobs have
-    :param of_task: gives what a task's author wrote, as ``deployed_task``
-    :param may_see: gives those of some DAGs that the caller may know of
+    :param name: the name for the history and the audit log
+    :param environ: the environment of the jobs
+    :param of_task: returns what a task's author wrote, like ``deployed_task``
+    :param may_see: returns those of the given DAG ids that the caller may see
     """
 
     name: str = ""
@@ -45,7 +45,7 @@ class Caller:
 
 
 def user() -> str:
-    """Give who runs this command, as Airflow's own commands do: the user of the operating system."""
+    """Return the user of the operating system, who runs this command, as Airflow's own commands do."""
     from airflow.utils.platform import getuser  # noqa: PLC0415 - heavy
 
     return str(getuser())
@@ -55,10 +55,10 @@ def admin(
     warn: Warn, policies: Sequence[AlterConfigPolicy | NamedPolicy] = (), *, caller: Caller | None = None
 ) -> ConfigAdmin:
     """
-    Give what describes and alters, with this deployment's database and secret.
+    Return a ``ConfigAdmin`` with the database and the secret of this deployment.
 
-    :param policies: are asked about every change
-    :param caller: who asks; None for the user who runs this command
+    :param policies: the policies that every change must pass
+    :param caller: the user who asks; None for the user who runs this command
     """
     caller = caller or Caller(user())
     layers = DeployedLayers(warn, caller)
@@ -76,19 +76,19 @@ def admin(
 
 @contextmanager
 def altering(warn: Warn, *, caller: Caller | None = None) -> Iterator[ConfigAdmin]:
-    """Give ``admin`` with the policies of the deployment; where these cannot be loaded it denies every change."""
+    """Yield ``admin`` with the policies of the deployment; if they cannot be loaded, it denies every change."""
     with deployment_policies() as policies:
         yield admin(warn, policies, caller=caller)
 
 
 class DeployedLayers:
     """
-    Gives the layers of a resource that are not dynamic, of DAGs as they are deployed, without running them.
+    The layers of a resource that are not dynamic, read from deployed DAGs without running them.
 
-    Each DAG is read once, and each warning told once. Not thread-safe.
+    Each DAG is read once, and each warning given once. Not thread-safe.
 
-    :param warn: is told what a reader should know
-    :param caller: who asks
+    :param warn: is called with each note for the reader
+    :param caller: the user who asks
     """
 
     def __init__(self, warn: Warn, caller: Caller = Caller()) -> None:
@@ -99,10 +99,10 @@ class DeployedLayers:
 
     def __call__(self, resource: ConfigResource) -> Sequence[ConfigLayer]:
         """
-        Give the layers.
+        Return the layers.
 
         :raises UnknownResourceError: there is no such DAG or task
-        :raises ProviderUnavailableError: the database cannot be asked
+        :raises ProviderUnavailableError: the database cannot be read
         """
         if resource not in self._known:
             operator = self._operator(resource) if resource.dag_id else None
@@ -111,18 +111,18 @@ class DeployedLayers:
 
     def texts(self, task: ConfigResource) -> Mapping[str, str] | None:
         """
-        Give what a task refers to beside its configuration, by name; None where it is no job that is configured.
+        Return the fields besides the configuration that may hold references, by name; None if the task is not ours.
 
-        Errors as with the layers.
+        It raises the same errors as a call of this object.
         """
         job = self._operator(task)
         return None if job is None else deployed_texts(job, str(task), self._warn)
 
     def jobs(self, resource: ConfigResource) -> list[Job]:
         """
-        Give what decides which references the jobs of a DAG, or the one of a task, can have; none if it is unknown.
+        Return the jobs of a DAG, or the job of a task; an empty list if the resource does not exist.
 
-        :raises ProviderUnavailableError: the database cannot be asked
+        :raises ProviderUnavailableError: the database cannot be read
         """
         if resource not in self._jobs:
             self._jobs[resource] = self._read_jobs(resource)
@@ -150,7 +150,7 @@ class DeployedLayers:
 def _no_task(resource: ConfigResource, known: Sequence[str]) -> str:
     what = f"DAG '{printable(resource.dag_id)}' has no task '{printable(resource.task_id)}'"
     if inside := [task for task in known if task.startswith(f"{resource.task_id}.")]:
-        return f"{what}: that is a group. Name one of its tasks, such as '{printable(inside[0])}'."
+        return f"{what}: it is a task group. Name one of its tasks, such as '{printable(inside[0])}'."
     return f"{what}{nearest(resource.task_id, known) or '.'} {NOT_FOUND}"
 
 
@@ -161,12 +161,12 @@ def _dag(dag_id: str, caller: Caller) -> Any:
         dag, known = _read(dag_id)
     except SQLAlchemyError as error:
         unavailable = ProviderUnavailableError(
-            f"Airflow's database cannot be asked ({type(error).__name__}). Try again later."
+            f"Airflow's database cannot be read ({type(error).__name__}). Try again later."
         )
-    except Exception as error:  # noqa: BLE001 - whatever reading a stored DAG of another version raises
+    except Exception as error:  # noqa: BLE001 - reading a DAG that another version stored can raise anything
         unavailable = ProviderUnavailableError(
-            f"DAG '{printable(dag_id)}' cannot be read as Airflow has stored it ({type(error).__name__}). Have it "
-            f"stored anew: airflow dags reserialize"
+            f"The stored DAG '{printable(dag_id)}' cannot be read ({type(error).__name__}). Store it again: airflow "
+            f"dags reserialize"
         )
     else:
         if dag is not None:
@@ -177,7 +177,7 @@ def _dag(dag_id: str, caller: Caller) -> Any:
 
 
 def _read(dag_id: str) -> tuple[Any | None, Sequence[str]]:
-    """Give the DAG as it is stored or, where there is none, the ids of those that there are."""
+    """Return the stored DAG or, if there is none, the ids of all DAGs."""
     from airflow.models.serialized_dag import SerializedDagModel  # noqa: PLC0415 - heavy
     from airflow.utils.session import create_session  # noqa: PLC0415 - heavy
     from sqlalchemy import select  # noqa: PLC0415 - slow to import

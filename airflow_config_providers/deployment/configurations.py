@@ -1,4 +1,4 @@
-"""What can be done with the configuration of a deployment, wherever that runs."""
+"""The operations on the configuration of a deployment, here or on a server."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from airflow_config_providers.deployment.rows import Row, Selection
 
 class Configurations(Protocol):
     """
-    Describes and alters what a deployment, its DAGs and its tasks are configured with.
+    Describes and alters the configuration of a deployment, its DAGs and its tasks.
 
-    :raises ConfigException: names all that is wrong
-    :raises PolicyViolation: a policy denies
-    :raises ForbiddenError: the user may not
-    :raises ProviderUnavailableError: it cannot be asked now
+    :raises ConfigException: the request is wrong; lists all problems
+    :raises PolicyViolation: a policy denies the change
+    :raises ForbiddenError: the user lacks the permission
+    :raises ProviderUnavailableError: the server or the database is unavailable now
     """
 
     def describe(self, resource: ConfigResource, selection: Selection) -> list[Row]:
-        """Give the keys that are asked for, with what each beat."""
+        """Return the selected keys, each with its synonyms."""
 
     def alter(
         self,
@@ -30,12 +30,12 @@ class Configurations(Protocol):
         validate_only: bool = False,
         if_version: int | None = None,
     ) -> list[Row]:
-        """Change keys, and give what counts since."""
+        """Change keys, and return what applies now."""
 
     def history(self, resource: ConfigResource) -> list[Row]:
-        """Give the changes, the newest last."""
+        """Return the changes, newest last."""
 
     def rollback(
         self, resource: ConfigResource, *, to_version: int | None = None, validate_only: bool = False
     ) -> list[Row]:
-        """Go back to a version, None for the one before the last change, and give what counts since."""
+        """Restore a version, and return what applies now. None is the version before the last change."""

@@ -1,4 +1,4 @@
-"""The configuration of the deployment whose database this process has."""
+"""The configuration of a deployment, in the database that this process uses."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from airflow_config_providers.deployment.rows import Row, Selection
 from airflow_config_providers.spark.key_check import find_in
 
 _NOT_WRITTEN: Final = frozenset({ConfigSource.DEFAULT_CONFIG, ConfigSource.ENVIRONMENT_CONFIG})
-"""Where no name of a key is written."""
+"""The sources in which nobody writes the name of a key."""
 
 
 class DeployedConfigurations:
     """
-    Describes and alters in the database, for one caller. Errors as with ``Configurations``. Not thread-safe.
+    ``Configurations`` in the database, for one caller, with the same errors. Not thread-safe.
 
-    :param warn: is told what a reader should know
-    :param caller: who asks; None for the user who runs this command
+    :param warn: is called with each note for the reader
+    :param caller: the user who asks; None for the user who runs this command
     """
 
     def __init__(self, warn: Warn, caller: Caller | None = None) -> None:
@@ -31,7 +31,7 @@ class DeployedConfigurations:
         self._caller = caller
 
     def describe(self, resource: ConfigResource, selection: Selection) -> list[Row]:
-        """Give the keys that are asked for, with what each beat."""
+        """Return the selected keys, each with its synonyms."""
         one = admin(self._warn, caller=self._caller)
         found = selection.of(one.describe_configs([resource], include_synonyms=True)[resource])
         for doubt in self._doubts(resource, found):
@@ -46,26 +46,26 @@ class DeployedConfigurations:
         validate_only: bool = False,
         if_version: int | None = None,
     ) -> list[Row]:
-        """Change keys, and give what counts since."""
+        """Change keys, and return what applies now."""
         expected = {} if if_version is None else {resource: if_version}
         with altering(self._warn, caller=self._caller) as one:
             done = one.incremental_alter_configs({resource: operations}, validate_only, if_version=expected)
         return rows.changed(done)
 
     def history(self, resource: ConfigResource) -> list[Row]:
-        """Give the changes, the newest last."""
+        """Return the changes, newest last."""
         return rows.past(admin(self._warn, caller=self._caller).history(resource))
 
     def rollback(
         self, resource: ConfigResource, *, to_version: int | None = None, validate_only: bool = False
     ) -> list[Row]:
-        """Go back to a version, and give what counts since."""
+        """Restore a version, and return what applies now."""
         with altering(self._warn, caller=self._caller) as one:
             done = one.rollback(resource, to_version, validate_only=validate_only)
         return rows.changed({resource: done})
 
     def _doubts(self, resource: ConfigResource, entries: Iterable[ConfigEntry]) -> Iterator[str]:
-        """Return what is wrong with the names of keys that somebody set and that Spark does not read."""
+        """Yield what is wrong with the names of keys that somebody set and that Spark does not read."""
         places = {one.name: one.origin for one in entries if one.source not in _NOT_WRITTEN}
         jobs = DeployedLayers(self._warn, self._caller or Caller()).jobs(resource) if have_other_keys(places) else []
         found = find_in(places, settings.misspelt_keys(), takes_any_key=take_any_key(jobs))

@@ -1,4 +1,4 @@
-"""A task as Airflow stores it with its DAG: what its author wrote, without running it."""
+"""What the author of a task wrote, read from the stored DAG without running the task."""
 
 from __future__ import annotations
 
@@ -14,30 +14,30 @@ from airflow_config_providers.operators.job_run import field_texts, path_texts
 from airflow_config_providers.operators.stored_job import StoredJob
 
 _CUT: Final = "Truncated. "
-"""Begins what Airflow stores of an argument that is too long for it."""
+"""The beginning of what Airflow stores instead of an argument that is too long."""
 
 _MARK: Final = "effective_config"
 """The template field that only operators of this package have."""
 
 _MARK_OF_SUBMISSION: Final = "application_args"
-"""That which only those of spark-submit have."""
+"""The template field that only the operators of spark-submit have."""
 
 
 def is_configured(task: Any) -> bool:
-    """Tell whether ``task``, of a serialized DAG, is a job that is configured by this package."""
+    """Return whether this package configures ``task``, which is from a serialized DAG."""
     return _MARK in task.template_fields
 
 
 def deployed_task(task: Any, name: str, warn: Callable[[str], None]) -> Any | None:
     """
-    Give what makes the layers of ``task``, and ``TEXTS``; None where it is no job that is configured by this package.
+    Return the fields that make the layers of ``task``, and ``TEXTS``; None if this package does not configure it.
 
     :param task: an operator of a serialized DAG, mapped or not
-    :param name: what people call it
-    :param warn: is told what a reader should know
+    :param name: its name in warnings
+    :param warn: is called with each note for the reader
     """
     if not is_configured(task):
-        warn(f"{name} runs {task.task_type}, which is not configured by this package.")
+        warn(f"{name} runs {task.task_type}, an operator that this package does not configure.")
         return None
     is_submission = _MARK_OF_SUBMISSION in task.template_fields and not mapped_task.is_jdbc(task)
     if task.is_mapped:
@@ -49,23 +49,23 @@ def deployed_task(task: Any, name: str, warn: Callable[[str], None]) -> Any | No
 
 def deployed_texts(job: Any, name: str, warn: Callable[[str], None]) -> dict[str, str]:
     """
-    Give what a job refers to beside its configuration, by names that people understand.
+    Return the fields besides the configuration that may hold references, under names for people.
 
-    :param job: as ``deployed_task`` gives it
+    :param job: the result of ``deployed_task``
     """
     cut = [field for field in TEXTS if str(getattr(job, field)).startswith(_CUT)]
     for field in cut:
-        warn(f"{name}: {field} is longer than Airflow stores, so the references in it are not known.")
+        warn(f"{name}: {field} is too long for Airflow to store, so the references in it are not known.")
     whole = SimpleNamespace(**{**vars(job), **dict.fromkeys(cut)})
     return {**field_texts(whole), **getattr(job, "texts", {}), **path_texts(deployed_paths(job))}
 
 
 def _of_other(task: Any, name: str, warn: Callable[[str], None]) -> Mapping[str, Any]:
-    """Give what an operator has that keeps its configuration in a place of its own."""
+    """Return the fields of an operator that has its configuration in an argument other than ``conf``."""
     fields = vars(task)
     stored = fields.get("_stored_job")
     if stored is None:
-        warn(f"{name}: only a run tells what its author wrote, because it is filled in.")
+        warn(mapped_task.KNOWN_IN_RUN.format(name))
     job = StoredJob.read(stored) if stored else StoredJob((), {})
     if stored and not job.layers:
         warn(mapped_task.NO_LAYERS.format(name))

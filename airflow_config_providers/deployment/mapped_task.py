@@ -1,4 +1,4 @@
-"""A mapped task as Airflow stores it: what its author wrote for all its instances."""
+"""What the author of a mapped task wrote for all its instances, read from the stored DAG."""
 
 from __future__ import annotations
 
@@ -13,10 +13,12 @@ from airflow_config_providers.operators.supported import SUPPORTED, OperatorSpec
 from airflow_config_providers.spark import arguments, exposure
 
 TEXTS: Final = ("env_vars", *exposure.FIELDS)
-"""The arguments of a submission that are no configuration and may hold references too."""
+"""The arguments of a submission that may hold references, besides its configuration."""
 
-NO_LAYERS: Final = "{}: it has no Spark configuration that stands in one place, so what it has itself is not shown."
-"""For a step that is a command, a file that a run reads, and several clusters."""
+NO_LAYERS: Final = "{}: its Spark configuration is not in a single argument, so what the DAG sets is not shown."
+"""Such as for a step that is a command, a file that is read in the run, or several clusters."""
+
+KNOWN_IN_RUN: Final = "{}: what the DAG sets is known only in a run, which fills in the configuration."
 
 _FILES: Final = ("config_files", "properties_file")
 _SUBMISSION: Final = (*_FILES, "conf", *arguments.KEYS)
@@ -27,13 +29,13 @@ _DECORATED: Final = {
         "airflow.providers.apache.spark.operators.spark_pyspark.PySparkOperator"
     )
 }
-"""Class behind a decorator -> the one that it is like."""
+"""Class behind a decorator -> the operator whose arguments it takes."""
 
 Warn = Callable[[str], None]
 
 
 def is_jdbc(task: Any) -> bool:
-    """Tell whether a stored task is one of ``SparkJDBCOperator``, or of its class of this package."""
+    """Return whether a stored task is a ``SparkJDBCOperator``, stock or of this package."""
     return _path(task) in (
         "airflow.providers.apache.spark.operators.spark_jdbc.SparkJDBCOperator",
         "airflow_config_providers.operators.spark_jdbc.ConfiguredSparkJDBCOperator",
@@ -41,27 +43,27 @@ def is_jdbc(task: Any) -> bool:
 
 
 def stored_spec(task: Any) -> OperatorSpec | None:
-    """Return what is known of a stored task's operator; None for a class of somebody's own: its bases are unknown."""
+    """Return the description of a stored task's operator; None for a custom class, whose bases are not stored."""
     return SUPPORTED.get(_DECORATED.get(_path(task), _path(task)))
 
 
 def of_submission(task: Any, name: str, warn: Warn) -> Mapping[str, Any]:
-    """Give the arguments of an operator of spark-submit."""
+    """Return the arguments of an operator of spark-submit."""
     _tell_differing(task, name, warn, _SUBMISSION.__contains__)
     return given(task, (*_SUBMISSION, *TEXTS))
 
 
 def of_other(task: Any, name: str, warn: Warn) -> Mapping[str, Any]:
-    """Give the layers, texts and files of an operator that keeps its configuration in a place of its own."""
+    """Return the layers, texts and files of an operator whose configuration is in an argument other than ``conf``."""
     spec = OperatorSpec() if is_jdbc(task) else stored_spec(task)
     if spec is None:
-        warn(f"{name}: only a run tells what its author wrote, because {task.task_type} is mapped, and not well known.")
+        warn(f"{name}: what the DAG sets is not shown, because it is mapped and {task.task_type} is a custom operator.")
         return given(task, _FILES)
     _tell_differing(task, name, warn, _JDBC.__contains__ if is_jdbc(task) else spec.makes_conf)
     try:
         job = _jdbc(task) if is_jdbc(task) else _in_place(task, spec)
     except ConfigException:
-        warn(f"{name}: only a run tells what its author wrote, because it is filled in.")
+        warn(KNOWN_IN_RUN.format(name))
         return given(task, _FILES)
     if not job.layers:
         warn(NO_LAYERS.format(name))
@@ -79,9 +81,9 @@ def _in_place(task: Any, spec: OperatorSpec) -> StoredJob:
 
 def given(task: Any, names: Collection[str]) -> dict[str, Any]:
     """
-    Return those of the arguments ``names`` that all instances have.
+    Return those of the arguments ``names`` that have the same value in all instances.
 
-    As Airflow makes an instance: what ``expand`` and ``partial`` have is not looked for in the ``default_args``.
+    As in Airflow, an argument in ``expand`` or ``partial`` overrides the ``default_args``.
     """
     differing = _differing(task) or ()
     defaults = {name: value for name, value in task.dag.default_args.items() if name not in differing}
@@ -90,23 +92,23 @@ def given(task: Any, names: Collection[str]) -> dict[str, Any]:
 
 def _tell_differing(task: Any, name: str, warn: Warn, is_shown: Callable[[str], bool]) -> None:
     if task.task_group is not None and task.task_group.group_id is not None:
-        warn(f"{name} is mapped, and in a group: Airflow does not store the default_args of the group for it.")
+        warn(f"{name} is mapped and in a task group, whose default_args Airflow does not store. They are not shown.")
     differing = _differing(task)
     if differing is None:
-        warn(f"{name} is mapped over what another task gives: arguments that come from there are not shown.")
+        warn(f"{name} is mapped over the output of another task: arguments that come from there are not shown.")
     elif shown := [field for field in differing if field in _FILES or is_shown(field)]:
-        warn(f"{name} is mapped: {', '.join(shown)} of its instances differ, and are not shown.")
+        warn(f"{name} is mapped: its instances differ in {', '.join(shown)}, which is not shown.")
 
 
 def _differing(task: Any) -> list[str] | None:
-    """Return the arguments that differ from instance to instance, sorted; None where only a run tells."""
+    """Return the arguments that differ between instances, sorted; None if they are known only in a run."""
     if task._expand_input_attr != "expand_input":  # only the arguments of a decorated function differ
         return []
     return _mapped(task.expand_input.value)
 
 
 def _mapped(value: Any) -> list[str] | None:
-    """Return the arguments that an operator is mapped over, sorted; None where only a run tells."""
+    """Return the arguments over which an operator is mapped, sorted; None if they are known only in a run."""
     if isinstance(value, Mapping):
         return sorted(value)
     if isinstance(value, list) and all(isinstance(item, Mapping) for item in value):

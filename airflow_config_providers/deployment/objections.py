@@ -1,4 +1,4 @@
-"""What speaks against storing a text: no run could use it."""
+"""Reasons not to store a text: no run could use it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from airflow_config_providers.spark.layers import SUBSTITUTED_BY_SPARK
 Warn = Callable[[str], None]
 
 _OPTIONS: Final = ("config_conn_id", "allow_exposed_arguments")
-"""The arguments of a task that say which references its job can have."""
+"""The arguments of a task that decide which references its job can have."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,8 +35,8 @@ class Job:
     What decides which references and which keys a job can have.
 
     :param conn_id: the connection that defines its providers
-    :param allows_exposed: whether values may stand where others than the job can read them
-    :param takes_any_key: whether it surely gets also keys that do not begin with ``spark.``
+    :param allows_exposed: whether values may go where users other than the job can read them
+    :param takes_any_key: whether it is certain to also receive keys that do not begin with ``spark.``
     """
 
     conn_id: str
@@ -45,7 +45,7 @@ class Job:
 
     @classmethod
     def of(cls, task: Any) -> Job:
-        """Take it from a task as Airflow stores it; what is not stored there is as the deployment says."""
+        """Return the job of a stored task; what is not stored has the default of the deployment."""
         given, prefix = (mapped_task.given(task, _OPTIONS), "") if task.is_mapped else (vars(task), "_")
         conn_id, allows_exposed = (given.get(f"{prefix}{name}") for name in _OPTIONS)
         usual, spec = cls.usual(), mapped_task.stored_spec(task)
@@ -54,16 +54,16 @@ class Job:
 
     @classmethod
     def usual(cls) -> Job:
-        """Return what the deployment says for jobs that do not."""
+        """Return the defaults of the deployment."""
         return cls(settings.config_conn_id(), settings.allow_exposed_arguments())
 
 
 Jobs = Callable[[ConfigResource], Iterable[Job]]
-"""Gives the jobs that a resource is configured for; none where they are not known."""
+"""Returns the jobs that a resource configures; none if they are unknown."""
 
 
 def have_other_keys(keys: Iterable[str]) -> bool:
-    """Return whether one of ``keys`` does not begin with ``spark.``, so that jobs have to say whether they take it."""
+    """Return whether one of ``keys`` does not begin with ``spark.``, so that it depends on the jobs if it is valid."""
     return not all(key.startswith(SPARK) for key in keys)
 
 
@@ -74,12 +74,10 @@ def take_any_key(jobs: Collection[Job]) -> bool:
 
 class DeployedObjections:
     """
-    Says what the runs of this deployment would make of new texts.
+    Finds reasons to refuse new texts: those with which the runs of a job of the resource would fail.
 
-    A text is objected to if it would stop the runs of a job of the resource.
-
-    :param jobs: gives the jobs
-    :param warn: is told what is no reason to refuse
+    :param jobs: returns the jobs of a resource
+    :param warn: is called with each doubt that is no reason to refuse
     """
 
     def __init__(self, jobs: Jobs, warn: Warn) -> None:
@@ -88,7 +86,7 @@ class DeployedObjections:
         self._known: dict[str, Definitions | None] = {}
 
     def __call__(self, resource: ConfigResource, texts: Mapping[str, str]) -> Mapping[str, Sequence[str]]:
-        """Give key -> what is wrong."""
+        """Return key -> the reasons to refuse it."""
         used = {key: text for key, text in texts.items() if scan(text) or spark_definition().is_secret(key, text)}
         jobs = (list(dict.fromkeys(self._jobs(resource))) or [Job.usual()]) if used or have_other_keys(texts) else []
         misnamed = {key: self._of_name(key, takes_any_key=take_any_key(jobs)) for key in texts}
@@ -120,20 +118,20 @@ class DeployedObjections:
             connection = airflow_secrets.connection(conn_id)
             if connection is not None:
                 return Definitions(definitions_of(conn_id, connection), driver_definitions_of(conn_id, connection))
-            problems: Sequence[str] = (f"There is no connection '{printable(conn_id)}' here.",)
+            problems: Sequence[str] = (f"This process finds no connection '{printable(conn_id)}'.",)
         except ConfigProvidersError as error:
             problems = error.problems
         for problem in problems:
-            self._warn(f"References are not checked against their providers. {problem}")
+            self._warn(f"References are stored without checking them against their providers. {problem}")
         return None
 
 
 class Definitions:
     """
-    The providers of a connection.
+    The definitions of the providers of a connection.
 
-    :param worker: those that workers open
-    :param driver: those that a driver opens
+    :param worker: the definitions for workers
+    :param driver: the definitions for a driver
     """
 
     def __init__(self, worker: Mapping[str, str], driver: Mapping[str, str]) -> None:
@@ -144,16 +142,16 @@ class Definitions:
 
     @property
     def names(self) -> frozenset[str]:
-        """The names of all of them."""
+        """The names of all these providers."""
         return frozenset(self._of_worker | self._of_driver)
 
     def refusals(self, text: str) -> list[str]:
-        """Say why nobody will ever answer references in ``text``."""
+        """Return the reasons why no provider can ever answer references in ``text``."""
         asked = [variable for variable in variables(text) if self._is_asked(variable)]
         return list(self._registry.refusals(self._worker, asked).values())
 
     def _is_asked(self, variable: ConfigVariable) -> bool:
-        """Tell whether a worker's provider must have it."""
+        """Return whether a provider of the worker must answer ``variable``."""
         if variable.provider in self._of_driver:
             return False
         if variable.provider in self._of_worker:

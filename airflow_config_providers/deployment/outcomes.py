@@ -1,4 +1,4 @@
-"""How requests end, as answers of the REST interface name it."""
+"""The ways in which a request can fail, under their names in the REST interface."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from airflow_config_providers.exceptions import (
 )
 
 NOT_FOUND: Final = (
-    "Correct the name. If it is new in its file, Airflow has not read the file yet: wait, or run airflow dags "
+    "Correct the name. If you have just added it, Airflow has not read the file yet: wait, or run airflow dags "
     "reserialize."
 )
-"""The way out where there is no such DAG or task."""
+"""What to do if there is no such DAG or task."""
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
     """
-    A way to fail.
+    A way in which a request fails.
 
     :param kind: its name in an answer
-    :param error: what it is in Python
-    :param status: of the answer
+    :param error: the class of the error in Python
+    :param status: the HTTP status of the answer
     """
 
     kind: str
@@ -48,14 +48,14 @@ OUTCOMES: Final = (
     Outcome("failed", ProviderUnavailableError, 500),
     Outcome("refused", ConfigProvidersError, 422),
 )
-"""The more special before the more general; an error is the first one that fits."""
+"""Subclasses come before their bases; the first that fits an error wins."""
 
 
 def outcome_of(error: ConfigProvidersError) -> Outcome:
-    """Give the outcome that stands for ``error``."""
+    """Return the outcome of ``error``."""
     return next(outcome for outcome in OUTCOMES if isinstance(error, outcome.error))
 
 
 def error_of(kind: str) -> type[ConfigProvidersError] | None:
-    """Give what ``kind`` stands for; None where it is no kind."""
+    """Return the error class of ``kind``; None if there is no such kind."""
     return next((outcome.error for outcome in OUTCOMES if outcome.kind == kind), None)

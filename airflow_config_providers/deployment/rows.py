@@ -1,4 +1,4 @@
-"""What is told of configuration: rows of plain values, the same from a command and from a server."""
+"""Rows of plain values that show configuration, the same in a command and in an answer of the server."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from airflow_config_providers.spark.catalogue import spark_definition
 Row = Mapping[str, Any]
 
 DETAILS: Final = ("alterable_at", "documentation", "synonyms")
-"""Columns of a description that are for programs."""
+"""Columns of a description that only programs get."""
 
 
 _HINTS: Final = 10
-"""Unknown keys for which the nearest name is looked for, among all that there are."""
+"""The number of unknown keys for which an error suggests the nearest name; the search goes through all keys."""
 
 
 class Hidden:
@@ -40,10 +40,10 @@ SECRET: Final = Hidden()
 @dataclass(frozen=True, slots=True)
 class Selection:
     """
-    Which keys of a resource are asked for.
+    The keys of a resource that a user selects.
 
-    :param keys: these, also where they have only their default; none for all
-    :param defaults: also the others that have only their default
+    :param keys: only these keys, even those that have only their default; empty for all keys
+    :param defaults: whether to include keys that have only their default
     """
 
     keys: Sequence[str] = ()
@@ -51,9 +51,9 @@ class Selection:
 
     def of(self, entries: Mapping[str, ConfigEntry]) -> list[ConfigEntry]:
         """
-        Give what is asked for, in the order of the keys.
+        Return the selected entries, in the order of their keys.
 
-        :raises ConfigException: there is no such key
+        :raises ConfigException: a selected key does not exist
         """
         if unknown := [key for key in self.keys if key not in entries]:
             hints = {key: nearest(key, entries) for key in unknown[:_HINTS]}
@@ -65,7 +65,7 @@ class Selection:
 
 
 def described(entries: Sequence[ConfigEntry]) -> list[Row]:
-    """Give a row for each entry, with what it beat."""
+    """Return a row for each entry, with its synonyms."""
     return [
         {
             "key": entry.name,
@@ -84,14 +84,14 @@ def described(entries: Sequence[ConfigEntry]) -> list[Row]:
 
 
 def changed(done: Mapping[ConfigResource, AlterConfigResult]) -> list[Row]:
-    """Give a row for each key that was changed: what counts since."""
+    """Return a row for each changed key: what applies now."""
     return [
         {
             "resource": str(resource),
             "key": key,
             "value": None if entry is None else _shown(entry),
             "source": None if entry is None else entry.source.name,
-            "origin": "nothing sets it" if entry is None else entry.origin,
+            "origin": "not set anywhere" if entry is None else entry.origin,
         }
         for resource, result in done.items()
         for key, entry in result.entries.items()
@@ -99,22 +99,22 @@ def changed(done: Mapping[ConfigResource, AlterConfigResult]) -> list[Row]:
 
 
 def past(changes: Sequence[Change]) -> list[Row]:
-    """Give a row for each key of each change."""
+    """Return a row for each key of each change."""
     return [row for change in changes for row in _keys(change)]
 
 
 def is_secret(key: str, text: str) -> bool:
-    """Tell whether ``text`` is not to be shown under ``key``."""
+    """Return whether ``text`` is a secret under ``key``, which must not be shown."""
     return LayeredConfig([], spark_definition()).is_secret(key, text)
 
 
 def as_json(rows: object) -> str:
-    """Write rows, or what holds them; a value that is not shown becomes null."""
+    """Return rows, or an object that holds rows, as JSON; a hidden value becomes null."""
     return json.dumps(rows, default=_null)
 
 
 def of_json(row: Row) -> Row:
-    """Give a row as it was before it was written: null is a value that is not shown if a source has it."""
+    """Return a row as it was before ``as_json``: a value that is null is hidden if the row has a source."""
     found = {name: [of_json(one) for one in value] if name == "synonyms" else value for name, value in row.items()}
     is_hidden = "value" in found and found["value"] is None and found.get("source") is not None
     return {**found, "value": SECRET} if is_hidden else found
@@ -150,7 +150,7 @@ def _keys(change: Change) -> Iterator[Row]:
 
 
 def _past(key: str, value: Value | None) -> str | None:
-    """Show a value; None where there was none, so that a secret is not null here."""
+    """Return a value to show. None means that there was no value, so a secret is ``[hidden]`` here."""
     if value is None:
         return None
     return HIDDEN if not isinstance(value, str) or is_secret(key, value) else value

@@ -1,1 +1,1 @@
-"""What Airflow's API server has of this package."""
+"""The part of this package that runs in Airflow's API server."""

@@ -1,4 +1,4 @@
-"""The REST interface: an app that Airflow's API server mounts, and does not protect."""
+"""The REST interface: an app that Airflow's API server mounts, but does not protect."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from airflow_config_providers.plugins.routes import make_router
 
 
 def make_app() -> FastAPI:
-    """Make the app. It has no pages about itself: those would be routes that everybody may read."""
+    """Return the app. It has no pages about itself: everybody could read them."""
     app = FastAPI(
         title="airflow-config-providers",
         version=__version__,
@@ -28,5 +28,5 @@ def make_app() -> FastAPI:
 
 
 async def _nowhere(request: Request, error: Exception) -> Response:
-    """Answer where there is no route."""
+    """Answer a request for which there is no route."""
     return Problem.of(error).response()

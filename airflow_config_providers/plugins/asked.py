@@ -1,4 +1,4 @@
-"""What a request is about, and for whom."""
+"""The resource of a request, and the user who sent it."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ _FILES: Final = ("config_files", "properties_file")
 @dataclass(frozen=True, slots=True)
 class Asked:
     """
-    A request that its user has the right to.
+    A request for which the user has the permission.
 
-    :param configurations: does what is asked, in the name of the user
-    :param notes: what a reader should know
+    :param configurations: describes and alters on behalf of the user
+    :param notes: the notes for the reader
     """
 
     resource: ConfigResource
@@ -43,18 +43,18 @@ class Asked:
     notes: list[str] = field(default_factory=list)
 
     def answer(self, rows: Sequence[Row]) -> Response:
-        """Answer with ``rows``."""
+        """Return the answer that contains ``rows``."""
         content = {"resource": str(self.resource), "rows": rows, "notes": self.notes}
         return Response(as_json(content), 200, HEADERS, "application/json")
 
 
 def _asked(request: Request, user: GetUserDep) -> Asked:
     notes: list[str] = []
-    request.state.notes = notes  # an answer that refuses tells them too
+    request.state.notes = notes  # an answer that refuses includes them too
     resource = _resource(request.path_params.get("dag_id"), request.path_params.get("task_id"))
     warn = _once(notes)
     if settings.environment_enabled():
-        warn("What environment variables of the workers override is not shown: the server does not have them.")
+        warn("Overrides by environment variables of the workers are not shown: the server does not have them.")
     return Asked(resource, DeployedConfigurations(warn, _caller(user)), notes)
 
 
@@ -63,10 +63,10 @@ AskedDep = Annotated[Asked, Depends(_asked)]
 
 def _caller(user: Any) -> Caller:
     """
-    Give whom to work for.
+    Return the caller to work for.
 
-    The server's own files and environment hold secrets that DAG authors have no access to. They may not choose what of
-    these is looked at, so neither is.
+    The files and the environment of the server hold secrets to which DAG authors have no access. An author must not be
+    able to choose which of them are read, so none is.
     """
 
     def may_see(dag_ids: Collection[str]) -> Collection[str]:
@@ -76,21 +76,21 @@ def _caller(user: Any) -> Caller:
 
 
 def without_files(task: Any, name: str, warn: Warn) -> Any | None:
-    """Give what ``deployed_task`` gives, without the files that the author of the task names."""
+    """Return the result of ``deployed_task``, without the files that the author of the task names."""
     found = deployed_task(task, name, warn)
     if found is None:
         return None
     fields = vars(found)
     if named := [field for field in _FILES if fields.get(field)]:
-        warn(f"{name}: what its {' and '.join(named)} set is not shown: the server does not open files of DAG authors.")
+        warn(f"{name}: its {' and '.join(named)} are not shown: the server does not open files that DAG authors name.")
     return SimpleNamespace(**{field: value for field, value in fields.items() if field not in _FILES})
 
 
 def _resource(dag_id: str | None, task_id: str | None) -> ConfigResource:
     """
-    Give what the address names.
+    Return the resource that the URL names.
 
-    :raises UnknownResourceError: it names another resource than the one that the user's right was looked up for
+    :raises UnknownResourceError: it is not the resource for which the permission was checked
     """
     if dag_id is None:
         return ConfigResource(ResourceType.DEFAULT)

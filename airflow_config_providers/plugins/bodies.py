@@ -1,4 +1,4 @@
-"""What stands in the body of a request. No error tells a value: one may be a secret."""
+"""The content of a request's body. No error shows a value, because it can be a secret."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from airflow_config_providers.dynamic.change import refuse_many
 from airflow_config_providers.exceptions import MalformedRequestError
 
 LONGEST: Final = 4 * 1024 * 1024
-"""Bytes of a body: a change of the largest configuration that is kept, however it is escaped."""
+"""The most bytes in a body. A change of the largest configuration that is stored fits, however it is escaped."""
 
 _TOLD: Final = 10
-"""Unknown fields that are told by name."""
+"""The number of unknown fields that an error names."""
 
 _REQUIRED: Final = object()
 
@@ -35,9 +35,9 @@ class Alteration:
     @classmethod
     def of(cls, body: Mapping[str, Any]) -> Self:
         """
-        Read it.
+        Parse ``body``.
 
-        :raises MalformedRequestError: names all that is wrong
+        :raises MalformedRequestError: lists all problems
         :raises LimitExceededError: there are too many operations
         """
         fields = _Fields(body)
@@ -46,21 +46,21 @@ class Alteration:
         operations = [_operation(fields, number, one) for number, one in enumerate(given)]
         validate_only, if_version = fields.take("validate_only", bool, False), fields.take("if_version", int, None)
         if not operations:
-            fields.problems.append("'operations': nothing is to change. Give a list of op, name and value.")
+            fields.problems.append("'operations' is missing or empty. Add a list of objects with op, name and value.")
         fields.end()
         return cls(tuple(one for one in operations if one), validate_only, if_version)
 
 
 @dataclass(frozen=True, slots=True)
 class Return:
-    """A way back to a version; None for the one before the last change."""
+    """A rollback to a version; None is the version before the last change."""
 
     to_version: int | None
     validate_only: bool
 
     @classmethod
     def of(cls, body: Mapping[str, Any]) -> Self:
-        """Read it. Errors as with ``Alteration``."""
+        """Parse ``body``, with the same errors as ``Alteration``."""
         fields = _Fields(body)
         found = cls(fields.take("to_version", int, None), fields.take("validate_only", bool, False))
         fields.end()
@@ -69,9 +69,9 @@ class Return:
 
 class _Fields:
     """
-    Takes the fields of an object one by one, and collects what is wrong with them.
+    Reads the fields of an object one by one, and collects problems.
 
-    :param where: what stands before their names in messages
+    :param where: the prefix of the fields' names in messages
     """
 
     def __init__(self, content: Mapping[str, Any], where: str = "", problems: list[str] | None = None) -> None:
@@ -81,42 +81,42 @@ class _Fields:
         self.problems = [] if problems is None else problems
 
     def take(self, name: str, kind: type, default: Any = _REQUIRED) -> Any:
-        """Give a field, which is of ``kind``; ``default`` where it is missing or null, if there is one."""
+        """Return the value of a field of type ``kind``; ``default``, if given, when it is missing or null."""
         self._taken.append(name)
         value = self._content.get(name)
-        if type(value) is kind:  # a boolean is no number here
+        if type(value) is kind:  # not isinstance: a boolean is not a number here
             return value
         if value is not None or default is _REQUIRED:
-            self.problems.append(f"'{self._where}{name}': {_WORDS[kind]} is expected.")
+            self.problems.append(f"'{self._where}{name}': expected {_WORDS[kind]}.")
         return default
 
     def end(self) -> None:
         """
-        Refuse what is wrong.
+        Raise the problems, if there are any.
 
-        :raises MalformedRequestError: names all of it, and the fields that nobody has taken
+        :raises MalformedRequestError: lists all problems, including fields that were not read
         """
         self.refuse_others()
         if self.problems:
             raise MalformedRequestError(*self.problems)
 
     def refuse_others(self) -> None:
-        """Collect the fields that nobody has taken; of many, the first ones and how many others there are."""
+        """Collect the fields that were not read: the names of the first ones, and the number of the others."""
         others = sorted(self._content.keys() - set(self._taken))
         for name in others[:_TOLD]:
             hint = nearest(name, self._taken) or "."
-            self.problems.append(f"'{self._where}{printable(name)}' is no field{hint} Remove or correct it.")
+            self.problems.append(f"'{self._where}{printable(name)}' is an unknown field{hint} Remove or correct it.")
         if len(others) > _TOLD:
-            self.problems.append(f"{len(others) - _TOLD} others are no fields either. Remove them.")
+            self.problems.append(f"There are {len(others) - _TOLD} more unknown fields. Remove them.")
 
 
-_WORDS: Final = {bool: "true or false", int: "a number", list: "a list", str: "a text"}
+_WORDS: Final = {bool: "true or false", int: "a number", list: "a list", str: "a string"}
 
 
 def _operation(fields: _Fields, number: int, content: Any) -> AlterConfigOp | None:
     where = f"operations.{number}"
     if not isinstance(content, dict):
-        fields.problems.append(f"'{where}': an object is expected.")
+        fields.problems.append(f"'{where}': expected an object.")
         return None
     inner = _Fields(content, f"{where}.", fields.problems)
     op, name, value = inner.take("op", str, "SET"), inner.take("name", str), inner.take("value", str, None)
@@ -124,25 +124,25 @@ def _operation(fields: _Fields, number: int, content: Any) -> AlterConfigOp | No
     for part, text in (("name", name), ("value", value)):
         if isinstance(text, str) and not is_unicode(text):
             fields.problems.append(
-                f"'{where}.{part}', of the key '{printable(str(name))}', holds half of a surrogate pair, which is no "
-                f"character. Correct it."
+                f"'{where}.{part}' of the key '{printable(str(name))}' contains half of a surrogate pair, which is not "
+                f"a character. Correct it."
             )
     if op not in OpType.__members__:
-        fields.problems.append(f"'{where}.op' is none of {', '.join(OpType.__members__)}.")
+        fields.problems.append(f"'{where}.op' is not one of {', '.join(OpType.__members__)}.")
     return AlterConfigOp(name, value, OpType[op]) if not fields.problems else None
 
 
 async def _json_object(request: Request) -> Mapping[str, Any]:
     """
-    Read the body, of somebody whose rights are known by now.
+    Return the body of a request whose permissions were checked before.
 
-    :raises HTTPException: it is too long, no JSON, or comes from a page of another site
-    :raises MalformedRequestError: it is no JSON object
+    :raises HTTPException: the body is too long, or its type is not JSON
+    :raises MalformedRequestError: it is not a JSON object, or the request comes from a page of another site
     """
     _refuse_other_sites(request)
     content = _parsed(await _read(request))
     if not isinstance(content, dict):
-        raise MalformedRequestError("The body is no JSON object, or has a name twice. Correct it.")
+        raise MalformedRequestError("The body is not a JSON object, or contains a name twice. Correct it.")
     return content
 
 
@@ -150,12 +150,12 @@ BodyDep = Annotated[Mapping[str, Any], Depends(_json_object)]
 
 
 def _refuse_other_sites(request: Request) -> None:
-    """Refuse what a page of another site can have a browser send, along with the cookie of its user."""
+    """Refuse requests that a page of another site can make a browser send, with the cookie of its user."""
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind != "application/json":
-        raise HTTPException(415, "The body has to be application/json, and to say so in Content-Type")
+        raise HTTPException(415, "The body must be JSON, with the Content-Type application/json")
     if request.headers.get("sec-fetch-site", "none") not in {"none", "same-origin"}:
-        raise MalformedRequestError("A change is not taken from a page of another site.")
+        raise MalformedRequestError("Changes from a page of another site are not accepted.")
 
 
 async def _read(request: Request) -> bytes:
@@ -163,7 +163,7 @@ async def _read(request: Request) -> bytes:
     async for part in request.stream():
         content += part
         if len(content) > LONGEST:
-            raise HTTPException(413, f"The body is longer than {LONGEST} bytes. Make several changes of it")
+            raise HTTPException(413, f"The body is longer than {LONGEST} bytes. Split it into several changes")
     return bytes(content)
 
 

@@ -1,4 +1,4 @@
-"""How a request that fails is answered."""
+"""The answers to requests that fail."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ from airflow_config_providers.deployment.rows import as_json
 from airflow_config_providers.exceptions import ConfigProvidersError, ForbiddenError, MalformedRequestError
 
 HEADERS: Final = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
-"""Of every answer: it is for the user who asked, and is nothing but JSON."""
+"""The headers of every answer: only the user who asked may have it, and it is only JSON."""
 
 _log = logging.getLogger(__name__)
 
-_SIGN_IN: Final = "Send a token that POST /auth/token gives, as Authorization: Bearer."
+_SIGN_IN: Final = "Get a token from POST /auth/token, and send it as Authorization: Bearer."
 
 
 @dataclass(frozen=True, slots=True)
 class Problem:
     """
-    All that is wrong with a request.
+    The problems of a request.
 
-    :param kind: as in ``OUTCOMES``
-    :param problems: a sentence each, none with a value
+    :param kind: a kind of ``OUTCOMES``
+    :param problems: sentences without values
     """
 
     status: int
@@ -42,16 +42,16 @@ class Problem:
 
     @classmethod
     def of(cls, error: Exception) -> Self:
-        """Give what is to be told of ``error``; of one that nobody has foreseen, nothing."""
+        """Return the answer to ``error``. For an unexpected error it shows only the type."""
         if isinstance(error, ConfigProvidersError):
             outcome = outcome_of(error)
             return cls(outcome.status, outcome.kind, [one_line(problem) for problem in error.problems])
         if isinstance(error, HTTPException):
             return cls._of_http(error)
-        if isinstance(error, RequestValidationError):  # it has the input too, which may be a secret
+        if isinstance(error, RequestValidationError):  # it also holds the input, which can be a secret
             return cls.of(MalformedRequestError(*(_place(one) for one in error.errors())))
         _log.error("A request failed with %s at %s.", type(error).__name__, _origin(error))
-        return cls(500, "failed", [f"The server failed with {type(error).__name__}. Its log says more."])
+        return cls(500, "failed", [f"The server failed with {type(error).__name__}. See its log."])
 
     @classmethod
     def _of_http(cls, error: HTTPException) -> Self:
@@ -59,27 +59,27 @@ class Problem:
         if error.status_code == 401 or (error.status_code == 403 and detail != "Forbidden"):
             return cls(error.status_code, "unauthenticated", [f"{detail}. {_SIGN_IN}"])
         if error.status_code == 403:
-            return cls.of(ForbiddenError("You have no right to do this, or what you name does not exist."))
+            return cls.of(ForbiddenError("You do not have permission to do this, or the resource does not exist."))
         return cls(error.status_code, "malformed", [f"{detail}."])
 
     def response(self, notes: Sequence[str] = ()) -> Response:
-        """Give the answer."""
+        """Return the HTTP response."""
         headers = {**HEADERS, **({"WWW-Authenticate": "Bearer"} if self.status == 401 else {})}
         content = {"kind": self.kind, "problems": list(self.problems), "notes": list(notes)}
         return Response(as_json(content), self.status, headers, "application/json")
 
 
 class ToldRoute(APIRoute):
-    """A route that answers whatever goes wrong, its dependencies included, by a ``Problem``."""
+    """A route that answers every error, including those of its dependencies, with a ``Problem``."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
-        """Give what handles a request."""
+        """Return the handler of a request."""
         handle = super().get_route_handler()
 
         async def told(request: Request) -> Response:
             try:
                 return await handle(request)
-            except Exception as error:  # noqa: BLE001 - no stack trace leaves, and no log gets what is in its text
+            except Exception as error:  # noqa: BLE001 - no stack trace may leave, and no log may get its text
                 problem = Problem.of(error)
             return problem.response(getattr(request.state, "notes", ()))
 
@@ -87,11 +87,11 @@ class ToldRoute(APIRoute):
 
 
 def _origin(error: Exception) -> str:
-    """Give where ``error`` was raised; its own text is left out, as it may hold a value."""
+    """Return where ``error`` was raised, without its message, which can hold a value."""
     frames = traceback.extract_tb(error.__traceback__)
     return f"{frames[-1].filename}:{frames[-1].lineno}" if frames else "?"
 
 
 def _place(error: Any) -> str:
     where = ".".join(str(part) for part in error.get("loc", ())[1:])
-    return f"'{printable(where)}' is not what it should be ({printable(str(error.get('type')))}). Correct it."
+    return f"'{printable(where)}' is invalid ({printable(str(error.get('type')))}). Correct it."

@@ -1,7 +1,7 @@
 """
-Who may do what, as Airflow's auth manager has it.
+The permissions that routes require, checked with Airflow's auth manager.
 
-A mounted app has no protection by itself, so every route names one of these.
+A mounted app is not protected by Airflow, so every route names one of these.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from airflow_config_providers.exceptions import ForbiddenError
 
 def may_read_default(user: GetUserDep) -> None:
     """
-    Let those pass who may read the configuration of Airflow.
+    Allow users who may read the configuration of Airflow.
 
-    :raises ForbiddenError: the user may not
+    :raises ForbiddenError: the user lacks this permission
     """
-    # Not Airflow's own dependency: that takes the section from the query, so from the user.
+    # Not Airflow's own dependency, which takes the section from the query, and so from the user.
     details = ConfigurationDetails(section=settings.SECTION)
     is_allowed = get_auth_manager().is_authorized_configuration(method="GET", details=details, user=user)
     _require(is_allowed, f"read the section '{settings.SECTION}' of Airflow's configuration")
@@ -36,11 +36,11 @@ def may_read_default(user: GetUserDep) -> None:
 
 def may_edit_stored(request: Request, user: GetUserDep) -> None:
     """
-    Let those pass who may edit the variable in which the configuration is kept: they can change it anyway.
+    Allow users who may edit the variable that stores the configuration, and so can change it anyway.
 
-    Without this, the right to pause a DAG would be one to load code into its jobs.
+    Without this check, permission to pause a DAG would be permission to load code into its jobs.
 
-    :raises ForbiddenError: the user may not
+    :raises ForbiddenError: the user lacks this permission
     """
     dag_id = request.path_params.get(
         "dag_id", ""
@@ -52,11 +52,11 @@ def may_edit_stored(request: Request, user: GetUserDep) -> None:
 
 def _require(is_allowed: bool, what: str) -> None:
     if not is_allowed:
-        raise ForbiddenError(f"You have no right to {what}. Ask for it.")
+        raise ForbiddenError(f"You do not have permission to {what}. Ask for it.")
 
 
 READ_DEFAULT: Final = (Depends(may_read_default),)
 CHANGE_DEFAULT: Final = (Depends(may_read_default), Depends(may_edit_stored))
 READ_DAG: Final = (Depends(requires_access_dag("GET")),)
 CHANGE_DAG: Final = (*READ_DAG, Depends(requires_access_dag("PUT")), Depends(may_edit_stored))
-"""An answer to a change shows what counts since, so who changes has to be one who may read."""
+"""The answer to a change shows what applies now, so a change also requires permission to read."""

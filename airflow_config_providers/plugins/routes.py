@@ -21,11 +21,11 @@ _RESOURCES: Final[Sequence[tuple[str, Sequence[Any], Sequence[Any]]]] = (
     ("/dags/{dag_id}", READ_DAG, CHANGE_DAG),
     ("/dags/{dag_id}/tasks/{task_id}", READ_DAG, CHANGE_DAG),
 )
-"""Where each kind of resource is, what it takes to read it, and what to change it."""
+"""The path of each kind of resource, and the permissions to read and to change it."""
 
 
 def make_router() -> APIRouter:
-    """Make the routes, the same for each kind of resource."""
+    """Return the routes, which are the same for each kind of resource."""
     router = APIRouter(prefix=VERSION, route_class=ToldRoute)
     for path, reading, changing in _RESOURCES:
         router.add_api_route(path, describe, methods=["GET"], dependencies=reading)
@@ -41,7 +41,7 @@ def describe(
     defaults: Annotated[bool, Query(alias="all")] = False,
     synonyms: bool = False,
 ) -> Response:
-    """Give what a resource is configured with."""
+    """Return the configuration of a resource."""
     rows = asked.configurations.describe(asked.resource, Selection(keys, defaults))
     if not synonyms:
         rows = [{name: value for name, value in row.items() if name != "synonyms"} for row in rows]
@@ -49,7 +49,7 @@ def describe(
 
 
 def alter(asked: AskedDep, body: BodyDep) -> Response:
-    """Change keys, and give what counts since."""
+    """Change keys, and return what applies now."""
     wanted = Alteration.of(body)
     done = asked.configurations.alter(
         asked.resource, wanted.operations, validate_only=wanted.validate_only, if_version=wanted.if_version
@@ -58,12 +58,12 @@ def alter(asked: AskedDep, body: BodyDep) -> Response:
 
 
 def history(asked: AskedDep) -> Response:
-    """Give the changes, the newest last."""
+    """Return the changes, newest last."""
     return asked.answer(asked.configurations.history(asked.resource))
 
 
 def rollback(asked: AskedDep, body: BodyDep) -> Response:
-    """Go back to a version, and give what counts since."""
+    """Restore a version, and return what applies now."""
     wanted = Return.of(body)
     done = asked.configurations.rollback(
         asked.resource, to_version=wanted.to_version, validate_only=wanted.validate_only

@@ -53,9 +53,9 @@ COPY = {
 TASKS = [
     pytest.param("nightly.ingest", {"spark.driver.memory": "2g"}, "", id="in a group"),
     pytest.param("each", {"spark.app.a": "1", "spark.executor.memory": "5g"}, "", id="mapped"),
-    pytest.param("differing", {"spark.executor.memory": "5g"}, "conf of its instances differ", id="mapped conf"),
+    pytest.param("differing", {"spark.executor.memory": "5g"}, "its instances differ in conf,", id="mapped conf"),
     pytest.param(
-        "kwargs", {"spark.driver.memory": "5g"}, "conf, executor_memory of its instances differ", id="mapped arguments"
+        "kwargs", {"spark.driver.memory": "5g"}, "its instances differ in conf, executor_memory,", id="mapped arguments"
     ),
     pytest.param("long", {f"spark.app.key{n}": "x" * 200 for n in range(60)}, "", id="a long conf"),
     pytest.param("files", {}, "'/nowhere/x.properties' cannot be read", id="a file that is not here"),
@@ -69,13 +69,13 @@ TASKS = [
     ),
     pytest.param("queries", {"spark.app.base": "yes", **QUERY}, "", id="another operator, mapped"),
     pytest.param(
-        "confs", {"spark.app.base": "yes"}, "conf of its instances differ", id="another operator, mapped conf"
+        "confs", {"spark.app.base": "yes"}, "its instances differ in conf,", id="another operator, mapped conf"
     ),
     pytest.param("pairs", {"spark.a": "1", "spark.b": "2"}, "", id="another operator, mapped, its conf a text"),
-    pytest.param("given", QUERY, "mapped over what another task gives", id="another operator, mapped over a result"),
-    pytest.param("filled", {}, "because it is filled in", id="another operator, mapped and filled in"),
-    pytest.param("own", {}, "OwnOperator is mapped, and not well known", id="a class of one's own, mapped"),
-    pytest.param("other", {}, "no Spark configuration that stands in one place", id="an operator that nobody listed"),
+    pytest.param("given", QUERY, "mapped over the output of another task", id="another operator, mapped over a result"),
+    pytest.param("filled", {}, "what the DAG sets is known only in a run", id="another operator, mapped and filled in"),
+    pytest.param("own", {}, "it is mapped and OwnOperator is a custom operator", id="a class of one's own, mapped"),
+    pytest.param("other", {}, "configuration is not in a single argument", id="an operator that nobody listed"),
     pytest.param("copy", {"spark.app.base": "yes", **COPY}, "", id="jdbc"),
     pytest.param("stock_copy", COPY, "", id="jdbc, by the policy"),
     pytest.param("stock_copies", COPY, "", id="jdbc, mapped, by the policy"),
@@ -84,7 +84,7 @@ TASKS = [
     pytest.param("counts", QUERY, "", id="a decorated function, mapped, by the policy"),
     pytest.param("named", {"spark.app.name": "copies"}, "", id="jdbc, a name alone"),
     pytest.param("copies", {"spark.app.base": "yes", **COPY}, "", id="jdbc, mapped"),
-    pytest.param("tuned", QUERY, "executor_memory of its instances differ", id="jdbc, mapped arguments"),
+    pytest.param("tuned", QUERY, "its instances differ in executor_memory,", id="jdbc, mapped arguments"),
 ]
 
 
@@ -103,13 +103,15 @@ DEFAULTS = {**BASE, "spark.app.of": "default_args"}
 WITH_DEFAULTS = [
     pytest.param("submissions", {**DEFAULTS, "spark.driver.memory": "7g"}, "", id="spark-submit"),
     pytest.param("own", {**BASE, "spark.a": "1", "spark.driver.memory": "7g"}, "", id="partial beats them"),
-    pytest.param("confs", {**BASE, "spark.driver.memory": "7g"}, "conf of its", id="expand beats them"),
+    pytest.param(
+        "confs", {**BASE, "spark.driver.memory": "7g"}, "its instances differ in conf", id="expand beats them"
+    ),
     pytest.param("default_of_task", {**DEFAULTS, "spark.driver.memory": "7g"}, "", id="those of partial are unused"),
     pytest.param("queries", DEFAULTS, "", id="another operator"),
     pytest.param(
         "nightly.ingests",
         {**DEFAULTS, "spark.driver.memory": "7g"},
-        "default_args of the group",
+        "in a task group, whose default_args Airflow does not store",
         id="those of a group are not stored",
     ),
 ]
@@ -268,7 +270,7 @@ def test_a_change_for_another_version_is_refused(cli: Cli):
     done = cli("alter --default --add-config spark.app.a=c --if-version 0")
 
     assert done.code == 3
-    assert "has version 1, and the change is meant for version 0" in done.err
+    assert "has version 1, but the change is for version 0" in done.err
 
 
 @pytest.mark.parametrize("path", ["-", "changes.properties"])
@@ -310,27 +312,27 @@ def test_the_note_of_a_secret_on_the_command_line_names_the_way_out(cli: Cli):
 
 
 WRONG = [
-    pytest.param("alter --add-config a=b", 2, "Name one", id="no resource"),
-    pytest.param("alter --default --dag flights --add-config a=b", 2, "Name one", id="two resources"),
-    pytest.param("alter --task report --add-config a=b", 2, "Name one", id="a task of no DAG"),
-    pytest.param("alter --default", 2, "Nothing is to change", id="no change"),
+    pytest.param("alter --add-config a=b", 2, "Give one resource", id="no resource"),
+    pytest.param("alter --default --dag flights --add-config a=b", 2, "Give one resource", id="two resources"),
+    pytest.param("alter --task report --add-config a=b", 2, "Give one resource", id="a task of no DAG"),
+    pytest.param("alter --default", 2, "No changes given", id="no change"),
     pytest.param("alter --default --add-config spark.app.a", 2, "is not KEY=VALUE", id="no pair"),
     pytest.param("alter --default --append spark.jars", 2, "is not KEY=VALUE", id="nothing to append"),
     pytest.param("alter --default --if-version x", 2, "invalid int value", id="argparse"),
     pytest.param("alter --dag flight --add-config a=b", 3, "did you mean 'flights'?", id="unknown DAG"),
     pytest.param("alter --dag flights --task repor --add-config a=b", 3, "did you mean 'report'?", id="unknown task"),
     pytest.param("alter --dag flights --task ingest --add-config a=b", 3, "'nightly.ingest'?", id="without its group"),
-    pytest.param("alter --dag flights --task nightly --add-config a=b", 3, "that is a group", id="a group"),
+    pytest.param("alter --dag flights --task nightly --add-config a=b", 3, "it is a task group", id="a group"),
     pytest.param("alter --default --add-config a=b --delete-config a", 3, "changed 2 times", id="twice"),
     pytest.param("alter --default --append spark.app.a=b", 3, "needs a list", id="append to what is no list"),
     pytest.param("alter --default --add-config spark.executor.cores=many", 3, "Not a number", id="a wrong type"),
     pytest.param("alter --default --add-config config.providers=x", 3, "belong to the deployment", id="reserved"),
     pytest.param("alter --default --add-config-file nowhere.properties", 3, "cannot be read", id="no such file"),
-    pytest.param("rollback --default", 3, "never changed", id="nothing to go back to"),
-    pytest.param("history --dag flights --default", 2, "Name one", id="history of two"),
+    pytest.param("rollback --default", 3, "nothing to roll back", id="nothing to go back to"),
+    pytest.param("history --dag flights --default", 2, "Give one resource", id="history of two"),
     pytest.param("policies test --default", 3, "has no policies", id="no policies"),
-    pytest.param("policies test --policies-file p.yaml --add-config a=b", 2, "Whose change", id="whose change"),
-    pytest.param("policies test --policies-file p.yaml --at render", 2, "Whose change", id="whose run"),
+    pytest.param("policies test --policies-file p.yaml --add-config a=b", 2, "No resource given", id="whose change"),
+    pytest.param("policies test --policies-file p.yaml --at render", 2, "No resource given", id="whose run"),
     pytest.param("policies test --default --at later", 2, "invalid choice", id="no moment"),
     pytest.param("policies test --policies-file nowhere.yaml", 3, "cannot be read", id="no file of policies"),
     pytest.param("providers list", 3, "no connection 'config_providers_default'", id="no connection"),
@@ -372,7 +374,7 @@ def test_a_file_of_very_many_changes_is_refused(cli: Cli, tmp_path: Path):
     done = cli("alter --default --add-config-file", str(tmp_path / "many.properties"))
 
     assert done.code == 3
-    assert "1001 operations in one request, and 1000 are allowed" in done.err
+    assert "1001 operations in one request, but the limit is 1000" in done.err
 
 
 ODD = "x\nerror: y\x1b[31m\x9b"
@@ -453,7 +455,7 @@ def test_a_database_that_cannot_be_asked_is_unavailable(cli: Cli):
         cli.deployment.query("alter table elsewhere rename to variable")
 
     assert done.code == 5
-    assert "Airflow's database cannot be asked" in done.err
+    assert "Airflow's database cannot be read" in done.err
 
 
 # history and rollback
@@ -672,8 +674,8 @@ def test_what_airflow_has_not_stored_whole_is_told(cli: Cli, moments: str):
 
     assert done.code == 0
     assert done.notes == [
-        "task 'cut' of DAG 'flights': application_args is longer than Airflow stores, so the references in it are not "
-        "known."
+        "task 'cut' of DAG 'flights': application_args is too long for Airflow to store, so the references in it are "
+        "not known."
     ]
 
 
@@ -727,7 +729,7 @@ def test_what_is_stored_for_what_is_gone_is_described_and_deleted(cli: Cli, word
 
 
 NEW = (
-    "Correct the name. If it is new in its file, Airflow has not read the file yet: wait, or run airflow dags "
+    "Correct the name. If you have just added it, Airflow has not read the file yet: wait, or run airflow dags "
     "reserialize."
 )
 
@@ -867,7 +869,7 @@ def test_without_a_secret_there_is_nothing_to_rotate_to(cli: Cli):
     done = cli("encoder rotate", password_encoder_secret="")
 
     assert done.code == 3
-    assert "Set password_encoder_secret" in done.err
+    assert "set password_encoder_secret" in done.err
 
 
 # help

@@ -97,7 +97,7 @@ REFUSED = [
     ),
     pytest.param("spark.app.a=${files:/etc/a.properties:b}", "not inside an allowed path", id="path not allowed"),
     pytest.param("spark.app.a=${variables:other}", "not one that allowlist.pattern", id="name not allowed"),
-    pytest.param("spark.app.name=${files:/tmp/a.properties:b}", "would stand where every user", id="a shown key"),
+    pytest.param("spark.app.name=${files:/tmp/a.properties:b}", "would be readable by every user", id="a shown key"),
     pytest.param("spark.app.a=${x:-8g}", "Kafka's grammar of references has no defaults", id="a default"),
 ]
 
@@ -144,7 +144,7 @@ def test_it_is_told_that_references_were_not_checked(cli: Cli) -> None:
     done = alter(cli, "--default", "--add-config", "spark.app.a=${x:y}")
 
     assert done.code == 0
-    assert "References are not checked against their providers" in done.notes[0]
+    assert "References are stored without checking them against their providers" in done.notes[0]
 
 
 def of_own(cli: Cli, *words: str, own: dict[str, str]) -> Ended:
@@ -178,4 +178,6 @@ def test_a_dag_is_judged_by_each_of_its_tasks(cli: Cli) -> None:
     done = of_own(cli, "--dag", "own", "--add-config", SHOWN, own={})
 
     assert done.code == 3
-    assert [words in error for words, error in zip(("would stand where", "unknown provider"), done.errors, strict=True)]
+    assert [
+        words in error for words, error in zip(("would be readable by", "unknown provider"), done.errors, strict=True)
+    ]

@@ -25,16 +25,14 @@ def test_an_option_for_a_server_is_refused_without_one(cli: Cli, command: str, o
     done = cli(f"{command} {options}")
 
     assert done.code == 2
-    assert done.errors == [
-        f"{named} says how to ask a server, and none is named. Add --server URL, or leave {named} out."
-    ]
+    assert done.errors == [f"{named} requires a server. Add --server URL, or remove {named}."]
 
 
 def test_all_that_is_wrong_with_a_command_line_is_told_at_once(cli: Cli) -> None:
     done = cli("alter --task t --add-config nothing --add-config =b --append c --username ann")
 
     assert done.code == 2
-    assert [error.split(" ")[0] for error in done.errors] == ["Name", "'nothing'", "'...'", "'c'", "--username"]
+    assert [error.split(" ")[0] for error in done.errors] == ["Give", "'nothing'", "'...'", "'c'", "--username"]
 
 
 def test_all_that_is_wrong_with_a_trial_of_policies_is_told_at_once(cli: Cli) -> None:
@@ -106,7 +104,7 @@ def test_a_connection_of_another_type_is_an_error_that_names_its_type(cli: Cli) 
     done = cli.airflow("config-providers", "providers", "list", "--conn-id", "spark_night", environ=environ)
 
     assert done.code == 3
-    assert "It is of type 'spark': name one of type config_providers in --conn-id." in done.errors[0]
+    assert "Its type is 'spark': use --conn-id to name a connection of type config_providers." in done.errors[0]
 
 
 def test_a_connection_that_is_not_there_is_an_error_that_names_the_nearest(cli: Cli) -> None:

@@ -62,7 +62,7 @@ def test_attack_41_files_of_dag_authors_are_not_opened_on_the_server(server: Ser
     answer = server.ask("viewer", "GET", "/dags/flights/tasks/report").json()
 
     assert "spark.app.base" not in {row["key"] for row in answer["rows"]}
-    assert any("the server does not open files of DAG authors" in note for note in answer["notes"])
+    assert any("the server does not open files that DAG authors name" in note for note in answer["notes"])
 
 
 WRONG = {
@@ -101,7 +101,7 @@ def test_a_change_of_very_many_keys_is_refused_at_once(server: Server):
 
     assert (answer.status_code, answer.json()["kind"]) == (422, "refused")
     assert answer.json()["problems"] == [
-        "20000 operations in one request, and 1000 are allowed. Make several requests."
+        "20000 operations in one request, but the limit is 1000. Make several requests."
     ]
     assert server.ask("admin", "GET", "/default/history").json()["rows"] == []
 
@@ -119,7 +119,7 @@ def test_very_many_unknown_fields_are_counted_and_not_listed(server: Server):
     )
 
     assert answer.status_code == 400
-    assert answer.json()["problems"][-1] == "49990 others are no fields either. Remove them."
+    assert answer.json()["problems"][-1] == "There are 49990 more unknown fields. Remove them."
     assert len(answer.json()["problems"]) < 20
 
 
@@ -135,7 +135,7 @@ def test_half_of_a_surrogate_pair_is_refused_by_the_name_of_its_key(server: Serv
     answer = server.ask("admin", "PATCH", "/default", content=f'{{"operations": [{operation}]}}', headers=JSON)
 
     assert (answer.status_code, answer.json()["kind"]) == (400, "malformed")
-    assert f"of the key '{key}', holds half of a surrogate pair" in answer.json()["problems"][0]
+    assert f"of the key '{key}' contains half of a surrogate pair" in answer.json()["problems"][0]
     assert CANARY not in answer.text
 
 

@@ -143,7 +143,7 @@ def test_what_the_user_may_not_do_is_denied(cli: Cli, server: Server, words: str
     done = asked(cli, words, **server.environ("ann"))
 
     assert (done.code, done.out) == (4, "")
-    assert "You have no right to" in done.err
+    assert "You do not have permission to" in done.err
 
 
 def test_a_version_that_is_not_the_newest_is_refused(cli: Cli, server: Server):
@@ -175,13 +175,13 @@ def test_the_token_comes_from_where_it_is_said_to(cli: Cli, server: Server, word
 
 
 WRONG = [
-    pytest.param("", {}, 2, "Who asks the server?", id="nobody"),
+    pytest.param("", {}, 2, "No credentials for the server.", id="nobody"),
     pytest.param("", {"AIRFLOW_CLI_TOKEN": "odd"}, 4, "Invalid JWT token", id="no token"),
-    pytest.param("", {"AIRFLOW_CLI_TOKEN": "o d\nd"}, 3, "something else than a token", id="something else"),
+    pytest.param("", {"AIRFLOW_CLI_TOKEN": "o d\nd"}, 3, "does not contain a valid token", id="something else"),
     pytest.param("--token-file nowhere", {}, 3, "cannot be read", id="no file"),
-    pytest.param("--username ann", {}, 2, "Nobody is there to ask", id="nobody to ask for a password"),
+    pytest.param("--username ann", {}, 2, "The password cannot be prompted for", id="nobody to ask for a password"),
     pytest.param("--username ann --token-file x", {}, 2, "Keep one of them", id="two ways"),
-    pytest.param("--password-file x", {}, 2, "Whose password", id="a password of nobody"),
+    pytest.param("--password-file x", {}, 2, "--password-file requires --username", id="a password of nobody"),
     pytest.param("--username ann --password-file passwords.json", {}, 4, "does not accept", id="a wrong password"),
 ]
 
@@ -202,7 +202,7 @@ def test_what_needs_the_deployment_s_machine_says_so(cli: Cli, server: Server, c
     done = asked(cli, command, **server.environ("admin"))
 
     assert (done.code, done.out) == (2, "")
-    assert f"'{command}' works on a machine of the deployment alone" in done.err
+    assert f"'{command}' works only on a machine of the deployment" in done.err
 
 
 def test_a_server_without_the_interface_is_told_from_one_with_it(cli: Cli, server: Server):
@@ -213,7 +213,7 @@ def test_a_server_without_the_interface_is_told_from_one_with_it(cli: Cli, serve
     )
 
     assert done.code == 3
-    assert "has no configuration to give (404)" in done.err
+    assert "has no interface of airflow-config-providers (404)" in done.err
 
 
 def test_a_command_needs_no_database_of_its_own(cli: Cli, server: Server):

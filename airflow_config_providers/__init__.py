@@ -5,9 +5,9 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-if sys.version_info < (3, 11):  # noqa: UP036 - a driver's Python is the cluster's, and a zip is not asked what it needs
+if sys.version_info < (3, 11):  # noqa: UP036 - a driver runs the cluster's Python, and pip does not check a zip
     raise ImportError(
-        "airflow_config_providers needs Python 3.11 or newer, and {} is Python {}.{}. Name another for the driver in "
+        "airflow_config_providers needs Python 3.11 or newer, but {} is Python {}.{}. Set another for the driver in "
         "spark.pyspark.driver.python, spark.pyspark.python or PYSPARK_PYTHON.".format(sys.executable, *sys.version_info)
     )
 

@@ -1,4 +1,4 @@
-"""The names of Airflow that this package uses, and what differs between its versions."""
+"""The names of Airflow that this package uses, and the differences between Airflow's versions."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ __all__ = [
 
 
 _OF_DAG_FILES: Final = frozenset({"BaseOperator", "task_decorator_factory"})
-"""Names that bring in much of the Task SDK; some of its modules ask for ``[database] sql_alchemy_conn`` on import."""
+"""Names that import much of the Task SDK; some of its modules read ``[database] sql_alchemy_conn`` on import."""
 
 
 def __getattr__(name: str) -> Any:
-    """Import what only DAG files need on first use: our secrets backend may be answering that very question."""
+    """Import what only DAG files need on first use: our secrets backend may be asked for that very setting."""
     if name not in _OF_DAG_FILES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from airflow.providers.common.compat import sdk  # noqa: PLC0415 - see above
@@ -50,7 +50,7 @@ def __getattr__(name: str) -> Any:
 
 
 def mask_secret(secret: Any, name: str | None = None) -> None:
-    """Register a secret with the masker of this process and, in a task, with that of its supervisor."""
+    """Register a secret with the masker of this process and, in a task, with the masker of its supervisor."""
     if has_supervisor():
         from airflow.sdk.log import mask_secret as mask  # noqa: PLC0415 - calling it imports much, too
     else:
@@ -60,7 +60,7 @@ def mask_secret(secret: Any, name: str | None = None) -> None:
 
 
 def masked(text: str) -> str:
-    """Return ``text`` with stars for the secrets that the masker of this process knows, as in rendered fields."""
+    """Return ``text`` with stars in place of the secrets that this process's masker knows, as in rendered fields."""
     from airflow.sdk._shared.secrets_masker import redact  # noqa: PLC0415 - slow to import, and only a task masks
 
     return str(redact(text))

@@ -1,4 +1,4 @@
-"""What Airflow asks for every task of every DAG: ``[config_providers] apply_to`` makes stock operators ours."""
+"""The policy that Airflow calls for every task. It applies ``[config_providers] apply_to`` to stock operators."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ import pluggy
 from airflow_config_providers.operators.supported import FAMILIES, OperatorSpec, spec_of
 
 hookimpl: Final = pluggy.HookimplMarker("airflow.policy")
-"""As ``airflow.policies`` has it; importing that would have Airflow load this module before it is complete."""
+"""Like ``airflow.policies.hookimpl``. Importing that would make Airflow load this module before it is complete."""
 
 OPT_OUT: Final = "config_providers:off"
 """The tag of a DAG that keeps its stock operators."""
 
 ALL: Final = "spark"
-"""Every family, in ``apply_to``."""
+"""The word for all families in ``apply_to``."""
 
 
 @hookimpl
 def task_policy(task: Any) -> None:
     """
-    Give a stock Spark operator references, layers and reversal, if the deployment says so.
+    Add references, layers and reversal to a stock Spark operator, if the deployment wants that.
 
-    Only tasks of operators that this package knows cost more than a look at their class.
+    For other tasks, this only looks at their class.
 
-    :raises ConfigException: the setting names no family; this makes an import error of a DAG with such an operator
+    :raises ConfigException: the setting names an unknown family; Airflow then shows an import error of the DAG
     """
     spec = spec_of(task.operator_class if task.is_mapped else type(task))
     if spec is not None and _is_wanted(task, spec):
@@ -50,8 +50,8 @@ def _require_known(names: list[str]) -> None:
 
     known = (ALL, *FAMILIES)
     problems = [
-        f"[config_providers] apply_to: '{printable(name)}' is none of {', '.join(known)}{nearest(name, known) or '.'} "
-        f"Correct it in airflow.cfg."
+        f"[config_providers] apply_to: '{printable(name)}' is not one of {', '.join(known)}"
+        f"{nearest(name, known) or '.'} Correct it in airflow.cfg."
         for name in names
         if name not in known
     ]

@@ -5,25 +5,25 @@ The errors of this package.
 
     ConfigProvidersError
     ├── ConfigException                the configuration is wrong: correct it where the message says
-    │   ├── ReservedKeyError           a layer sets what belongs to the deployment alone
+    │   ├── ReservedKeyError           a layer sets a key that only the deployment may set
     │   ├── UnresolvedReferenceError   references that no provider answered (missing)
-    │   ├── ExposedValueError          a value would stand where other people can read it
-    │   ├── UndeliverableValueError    a value that would not arrive in Spark as it is
+    │   ├── ExposedValueError          a value would go where other people can read it
+    │   ├── UndeliverableValueError    a value would not arrive in Spark unchanged
     │   ├── LimitExceededError         more references, paths or bytes than allowed
     │   ├── UnknownResourceError       there is no such DAG or task
     │   ├── StaleVersionError          a change for a version that is not the newest
-    │   └── MalformedRequestError      a request to the server that cannot be understood
+    │   └── MalformedRequestError      the server cannot understand a request
     ├── ProviderDefinitionError        a provider cannot be made from its definition
-    ├── ProviderLookupError            a provider was asked and gave no answer
-    │   ├── AccessDeniedError          it refused; never fall through to another source
-    │   └── ProviderUnavailableError   it could not; trying again may help
-    ├── ForbiddenError                 a server does not let its user do that
+    ├── ProviderLookupError            a provider was asked and did not answer
+    │   ├── AccessDeniedError          it refused; no other source may answer instead
+    │   └── ProviderUnavailableError   it could not answer now; a later attempt can succeed
+    ├── ForbiddenError                 the user lacks the permission on a server
     ├── SubmitError                    spark-submit cannot be started
     ├── UnsupportedVersionError        a package that this one leans on is too new or too old
-    └── PolicyViolation                a policy refused a change
+    └── PolicyViolation                a policy denied a change
 
-An error says where, what, and the way out. None holds a resolved value: not in its message, its
-``args``, its cause or its context.
+An error says where the problem is, what it is, and how to solve it. No error holds a resolved value: not in its
+message, its ``args``, its cause or its context.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class ConfigProvidersError(Exception):
     """
     Base of every error of this package.
 
-    :param problems: one sentence each; all that was found wrong, not only the first
+    :param problems: all the problems that were found, not only the first
     """
 
     def __init__(self, *problems: str) -> None:
@@ -57,7 +57,7 @@ class ConfigException(ConfigProvidersError):  # noqa: N818 - Kafka's name
 
 
 class ReservedKeyError(ConfigException):
-    """A layer sets a key that belongs to the deployment."""
+    """A layer sets a key that only the deployment may set."""
 
 
 class UnresolvedReferenceError(ConfigException):
@@ -65,11 +65,11 @@ class UnresolvedReferenceError(ConfigException):
 
 
 class ExposedValueError(ConfigException):
-    """A resolved value would stand where other people can read it."""
+    """A resolved value would go where other people can read it."""
 
 
 class UndeliverableValueError(ConfigException):
-    """A value would be changed on its way into Spark, so it is not sent."""
+    """A value would change on its way into Spark, so it is not sent."""
 
 
 class LimitExceededError(ConfigException):
@@ -85,7 +85,7 @@ class StaleVersionError(ConfigException):
 
 
 class MalformedRequestError(ConfigException):
-    """A request to the server cannot be understood."""
+    """The server cannot understand a request."""
 
 
 class ProviderDefinitionError(ConfigProvidersError):
@@ -93,18 +93,18 @@ class ProviderDefinitionError(ConfigProvidersError):
 
 
 class ProviderLookupError(ConfigProvidersError):
-    """A provider was asked and gave no answer."""
+    """A provider was asked and did not answer."""
 
 
 class AccessDeniedError(ProviderLookupError):
-    """A provider refused to answer; no other source may answer in its place."""
+    """A provider refused to answer; no other source may answer instead."""
 
 
 class ProviderUnavailableError(ProviderLookupError):
     """
-    A provider could not answer now; trying again may help.
+    A provider could not answer now; a later attempt can succeed.
 
-    :param retry_after: seconds before which the provider wants no further request; None where it does not say
+    :param retry_after: the seconds to wait before the next request, if the provider asks for a wait; otherwise None
     """
 
     def __init__(self, *problems: str, retry_after: float | None = None) -> None:
@@ -112,16 +112,16 @@ class ProviderUnavailableError(ProviderLookupError):
         self.retry_after = retry_after
 
     def again(self) -> Self:
-        """Return an equal error."""
+        """Return an equal error, with the same ``retry_after``."""
         return type(self)(*self.problems, retry_after=self.retry_after)
 
 
 class ForbiddenError(ConfigProvidersError):
-    """A server does not know the user, or does not let them do what they asked for."""
+    """A server does not know the user, or the user lacks the permission."""
 
 
 class SubmitError(ConfigProvidersError):
-    """A task cannot submit its job: spark-submit cannot be started here, or the job to follow is forgotten."""
+    """A task cannot submit its job: spark-submit cannot be started here, or the job to follow is unknown."""
 
 
 class UnsupportedVersionError(ConfigProvidersError):
@@ -129,4 +129,4 @@ class UnsupportedVersionError(ConfigProvidersError):
 
 
 class PolicyViolation(ConfigProvidersError):  # noqa: N818 - Kafka's name
-    """A policy refused a change of configuration."""
+    """A policy denied a change of configuration, or the configuration of a run."""

@@ -11,9 +11,9 @@ def names(
     package: str, modules: Mapping[str, Sequence[str]]
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
     """
-    Make ``__getattr__``, ``__dir__`` and ``__all__`` for ``package``.
+    Return ``__getattr__``, ``__dir__`` and ``__all__`` for ``package``.
 
-    :param modules: module below ``package`` -> the public names that it has
+    :param modules: module in ``package`` -> its public names
     """
     places = {name: f"{package}.{module}" for module, found in modules.items() for name in found}
 

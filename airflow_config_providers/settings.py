@@ -1,7 +1,7 @@
 """
 The settings of the deployment, section ``[config_providers]``.
 
-Each is read when it is asked for, so that a test or a process may differ from the next.
+Each setting is read when it is needed, so that it can differ between tests and between processes.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 SECTION: Final = "config_providers"
 
 _LEAST_OCTETS: Final = 16
-"""As NIST's SP 800-132 asks of what a key is derived from: 112 bits at least."""
+"""NIST SP 800-132 requires at least 112 bits in the secret from which a key is derived."""
 
 _DAY: Final = 24 * 60 * 60
 
@@ -33,74 +33,74 @@ _OF_ENCODER: Final = {
     "keyLength": "password_encoder_key_length",
     "iterations": "password_encoder_iterations",
 }
-"""What the settings are called that KIP-226 writes into encrypted texts."""
+"""Name that KIP-226 writes into encrypted texts -> name of the setting."""
 
 
 def apply_to() -> list[str]:
-    """Give the families of stock operators that get what this package adds, without a change of their DAGs."""
+    """Return the families of stock operators that this package configures without a change of their DAGs."""
     return _list("apply_to")
 
 
 def opt_out_enabled() -> bool:
-    """Tell whether a DAG may keep its stock operators as they are."""
+    """Return whether a DAG may keep its stock operators as they are."""
     return _boolean("opt_out_enabled", fallback=True)
 
 
 def config_conn_id() -> str:
-    """Give the connection that defines the providers of operators which name none."""
+    """Return the connection that defines the providers of operators that name no connection."""
     return _text("config_conn_id", "config_providers_default")
 
 
 def allow_exposed_arguments() -> bool:
-    """Tell whether operators that do not say so may put values where others than the job can read them."""
+    """Return the default of ``allow_exposed_arguments``: whether values may go where others can read them."""
     return _boolean("allow_exposed_arguments")
 
 
 def resolve_in() -> str:
-    """Give who resolves the references of operators that do not say so: auto, worker or driver."""
+    """Return where references are resolved by default: ``auto``, ``worker`` or ``driver``."""
     return _text("resolve_in", "auto")
 
 
 def run_config_enabled() -> bool:
-    """Tell whether ``dag_run.conf`` may set Spark configuration."""
+    """Return whether ``dag_run.conf`` may set Spark configuration."""
     return _boolean("run_config_enabled")
 
 
 def run_config_references() -> bool:
-    """Tell whether Spark configuration in ``dag_run.conf``, and what templates fill in, may hold references."""
+    """Return whether Spark configuration in ``dag_run.conf``, and the results of templates, may hold references."""
     return _boolean("run_config_references")
 
 
 def run_config_key() -> str:
-    """Give the key of ``dag_run.conf`` under which Spark configuration stands."""
+    """Return the key of ``dag_run.conf`` that holds Spark configuration."""
     return _text("run_config_key", "spark_conf")
 
 
 def environment_enabled() -> bool:
-    """Tell whether environment variables of the worker override Spark configuration."""
+    """Return whether environment variables of the worker override Spark configuration."""
     return _boolean("environment_enabled")
 
 
 def dynamic_enabled() -> bool:
-    """Tell whether tasks read their dynamic configuration, which costs one or two requests each."""
+    """Return whether tasks read their dynamic configuration, which costs one or two requests for each task."""
     return _boolean("dynamic_enabled", fallback=True)
 
 
 def password_encoder_secret() -> str:
-    """Give the secret that secrets of the dynamic configuration are encrypted with; empty for none."""
+    """Return the secret that encrypts secrets of the dynamic configuration; empty for none."""
     return _text("password_encoder_secret", "")
 
 
 def password_encoder_old_secret() -> str:
-    """Give the secret before that one; empty for none."""
+    """Return the previous ``password_encoder_secret``, which is set while rotating; empty for none."""
     return _text("password_encoder_old_secret", "")
 
 
 def password_encoder() -> PasswordEncoder | None:
     """
-    Return what encrypts and decrypts secrets of the dynamic configuration; None where there is no secret to do it with.
+    Return the encoder of secrets of the dynamic configuration; None if ``password_encoder_secret`` is not set.
 
-    :raises ConfigException: a setting is wrong; names each
+    :raises ConfigException: settings are wrong; lists all of them
     """
     secret = password_encoder_secret()
     return _password_encoder(secret) if secret else None
@@ -108,9 +108,9 @@ def password_encoder() -> PasswordEncoder | None:
 
 def seal() -> Callable[[Password], str] | None:
     """
-    Return what encrypts a secret for the dynamic configuration; None where there is no secret to do it with.
+    Return a function that encrypts a secret for the dynamic configuration; None without ``password_encoder_secret``.
 
-    Its other settings are read when it is first called, so that a wrong one stops nobody who only reads.
+    Its other settings are read when it is first called, so that a wrong setting does not affect those who only read.
     """
     secret = password_encoder_secret()
     if not secret:
@@ -126,14 +126,15 @@ def _long_password_encoder(secret: str) -> PasswordEncoder:
 
 def require_long(secret: str) -> None:
     """
-    Make sure that a secret is not guessed, before something is encrypted with it.
+    Make sure that a secret is long enough to encrypt with it.
 
-    :raises ConfigException: it is too short
+    :raises ConfigException: it is so short that it could be guessed
     """
     if len(octets(secret)) < _LEAST_OCTETS:
         raise ConfigException(
-            f"[{SECTION}] password_encoder_secret has fewer than {_LEAST_OCTETS} bytes, so it can be guessed. Make one "
-            f"with 'openssl rand -base64 32', and encrypt anew what is stored: airflow config-providers encoder rotate"
+            f"[{SECTION}] password_encoder_secret has fewer than {_LEAST_OCTETS} bytes, so it can be guessed. Create a "
+            f"new one with 'openssl rand -base64 32'. Then re-encrypt what is stored: airflow config-providers encoder "
+            f"rotate"
         )
 
 
@@ -159,40 +160,40 @@ def _password_encoder(secret: str) -> PasswordEncoder:
 
 
 def policies_file() -> str:
-    """Give the file of the policies that every change and every run must pass; empty for none."""
+    """Return the file of the policies that every change and every run must pass; empty for none."""
     return _text("policies_file", "")
 
 
 def allowed_policy_classes() -> frozenset[str]:
-    """Give the dotted paths that the policies' file may name besides the ready policies."""
+    """Return the dotted paths of classes that the policies file may name besides the built-in policies."""
     return frozenset(_list("allowed_policy_classes"))
 
 
 def allowed_provider_classes() -> frozenset[str]:
-    """Give the dotted paths that a provider definition may name besides registered short names."""
+    """Return the dotted paths of classes that a provider definition may name besides registered short names."""
     return frozenset(_list("allowed_provider_classes"))
 
 
 def config_files() -> list[str]:
-    """Give the properties files that every job of the deployment starts from, the strongest last."""
+    """Return the properties files that apply to every job of the deployment; a later one overrides an earlier one."""
     return _list("config_files")
 
 
 def config_paths() -> tuple[str, ...]:
-    """Return the directories that the properties files of jobs must be in; empty for no such bound."""
+    """Return the directories in which the properties files of jobs must be; empty for anywhere."""
     return tuple(_list("config_paths"))
 
 
 def max_workers() -> int:
-    """Return how many paths, and secrets of a secrets backend, are read at once."""
+    """Return how many paths, and secrets of a secrets backend, are read at the same time."""
     text = _text("max_workers", "32")
     if not text.isascii() or not text.isdigit() or int(text) < 1:
-        raise ConfigException(f"[{SECTION}] max_workers: expected a number from 1 on. Correct it in airflow.cfg.")
+        raise ConfigException(f"[{SECTION}] max_workers: expected a whole number from 1. Correct it in airflow.cfg.")
     return int(text)
 
 
 def resolve_timeout() -> float:
-    """Return the seconds within which the providers must have answered everything that one configuration needs."""
+    """Return the seconds within which the providers must answer all references of one configuration."""
     text = _text("resolve_timeout", "60")
     if not text.isascii() or not text.isdigit() or not 0 < int(text) <= _DAY:
         raise ConfigException(
@@ -202,31 +203,31 @@ def resolve_timeout() -> float:
 
 
 def longest_field() -> int:
-    """Give the characters of a template field from which on Airflow cuts it when it stores it."""
+    """Return the number of characters above which Airflow truncates a template field that it stores."""
     return int(conf.getint("core", "max_templated_field_length"))
 
 
 def unresolved() -> Unresolved:
-    """Give what becomes of a reference that nobody answers."""
+    """Return what happens to a reference that no provider answers."""
     return parse_unresolved(_text("unresolved", "fail"), where=f"[{SECTION}] unresolved")
 
 
 def parse_unresolved(text: str, *, where: str) -> Unresolved:
-    """Read ``fail`` or ``keep``."""
+    """Parse ``fail`` or ``keep``."""
     choices = [choice.value for choice in Unresolved]
     if text not in choices:
         raise ConfigException(
-            f"{where}: '{printable(str(text))}' is none of {', '.join(choices)}{nearest(str(text), choices)}"
+            f"{where}: '{printable(str(text))}' is not one of {', '.join(choices)}{nearest(str(text), choices)}"
         )
     return Unresolved(text)
 
 
 def misspelt_keys() -> Misspelt:
-    """Return what becomes of a key that is spelt nearly as one that Spark knows."""
+    """Return what happens to a key whose spelling is close to one that Spark knows."""
     text, choices = _text("misspelt_keys", "warn"), [choice.value for choice in Misspelt]
     if text not in choices:
         raise ConfigException(
-            f"[{SECTION}] misspelt_keys: '{printable(text)}' is none of {', '.join(choices)}"
+            f"[{SECTION}] misspelt_keys: '{printable(text)}' is not one of {', '.join(choices)}"
             f"{nearest(text, choices) or '.'} Correct it in airflow.cfg."
         )
     return Misspelt(text)
@@ -237,7 +238,7 @@ def _text(option: str, default: str) -> str:
 
 
 def _number(option: str, default: int) -> int:
-    """Read a whole number; 0 for what is none, which no option allows that is read with it."""
+    """Return a whole number, or 0 for anything else: none of the options that use this allow 0."""
     text = _text(option, str(default))
     return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else 0
 

@@ -1,7 +1,7 @@
 """
-Fakes for tests, this project's and its users'.
+Fakes for the tests of this project and of its users.
 
-They stand at the seams that the package itself offers, so that nothing needs to be patched.
+They implement the interfaces of the package, so that nothing needs to be patched.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from airflow_config_providers.dynamic.store import AuditEntry, Kept
 
 class InMemoryConfigProvider(ConfigProvider):
     """
-    Answers from a mapping and remembers what it was asked.
+    A provider that answers from a mapping and remembers what it was asked.
 
     :param data: path -> key -> value
-    :param ttl: milliseconds, given with every answer; None for none
-    :param error: raised by every ``get`` in place of an answer
+    :param ttl: the milliseconds for which every answer is valid; None for no limit
+    :param error: raised by every ``get`` instead of an answer
     """
 
     def __init__(
@@ -45,7 +45,7 @@ class InMemoryConfigProvider(ConfigProvider):
         self.configs = dict(configs)
 
     def get(self, path: str, keys: Collection[str] | None = None) -> ConfigData:
-        """Answer from ``data``; an unknown path has no keys."""
+        """Return the values in ``data``; an unknown path has no keys."""
         with self._lock:
             self.calls.append((path, None if keys is None else frozenset(keys)))
         if self.error is not None:
@@ -54,12 +54,12 @@ class InMemoryConfigProvider(ConfigProvider):
         return ConfigData({k: v for k, v in values.items() if keys is None or k in keys}, self.ttl)
 
     def close(self) -> None:
-        """Count the call."""
+        """Count the calls in ``closed``."""
         self.closed += 1
 
 
 class FakeClock:
-    """A monotonic clock, in seconds, that moves only when told to; ``sleep`` moves it too."""
+    """A monotonic clock, in seconds, that moves only when a test sets ``now`` or calls ``sleep``."""
 
     def __init__(self, now: float = 0.0) -> None:
         self.now = now
@@ -74,9 +74,9 @@ class FakeClock:
 
 class InMemoryConfigStore:
     """
-    Keeps dynamic configuration in this process; thread-safe.
+    A store that keeps dynamic configuration in this process. Thread-safe.
 
-    :param texts: what there is, by name
+    :param texts: the initial content, by name
     """
 
     def __init__(self, texts: Mapping[str, str] | None = None) -> None:
@@ -85,17 +85,17 @@ class InMemoryConfigStore:
         self._lock = threading.RLock()
 
     def read(self, names: Collection[str]) -> dict[str, Kept]:
-        """Give what there is."""
+        """Return what is stored under each of ``names``."""
         with self._lock:
             return {name: Kept(self.texts.get(name), self.texts.get(name)) for name in names}
 
     def names(self, prefix: str) -> list[str]:
-        """Give the names that begin with ``prefix``."""
+        """Return the names that begin with ``prefix``."""
         with self._lock:
             return sorted(name for name in self.texts if name.startswith(prefix))
 
     def swap(self, expected: Mapping[str, Kept], texts: Mapping[str, str], audit: Sequence[AuditEntry]) -> bool:
-        """Write all, or nothing."""
+        """Write all of ``texts`` and return True, or nothing if the content is not as ``expected``."""
         with self._lock:
             if any(self.texts.get(name) != kept.mark for name, kept in expected.items()):
                 return False
@@ -105,6 +105,6 @@ class InMemoryConfigStore:
 
     @contextmanager
     def turn(self, names: Collection[str]) -> Iterator[Self]:
-        """Keep other threads from reading and writing."""
+        """Keep other threads from reading and writing until the block ends."""
         with self._lock:
             yield self

@@ -157,7 +157,7 @@ def test_the_deployment_may_forbid_that(read):
 def test_a_setting_that_names_no_family_stops_spark_dags(read):
     error = read(apply_to="sparc")
 
-    assert "apply_to: 'sparc' is none of spark" in error
+    assert "apply_to: 'sparc' is not one of spark" in error
     assert "did you mean 'spark'" in error
 
 

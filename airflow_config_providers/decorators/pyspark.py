@@ -15,10 +15,11 @@ def configured_pyspark_task(
     python_callable: Callable[..., Any] | None = None, multiple_outputs: bool | None = None, **kwargs: Any
 ) -> Any:
     """
-    Make a task of a function that uses Spark: ``@task.configured_pyspark``.
+    Turn a function that uses Spark into a task: ``@task.configured_pyspark``.
 
-    Takes what ``@task.pyspark`` takes and what ``ConfiguredOperator`` takes. ``config_kwargs`` comes in layers, and
-    it and the function's arguments may hold references. What the function returns is stored with references.
+    It takes the arguments of ``@task.pyspark`` and of ``ConfiguredOperator``. ``config_kwargs`` is one of the layers.
+    It and the function's arguments may hold references. What the function returns is stored with references in place
+    of their values.
     """
     return task_decorator_factory(
         python_callable=python_callable,

@@ -1,1 +1,1 @@
-"""Benchmarks beside other libraries, in one run on one machine. Start them with ``make bench``."""
+"""Benchmarks of this package and of other libraries, in one run on one machine. Start them with ``make bench``."""

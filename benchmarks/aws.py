@@ -1,4 +1,4 @@
-"""How many requests it takes to get secrets out of AWS, and how long."""
+"""The requests and the time that it takes to read secrets from AWS."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ CREDENTIALS = {"region_name": "eu-west-1", "aws_access_key_id": "id", "aws_secre
 @dataclass(frozen=True)
 class Store:
     """
-    A store of AWS.
+    A secret store of AWS.
 
     :param backend: Airflow's class for it
-    :param limit: requests that are promised for 100 secrets
-    :param put: client, key -> puts a variable where the backend looks for it
-    :param get: client, keys -> their values in one request, by hand
+    :param limit: the most requests for 100 secrets that we promise
+    :param put: stores a variable where the backend looks for it, given client and key
+    :param get: returns values with one request by hand, given client and keys
     """
 
     name: str
@@ -74,7 +74,7 @@ STORES = (
 
 @contextmanager
 def aws() -> Iterator[Front]:
-    """Start moto's server, and before it something that counts."""
+    """Start moto's server behind a proxy that counts requests."""
     logging.getLogger("werkzeug").setLevel(logging.ERROR)  # it would log each request
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.ERROR))  # and Airflow each client
     moto = ThreadedMotoServer("127.0.0.1", port=0, verbose=False)

@@ -61,7 +61,7 @@ policies:
 
 @contextmanager
 def database() -> Iterator[Engine]:
-    """Make Airflow's tables that a change writes to, on SQLite as Airflow sets it up, with a Fernet key."""
+    """Yield a database with the tables that a change writes, on SQLite as Airflow configures it, with a Fernet key."""
     key = {"AIRFLOW__CORE__FERNET_KEY": Fernet.generate_key().decode()}
     with tempfile.TemporaryDirectory() as folder, mock.patch.dict(os.environ, key):
         crypto.get_fernet.cache_clear()
@@ -80,7 +80,7 @@ def configs(tag: str, keys: int = KEYS) -> dict[str, str]:
 
 
 def documents(dags: int) -> dict[str, str]:
-    """Give name -> document: every task, every DAG and the deployment have five keys of their own."""
+    """Return name -> document: every task, every DAG and the deployment have five keys of their own."""
     made = {name_of(DEFAULT): document.write(Document(1, StoredConfig(configs("default"), 1)))}
     for d in range(dags):
         tasks = {f"task{t}": StoredConfig(configs(f"dag {d}, task {t}"), 1) for t in range(TASKS)}
@@ -122,7 +122,7 @@ def describing(effort: Effort) -> Report:
 
 @contextmanager
 def deployment(texts: Mapping[str, str]) -> Iterator[tuple[ConfigAdmin, Engine]]:
-    """Make a database that has ``texts``."""
+    """Yield an admin and the engine of a database with ``texts``."""
     with database() as engine:
         store = VariableStore("bench", sessionmaker(engine))
         store.swap(dict.fromkeys(texts, Kept()), texts, [])
@@ -130,7 +130,7 @@ def deployment(texts: Mapping[str, str]) -> Iterator[tuple[ConfigAdmin, Engine]]
 
 
 def small_deployment() -> dict[str, str]:
-    """Give the document of the deployment, and that of one DAG."""
+    """Return the document of the deployment, and that of one DAG."""
     texts = documents(8)
     return {name: texts[name] for name in (name_of(DEFAULT), name_of(DAG))}
 
@@ -216,7 +216,7 @@ def at_once(work: Callable[[], object]) -> None:
 
 
 def longest_wait(work: Callable[[], object], changes: int) -> float:
-    """Return the time of the slowest change, in medians; several threads make them, each one after another."""
+    """Return the time of the slowest change divided by the median, if several threads keep making changes."""
 
     def timed() -> float:
         start = time.perf_counter()
@@ -230,7 +230,7 @@ def longest_wait(work: Callable[[], object], changes: int) -> float:
 
 
 def layers() -> list[ConfigLayer]:
-    """Give eight layers of a hundred keys; half of the keys are in all of them."""
+    """Return eight layers of a hundred keys; half of the keys are in all of them."""
     return [
         ConfigLayer(
             source, source.name, {f"spark.app.{'key' if k % 2 else source.name}{k}": f"value {k}" for k in range(100)}

@@ -1,4 +1,4 @@
-"""Texts made to be slow."""
+"""Measures texts that are made to be slow to parse."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ SMALL_SIZES = [100, 200, 400]
 
 
 def slope(sizes: list[int], times: list[float]) -> float:
-    """Give the exponent with which ``times`` grow: the slope of the best line through their logarithms."""
+    """Return the exponent with which ``times`` grow: the slope of the best line through their logarithms."""
     xs, ys = [math.log(size) for size in sizes], [math.log(time) for time in times]
     mean_x, mean_y = sum(xs) / len(xs), sum(ys) / len(ys)
     return sum((x - mean_x) * (y - mean_y) for x, y in zip(xs, ys, strict=True)) / sum((x - mean_x) ** 2 for x in xs)
@@ -35,7 +35,7 @@ def slope(sizes: list[int], times: list[float]) -> float:
 def omega(text: str) -> None:
     try:
         omegaconf.OmegaConf.to_container(omegaconf.OmegaConf.create({"key": text}), resolve=True)
-    except Exception:  # noqa: BLE001 - it refuses these texts; what counts is how long that takes
+    except Exception:  # noqa: BLE001 - it refuses these texts; only the time matters
         return
 
 

@@ -1,4 +1,4 @@
-"""What an import costs, each in a process of its own."""
+"""The time of imports, each in its own process."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ STATEMENTS = {
 
 
 def milliseconds(statement: str, rounds: int, environ: dict[str, str]) -> float:
-    """Give the median time of ``statement``, once its bytecode is there."""
+    """Return the median time of ``statement`` with compiled bytecode."""
     command = [sys.executable, "-c", SCRIPT.format(statement)]
     runs = [subprocess.run(command, env=environ, capture_output=True, text=True, check=True) for _ in range(rounds + 1)]
     return statistics.median(float(run.stdout.split()[-1]) for run in runs[1:]) * 1000

@@ -1,4 +1,4 @@
-"""Values as secret stores have them, and texts that have none of them."""
+"""Typical values of secret stores, and texts that contain none of them."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ except Exception as error:
 
 
 def values(count: int, random_: random.Random) -> list[str]:
-    """Give values of every kind, most of them with names in them that logs have, too."""
+    """Return values of every kind, most of which contain names that also appear in logs."""
     makers = [
         lambda: f"jdbc:postgresql://{_host(random_)}:5432/warehouse?user=svc_etl&sslmode=require",
         lambda: f"jdbc:sqlserver://{_host(random_)};databaseName=app;encrypt=true;trustServerCertificate=false",
@@ -63,7 +63,7 @@ def values(count: int, random_: random.Random) -> list[str]:
 
 
 def texts() -> Iterator[tuple[str, str]]:
-    """Give texts that are at hand, with what they are: documentation, sources, templates, hashes of packages."""
+    """Yield available texts, each after its kind: documentation, sources, templates, hashes of packages."""
     for what, pattern, root in (
         ("documentation", "docs/**/*.md", ROOT),
         ("sources", "airflow_config_providers/**/*.py", ROOT),
@@ -78,7 +78,7 @@ def texts() -> Iterator[tuple[str, str]]:
 
 
 def logs() -> Iterator[tuple[str, str]]:
-    """Give what real programs print: a driver at INFO, and pytest."""
+    """Yield the output of real programs: a driver at INFO, and pytest."""
     for what, command in (
         ("log of a Spark driver", [sys.executable, "-c", JOB]),
         (

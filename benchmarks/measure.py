@@ -13,17 +13,17 @@ Work = Callable[[], object]
 @dataclass(frozen=True)
 class Effort:
     """
-    How long to measure.
+    The time to spend on measurements.
 
-    :param seconds: for each piece of work, after one run that is not counted
-    :param fewest: rounds at least, for work that is slow
+    :param seconds: the seconds for each piece of work, after one run that is not measured
+    :param fewest: the fewest rounds, for slow work
     """
 
     seconds: float = 1.0
     fewest: int = 5
 
     def milliseconds(self, work: Work) -> float:
-        """Give the median time of ``work`` in milliseconds."""
+        """Return the median time of ``work`` in milliseconds."""
         work()
         times: list[float] = []
         end = time.perf_counter() + self.seconds
@@ -34,7 +34,7 @@ class Effort:
         return statistics.median(times) * 1000
 
     def each(self, peers: dict[str, Work]) -> dict[str, float]:
-        """Give the median milliseconds of each peer."""
+        """Return the median time of each peer in milliseconds."""
         return {name: self.milliseconds(work) for name, work in peers.items()}
 
 
@@ -44,9 +44,9 @@ QUICK = Effort(seconds=0.0, fewest=1)
 @dataclass(frozen=True)
 class Aim:
     """
-    A number that is promised, and what was measured.
+    A promised limit, and what was measured.
 
-    :param is_least: whether more is better
+    :param is_least: whether the limit is a minimum
     """
 
     what: str
@@ -57,13 +57,13 @@ class Aim:
 
     @property
     def is_met(self) -> bool:
-        """Whether the promise is kept."""
+        """Whether the limit is met."""
         return self.measured >= self.limit if self.is_least else self.measured <= self.limit
 
 
 @dataclass(frozen=True)
 class Report:
-    """One benchmark: what was done, what came out, and what was promised."""
+    """A benchmark: what was done, the results, and the promised limits."""
 
     title: str
     text: str
@@ -73,12 +73,12 @@ class Report:
 
 
 def number(value: float) -> str:
-    """Give ``value`` with three digits that count."""
+    """Return ``value`` with three significant digits, or as an integer from 100 on."""
     return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
 
 
 def compared(times: dict[str, float], ours: str) -> list[list[str]]:
-    """Give a row for each peer: its time, and how many times ours that is."""
+    """Return a row for each peer: its time, and that time divided by ours."""
     return [
         [f"**{name}**" if name == ours else name, number(time), f"{number(time / times[ours])} x"]
         for name, time in times.items()

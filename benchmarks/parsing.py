@@ -1,4 +1,4 @@
-"""What a DAG file with 100 Spark tasks costs to parse."""
+"""The time to parse a DAG file with 100 Spark tasks."""
 
 from __future__ import annotations
 

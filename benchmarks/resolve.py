@@ -1,4 +1,4 @@
-"""Replace references, and look at values that have none."""
+"""Resolves references, and processes values without references."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ KAFKAS_PATTERN = re.compile(r"\$\{([^}]*?):(([^}]*?):)?([^}]*?)\}")
 
 
 class DictProvider(ConfigProvider):
-    """Answers from a dictionary: the floor of any provider."""
+    """Answers from a dictionary, as the fastest possible provider."""
 
     def __init__(self, values: dict[str, str]) -> None:
         self.values = values
@@ -43,7 +43,7 @@ def secrets(count: int) -> dict[str, str]:
 
 
 def texts(count: int, reference: str) -> dict[str, str]:
-    """Give key -> text, where ``reference`` has ``%`` in place of the key that it refers to."""
+    """Return key -> text with ``reference``, in which ``%`` is the placeholder of the key."""
     return {name: f"a {reference.replace('%', f'k{i}')} b" for i, name in enumerate(names(count))}
 
 
@@ -58,7 +58,7 @@ def transformer(configs: dict[str, str], values: dict[str, str]) -> Work:
 
 
 def pattern(configs: dict[str, str], values: dict[str, str]) -> Work:
-    """Port Kafka's two passes, over its pattern, to Python."""
+    """Return a port of Kafka's two passes with its pattern to Python."""
 
     def work() -> dict[str, str]:
         wanted = {match[4] for text in configs.values() for match in KAFKAS_PATTERN.finditer(text)}

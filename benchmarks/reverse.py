@@ -1,4 +1,4 @@
-"""Find 1,000 secrets in a log, in every encoding."""
+"""Finds 1,000 secrets in a log, in every encoding."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def secrets(count: int, random_: random.Random) -> list[str]:
 
 
 def log(size: int, random_: random.Random) -> list[str]:
-    """Give lines as Spark's driver writes them, some 210 characters each."""
+    """Return lines like those of Spark's driver, with about 210 characters each."""
     found: list[str] = []
     while size > 0:
         task, host = random_.randint(0, 99_999), random_.randint(1, 99)
@@ -55,12 +55,12 @@ def log(size: int, random_: random.Random) -> list[str]:
 @dataclass(frozen=True)
 class Peer:
     """
-    One that finds secrets.
+    A program that finds secrets.
 
-    :param registered: milliseconds to make it ready
-    :param line: what it does with a line
-    :param buffer: what it does with all lines at once
-    :param share: of the text that it gets, so that it ends
+    :param registered: the milliseconds that its preparation took
+    :param line: processes a single line
+    :param buffer: processes all lines at once
+    :param share: the share of the text that it gets, so that it finishes
     """
 
     name: str
@@ -72,7 +72,7 @@ class Peer:
 
 def reverser(values: Sequence[str]) -> ReverseTransformer:
     found = ReverseTransformer({}, {ConfigVariable("vault", "apps", f"k{i:04}"): v for i, v in enumerate(values)})
-    found.find(b"")  # else it is built at the first text
+    found.find(b"")  # otherwise it is built for the first text
     return found
 
 
@@ -96,7 +96,7 @@ def re2_pattern(patterns: Sequence[bytes]) -> object:
 
 
 def made(make: Callable[[], Made]) -> tuple[Made, float]:
-    """Give what ``make`` makes, and how many milliseconds it took; once, since some take half a minute."""
+    """Return the result of ``make`` and its milliseconds; only one run, since some take half a minute."""
     start = time.perf_counter()
     return make(), (time.perf_counter() - start) * 1000
 
@@ -164,7 +164,7 @@ def mb_per_second(data: bytes, effort: Effort, work: Work) -> float:
 
 
 def ripgrep(data: bytes, patterns: Sequence[bytes], effort: Effort) -> float | None:
-    """Count lines with ripgrep, on one core, its start taken off; None where there is none."""
+    """Return the speed of ripgrep counting lines on one core; None without ripgrep. Much text hides its start."""
     if not shutil.which("rg"):
         print(" (without ripgrep, as there is no rg on the PATH)", end="", file=sys.stderr)
         return None
@@ -183,7 +183,7 @@ def repeated(unit: bytes, size: int) -> bytes:
 
 
 def hostile(values: Sequence[str], effort: Effort) -> Report:
-    """Measure texts made to be slow for what knows the secrets."""
+    """Measure texts that are made to be slow, by someone who knows the secrets."""
     runs = [*values, "a" * 5, "a" * 10, "ab" * 5, "a" * 300 + "b"]
     ours = reverser(runs)
     texts = {
@@ -215,7 +215,7 @@ def hostile(values: Sequence[str], effort: Effort) -> Report:
 
 
 def stream(lines: Sequence[str], values: Sequence[str], effort: Effort) -> Report:
-    """Pass a gigabyte through, and look at what it takes."""
+    """Process a gigabyte, and measure time and memory."""
     ours = reverser(values)
     secret = f"password={values[7]}\n"
     block = ("\n".join(lines[: 1024 * 1024 // 215]) + "\n" + secret).encode()
@@ -251,7 +251,7 @@ def stream(lines: Sequence[str], values: Sequence[str], effort: Effort) -> Repor
 
 
 def alarms(effort: Effort) -> Report:
-    """Search texts that have no value."""
+    """Search texts that contain no values."""
     kinds = innocent.values(1000, random.Random(7))
     ours = reverser(kinds)
     rows: list[list[str]] = []
@@ -274,7 +274,7 @@ def alarms(effort: Effort) -> Report:
 
 
 def resident() -> int:
-    """Give the octets of memory that this process has."""
+    """Return the bytes of memory that this process uses."""
     return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 

@@ -1,4 +1,4 @@
-"""Run all benchmarks; print the page and, unless in a hurry, write it to docs/benchmarks.md."""
+"""Run the benchmarks, print the page and, after a complete run, write it to docs/benchmarks.md."""
 
 from __future__ import annotations
 
@@ -59,11 +59,11 @@ def installed(library: str) -> str:
 
 
 def measured(name: str, effort: Effort) -> list[Report]:
-    """Run one benchmark; without what it measures, say so and give nothing."""
+    """Return the reports of a benchmark. If a library that it measures is missing, print that and return none."""
     try:
         benchmark = importlib.import_module(f"benchmarks.{name}")
     except ModuleNotFoundError as error:
-        print(f"skipped: {name}, as there is no module {error.name}; the extra 'bench' has it", file=sys.stderr)
+        print(f"skipped: {name}, as there is no module {error.name}; install the extra 'bench'", file=sys.stderr)
         return []
     print(f"measuring: {name}", end="", file=sys.stderr, flush=True)
     start = time.monotonic()
@@ -73,7 +73,7 @@ def measured(name: str, effort: Effort) -> list[Report]:
 
 
 def page(reports: Sequence[Report]) -> str:
-    """Give the page: the aims first, with those that are missed."""
+    """Return the page, which begins with the aims, met and missed."""
     libraries = ", ".join(f"{name} {found}" for name in LIBRARIES if (found := installed(name)))
     machine = f"{os.cpu_count()} cores, {platform.machine()}, {platform.system()}, Python {platform.python_version()}"
     made = f"Measured on {datetime.datetime.now(datetime.UTC):%Y-%m-%d} with {machine}; {libraries}."
@@ -84,8 +84,8 @@ def page(reports: Sequence[Report]) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.run", description=__doc__)
-    parser.add_argument("names", nargs="*", metavar="NAME", help=f"some of {', '.join(BENCHMARKS)}; all without")
-    parser.add_argument("--quick", action="store_true", help="measure less, and leave the page as it is")
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"any of {', '.join(BENCHMARKS)}; default: all")
+    parser.add_argument("--quick", action="store_true", help="measure less, and do not write the page")
     args = parser.parse_args()
     chosen = args.names or BENCHMARKS
     if unknown := [name for name in chosen if name not in BENCHMARKS]:

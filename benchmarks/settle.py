@@ -1,4 +1,4 @@
-"""Settle layers, and explain a key."""
+"""Settles layers, and explains a key."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ FLOOR = "union of dicts, no provenance"
 
 
 def layers(count: int, keys: int) -> list[dict[str, str]]:
-    """Give mappings with the same keys, which is the hardest case for provenance."""
+    """Return mappings with the same keys, which is the worst case for provenance."""
     return [{f"spark.app.key{k}": f"layer {n} key {k}" for k in range(keys)} for n in range(count)]
 
 

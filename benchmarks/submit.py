@@ -1,4 +1,4 @@
-"""What passes between the start of a task and the start of spark-submit."""
+"""The time between the start of a task and the start of spark-submit."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ OPERATORS = {
 
 
 def environment(folder: Path) -> dict[str, str]:
-    """Put a spark-submit on PATH that notes when it starts, and define the connections."""
+    """Return an environment with connections, and with a spark-submit that writes down when it starts."""
     script = folder / "bin" / "spark-submit"
     script.parent.mkdir()
     script.write_text(f"#!/bin/sh\ndate +%s%N > {folder}/started\n")
@@ -43,14 +43,14 @@ def environment(folder: Path) -> dict[str, str]:
 
 
 def references(folder: Path) -> dict[str, str]:
-    """Write 5 files of 4 values, and give 20 keys that refer to them."""
+    """Write 5 files of 4 values, and return 20 keys that refer to them."""
     for n in range(5):
         (folder / f"{n}.properties").write_text("".join(f"k{k}=value {n} {k}\n" for k in range(4)))
     return {f"spark.app.key{n}{k}": f"${{file:{folder}/{n}.properties:k{k}}}" for n in range(5) for k in range(4)}
 
 
 def one_process(operator: str, conf: dict[str, str], environ: dict[str, str]) -> tuple[float, float]:
-    """Give the milliseconds of the first task of a process, and the median of the next."""
+    """Return the milliseconds of the first task in a process, and the median of the next tasks."""
     command = [sys.executable, "-m", "benchmarks.submit_tasks", operator, json.dumps(conf)]
     done = subprocess.run(command, env=environ, capture_output=True, text=True, check=True)
     first, *others = map(float, done.stdout.splitlines()[-1].split())

@@ -1,4 +1,4 @@
-"""Run a few tasks in this process; print how long each took until its spark-submit started, in milliseconds."""
+"""Run a few tasks in this process, and print the milliseconds until the spark-submit of each started."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ TASKS = 11
 
 
 def milliseconds_to_start(task: Any, note: Path) -> float:
-    """Render and run ``task`` as a worker does, and tell when its spark-submit started."""
+    """Render and run ``task`` as a worker does, and return the milliseconds until its spark-submit started."""
     start = time.time_ns()
     copy = task.prepare_for_execution()
     copy.render_template_fields({})

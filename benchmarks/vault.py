@@ -1,4 +1,4 @@
-"""What it takes to get values out of Vault."""
+"""The requests and the time that it takes to read values from Vault."""
 
 from __future__ import annotations
 
@@ -37,26 +37,26 @@ SLOW_PATHS = 20
 DELAYS = (0, 5, 20)
 SLOW_DELAY = 50
 
-# It knows the class, so that no search for installed providers is measured; "Before spark-submit starts" has that.
+# It knows the class, so this does not measure the search for installed providers; "Before spark-submit starts" does.
 REGISTRY = ProviderRegistry({"vault": VaultConfigProvider})
 
 Close = Callable[[], object]
 Peer = Callable[[], Close]
-"""Gets the values from nothing, with a new login, and gives what has to be done afterwards."""
+"""Gets the values with a new login, and returns what to call afterwards."""
 
 
 def values(keys: int = KEYS) -> dict[tuple[str, str], str]:
-    """Give (path, key) -> value: 100 values on 5 paths."""
+    """Return (path, key) -> value: 100 values on 5 paths."""
     return {(f"apps/{p}", f"k{k}"): f"value {p} {k}" for p in range(PATHS) for k in range(keys)}
 
 
 def slow_values() -> dict[tuple[str, str], str]:
-    """Give 20 values on 20 paths."""
+    """Return 20 values on 20 paths."""
     return {(f"side/{p}", "k"): f"value {p}" for p in range(SLOW_PATHS)}
 
 
 def documents() -> dict[str, dict[str, str]]:
-    """Give path -> document: the values, and each once more where VaultBackend looks for a variable."""
+    """Return path -> document: the values, and each again where VaultBackend looks for a variable."""
     made: dict[str, dict[str, str]] = {}
     for (path, key), value in {**values(), **slow_values()}.items():
         made.setdefault(path, {})[key] = value
@@ -73,11 +73,11 @@ def variable(path: str, key: str) -> str:
 
 
 def nothing() -> None:
-    """Some peers leave their login behind."""
+    """Do nothing: some peers do not revoke their login."""
 
 
 class Ours:
-    """A provider as a deployment defines it, and the transformer that asks it."""
+    """A provider like that of a deployment, and the transformer that uses it."""
 
     def __init__(self, vault: Vault, wanted: Mapping[tuple[str, str], str]) -> None:
         params = {
@@ -102,7 +102,7 @@ class Ours:
         return providers.close
 
     def herd(self) -> Close:
-        """Have 64 threads ask the same providers for everything at once."""
+        """Make 64 threads ask the same providers for everything at the same time."""
         providers = REGISTRY.open(self.definitions)
         at_once(lambda: self.resolve(providers))
         return providers.close
@@ -139,7 +139,7 @@ def by_hand(vault: Vault, wanted: Mapping[tuple[str, str], str]) -> Close:
 
 
 def backend(vault: Vault) -> Callable[[str], str | None]:
-    """Make Airflow's backend, which signs in when it is first asked."""
+    """Return Airflow's backend, which signs in on the first request."""
     from airflow.providers.hashicorp.secrets.vault import VaultBackend
 
     made = VaultBackend(url=vault.address, auth_type="approle", role_id=vault.role_id, secret_id=vault.secret_id)
@@ -163,7 +163,7 @@ def variables_herd(vault: Vault, wanted: Mapping[tuple[str, str], str]) -> Close
 
 
 def floor(vault: Vault, wanted: Mapping[tuple[str, str], str]) -> Close:
-    """Do what no client can do without: sign in, then ask for all paths at once, each on a connection of its own."""
+    """Do the minimum: sign in, then request all paths at once, each on its own connection."""
     login = json.dumps({"role_id": vault.role_id, "secret_id": vault.secret_id})
     token = answer(asked_for(vault, "POST", "auth/approle/login", login))["auth"]["client_token"]
     waiting = {
@@ -178,7 +178,7 @@ def floor(vault: Vault, wanted: Mapping[tuple[str, str], str]) -> Close:
 def asked_for(
     vault: Vault, method: str, path: str, body: str | None = None, headers: Mapping[str, str] = {}
 ) -> http.client.HTTPConnection:
-    """Send a request on a connection of its own, and do not wait."""
+    """Send a request on a new connection, without waiting for the answer."""
     server = urlsplit(vault.address)
     connection = http.client.HTTPConnection(server.hostname or "", server.port)
     connection.request(method, f"/v1/{path}", body, dict(headers))
@@ -192,7 +192,7 @@ def answer(connection: http.client.HTTPConnection) -> dict[str, Any]:
 
 
 def at_once(work: Callable[[], object]) -> None:
-    """Have 64 threads do the same at the same moment."""
+    """Make 64 threads do the same work at the same moment."""
     logging.getLogger("urllib3.connectionpool").setLevel(
         logging.ERROR
     )  # the pool of VaultBackend is too small for them
@@ -202,7 +202,7 @@ def at_once(work: Callable[[], object]) -> None:
         barrier.wait()
         try:
             work()
-        except Exception as error:  # noqa: BLE001 - it is raised below, in the thread that measures
+        except Exception as error:  # noqa: BLE001 - raised again below, in the measuring thread
             failures.append(error)
 
     threads = [threading.Thread(target=run) for _ in range(THREADS)]
@@ -216,9 +216,9 @@ def at_once(work: Callable[[], object]) -> None:
 
 def milliseconds(effort: Effort, peer: Peer) -> float:
     """
-    Give the median time until the values are there; what is done afterwards is not timed.
+    Return the median time until the values are available, without what is done afterwards.
 
-    No round is left out: counting the requests was one.
+    The first round is measured, too, since counting the requests was a warm-up.
     """
     times: list[float] = []
     end = time.perf_counter() + effort.seconds
@@ -236,7 +236,7 @@ def once(peer: Peer) -> float:
 
 
 def counted(vault: Vault, peer: Peer) -> Counter[str]:
-    """Give the requests of one run, with what is done afterwards."""
+    """Return the requests of one run, including what is done afterwards."""
     vault.counted()
     peer()()
     return vault.counted()
@@ -287,7 +287,7 @@ def delays(effort: Effort, vault: Vault) -> Report:
 
 
 def loss(times: Mapping[str, float], where: str) -> str:
-    """Tell how much faster the simplest program is, if it is."""
+    """Return a sentence about how much faster the simplest program is, if it is."""
     if times[BY_HAND] >= times[OURS]:
         return ""
     return f" Ours loses to hvac by hand{where}, by {number(times[OURS] - times[BY_HAND])} ms."

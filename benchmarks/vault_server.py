@@ -1,4 +1,4 @@
-"""The Vaults of the benchmark: the stand-in of the tests in a process of its own, and a real one where it was built."""
+"""The Vaults of the benchmark: the tests' stand-in in its own process, and a real one if it was built."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Vault:
     """
     A Vault with an AppRole that may read everything below ``secret/``.
 
-    :param control: of the stand-in, which can answer later and count; None for a real server
+    :param control: controls the stand-in, which can delay answers and count; None for a real server
     """
 
     address: str
@@ -39,11 +39,11 @@ class Vault:
     control: Connection | None = None
 
     def delay(self, milliseconds: float) -> None:
-        """Have each request answered that much later."""
+        """Delay the answer to each request by that time."""
         self._order("delay", milliseconds)
 
     def counted(self) -> Counter[str]:
-        """Give the requests since the last call: how many of which kind."""
+        """Return the number of requests of each kind since the last call."""
         return Counter(self._order("count"))
 
     def _order(self, *order: object) -> list[str]:
@@ -58,7 +58,7 @@ def stand_in(documents: Mapping[str, Mapping[str, str]]) -> Iterator[Vault]:
     """Start the stand-in with ``documents``, path below ``secret/`` -> keys and values."""
     ours, its = multiprocessing.Pipe()
     root = secrets.token_hex(16)
-    # A new interpreter: what this one has loaded is no part of the server's time.
+    # A new interpreter, so that modules that this one has loaded do not affect the server's time.
     process = multiprocessing.get_context("spawn").Process(target=_serve, args=(its, root), daemon=True)
     process.start()
     try:
@@ -70,7 +70,7 @@ def stand_in(documents: Mapping[str, Mapping[str, str]]) -> Iterator[Vault]:
 
 @contextmanager
 def real(documents: Mapping[str, Mapping[str, str]]) -> Iterator[Vault | None]:
-    """Start the real server with ``documents``; give None where none was built."""
+    """Start the real server with ``documents``; yield None if none was built."""
     binary = cached_binary()
     if binary is None:
         yield None
@@ -100,7 +100,7 @@ def _secret_id(admin: hvac.Client) -> str:
 
 
 def _serve(pipe: Connection, root: str) -> None:
-    """Serve until told to end; ``delay`` sets the delay, ``count`` gives the kinds of the requests and forgets them."""
+    """Serve until the pipe says None; ``delay`` sets the delay, ``count`` returns and resets the kinds of requests."""
     front = Front(VaultStandIn(root))
     with WebServer(front) as server:
         pipe.send(server.address)

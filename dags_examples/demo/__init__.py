@@ -1,1 +1,1 @@
-"""Runs the flights pipeline on one machine, shows its configuration, and searches what it left for the secret."""
+"""Runs the flights pipeline on one machine, shows its configuration, and searches its traces for the secret."""

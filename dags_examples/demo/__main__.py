@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the demo: 0 if all went well, 1 when something failed or a password was found, 2 when it cannot start."""
+    """Run the demo, and return 0 for success, 1 if something failed or a password was found, 2 if it cannot start."""
     options = _parser().parse_args(arguments)
     screen = Screen(ROOT, progress_to_stderr=options.output == "json")
     workspace = Workspace(options.dir.resolve())
@@ -45,10 +45,10 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="make demo",
         description="Run the flights pipeline on this machine with real Airflow and Spark, show where each setting "
-        "came from, and search everything that was left behind for the password of the database.",
+        "came from, and search everything that the run has written for the password of the database.",
     )
     parser.add_argument("--dir", type=Path, default=ROOT / "build/demo", help="the work directory (%(default)s)")
-    parser.add_argument("--keep", action="store_true", help="keep the work directory when all went well")
+    parser.add_argument("--keep", action="store_true", help="keep the work directory after success")
     parser.add_argument("--output", choices=("text", "json"), default="text", help="what to print (%(default)s)")
     return parser
 

@@ -1,4 +1,4 @@
-"""Runs Airflow's command line in a process of its own."""
+"""Runs Airflow's command line in a separate process."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from typing import IO
 @dataclass(frozen=True, slots=True)
 class Airflow:
     """
-    Airflow with one environment; all that it prints is added to a file.
+    Airflow with a given environment. All of its output is appended to a file.
 
-    :param on_line: is told each line as it comes
+    :param on_line: is called with each line of output
     """
 
     environment: Mapping[str, str]
@@ -24,7 +24,7 @@ class Airflow:
     on_line: Callable[[str], None]
 
     def run(self, arguments: Sequence[str]) -> int:
-        """Run ``airflow <arguments>`` and give its exit code."""
+        """Run ``airflow <arguments>``, and return its exit code."""
         command = [sys.executable, "-m", "airflow", *arguments]
         with (
             self.log.open("a", encoding="utf-8") as log,

@@ -1,4 +1,4 @@
-"""The database of the report: an embedded Derby that lets nobody in without a password."""
+"""The database of the report: an embedded Derby that requires a password."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ REFUSAL = "08004"
 
 
 class DatabaseError(RuntimeError):
-    """Derby did not do what it was told."""
+    """Derby could not execute its orders."""
 
 
 def create(home: Path, *, java: str, password: str) -> None:
     """
-    Make the database ``flights`` in ``home``, and in it the one user who may write reports.
+    Create the database ``flights`` in ``home``, with the only user who may write reports.
 
-    Creating the owner's credentials first turns Derby's own authentication on, with hashed passwords, for good. Derby
-    reads its orders from standard input, so that no password stands in a command.
+    Creating the owner's credentials first turns on Derby's own authentication, with hashed passwords, permanently.
+    Derby reads its orders from standard input, so that no password is in a command.
     """
     owner = secrets.token_hex(16)
     orders = f"""
@@ -35,13 +35,13 @@ def create(home: Path, *, java: str, password: str) -> None:
     """
     command = [java, f"-Dderby.system.home={home}", "-cp", _classpath(), "org.apache.derby.tools.ij"]
     answer = subprocess.run(command, input=orders, capture_output=True, text=True, check=False, cwd=home)
-    # The answer is not shown: an error may quote the order.
+    # The answer is not shown, because an error could quote the order.
     if answer.returncode or "ERROR" in answer.stdout:
-        raise DatabaseError(f"Derby did not create its database; its log is {home / 'derby.log'}.")
+        raise DatabaseError(f"Derby could not create its database. See its log, {home / 'derby.log'}.")
 
 
 def refusals(home: Path) -> int:
-    """Count the logins that Derby has refused, by its own log."""
+    """Return the number of logins that Derby has refused, according to its log."""
     log = home / "derby.log"
     return log.read_text(errors="replace").count(f"Caused by: ERROR {REFUSAL}") if log.exists() else 0
 

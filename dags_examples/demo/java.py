@@ -1,4 +1,4 @@
-"""Is there a Java that Spark runs on."""
+"""Checks whether there is a Java on which Spark runs."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ OLDEST = 17
 
 
 class NoJavaError(RuntimeError):
-    """There is no Java, or one that is too old."""
+    """There is no Java, or it is too old."""
 
 
 def require_java() -> str:
     """
-    Give the command of the Java that Spark will use.
+    Return the command of the Java that Spark will use.
 
-    :raises NoJavaError: with a sentence that says what to do
+    :raises NoJavaError: there is no suitable Java; the message says what to do
     """
     home = os.environ.get("JAVA_HOME")
     command = shutil.which(f"{home}/bin/java") if home else shutil.which("java")
@@ -32,7 +32,7 @@ def require_java() -> str:
 
 
 def java_version(text: str) -> int | None:
-    """Read the major version from what ``java -version`` prints; None where it says nothing of the kind."""
+    """Return the major version in the output of ``java -version``; None if there is none."""
     found = re.search(r'version "(?:1\.)?(\d+)', text)
     return int(found[1]) if found else None
 

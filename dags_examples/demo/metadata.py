@@ -1,4 +1,4 @@
-"""What Airflow's metadata database says about a run."""
+"""Reads what Airflow's metadata database has about a run."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ LINE = re.compile(r"(?P<key>.*?) = (?P<value>.*)   # (?P<layer>[A-Z_]+), (?P<ori
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """One line of a task's effective configuration: what people may see, where it came from and what it beat."""
+    """A line of a task's effective configuration: the visible value, where it came from, and what it overrides."""
 
     key: str
     value: str
@@ -25,7 +25,7 @@ class Setting:
 
 
 def read_setting(line: str) -> Setting:
-    """Read a line of the field ``effective_config``."""
+    """Return the setting in a line of the field ``effective_config``."""
     found = LINE.fullmatch(line)
     if found is None:
         raise ValueError("A line of effective_config is not of the form 'key = value   # LAYER, origin'.")
@@ -34,7 +34,7 @@ def read_setting(line: str) -> Setting:
 
 
 def effective_configs(database: Path, *, dag_id: str, tasks: Sequence[str]) -> dict[str, list[Setting]]:
-    """Task -> its effective configuration as Airflow has stored it at the latest run of the DAG."""
+    """Return task -> its effective configuration, as Airflow has stored it in the latest run of the DAG."""
     query = (
         "SELECT f.rendered_fields FROM rendered_task_instance_fields f JOIN dag_run r USING (dag_id, run_id) "
         "WHERE f.dag_id = ? AND f.task_id = ? ORDER BY r.logical_date DESC LIMIT 1"
@@ -49,7 +49,7 @@ def effective_configs(database: Path, *, dag_id: str, tasks: Sequence[str]) -> d
 
 
 def states(database: Path, *, dag_id: str) -> dict[str, dict[str, str | None]]:
-    """Logical date -> task -> state."""
+    """Return logical date -> task -> state."""
     query = (
         "SELECT substr(r.logical_date, 1, 10), t.task_id, t.state "
         "FROM task_instance t JOIN dag_run r USING (dag_id, run_id) WHERE t.dag_id = ?"

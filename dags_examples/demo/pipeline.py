@@ -28,19 +28,19 @@ FLIGHTS = 336_776
 SHARED_MEMORY = Path("/dev/shm")
 
 PROGRESS = re.compile(r"\[flights\] (?P<line>.*?)(?= +\[airflow\.|$)")
-"""What a job printed, without the name of the logger that Airflow adds."""
+"""The output of a job, without the name of the logger that Airflow adds."""
 
 
 class StageError(RuntimeError):
-    """A stage failed; the message says where to look."""
+    """A stage failed; the message says where to find the reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
     """
-    What the search for the passwords looked at, and what it found.
+    What was searched for the passwords, and what was found.
 
-    :param unread: what could not be opened; nothing is proved about it
+    :param unread: what could not be opened, about which nothing is proved
     """
 
     searched: Mapping[str, int]
@@ -50,13 +50,13 @@ class Found:
 
     @property
     def is_clean(self) -> bool:
-        """Nothing was found, and everything was read."""
+        """Whether nothing was found and everything was read."""
         return not self.findings and not self.unread
 
 
 @dataclass(slots=True)
 class Outcome:
-    """What the demo shows in the end."""
+    """The results that the demo shows at its end."""
 
     configs: Mapping[str, Sequence[Setting]] = field(default_factory=dict)
     quality: Sequence[Mapping[str, Any]] = ()
@@ -67,7 +67,7 @@ class Outcome:
 
     @property
     def is_good(self) -> bool:
-        """The pipeline did its work, the wrong password did not, and no password was left behind."""
+        """Whether the pipeline worked, the wrong password did not, and no password was found."""
         return self.wrong_password_refused and self.found is not None and self.found.is_clean
 
 
@@ -76,8 +76,8 @@ class Demo:
     """
     Runs the stages one after the other.
 
-    :param stage: is told the name of each stage, and shows that it lasts
-    :param progress: is told what happens inside a stage
+    :param stage: is called with the name of each stage, and returns a context manager for it
+    :param progress: is called with each line of progress in a stage
     """
 
     workspace: Workspace
@@ -87,9 +87,9 @@ class Demo:
 
     def run(self) -> Outcome:
         """
-        Run everything.
+        Run everything, and return the outcome.
 
-        :raises StageError: a stage that the others build on has failed
+        :raises StageError: a stage that others depend on has failed
         """
         outcome, started = Outcome(), time.time()
         with self._timed(outcome, "prepare the data, a new random password and the database"):
@@ -142,7 +142,7 @@ class Demo:
             raise StageError(f"The DAG failed ({', '.join(failed) or f'exit code {code}'}). See {self.workspace.log}.")
 
     def _run_with_wrong_password(self) -> bool:
-        """Tell whether the report failed, and failed because the database refused the login."""
+        """Return whether the report failed because the database refused the login."""
         before = database.refusals(self.workspace.derby)
         arguments = ["dags", "test", DAG_ID, DATE_OF_WRONG_PASSWORD, "--mark-success-pattern", "ingest|join"]
         self._airflow(self.workspace.wrong_secrets).run(arguments)
@@ -163,7 +163,7 @@ class Demo:
             raise StageError(f"{FLIGHTS:,} flights are in the data, and {counted or 0:,} are accounted for.")
 
     def _search(self, secrets: Sequence[Secret], *, sampler: Sampler, since: float) -> Found:
-        # Other programs write to the temp directory too: unpacking what they put there may take minutes.
+        # Other programs write to the temp directory, too: unpacking their files could take minutes.
         ours, temp = Search(secrets), Search(secrets, unpacks=False)
         ours.tree(self.workspace.root, leave_out={self.workspace.secrets, self.workspace.wrong_secrets})
         ours.database(self.workspace.metadata)
@@ -188,6 +188,6 @@ class Demo:
 
 
 def json_rows(folder: Path) -> list[dict[str, Any]]:
-    """Read the rows that Spark wrote as JSON."""
+    """Return the rows that Spark has written as JSON."""
     parts = sorted(folder.glob("part-*.json"))
     return [json.loads(line) for part in parts for line in part.read_text(encoding="utf-8").splitlines()]

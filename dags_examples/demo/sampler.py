@@ -1,4 +1,4 @@
-"""Looks, while a run lasts, at what its processes show of themselves."""
+"""Searches what the processes of a run show of themselves while it lasts."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ INTERVAL_SECONDS = 0.2
 
 class Sampler:
     """
-    Searches the arguments and the environment of every process that this one has started, several times a second.
+    Searches the arguments and the environment of all child processes, several times a second.
 
-    Of Java processes also the performance data, which the JVM keeps in the temp directory while it runs. Nothing of
-    what is seen is kept. Use it as a context manager.
+    It also searches the performance data of Java processes, which the JVM keeps in the temp directory while it runs. It
+    stores nothing that it reads. Use it as a context manager.
     """
 
     def __init__(self, search: Search, *, interval: float = INTERVAL_SECONDS) -> None:
@@ -34,7 +34,7 @@ class Sampler:
 
     @property
     def processes(self) -> int:
-        """How many processes were seen."""
+        """The number of processes that were seen."""
         return len(self._seen)
 
     def __enter__(self) -> Sampler:
@@ -47,7 +47,7 @@ class Sampler:
         self._stop.set()
         self._thread.shutdown()
         if self._work is not None:
-            self._work.result()  # A sampler that failed on the way has proved nothing.
+            self._work.result()  # A sampler that failed proves nothing.
 
     def _run(self) -> None:
         while not self._stop.is_set():
@@ -55,13 +55,13 @@ class Sampler:
             self._stop.wait(self._interval)
 
     def look(self) -> None:
-        """Look once."""
+        """Search all processes once."""
         self.looks += 1
         for process in psutil.Process().children(recursive=True):
             try:
                 self._look_at(process)
             except psutil.Error:
-                continue  # It has ended meanwhile.
+                continue  # The process has ended meanwhile.
 
     def _look_at(self, process: psutil.Process) -> None:
         with process.oneshot():

@@ -1,7 +1,7 @@
 """
-A search for secrets in what a run left behind.
+A search for secrets in the traces of a run.
 
-It shares no code with the package that it judges, so that one mistake does not hide in both.
+It shares no code with the package that it checks, so that one mistake cannot hide in both.
 """
 
 from __future__ import annotations
@@ -40,25 +40,25 @@ SEALED = (b"\x28\xb5\x2f\xfd", b"\x04\x22\x4d\x18", b"LZ4Block", b"\x82SNAPPY\x0
 
 @dataclass(frozen=True, slots=True)
 class Secret:
-    """A secret by name, and the forms in which it may be written down."""
+    """A secret, and the forms in which it could be written."""
 
     name: str
     forms: Mapping[str, bytes] = field(repr=False)
 
     @classmethod
     def of(cls, name: str, value: str) -> Secret:
-        """Work out the forms of ``value``. A short value is refused: it would be found by chance."""
+        """Return a secret with all forms of ``value``. A short value is refused, since it would be found by chance."""
         if len(value) < SHORTEST_SECRET:
             raise ValueError(f"The secret {name} is shorter than {SHORTEST_SECRET} characters.")
         return cls(name, forms_of(value))
 
     def forms_in(self, content: bytes) -> Iterator[str]:
-        """Give the names of the forms that stand in ``content``."""
+        """Return the names of the forms that occur in ``content``."""
         return (form for form, written in self.forms.items() if written in content)
 
 
 def forms_of(value: str) -> dict[str, bytes]:
-    """Name -> bytes of each way to write a value down; a form that looks like an earlier one is left out."""
+    """Return name -> bytes for each way to write a value, without forms that equal an earlier one."""
     raw = value.encode()
     forms = {
         "raw": raw,
@@ -80,7 +80,7 @@ def forms_of(value: str) -> dict[str, bytes]:
 
 
 def base64_forms(raw: bytes) -> dict[str, bytes]:
-    """Give what base64 makes of the value at each of its three alignments, less the letters that neighbours change."""
+    """Return the base64 forms of the value at each of three alignments, without letters that depend on neighbours."""
     forms = {}
     for shift in range(3):
         encoded = base64.b64encode(b"\0" * shift + raw)
@@ -91,14 +91,14 @@ def base64_forms(raw: bytes) -> dict[str, bytes]:
 
 
 def longest_plain_part(value: str) -> str:
-    """Give the longest stretch of letters and digits, which no way of escaping changes; nothing if it is short."""
+    """Return the longest sequence of letters and digits, which no escaping changes; empty if it is short."""
     part = max(re.findall(r"[A-Za-z0-9]+", value), key=len, default="")
     return part if len(part) >= SHORTEST_PART else ""
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A place where a secret stands."""
+    """A place where a secret was found."""
 
     place: str
     secret: str
@@ -108,12 +108,12 @@ class Finding:
 @dataclass(slots=True)
 class Search:
     """
-    Looks for secrets in one place after the other and keeps count.
+    Searches places for secrets, and counts them.
 
-    What cannot be opened, such as a file compressed in a way that Python does not know, is in ``unread``: nothing is
+    ``unread`` lists what cannot be opened, such as a file with a compression that Python does not support: nothing is
     proved about it.
 
-    :param unpacks: search also what is packed in files and columns
+    :param unpacks: whether to search also the content of compressed files and columns
     """
 
     secrets: Collection[Secret]
@@ -126,13 +126,13 @@ class Search:
     unread: list[str] = field(default_factory=list)
 
     def content(self, place: str, content: bytes) -> None:
-        """Search some bytes, and what is packed in them."""
+        """Search some bytes, and what is compressed in them."""
         self.look_for_secrets(place, content)
         for inner_place, inner in self._unpack(place, content) if self.unpacks else ():
             self.content(inner_place, inner)
 
     def look_for_secrets(self, place: str, content: bytes) -> None:
-        """Search some bytes as they are; of the forms of a secret the first found is told."""
+        """Search some bytes as they are; only the first form found of a secret is reported."""
         for secret in self.secrets:
             form = next(secret.forms_in(content), None)
             if form is not None:
@@ -142,14 +142,14 @@ class Search:
         """
         Search the files below ``root`` that changed after ``since``, and their names.
 
-        Files of other users are left out, as is everything that is no regular file.
+        This skips files of other users, and everything that is not a regular file.
         """
         for folder, folders, names in os.walk(root):
             here = Path(folder)
             folders[:] = [name for name in folders if here / name not in leave_out]
             for path in (here / name for name in names):
                 if path not in leave_out and _is_ours(path, since):
-                    # The name itself would show the secret.
+                    # Not the name, which could show the secret.
                     self.content(f"the name of a file in {root}", os.fsencode(path.relative_to(root)))
                     self.file(path)
 

@@ -23,9 +23,9 @@ NARROWEST = 170
 
 class Screen:
     """
-    Prints progress as it comes, and the outcome at the end.
+    Prints progress as it happens, and the outcome at the end.
 
-    :param root: is left out of every path that is shown
+    :param root: the directory to which displayed paths are relative
     """
 
     def __init__(self, root: Path, *, progress_to_stderr: bool = False) -> None:
@@ -35,20 +35,20 @@ class Screen:
         self._root = f"{root}/"
 
     def progress(self, line: str) -> None:
-        """Show a line that a job printed."""
+        """Show a line of a job's output."""
         self._console.print(f"  {self._short(line)}", style="dim", soft_wrap=True)
 
     def note(self, line: str) -> None:
-        """Show a line of the demo's own."""
+        """Show a line of the demo itself."""
         self._console.print(line, soft_wrap=True)
 
     def fail(self, line: str) -> None:
-        """Show what went wrong."""
+        """Show an error."""
         self._console.print(self._short(line), style="bold red", soft_wrap=True)
 
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:
-        """Show a stage while it lasts, and how long it took."""
+        """Show a stage while it runs, and then how long it took."""
         start = monotonic()
         self._console.print(name[0].upper() + name[1:], style="bold")
         with self._console.status("working"):
@@ -56,7 +56,7 @@ class Screen:
         self._console.print(f"  done in {monotonic() - start:.1f} s", style="green")
 
     def outcome(self, outcome: Outcome) -> None:
-        """Show everything, the verdict last."""
+        """Show all results, with the verdict last."""
         for task, settings in outcome.configs.items():
             self._console.print(self._settings(task, settings))
         for name, rows in outcome.report.items():
@@ -105,12 +105,12 @@ class Screen:
 
 
 def _plain_console(*, stderr: bool, width: int | None = None) -> Console:
-    # Rich's markup and emoji would eat parts of references, such as the ":x:" of "${vault:x:y}".
+    # Rich's markup and emoji would swallow parts of references, such as ":x:" in "${vault:x:y}".
     return Console(stderr=stderr, width=width, highlight=False, markup=False, emoji=False)
 
 
 def _file_name(origin: str) -> str:
-    """Leave out the directory of the files of configuration."""
+    """Return ``origin`` without the directory of the configuration files."""
     return origin.replace(f"{CONF}/", "")
 
 
@@ -133,7 +133,7 @@ def _cell(value: object) -> str:
 
 
 def as_json(outcome: Outcome) -> str:
-    """Give the outcome as one JSON document."""
+    """Return the outcome as one JSON document."""
     document = asdict(outcome)
     document["ok"] = outcome.is_good
     return json.dumps(document, indent=2)

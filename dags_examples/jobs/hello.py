@@ -1,4 +1,4 @@
-"""Say hello, and how long the token is: enough to see that it arrived."""
+"""Say hello, and print the length of the token to show that it arrived."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from pyspark.sql import SparkSession
 
 
 def greeting(name: str, token: str) -> str:
-    """Give the line that the job prints."""
+    """Return the line that the job prints."""
     return f"hello {name}, your token has {len(token)} characters"
 
 
 def main() -> None:
-    """Read both settings by their keys."""
+    """Read both settings, and print the greeting."""
     spark = SparkSession.builder.getOrCreate()
     print(greeting(spark.conf.get("spark.hello.name"), spark.conf.get("spark.hello.token")), flush=True)
 

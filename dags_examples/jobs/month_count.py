@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 
 
 def signature(text: str, *, key: str) -> str:
-    """Give the HMAC of a text, in hex."""
+    """Return the HMAC of a text in hexadecimal."""
     return hmac.new(key.encode(), text.encode(), hashlib.sha256).hexdigest()
 
 

@@ -1,4 +1,4 @@
-"""What the three jobs share: their session, their settings and the place of each table."""
+"""What the three jobs share: their session, their settings and the path of each table."""
 
 from __future__ import annotations
 
@@ -11,31 +11,31 @@ PREFIX = "spark.flights."
 
 
 class MissingSettingError(ValueError):
-    """A setting that the job cannot do without was not given."""
+    """A setting that the job requires is missing."""
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """The job's settings, ``spark.flights.*``: asked for one by one, never listed, so none is printed by accident."""
+    """The job's settings, ``spark.flights.*``. They are read one by one and never listed, so none leaks by accident."""
 
     conf: RuntimeConfig
 
     def text(self, name: str) -> str:
-        """Give the setting ``spark.flights.<name>``."""
+        """Return the setting ``spark.flights.<name>``."""
         value = self.conf.get(PREFIX + name, "")
         if not value:
-            raise MissingSettingError(f"{PREFIX}{name} is not set. Give it in the configuration of the task.")
+            raise MissingSettingError(f"{PREFIX}{name} is not set. Set it in the configuration of the task.")
         return value
 
     def number(self, name: str) -> float:
-        """Give a setting that is a number. The text itself is kept out of the error."""
+        """Return a setting that is a number. An error does not quote its text."""
         value = _number(self.text(name))
         if value is None:
             raise MissingSettingError(f"{PREFIX}{name} is not a number.")
         return value
 
     def table(self, name: str) -> str:
-        """Give the place of a Parquet table below ``spark.flights.lake.dir``."""
+        """Return the path of a Parquet table below ``spark.flights.lake.dir``."""
         return f"{self.text('lake.dir')}/{name}"
 
 
@@ -47,7 +47,7 @@ def _number(text: str) -> float | None:
 
 
 def session() -> SparkSession:
-    """Give the session that spark-submit configured; it also brought the application's name."""
+    """Return the session, which spark-submit has configured, including the name of the application."""
     return SparkSession.builder.getOrCreate()
 
 

@@ -1,4 +1,4 @@
-"""The five raw data sets: their columns, the columns that name a row, and the rules that a good row keeps."""
+"""The five raw data sets: their columns, the columns that identify a row, and the rules that a bad row breaks."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ class Dataset:
 
 def flight_rules(carriers: frozenset[str]) -> dict[str, Column]:
     """
-    Give the rules of a flight; ``carriers`` are the known airlines.
+    Return the rules for a flight; ``carriers`` are the known airlines.
 
-    A cancelled flight has no times and often no aircraft, and is good data: only a flight that left needs a
-    tail number.
+    A cancelled flight has no times and often no aircraft, and is valid data: only a flight that departed needs a tail
+    number.
     """
     departed = fn.col("dep_time").isNotNull()
     arrived = fn.col("arr_time").isNotNull()
@@ -49,7 +49,7 @@ def flight_rules(carriers: frozenset[str]) -> dict[str, Column]:
 
 
 def weather_rules(_carriers: frozenset[str]) -> dict[str, Column]:
-    """Give the rules of an hourly weather report."""
+    """Return the rules for an hourly weather report."""
     return {
         "impossible_wind": fn.col("wind_speed") > STRONGEST_WIND_MPH,
         "impossible_humidity": ~fn.col("humid").between(0, 100),
@@ -58,33 +58,33 @@ def weather_rules(_carriers: frozenset[str]) -> dict[str, Column]:
 
 
 def airport_rules(_carriers: frozenset[str]) -> dict[str, Column]:
-    """Give the rules of an airport."""
+    """Return the rules for an airport."""
     return {"impossible_place": ~(fn.col("lat").between(-90, 90) & fn.col("lon").between(-180, 180))}
 
 
 def no_rules(_carriers: frozenset[str]) -> dict[str, Column]:
-    """Give no rules beside those that every data set has."""
+    """Return no rules, besides those for every data set."""
     return {}
 
 
 def is_clock(name: str) -> Column:
-    """Say whether a column is a time of day written HHMM, 2400 for midnight; no time at all is fine."""
+    """Return whether a column is a time of day in the form HHMM, with 2400 for midnight. Null is valid."""
     time = fn.col(name)
     return fn.coalesce(time.between(0, 2400) & (time % 100 < 60), fn.lit(True))
 
 
 def is_date(year: str, month: str, day: str) -> Column:
-    """Say whether three columns make a date."""
+    """Return whether three columns are a valid date."""
     return fn.try_to_date(fn.format_string("%04d-%02d-%02d", year, month, day)).isNotNull()
 
 
 def clock_minutes(name: str) -> Column:
-    """Give the minutes since midnight of a time written HHMM."""
+    """Return the minutes since midnight of a time in the form HHMM."""
     return (fn.floor(fn.col(name) / 100) * 60 + fn.col(name) % 100) % 1440
 
 
 def delayed_clock(name: str, delay: str) -> Column:
-    """Give the minutes since midnight of a scheduled time plus a delay."""
+    """Return the minutes since midnight of a scheduled time plus a delay."""
     return fn.pmod(clock_minutes(name) + fn.col(delay), fn.lit(1440))
 
 
@@ -120,5 +120,5 @@ FLIGHTS = Dataset(
     ("month", "origin"),
 )
 
-# Airlines first: the rules of the flights ask for them.
+# Airlines come first, because the rules for flights need them.
 DATASETS = (AIRLINES, AIRPORTS, PLANES, WEATHER, FLIGHTS)

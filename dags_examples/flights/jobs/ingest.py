@@ -1,10 +1,10 @@
 """
-Turn the raw CSV files into Parquet, and keep account of every row.
+Turn the raw CSV files into Parquet, and account for every row.
 
 Settings: ``spark.flights.raw.dir``, ``spark.flights.lake.dir``, ``spark.flights.quality.max.reject.ratio``.
 
 A row that breaks a rule goes to the table ``rejects`` with the names of the rules it breaks. The job fails when a data
-set loses a larger share of its rows than the limit allows, and when the rows kept and rejected are not all rows read.
+set loses a larger share of its rows than the limit allows, or if kept and rejected rows are not all the rows read.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ QUALITY_SCHEMA = "dataset STRING, read LONG, accepted LONG, rejected LONG, by_ru
 
 
 class QualityError(RuntimeError):
-    """A data set is worse than its limit allows, or rows were lost on the way."""
+    """A data set is worse than its limit allows, or rows were lost."""
 
 
 @dataclass(frozen=True, slots=True)
 class Quality:
-    """How many rows of a data set were read, kept and rejected, and by which rule (a row may break several)."""
+    """How many rows of a data set were read, kept and rejected, and by which rule. A row can break several rules."""
 
     dataset: str
     read: int
@@ -38,11 +38,11 @@ class Quality:
 
     @property
     def reject_ratio(self) -> float:
-        """The share of the rows that was rejected; an empty file has lost nothing."""
+        """The share of rejected rows; 0 for an empty file."""
         return self.rejected / self.read if self.read else 0.0
 
     def enforce(self, *, max_reject_ratio: float) -> None:
-        """Fail when rows are missing or too many were rejected."""
+        """Raise an error if rows are missing, or too many were rejected."""
         if self.accepted + self.rejected != self.read:
             raise QualityError(f"{self.dataset}: {self.read} read, {self.accepted} kept, {self.rejected} rejected.")
         if self.reject_ratio > max_reject_ratio:
@@ -53,7 +53,7 @@ class Quality:
 
 
 def read_raw(spark: SparkSession, dataset: Dataset, *, folder: str) -> DataFrame:
-    """Read a CSV file by its schema; a line that does not fit is kept whole in its own column."""
+    """Return a CSV file with its schema; a line that does not match is kept whole in a separate column."""
     return (
         spark.read.schema(f"{dataset.schema}, {CORRUPT} STRING")
         .options(header=True, nullValue="NA", mode="PERMISSIVE", columnNameOfCorruptRecord=CORRUPT)
@@ -62,7 +62,7 @@ def read_raw(spark: SparkSession, dataset: Dataset, *, folder: str) -> DataFrame
 
 
 def check(rows: DataFrame, dataset: Dataset, *, carriers: frozenset[str] = frozenset()) -> DataFrame:
-    """Add the list of rules that each row breaks. Of the rows that share a key one is good, the others duplicates."""
+    """Return rows with the rules that each breaks. If several rows have the same key, one is valid, the others not."""
     has_key = fn.lit(True)
     for name in dataset.key:
         has_key &= fn.col(name).isNotNull()
@@ -73,37 +73,37 @@ def check(rows: DataFrame, dataset: Dataset, *, carriers: frozenset[str] = froze
         "duplicate": has_key & (copy > 1),
         **dataset.rules(carriers),
     }
-    # A rule about a missing value is neither true nor false: it is not broken.
+    # A rule about a missing value is neither true nor false, so it is not broken.
     broken = fn.array(*(fn.when(is_broken, fn.lit(name)) for name, is_broken in rules.items()))
     return rows.withColumn(BROKEN_RULES, fn.array_compact(broken))
 
 
 def accepted(checked: DataFrame) -> DataFrame:
-    """Give the rows that break no rule, with the columns of their schema."""
+    """Return the rows that break no rule, with the columns of their schema."""
     return checked.where(fn.size(BROKEN_RULES) == 0).drop(CORRUPT, BROKEN_RULES)
 
 
 def rejected(checked: DataFrame) -> DataFrame:
-    """Give the other rows in a shape that fits every data set: the rules they break, and the row as text."""
+    """Return the other rows in a form for all data sets: the rules that they break, and the row as text."""
     row = fn.to_json(fn.struct(*(name for name in checked.columns if name not in {CORRUPT, BROKEN_RULES})))
     record = fn.coalesce(CORRUPT, row).alias("record")
     return checked.where(fn.size(BROKEN_RULES) > 0).select(BROKEN_RULES, record)
 
 
 def count_by_rule(rejects: DataFrame) -> dict[str, int]:
-    """Count the rejected rows by rule."""
+    """Return rule -> number of rejected rows."""
     counted = rejects.select(fn.explode(BROKEN_RULES).alias("rule")).groupBy("rule").count()
     return {row["rule"]: row["count"] for row in counted.orderBy("rule").collect()}
 
 
 def write(rows: DataFrame, dataset: Dataset, *, place: str) -> None:
-    """Write a table, one file a partition."""
+    """Write a table with one file for each partition."""
     gathered = rows.repartition(*dataset.partitions) if dataset.partitions else rows.coalesce(1)
     gathered.write.mode("overwrite").partitionBy(*dataset.partitions).parquet(place)
 
 
 def ingest(spark: SparkSession, dataset: Dataset, *, settings: Settings) -> Quality:
-    """Write one data set and its rejects, and count what has landed in both."""
+    """Write one data set and its rejects, and return the counts of both tables."""
     place, rejects_place = settings.table(dataset.name), settings.table(f"rejects/dataset={dataset.name}")
     carriers = known_carriers(spark, settings) if dataset.name == "flights" else frozenset()
     checked = check(read_raw(spark, dataset, folder=settings.text("raw.dir")), dataset, carriers=carriers).cache()
@@ -123,12 +123,12 @@ def ingest(spark: SparkSession, dataset: Dataset, *, settings: Settings) -> Qual
 
 
 def known_carriers(spark: SparkSession, settings: Settings) -> frozenset[str]:
-    """Give the codes of the airlines, which are ingested first."""
+    """Return the codes of the airlines, which are ingested first."""
     return frozenset(row["carrier"] for row in spark.read.parquet(settings.table("airlines")).collect())
 
 
 def main() -> None:
-    """Ingest every data set and write the account before judging it: it is there also when the job fails."""
+    """Ingest every data set, and write the account before checking it, so that it also exists if the job fails."""
     spark = session()
     settings = Settings(spark.conf)
     limit = settings.number("quality.max.reject.ratio")

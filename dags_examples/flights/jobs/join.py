@@ -18,7 +18,7 @@ SECONDS_A_DAY = 24 * 60 * 60
 
 
 def add_schedule(flights: DataFrame) -> DataFrame:
-    """Add the local date, the scheduled departure in UTC, and what became of the flight."""
+    """Add the local date, the scheduled departure in UTC, and the status of the flight."""
     status = (
         fn.when(fn.col("dep_time").isNull(), "cancelled")
         .when(fn.col("arr_delay").isNull(), "diverted")
@@ -34,7 +34,7 @@ def add_schedule(flights: DataFrame) -> DataFrame:
 
 
 def weather_class() -> Column:
-    """Name the weather of a row by what troubles a departure most; hours without a report are unknown."""
+    """Return the weather of a row, named by what affects a departure most; unknown for hours without a report."""
     wet = fn.col("precip") > 0
     return (
         fn.when(fn.col("temp").isNull(), "unknown")
@@ -47,14 +47,14 @@ def weather_class() -> Column:
 
 
 def add_weather(flights: DataFrame, weather: DataFrame) -> DataFrame:
-    """Join the report of the origin's weather for the hour of the scheduled departure."""
+    """Join the weather report of the origin for the hour of the scheduled departure."""
     columns = ("origin", "time_hour", "temp", "wind_speed", "precip", "visib")
     joined = flights.join(fn.broadcast(weather.select(*columns)), ["origin", "time_hour"], "left")
     return joined.withColumn("weather", weather_class())
 
 
 def add_plane(flights: DataFrame, planes: DataFrame) -> DataFrame:
-    """Join the aircraft: its maker, its seats and its age in years."""
+    """Join the aircraft: its manufacturer, its seats and its age in years."""
     columns = planes.select("tailnum", "manufacturer", "seats", fn.col("year").alias("built"))
     joined = flights.join(fn.broadcast(columns), "tailnum", "left")
     return joined.withColumn("plane_age", fn.col("year") - fn.col("built")).drop("built")
@@ -66,31 +66,31 @@ def add_airline(flights: DataFrame, airlines: DataFrame) -> DataFrame:
 
 
 def add_airport(flights: DataFrame, airports: DataFrame) -> DataFrame:
-    """Join the destination's name; four airports outside the mainland are not listed and keep their code."""
+    """Join the destination's name; four airports outside the mainland are not listed, and keep their code."""
     names = airports.select(fn.col("faa").alias("dest"), fn.col("name").alias("airport"))
     joined = flights.join(fn.broadcast(names), "dest", "left")
     return joined.withColumn("airport", fn.coalesce("airport", "dest"))
 
 
 def add_rolling_delay(flights: DataFrame, *, days: int = 7) -> DataFrame:
-    """Add the mean arrival delay of the airline over the last days, this one included."""
+    """Add the mean arrival delay of the airline over the last days, including this one."""
     day = fn.unix_date("flight_date")
     window = Window.partitionBy("carrier").orderBy(day).rangeBetween(1 - days, 0)
     return flights.withColumn("airline_rolling_delay", fn.round(fn.avg("arr_delay").over(window), 2))
 
 
 def add_rank_of_day(flights: DataFrame) -> DataFrame:
-    """Rank the departures of each origin and day, the latest first; flights that never left have no rank."""
+    """Rank the departures of each origin and day by delay, longest first; flights that never left have no rank."""
     window = Window.partitionBy("origin", "flight_date").orderBy(fn.col("dep_delay").desc_nulls_last())
     return flights.withColumn("rank_of_day", fn.when(fn.col("dep_delay").isNotNull(), fn.rank().over(window)))
 
 
 def add_previous_leg(flights: DataFrame) -> DataFrame:
     """
-    Add what the aircraft did before, and how much of its delay it brought along.
+    Add the previous leg of the aircraft, and how much of its delay it inherited.
 
-    The data holds departures from New York only, so the previous leg is the aircraft's previous departure from there,
-    if it was within a day. Of a late departure, as much counts as inherited as the aircraft was late on that leg.
+    The data has only departures from New York, so the previous leg is the aircraft's previous departure from there, if
+    it was within a day. The inherited part of a delay is at most the delay of the aircraft on that leg.
     """
     window = Window.partitionBy("tailnum").orderBy("scheduled_at")
     gap = (fn.unix_timestamp("scheduled_at") - fn.unix_timestamp(fn.lag("scheduled_at").over(window))) / 60
@@ -128,7 +128,7 @@ def main() -> None:
     enriched = spark.read.parquet(settings.table("enriched"))
     expected, written = tables["flights"].count(), enriched.count()
     if written != expected:
-        raise RuntimeError(f"{expected} flights went into the joins and {written} came out: a table has a key twice.")
+        raise RuntimeError(f"{expected} flights went into the joins, but {written} came out: a table repeats a key.")
     progress(f"enriched: {written} flights")
     enriched.groupBy("weather").count().orderBy(fn.desc("count")).show(truncate=False)
 

@@ -1,5 +1,5 @@
 """
-Report delays by airline, by airport and by weather: as Parquet, and in a database that asks for a password.
+Report delays by airline, by airport and by weather: as Parquet, and in a database that requires a password.
 
 Settings: ``spark.flights.lake.dir``, ``spark.flights.report.until`` (a date), ``spark.flights.report.min.flights``,
 ``spark.flights.report.top``, ``spark.flights.db.url``, ``spark.flights.db.user``, ``spark.flights.db.password``,
@@ -20,7 +20,7 @@ REPORTS = {"delay_by_airline": "airline", "delay_by_airport": "airport", "delay_
 
 @dataclass(frozen=True, slots=True)
 class Database:
-    """Where the report goes, and as whom."""
+    """The database for the report, and its user."""
 
     url: str
     user: str
@@ -29,36 +29,36 @@ class Database:
 
     @classmethod
     def of(cls, settings: Settings) -> Database:
-        """Read the settings of the database."""
+        """Return the database in the settings."""
         return cls(**{name: settings.text(f"db.{name}") for name in ("url", "user", "driver", "password")})
 
     def options(self) -> dict[str, str]:
-        """Give the options of Spark's JDBC source."""
+        """Return the options of Spark's JDBC source."""
         return {"url": self.url, "user": self.user, "password": self.password, "driver": self.driver}
 
     def check(self, spark: SparkSession) -> None:
-        """Log in, so that a wrong password is noticed before the work and not after it."""
+        """Log in, so that a wrong password is detected before the work instead of after it."""
         spark.read.format("jdbc").options(**self.options(), query="VALUES 1").load()
 
     def replace(self, table: str, rows: DataFrame) -> None:
         """Replace the content of a table."""
-        # Derby makes a CLOB of a string unless told otherwise, and a CLOB can be neither sorted nor compared.
+        # By default, a string becomes a CLOB in Derby, which can be neither sorted nor compared.
         names = ", ".join(f"{name} VARCHAR(128)" for name, kind in rows.dtypes if kind == "string")
         writer = rows.coalesce(1).write.format("jdbc").options(**self.options(), dbtable=table, truncate="true")
         writer.option("createTableColumnTypes", names).mode("overwrite").save()
 
     def count(self, spark: SparkSession, table: str) -> int:
-        """Count the rows that the table has now."""
+        """Return the number of rows in the table."""
         return spark.read.format("jdbc").options(**self.options(), dbtable=table).load().count()
 
 
 def up_to(flights: DataFrame, date: str) -> DataFrame:
-    """Give the flights up to a date, that day included."""
+    """Return the flights up to a date, including that day."""
     return flights.where(fn.col("flight_date") <= fn.to_date(fn.lit(date)))
 
 
 def delays_by(flights: DataFrame, column: str, *, min_flights: float) -> DataFrame:
-    """Sum up the delays of each group that is large enough to say something about, the latest first."""
+    """Return the delays of each group with enough flights, longest mean delay first."""
     arrived = fn.col("status") == "arrived"
     is_late = fn.when(arrived, (fn.col("arr_delay") > LATE_MINUTES).cast("int"))
     grouped = flights.groupBy(column).agg(

@@ -165,7 +165,7 @@ def policies_file() -> str:
 
 
 def allowed_policy_classes() -> frozenset[str]:
-    """Return the dotted paths of classes that the policies file may name besides the built-in policies."""
+    """Return the dotted paths of classes that the policies file may name besides the ready policies."""
     return frozenset(_list("allowed_policy_classes"))
 
 

@@ -1,10 +1,10 @@
 """
-Write the names that ready policies know: keys that load code, and older names of keys.
+Write the names that the ready policies know: keys that load code, and older names of keys.
 
 The sources are the jars of the installed PySpark, read in three ways: the entries that Spark's classes declare, with
-their defaults and documentation; the texts in the classes of Spark, Hadoop, Parquet, ORC and Avro; and Hadoop's own
+their defaults and documentation; the strings in the classes of Spark, Hadoop, Parquet, ORC and Avro; and Hadoop's own
 files of defaults. A key loads code if its name, its default or its documentation says so. Run it again whenever the
-pinned PySpark changes. The file systems that PySpark leaves out can be given as jars::
+pinned PySpark changes. Pass the jars of file systems that PySpark does not include::
 
     mvn dependency:get -Dtransitive=false -Dartifact=org.apache.hadoop:hadoop-aws:3.5.0
     python tools/generate_policy_names.py ~/.m2/repository/org/apache/hadoop/hadoop-{aws,azure}/3.5.0/*.jar
@@ -51,7 +51,7 @@ TELLING: Final = re.compile(
     r"|implementation to use|\bJVM options|Java options|class ?path|interpreter|executable to",
     re.IGNORECASE,
 )
-"""Said in the documentation of a key that names a class, or options of a virtual machine."""
+"""Phrases in the documentation of keys for a class, or for options of a virtual machine."""
 TEXTS: Final = frozenset({"STRING", "LIST"})
 
 OF_S3A: Final = {
@@ -70,7 +70,7 @@ OF_SERVERS: Final = re.compile(
     r"|hadoop\.(?:http|registry)|mapred\.tasktracker|mapreduce\.(?:jobhistory|jobtracker|tasktracker)"
     r"|yarn\.(?:federation|http|node-|nodemanager|registry|resourcemanager|router|scheduler|sharedcache|timeline|webapp))"
 )
-"""Read by Hadoop's servers, from their own files."""
+"""Keys that Hadoop's servers read from their own files."""
 
 NOT_TOLD: Final[Mapping[str, str]] = {
     "spark.app.initial.archive.urls": "executors unpack them when they start",
@@ -91,7 +91,7 @@ NOT_TOLD: Final[Mapping[str, str]] = {
     "mapreduce.pipes.inputformat": "a class",
     "parquet.read.filter": "a class",
 }
-"""Keys that load code, whose names do not tell."""
+"""Keys that load code although their names do not show it."""
 
 _FLAG: Final = "true or false"
 _CODEC: Final = "one of the codecs of that file format"
@@ -127,11 +127,11 @@ HARMLESS: Final[Mapping[str, str]] = {
     "spark.testing.resourceProfileManager": "for Spark's own tests",
     "spark.ui.proxyRedirectUri": "an address",
 }
-"""Keys that look as if they loaded code, and do not."""
+"""Keys that seem to load code, but do not."""
 
 
 def main() -> None:
-    """Write the names."""
+    """Write both modules."""
     jars = [*_hadoop_jars(), *map(Path, sys.argv[1:])]
     gateway = launch_gateway()
     try:
@@ -175,7 +175,7 @@ def hadoop_keys(jars: Iterable[Path]) -> Set[str]:
 
 
 def older_names(jvm: Any) -> Mapping[str, str]:
-    """Return the older names that Spark and Hadoop still read, with the current one of each."""
+    """Return older name -> current name, for names that Spark and Hadoop still read."""
     found = {older: entry.key() for entry in _entries(jvm) for older in _listed(entry.alternatives())}
     found |= {older.key(): new for new, others in _spark_alternatives(jvm) for older in _items(others)}
     found |= {f"spark.hadoop.{older}": f"spark.hadoop.{new}" for older, new in _hadoop_deprecations(jvm)}
@@ -226,7 +226,7 @@ def _hadoop_jars() -> list[Path]:
 
 
 def _texts(jar: Path) -> Iterator[str]:
-    """Give the texts that the classes of a jar hold."""
+    """Yield the strings in the classes of a jar."""
     with zipfile.ZipFile(jar) as archive:
         for file in archive.namelist():
             if file.endswith(".class"):
@@ -234,7 +234,7 @@ def _texts(jar: Path) -> Iterator[str]:
 
 
 def _constants(octets: bytes) -> Iterator[str]:
-    """Give the texts in the constant pool of a class."""
+    """Yield the strings in the constant pool of a class."""
     (count,) = struct.unpack(">H", octets[8:10])
     texts: dict[int, bytes] = {}
     used: list[int] = []
@@ -273,7 +273,7 @@ _SIZES: Final = {
 
 
 def _defaults(jar: Path) -> Iterator[tuple[str, str]]:
-    """Give name and default from Hadoop's files, such as ``core-default.xml``."""
+    """Yield name and default from Hadoop's files, such as ``core-default.xml``."""
     with zipfile.ZipFile(jar) as archive:
         for file in archive.namelist():
             if file.endswith("-default.xml"):

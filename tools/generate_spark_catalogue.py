@@ -1,8 +1,8 @@
 """
-Write the catalogue of Spark's own configuration, as the installed PySpark has it.
+Write the catalogue of the configuration of the installed PySpark.
 
-Each entry comes from Spark's classes, not from its documentation; its type is found by asking its converter about
-a text that fits no other type. Run it again whenever the pinned PySpark changes::
+Each entry comes from Spark's classes, not from its documentation. Its type is determined with its converter, which gets
+a string that fits no other type. Run it again whenever the pinned PySpark changes::
 
     python tools/generate_spark_catalogue.py
 """
@@ -24,17 +24,17 @@ from pyspark.java_gateway import launch_gateway
 CATALOGUE: Final = Path(__file__).parents[1] / "airflow_config_providers" / "spark" / "catalogue.json"
 
 BUILDER: Final = b"org/apache/spark/internal/config/ConfigBuilder"
-"""Named in every class that declares configurations."""
+"""The name that is in every class that declares configuration."""
 
 NO_DECLARATIONS: Final = re.compile(r"ConfigBuilder|internal\.config\.Tests\$|[^$]$")
-"""The builder itself, what only Spark's own tests read, and classes beside their Scala objects."""
+"""The builder itself, what only Spark's own tests read, and companion classes of Scala objects."""
 
 MISMATCH: Final = re.compile(r"TYPE_MISMATCH.* should be a/an '(\w+)", re.DOTALL)
 TYPES: Final = {"boolean": "BOOLEAN", "int": "INT", "long": "LONG", "double": "DOUBLE", "bytes": "SIZE", "time": "TIME"}
-"""What a converter says it wants -> our name."""
+"""The type in a converter's error -> our name."""
 
 COMPUTED: Final = frozenset({"spark.driver.host", "spark.sql.warehouse.dir"})
-"""Keys whose default text is found out anew on each machine."""
+"""Keys whose default depends on the machine."""
 
 Row = list[str | None]
 
@@ -54,7 +54,7 @@ def main() -> None:
 
 
 def _entries(jvm: Any) -> Iterator[Any]:
-    """Give each ``ConfigEntry`` that Spark's jars declare."""
+    """Yield each ``ConfigEntry`` that Spark's jars declare."""
     loader = jvm.Thread.currentThread().getContextClassLoader()
     for name in _declaring_classes(Path(pyspark.__file__).parent / "jars"):
         jvm.java.lang.Class.forName(name, True, loader)
@@ -72,12 +72,12 @@ def _declaring_classes(jars: Path) -> Iterator[str]:
 
 
 def _row(entry: Any) -> Row:
-    """Give type, default (None where there is none that holds everywhere), and the version it came with."""
+    """Return type, default (None if there is none, or if it depends on the machine), and version of introduction."""
     return [_type(entry), _default(entry), entry.version() or None]
 
 
 def _internal(entry: Any) -> dict[str, Row]:
-    """Give the rows for an entry that is not public, and for the older names of any entry."""
+    """Return the rows for an entry that is not public, and for the older names of any entry."""
     older = entry.alternatives().mkString(",").split(",")
     rows = {name: [_type(entry), None, None] for name in older if name}
     return rows if entry.isPublic() else {entry.key(): _row(entry), **rows}
@@ -123,7 +123,7 @@ def _refuse_traces_of_this_machine(rows: dict[str, Row]) -> None:
 
 
 def _json(public: dict[str, Row], internal: dict[str, Row]) -> str:
-    """One key a line, so that a new version of Spark shows as a readable difference."""
+    """Return JSON with one key a line, so that a new version of Spark shows as a readable difference."""
     return f'{{"spark":"{pyspark.__version__}",\n"public":{_block(public)},\n"internal":{_block(internal)}}}\n'
 
 
@@ -133,7 +133,7 @@ def _block(rows: dict[str, Row]) -> str:
 
 
 def _text(row: Row) -> str:
-    """Type, version and default in one text: Python reads a thousand texts faster than a thousand lists."""
+    """Return type, version and default as one string: Python parses a thousand strings faster than lists."""
     kind, default, since = row
     return f"{kind} {since or '-'}" + ("" if default is None else f" {default}")
 

@@ -1,7 +1,7 @@
 """
-Write ``airflow_config_providers/spark/unlisted_names.py``: keys that stand in Spark's jars and not in its catalogue.
+Write ``airflow_config_providers/spark/unlisted_names.py``: keys that are in Spark's jars but not in its catalogue.
 
-Run it with the pyspark installed that the catalogue was taken from.
+Run it with the version of pyspark from which the catalogue was generated.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from airflow_config_providers.spark.catalogue import spark_definition
 _TARGET: Final = Path(__file__).parents[1] / "airflow_config_providers" / "spark" / "unlisted_names.py"
 
 _CONSTANT: Final = re.compile(rb"\x01..(spark\.[A-Za-z][A-Za-z0-9._-]*[A-Za-z0-9])(?=[\x01\x03-\x14])", re.DOTALL)
-"""A text among the constants of a class: a tag, two octets of length, the text, and the tag of what follows."""
+"""A string among the constants of a class: a tag, two bytes of length, the string, and the tag of the next one."""
 
 _HEAD: Final = '''"""
-Keys that stand in the jars of pyspark=={version} and not in its catalogue.
+Keys that are in the jars of pyspark=={version} but not in its catalogue.
 
 Written by ``tools/generate_spark_names.py``.
 """
@@ -36,12 +36,12 @@ UNLISTED_NAMES: Final = (
 
 
 _END: Final = ''')
-"""Older names, and those that Spark makes no entry for."""
+"""Older names, and names for which Spark has no entry."""
 '''
 
 
 def main() -> None:
-    """Write the file."""
+    """Write the module."""
     names = sorted(set(_constants()) - spark_definition().names())
     beginnings = {name for name in names if any(other.startswith(f"{name}.") for other in spark_definition().names())}
     rows = "".join(f'    "{name}",\n' for name in names if name not in beginnings or name.count(".") > 1)

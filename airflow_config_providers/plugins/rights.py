@@ -42,9 +42,7 @@ def may_edit_stored(request: Request, user: GetUserDep) -> None:
 
     :raises ForbiddenError: the user lacks this permission
     """
-    dag_id = request.path_params.get(
-        "dag_id", ""
-    )  # as a parameter it would be taken from the query where it is missing
+    dag_id = request.path_params.get("dag_id", "")  # a parameter would come from the query if the path had none
     name = name_of(ConfigResource(ResourceType.DAG, dag_id) if dag_id else DEPLOYMENT)
     is_allowed = get_auth_manager().is_authorized_variable(method="PUT", details=VariableDetails(key=name), user=user)
     _require(is_allowed, f"edit Airflow's variable '{printable(name)}'")

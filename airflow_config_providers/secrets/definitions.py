@@ -38,7 +38,7 @@ class NoDefinitions:
         return "nothing"
 
     def state(self) -> Hashable:
-        """Give always the same."""
+        """Return None: such definitions never change."""
         return None
 
     def read(self) -> Mapping[str, str]:
@@ -93,7 +93,7 @@ class WrittenDefinitions:
         return "providers in backend_kwargs"
 
     def state(self) -> Hashable:
-        """Give always the same."""
+        """Return None: such definitions never change."""
         return None
 
     def read(self) -> Mapping[str, str]:
@@ -115,7 +115,7 @@ class ConnectionDefinitions:
         return f"connection {printable(self.conn_id)}"
 
     def state(self) -> Hashable:
-        """Give always the same."""
+        """Return None: such definitions never change."""
         return None
 
     def read(self) -> Mapping[str, str]:

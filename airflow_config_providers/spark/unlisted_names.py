@@ -1,5 +1,5 @@
 """
-Keys that stand in the jars of pyspark==4.2.0 and not in its catalogue.
+Keys that are in the jars of pyspark==4.2.0 but not in its catalogue.
 
 Written by ``tools/generate_spark_names.py``.
 """
@@ -254,4 +254,4 @@ UNLISTED_NAMES: Final = (
     "spark.yarn.principal",
     "spark.yarn.services",
 )
-"""Older names, and those that Spark makes no entry for."""
+"""Older names, and names for which Spark has no entry."""

@@ -1,4 +1,4 @@
-"""Policies, which are rules for configuration: a file of them, CEL expressions, and built-in classes."""
+"""Policies, which are rules for configuration: a file of them, CEL expressions, and ready ones."""
 
 from __future__ import annotations
 

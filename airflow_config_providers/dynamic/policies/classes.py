@@ -28,12 +28,12 @@ READY: Final[Mapping[str, str]] = {
     "references_only": f"{_PACKAGE}.references_only.ReferencesOnly",
     "required_keys": f"{_PACKAGE}.required_keys.RequiredKeys",
 }
-"""Short name -> class of the built-in policies. No other package can use these names."""
+"""Short name -> class of the ready policies. No other package can use these names."""
 
 
 class PolicyClasses:
     """
-    Finds classes of policies: built-in ones, those that installed packages register, and allowed dotted paths.
+    Finds classes of policies: ready ones, those that installed packages register, and allowed dotted paths.
 
     :param allowed_classes: the allowed dotted paths; any other path is refused and not imported
     """
@@ -65,7 +65,7 @@ class PolicyClasses:
         if "." in name:
             raise ConfigException(
                 f"class '{printable(name)}' is not allowed. Add it to allowed_policy_classes in [config_providers], "
-                f"or use a built-in class."
+                f"or use a ready one."
             )
         entries = _installed(name)
         if len(entries) == 1:
@@ -75,7 +75,7 @@ class PolicyClasses:
                 f"class '{printable(name)}' is registered {len(entries)} times. Uninstall all but one."
             )
         hint = nearest(name, READY) or "."
-        raise ConfigException(f"class '{printable(name)}' is unknown{hint} Built-in classes are {', '.join(READY)}.")
+        raise ConfigException(f"class '{printable(name)}' is unknown{hint} Ready ones are {', '.join(READY)}.")
 
 
 def _installed(name: str) -> list[EntryPoint]:

@@ -30,7 +30,7 @@ class PolicySet(Closing, Sequence[NamedPolicy]):
         Return the policies of a file, configured.
 
         :param path: the path of a YAML file
-        :param classes: the classes that it may name; by default, built-in and installed ones
+        :param classes: the classes that it may name; by default, ready and installed ones
         :raises ConfigException: the file is wrong; lists all problems with file and line. No policy stays open
         """
         known = classes or PolicyClasses()

@@ -162,7 +162,7 @@ policies:
         "policies.yaml:16: policy 'four': when: it returns map<string, string>, but must return true or false. Add a "
         "comparison.",
         "policies.yaml:17: policy 'four': class: class 'immutable_key' is unknown, did you mean 'immutable_keys'? "
-        f"Built-in classes are {', '.join(classes_module.READY)}.",
+        f"Ready ones are {', '.join(classes_module.READY)}.",
     ]
 
 

@@ -11,7 +11,7 @@ LONGEST: Final = 600.0
 
 
 def eventually(is_so: Callable[[], object], *, every: float = 0.02) -> bool:
-    """Wait until ``is_so``, and tell whether it came to be."""
+    """Wait until ``is_so``, and return whether that happened."""
     end = time.monotonic() + LONGEST
     while not (found := is_so()) and time.monotonic() < end:
         time.sleep(every)

@@ -26,14 +26,14 @@ OPTIONAL = PROJECT["optional-dependencies"]
 
 
 def pins(file: Path) -> dict[str, str]:
-    """Give name -> version, as ``file`` pins them."""
+    """Return name -> version for the pins in ``file``."""
     lines = [line for line in file.read_text().splitlines() if line and not line.startswith("#")]
     assert [line for line in lines if not PIN.fullmatch(line)] == []
     return dict(line.partition(" ")[0].split("==") for line in lines)
 
 
 def tracked_files() -> list[Path]:
-    """Give the files that are, or would be, in the repository."""
+    """Return the files that are, or would be, in the repository."""
     listed = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
     names = subprocess.run(listed, cwd=ROOT, capture_output=True, text=True, check=True).stdout
     return [path for name in names.split("\0") if name and (path := ROOT / name).is_file()]
@@ -70,7 +70,7 @@ def test_direct_dependencies_are_pinned() -> None:
 
 @pytest.mark.parametrize("asked", [*PROJECT["dependencies"], *OPTIONAL["policies"], *OPTIONAL["vault"]])
 def test_the_oldest_that_is_promised_is_what_is_tested_with_the_oldest_airflow(asked: str) -> None:
-    """A lower bound that nobody has tried is a guess."""
+    """An untested lower bound is a guess."""
     name, bound = re.split(r">=|,", asked)[:2]
 
     assert Version(pins(OLDEST)[name]) == Version(bound)

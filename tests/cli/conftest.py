@@ -239,7 +239,7 @@ def deployment(tmp_path_factory: pytest.TempPathFactory) -> Deployment:
 
 @cache
 def made(folder: Path) -> Deployment:
-    """Make the deployment; once for a run of the tests, whichever folder of them asks for it."""
+    """Make the deployment, once for a run of the tests, even if several folders need it."""
     deployment = Deployment(folder / "deployment" / "home")
     for words in (("db", "migrate"), ("dags", "reserialize")):
         done = deployment.airflow(*words, AIRFLOW__CONFIG_PROVIDERS__APPLY_TO="spark")

@@ -34,7 +34,7 @@ def run(job: dict[str, Any], parse: Callable[[list[str]], Any]) -> dict[str, Any
 
 @contextlib.contextmanager
 def given(text: str):
-    """Have ``text`` on standard input."""
+    """Make ``text`` the standard input."""
     kept = os.dup(0)
     with tempfile.TemporaryFile() as file:
         file.write(text.encode())

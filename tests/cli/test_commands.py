@@ -59,7 +59,7 @@ TASKS = [
     ),
     pytest.param("long", {f"spark.app.key{n}": "x" * 200 for n in range(60)}, "", id="a long conf"),
     pytest.param("files", {}, "'/nowhere/x.properties' cannot be read", id="a file that is not here"),
-    pytest.param("files", {}, "{{ ds }}.properties' is left out", id="a file whose path is a template"),
+    pytest.param("files", {}, "{{ ds }}.properties' is not shown", id="a file whose path is a template"),
     pytest.param("done", {}, "runs EmptyOperator", id="no job"),
     pytest.param(
         "query",
@@ -722,7 +722,7 @@ def test_what_is_stored_for_what_is_gone_is_described_and_deleted(cli: Cli, word
     assert {row["key"]: row["value"] for row in described.rows}.items() >= {"spark.app.a": "1"}.items()
     assert [note.startswith("Airflow has no ") for note in described.notes] == [True]
     assert refused.code == 3
-    assert "What is stored for it can only be deleted." in refused.err
+    assert "Stored values can only be deleted." in refused.err
     assert [row["key"] for row in deleted.rows] == ["spark.app.a", "spark.app.b"]
     assert {row["version"] for row in cli.json(f"history {words}")} == {2}
     assert "can only be deleted" in cli(f"rollback {words}").err

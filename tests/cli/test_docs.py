@@ -16,7 +16,7 @@ START = "airflow config-providers "
 
 
 def examples(text: str, *, server: bool = False) -> Iterator[str]:
-    """Give the examples that need a server, or the others; ``tests/plugins`` runs the former."""
+    """Return the examples that need a server, or the others; ``tests/plugins`` runs the former."""
     lines = [line for line in text.splitlines() if line.startswith(START)]
     yield from (line.removeprefix(START) for line in lines if ("--server" in line) is server)
 

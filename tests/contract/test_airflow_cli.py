@@ -21,7 +21,7 @@ VALUES = {name: f"value-of-{name}" for name in arguments.KEYS}
 
 
 def stored(dag: DAG):
-    """Give ``dag`` as the scheduler and the command line read it from the database."""
+    """Return ``dag`` as the scheduler and the command line read it from the database."""
     return DagSerialization.from_dict(DagSerialization.to_dict(dag))
 
 

@@ -97,7 +97,7 @@ def test_an_error_of_the_execution_api_has_a_kind_and_a_status():
 
 
 def path_asked_for(kind, name):
-    """Have the client of a task ask for a name, and give the path of its request."""
+    """Return the path of the request with which a task asks for a name."""
     from airflow.sdk.api.client import Client
 
     asked = []

@@ -42,7 +42,7 @@ def recorder():
 
 @pytest.fixture
 def define(recorder, monkeypatch):
-    """Make a connection to the recorder, of fields and an extra."""
+    """Define a connection to the recorder, with fields and an extra."""
     for name in [name for name in os.environ if name.startswith(("VAULT_", "AWS_"))]:
         monkeypatch.delenv(name)
     with WebServer(recorder) as server:
@@ -56,14 +56,14 @@ def define(recorder, monkeypatch):
 
 
 def upstream_logins(recorder):
-    """Give the token and the login requests of Airflow's hook."""
+    """Return the token and the login requests of Airflow's hook."""
     recorder.forget()
     token = VaultHook("contract").vault_client.client.token
     return token, logins(recorder)
 
 
 def our_logins(recorder):
-    """Give ours."""
+    """Return the token and the login requests of our provider."""
     recorder.forget()
     settings = read_settings({"conn_id": "contract"}, connections=VaultHook.get_connection, environ=os.environ)
     token = signed_in(settings).token

@@ -526,7 +526,7 @@ def test_a_login_is_not_read(vault):
 
 
 def made(vault, holder=ROOT, path="auth/token/create", **asked):
-    """Make a token and give it."""
+    """Create a token, and return it."""
     given = say(vault, "POST", path, token=holder, body=asked)
     assert given.status == 200, given
     return given.body["auth"]["client_token"]

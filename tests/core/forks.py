@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 
 def in_child(function: Callable[[], object]) -> str:
-    """Give what ``function`` gives in a forked child."""
+    """Return the result of ``function`` in a forked child."""
     read, write = os.pipe()
     pid = os.fork()
     if pid == 0:

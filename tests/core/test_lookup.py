@@ -186,7 +186,7 @@ def test_attack_61_after_the_deadline_no_path_is_asked_for():
 
 
 class Opening:
-    """Opens a provider when it is let go, and counts."""
+    """Opens a provider when it is released, and counts the openings."""
 
     def __init__(self, error: Exception | None = None) -> None:
         self.let_go = threading.Event()

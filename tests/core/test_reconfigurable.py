@@ -16,7 +16,7 @@ NEW = {"a": 2, "b": 1}
 
 
 class Pool(Reconfigurable):
-    """Writes down, in a list that several share, what it is asked and told."""
+    """Records calls in a list that several objects share."""
 
     def __init__(self, name="pool", keys=("a",), *, log=None, refuses=None, fails_with=None, fails_on=(NEW,)):
         self.name, self.keys, self.log = name, keys, [] if log is None else log

@@ -59,7 +59,7 @@ def outcome(ask: Callable[[], object]) -> object:
 
 
 def outcomes(call: Slow, threads: int) -> list[object]:
-    """Have the others ask while the first call runs, and give what each got, the first one first."""
+    """Let the others ask while the first call runs, and return the result of each, the first one first."""
     flights = Observed()
     with ThreadPoolExecutor(threads) as pool:
         first = pool.submit(outcome, lambda: flights.run("key", call))

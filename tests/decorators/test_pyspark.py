@@ -28,7 +28,7 @@ def password(secrets_dir):
 
 
 def stock(function, **kwargs):
-    """Make a stock task, and let the deployment's policy see it."""
+    """Return a stock task after the deployment's policy has seen it."""
     made = pyspark_task(function, **kwargs)()
     cluster_policy.task_policy(made.operator)
     return made

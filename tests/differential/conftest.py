@@ -36,7 +36,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest.fixture(scope="module", autouse=True)
 def errors_of_py4j_itself() -> Iterator[None]:
     """
-    Have py4j raise its own errors.
+    Make py4j raise its own errors.
 
     A session of Spark in this process has changed that for all gateways, and asks its own JVM about each error.
     """
@@ -61,7 +61,7 @@ def kafka(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 
 @pytest.fixture(scope="session")
 def kafka_security(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    """Give ``org.apache.kafka.security`` and the class of passwords, of the last version that has them."""
+    """Return ``org.apache.kafka.security`` and the class of passwords, from the last version that has them."""
     java, jars = shutil.which("java"), _pyspark_jars()
     if java is None or jars is None:
         pytest.skip(HOW)
@@ -87,7 +87,7 @@ class Kafka:
         return getattr(self.definition.Type, name)
 
     def texts(self, *texts: str) -> Any:
-        """Give a Java array, for varargs."""
+        """Return a Java array for varargs."""
         array = self.gateway.new_array(self.java.lang.String, len(texts))
         for index, text in enumerate(texts):
             array[index] = text
@@ -100,7 +100,7 @@ class Kafka:
         return java_map
 
     def run(self, call: Callable[[], Any]) -> tuple[Any, str | None]:
-        """Give the result of ``call`` in Python's types, or the class and message of the Java exception."""
+        """Return the result of ``call`` in Python's types, or the class and message of the Java exception."""
         from py4j.protocol import Py4JJavaError
 
         try:

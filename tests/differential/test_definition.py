@@ -47,7 +47,7 @@ class Key:
 @st.composite
 def cases(draw: st.DrawFn) -> tuple[list[Key], Props]:
     """
-    Give a definition and a configuration.
+    Return a definition and a configuration.
 
     Dependents are defined later, for Kafka does not look at keys that depend on each other.
     """
@@ -137,7 +137,7 @@ def _gist(problem: str) -> str:
 
 
 def _without_value(error: str) -> str:
-    """Give Kafka's message as ours has it, without the class of the error and the value."""
+    """Return Kafka's message in the form of ours, without the class of the error and the value."""
     message = error.removeprefix("org.apache.kafka.common.config.ConfigException: ")
     if "dependents" in message:
         return "undefined dependents"

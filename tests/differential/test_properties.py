@@ -90,5 +90,5 @@ def _ours(text: str) -> dict[str, str] | None:
 
 
 def _carried(text: str) -> str:
-    """Give ``text`` as it comes out of the JVM, which sends a lone surrogate as a question mark."""
+    """Return ``text`` as the JVM returns it, which sends a lone surrogate as a question mark."""
     return text.encode("utf-8", "replace").decode()

@@ -27,7 +27,7 @@ CONTENTS = st.one_of(
 
 @pytest.fixture(scope="module")
 def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Make a directory laid out as Kubernetes mounts a secret, with some things besides."""
+    """Return a directory laid out as Kubernetes mounts a secret, with other files in it."""
     root = tmp_path_factory.mktemp("tree")
     version = root / "secret" / "..2024_01_01"
     version.mkdir(parents=True)

@@ -114,7 +114,7 @@ def _refusal(validator: Validator, value: object) -> str | None:
 
 
 def _gist(reason: str | None) -> str:
-    """Give the reason up to the words that depend on the order of a set, or that differ for lists."""
+    """Return the reason up to the words that depend on the order of a set, or that differ for lists."""
     gist = str(reason).partition(" for configuration k: ")[2]
     for end in ("case insensitive", "one of"):
         if end in gist:

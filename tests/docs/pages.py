@@ -28,7 +28,7 @@ class Snippet:
 
 
 def snippets(page: Path) -> Iterator[Snippet]:
-    """Give the fenced blocks of ``page`` in order."""
+    """Return the fenced blocks of ``page``, in order."""
     source = page.read_text()
     for match in FENCE.finditer(source):
         title = re.search(r'title="([^"]*)"', match[3])

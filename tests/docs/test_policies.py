@@ -55,7 +55,7 @@ def test_there_are_files_of_policies() -> None:
 
 
 def cells(title: str) -> list[str]:
-    """Give the first cells of the tables of a section that are code."""
+    """Return the first cells of the tables of a section that are code."""
     section = re.split(r"^## ", REFERENCE, flags=re.MULTILINE)
     (text,) = [part for part in section if part.startswith(title)]
     return [

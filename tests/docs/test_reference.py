@@ -24,7 +24,7 @@ PARAMETERS = [
 
 
 def rows(page: str) -> dict[str, list[str]]:
-    """Give the rows of the tables of ``page``: the first cell, without its quotes, and the others."""
+    """Return the rows of the tables of ``page``: the first cell, without its quotes, and the others."""
     lines = re.findall(r"^\| `([^`]+)` \|(.*)\|$", (REFERENCE / page).read_text(), flags=re.MULTILINE)
     return {first: [cell.strip() for cell in rest.split("|")] for first, rest in lines}
 
@@ -48,7 +48,7 @@ def test_no_setting_is_described_that_does_not_exist() -> None:
 
 
 def test_parameters_of_the_secrets_backend_are_described() -> None:
-    """The page lists what may stand in ``backend_kwargs``."""
+    """The page lists what ``backend_kwargs`` can contain."""
     parameters = inspect.signature(ConfigProvidersBackend).parameters.keys()
 
     assert rows("secrets-backend.md").keys() >= parameters

@@ -41,7 +41,7 @@ def run_python(page: Path) -> None:
 
 
 def check_shell(text: str) -> None:
-    """Have bash read ``text`` without running it."""
+    """Let bash parse ``text`` without running it."""
     subprocess.run(["bash", "-n"], input=text, text=True, check=True)
 
 
@@ -75,7 +75,7 @@ def test_snippet_is_of_a_known_language_and_parses(snippet: Snippet) -> None:
     "page", [page for page in PAGES if any(s.language == "python" for s in snippets(page))], ids=lambda page: page.stem
 )
 def test_python_of_the_page_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The Python of a page works as it stands, beside the files that the page shows."""
+    """The Python of a page works unchanged, with the files that the page shows."""
     monkeypatch.chdir(tmp_path)
     write_files(page, tmp_path)
 

@@ -19,7 +19,7 @@ pytestmark = [pytest.mark.integration, pytest.mark.slow]
 
 
 def script(folder: Path) -> str:
-    """Give the commands and files of the page as one script that works in ``folder``."""
+    """Return the commands and files of the page as one script that works in ``folder``."""
     parts = ["set -e"]
     for snippet in snippets(PAGE):
         if snippet.title:

@@ -46,7 +46,7 @@ class Counting(AlterConfigPolicy):
 
 
 def create_tables(engine: Engine) -> None:
-    """Make what a change writes to; on SQLite with the journal that Airflow sets."""
+    """Create the tables that a change writes; on SQLite with the journal mode that Airflow sets."""
     if engine.dialect.name == "sqlite":
         with engine.connect() as connection:
             connection.execute(text("PRAGMA journal_mode=WAL"))
@@ -67,12 +67,12 @@ def started(url: str, processes: int, times: int, *dags: str, every: int = 1) ->
 
 
 def expected(processes: int, times: int, every: int = 1) -> list[str]:
-    """Give all that is in the list in the end."""
+    """Return everything that the list contains at the end."""
     return sorted(f"{process}-{number}" for process in range(processes) for number in range(0, times, every))
 
 
 def jars(store: VariableStore, resource: ConfigResource) -> list[str]:
-    """Give what is in the list, in order."""
+    """Return the items in the list, in order."""
     entry = ConfigAdmin(store).describe_configs([resource])[resource].get("spark.jars")
     return sorted(entry.value.split(",")) if entry else []
 

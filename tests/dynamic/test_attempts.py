@@ -21,7 +21,7 @@ DAG = ConfigResource(ResourceType.DAG, "flights")
 
 
 class Rival(AlterConfigPolicy):
-    """A policy during which somebody else writes, if they can; counts how often it is asked."""
+    """A policy during which somebody else tries to write. It counts how often it is asked."""
 
     def __init__(self, write: Callable[[int], None]) -> None:
         self.asked = 0
@@ -112,7 +112,7 @@ def test_a_store_that_knows_no_turns_is_tried_anew():
 
 
 def test_nobody_else_writes_in_a_turn_and_everybody_after_it(sessions):
-    """The rival writes as often as it can, and loses nothing that it was told is written."""
+    """The rival writes as often as it can, and loses nothing that was reported as written."""
     from sqlalchemy import create_engine
     from sqlalchemy.orm import sessionmaker
 

@@ -24,7 +24,7 @@ WRONG = {
 
 @pytest.fixture
 def given(monkeypatch):
-    """Give settings to this process; a secret is given already."""
+    """Return a function that sets settings of this process, of which a secret is already set."""
 
     def give(**options):
         for name, text in options.items():

@@ -44,7 +44,7 @@ CANARY = "hunter2"
 
 
 class Pool(Reconfigurable):
-    """Writes down what it is asked and told, and does what its fields say."""
+    """Records what it is asked and notified about, and behaves as its fields say."""
 
     def __init__(self, name: str = "pool", keys: Sequence[str] = ("a", "password")) -> None:
         self.name, self.keys = name, keys
@@ -105,7 +105,7 @@ class Afterwards(Happening):
 
 
 class Policy(AlterConfigPolicy):
-    """Denies one value, and counts what it is asked."""
+    """Denies one value, and counts its calls."""
 
     def __init__(self, denies: str = "") -> None:
         self.asked, self.denies = 0, denies

@@ -107,7 +107,7 @@ def test_nothing_can_be_set_there(store, change):
     admin(store).incremental_alter_configs({TASK: delete("a")})
     before = dict(store.texts)
 
-    with pytest.raises(UnknownResourceError, match="What is stored for it can only be deleted"):
+    with pytest.raises(UnknownResourceError, match="Stored values can only be deleted"):
         change(admin(store))
 
     assert store.texts == before

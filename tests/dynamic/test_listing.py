@@ -39,7 +39,7 @@ def reads(store, dag_id="flights"):
 
 
 def without_list(store):
-    """Make of what is stored what a store that cannot list what it keeps would have."""
+    """Change what is stored into what a store without a list of names would have."""
     name = name_of(DEFAULT)
     found = json.loads(store.texts[name])
     del found["listed"]
@@ -161,7 +161,7 @@ def test_a_list_that_is_none_is_an_error_and_no_empty_list(store):
 
 
 def imported(store):
-    """Have something else write the variable of a DAG."""
+    """Let something else write the variable of a DAG."""
     kept = store.texts[name_of(DAG)]
     del store.texts[name_of(DAG)], store.texts[name_of(DEFAULT)]
     change(store, OTHER)
@@ -180,4 +180,4 @@ def test_who_describes_a_document_that_is_not_listed_is_warned(store, happened):
 
     ConfigAdmin(store, warn=warnings.append).describe_configs([DAG])
 
-    assert "not listed" in warnings[0]
+    assert "does not list it" in warnings[0]

@@ -192,7 +192,7 @@ def test_what_cannot_be_decoded_has_no_answer(encoder):
 
 
 def test_kafkas_vector_a_bit_of_the_vector_changes_a_text_without_integrity_unnoticed():
-    """Why this encoder writes another mode, and asks for such texts to be encoded anew."""
+    """This is why this encoder writes another mode, and wants such texts re-encrypted."""
     encoder = PasswordEncoder("s", cipher_algorithm="AES/CBC/PKCS5Padding", **FAST)
     text = encoder.encode(Password("test-password"))
 
@@ -251,9 +251,9 @@ def test_a_missing_field_is_named(encoder, name):
 @pytest.mark.parametrize(
     ("changes", "problem"),
     [
-        ({"keyFactoryAlgorithm": "hunter2"}, "keyFactoryAlgorithm is not known"),
-        ({"cipherAlgorithm": "AES/ECB/PKCS5Padding"}, "cipherAlgorithm is not known"),
-        ({"cipherAlgorithm": "DES/CBC/PKCS5Padding"}, "cipherAlgorithm is not known"),
+        ({"keyFactoryAlgorithm": "hunter2"}, "keyFactoryAlgorithm is unknown"),
+        ({"cipherAlgorithm": "AES/ECB/PKCS5Padding"}, "cipherAlgorithm is unknown"),
+        ({"cipherAlgorithm": "DES/CBC/PKCS5Padding"}, "cipherAlgorithm is unknown"),
         ({"keyLength": "64"}, "keyLength is not one of"),
         ({"keyLength": "-128"}, "keyLength is not a number"),
         ({"iterations": "0"}, "iterations is not from 1"),

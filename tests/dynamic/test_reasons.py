@@ -96,7 +96,7 @@ TABLE = [
             "'cores': APPEND needs a list",
             "'config.providers'",
             "'long' has 70000 characters",
-            "'password' is a secret that is written out",
+            "'password' is a plain-text secret",
             "Policy 'bounds' denies the change of DAG 'flights': 'memory' is more than 16g",
         ],
         id="form, keys, sizes, secrets and policies",

@@ -18,7 +18,7 @@ SEEN = ContextVar("SEEN", default="nothing")
 
 
 class Asked(ConfigProvider):
-    """A provider whose check does as the test says, and which nobody may ask for a value."""
+    """A provider whose check does what the test says, and whose values must not be read."""
 
     def __init__(self, answer=lambda: None):
         self.answer = answer

@@ -43,7 +43,7 @@ def lines_of(script, *words, reversers=REVERSERS):
 
 
 def in_turn(*writes):
-    """Give a script that writes to file descriptors one after the other, each when the one before has been read."""
+    """Return a script that writes to file descriptors in turn, each after the previous output was read."""
     return "\n".join(f"write({descriptor}, {text.encode()!r})" for descriptor, text in writes)
 
 

@@ -33,7 +33,7 @@ class Browser:
         self._call("POST", "/url", url=url)
 
     def text(self, xpath: str) -> str:
-        """Give the text of an element."""
+        """Return the text of an element."""
         return str(self._of_element(xpath, "GET", "/text"))
 
     def click(self, xpath: str) -> None:

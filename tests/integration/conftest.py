@@ -144,7 +144,7 @@ class Airflow:
         return self.end(dag_id, run, seconds=seconds)
 
     def trigger(self, dag_id: str, conf: dict[str, Any] | None = None) -> str:
-        """Have a DAG run as soon as it is not paused."""
+        """Trigger a run of a DAG, which starts as soon as the DAG is not paused."""
         self.wait(f"DAG {dag_id}", lambda: self.query("select 1 from serialized_dag where dag_id = ?", dag_id))
         return str(
             self.post(f"/api/v2/dags/{dag_id}/dagRuns", {"conf": conf or {}, "logical_date": None})["dag_run_id"]

@@ -135,7 +135,7 @@ class Observed:
 
 
 class Watcher(threading.Thread):
-    """Reads arguments and environments of this process's descendants until it is told to stop."""
+    """Reads arguments and environments of this process's descendants until it is stopped."""
 
     def __init__(self) -> None:
         super().__init__(daemon=True)

@@ -44,7 +44,7 @@ class Site:
         return "".join(text for path, text in files if path.name in {"stdout", "stderr"} and "driver-" in str(path))
 
     def leave_out(self, words: str, by: str = "") -> None:
-        """Make a ``broken.sh`` of the command for this cluster, with ``by`` in place of ``words``."""
+        """Make ``broken.sh`` from the command for this cluster, with ``by`` in place of ``words``."""
         command = (self.folder / "standalone.sh").read_text()
         assert words in command
         (self.folder / "broken.sh").write_text(command.replace(words, by))

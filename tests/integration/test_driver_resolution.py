@@ -225,7 +225,7 @@ def descendants(pid: int) -> list[psutil.Process]:
 
 
 def jobs_of(site: Site) -> list[psutil.Process]:
-    """What the Worker runs: drivers and executors. A shell that has ended and nobody waited for does not count."""
+    """Return the processes of the Worker: drivers and executors, without zombies of shells."""
     found = site.cluster.worker.descendants()
     return [process for process in found if process.is_running() and process.status() != psutil.STATUS_ZOMBIE]
 

@@ -151,7 +151,7 @@ def shorten(vault: VaultServer, lease: dict[str, Any]) -> None:
 
 
 def kill_task(airflow: Airflow, *, try_number: int) -> None:
-    """Kill the process of a task, and wait until the helper beside it has ended: it has done then what it does."""
+    """Kill the process of a task, and wait until its helper has ended, and so has done its work."""
     task = psutil.Process(int((airflow.home / f"try-{try_number}").read_text()))
     (helper,) = (child.pid for child in task.children() if "give_back" in command(child.pid))
     os.kill(task.pid, signal.SIGKILL)

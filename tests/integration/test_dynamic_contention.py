@@ -65,7 +65,7 @@ def postgresql_url() -> Iterator[str]:
 
 
 def postgresql_programs() -> Path | None:
-    """Give the folder of PostgreSQL's programs, which Debian keeps off the PATH."""
+    """Return the folder of PostgreSQL's programs, which is not on the PATH in Debian."""
     found = [Path(path) for path in [shutil.which("initdb")] if path]
     found += sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"))
     return found[-1].parent if found else None

@@ -106,7 +106,7 @@ def alter(airflow, *changes):
 
 @pytest.fixture(scope="module")
 def airflow(tmp_path_factory):
-    """A deployment after three runs of one DAG that nobody touched: as deployed, changed, and changed too far."""
+    """A deployment after three runs of an unchanged DAG: as deployed, with a change, and with a change too many."""
     home = tmp_path_factory.mktemp("airflow") / "home"
     policies = home.with_name("policies.yaml")
     policies.write_text(textwrap.dedent(POLICIES))

@@ -100,7 +100,7 @@ SHORT = {"spark.local.dir", "spark.ui.store.path"}
 
 
 def texts() -> Iterator[str]:
-    """Give the keys that take any text."""
+    """Return the keys that accept any string."""
     for key in spark_definition().config_keys.values():
         is_text = key.type in (ConfigType.STRING, ConfigType.LIST) and key.validator is None
         if is_text and not TAKES_NO_TEXT.search(key.name) and key.name not in (*PATHS, *FOLDERS, *PACKAGES):
@@ -108,7 +108,7 @@ def texts() -> Iterator[str]:
 
 
 def planted(folder: Path) -> dict[str, str]:
-    """Give each key, with a value that holds its canary."""
+    """Return each key with a value that contains its canary."""
     names = [*texts(), *OTHERS]
     found = {name: canary(i) for i, name in enumerate(names)}
     for i, name in enumerate(PATHS):
@@ -123,7 +123,7 @@ def planted(folder: Path) -> dict[str, str]:
 
 
 def packages(folder: Path) -> dict[str, str]:
-    """Give a package, and a repository of Maven's that has it."""
+    """Return a package and a Maven repository that contains it."""
     home = folder / canary(3000) / "group" / canary(3001) / "1"
     home.mkdir(parents=True)
     (home / f"{canary(3001)}-1.pom").write_text(

@@ -129,7 +129,7 @@ def write_backends(deployment: Airflow) -> None:
 
 @pytest.fixture(scope="module")
 def airflow(tmp_path_factory):
-    """A deployment whose secrets stand nowhere but in sealed files, after a run; weaker sources have other values."""
+    """A deployment after a run, whose secrets are only in sealed files; weaker sources have other values."""
     options = {"AIRFLOW__CORE__FERNET_KEY_SECRET": "fernet", "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN_SECRET": "address"}
     deployment = Airflow(tmp_path_factory.mktemp("airflow"), **options)
     deployment.environ.pop("AIRFLOW__CORE__FERNET_KEY", None)
@@ -202,7 +202,7 @@ def test_the_dag_processor_reads_while_it_parses(airflow):
 
 
 def test_all_processes_read_a_setting(airflow):
-    """Without the key nobody could read what stands encrypted in the database."""
+    """Without the key, nobody could read what is encrypted in the database."""
     [(stored,)] = airflow.query("select val from variable where key = 'denied_by_server'")
     key = (airflow.secrets / "fernet").read_bytes()
 

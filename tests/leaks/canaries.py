@@ -24,12 +24,12 @@ class Column(StrEnum):
 
     @property
     def key(self) -> str:
-        """Give a name that may be part of identifiers."""
+        """Return a name that can be part of identifiers."""
         return self.name.lower()
 
     @property
     def is_ours(self) -> bool:
-        """Tell references from what the stock operator has."""
+        """Return whether it is our operator, with references, and not the stock operator."""
         return self in {Column.OURS, Column.UNEDITED}
 
 
@@ -43,13 +43,13 @@ TEMPLATED: Final = (Column.VARIABLE, Column.CONNECTION)
 @dataclass(frozen=True, slots=True)
 class Slot:
     """
-    Where a secret stands in the operator.
+    The place of a secret in the operator.
 
-    :param name: how people are told of it
-    :param key: the key of the Spark configuration, where it is one
-    :param text: what stands around the secret
-    :param hows: how the tasks behave that have it
-    :param columns: who has it
+    :param name: its name for people
+    :param key: the key of the Spark configuration, if it is one
+    :param text: the text around the secret
+    :param hows: the behaviours of the tasks that have it
+    :param columns: the columns that have it
     """
 
     name: str
@@ -116,17 +116,17 @@ class Canary:
 
     @property
     def text(self) -> str:
-        """Give what the job has to get."""
+        """Return what the job must get."""
         return self.slot.text.format(self.value)
 
     @property
     def name(self) -> str:
-        """Give a name that no other canary of the run has."""
+        """Return a name that no other canary of the run has."""
         return f"{self.column.key}_{SLOTS.index(self.slot)}"
 
 
 def new_canaries(columns: Iterable[Column] = Column) -> list[Canary]:
-    """Make the secrets of a run."""
+    """Return the secrets of a run."""
     return [Canary(column, slot, _value(slot)) for column in columns for slot in SLOTS if column in slot.columns]
 
 

@@ -20,7 +20,7 @@ RECORDED = {"listener": Sink.LISTENER, "callback": Sink.CALLBACK, "memory": Sink
 
 
 class RestAnswers:
-    """What the REST interface tells of the runs."""
+    """What the REST interface shows about the runs."""
 
     def __init__(self, leaky: LeakyAirflow, matrix: Matrix) -> None:
         self._airflow = leaky.airflow
@@ -74,7 +74,7 @@ class RestAnswers:
 
 
 class Files:
-    """What the files of a deployment tell, each file for the sink that it belongs to."""
+    """The content of the files of a deployment, each file for the sink to which it belongs."""
 
     def __init__(self, leaky: LeakyAirflow, matrix: Matrix) -> None:
         self._leaky = leaky
@@ -89,7 +89,7 @@ class Files:
         }
 
     def others(self, sink: Sink) -> None:
-        """Search the files that belong to nobody: temporary ones, and what lies in working directories."""
+        """Search the remaining files: temporary ones, and those in working directories."""
         airflow = self._leaky.airflow
         known = [
             *self._own,

@@ -23,9 +23,9 @@ disconnect;
 
 def create(folder: Path, name: str, passwords: Iterable[Canary], *, script: Path) -> None:
     """
-    Create a database below ``folder``/``name`` for each password, named as that.
+    Create a database below ``folder``/``name`` for each password, and name it after the password's name.
 
-    :param script: a file that nobody searches
+    :param script: a file that is not searched
     """
     (folder / name).mkdir(parents=True)
     texts = [

@@ -41,18 +41,18 @@ DECLARED: Final[Mapping[Sink, frozenset[Slot]]] = {
 
 
 def undeclared(matrix: Matrix) -> list[Leak]:
-    """Give the leaks of ours that nobody has declared."""
+    """Return our leaks that are not declared."""
     return [leak for leak in _ours(matrix) if leak.slot not in DECLARED.get(leak.sink, ())]
 
 
 def not_found(matrix: Matrix) -> list[str]:
-    """Give the declared cells in which nothing was found: the page would claim too much."""
+    """Return the declared cells in which nothing was found, for which the page would claim too much."""
     found = {(leak.sink, leak.slot) for leak in _ours(matrix)}
     return [f"{sink}: {slot.name}" for sink, slots in DECLARED.items() for slot in slots if (sink, slot) not in found]
 
 
 def not_searched(matrix: Matrix) -> list[Sink]:
-    """Give the sinks that were empty: their cells prove nothing."""
+    """Return the sinks that were empty, whose cells prove nothing."""
     return [sink for sink in Sink if not matrix.searched[sink]]
 
 

@@ -95,7 +95,7 @@ class LeakyTask:
 
     @property
     def task_id(self) -> str:
-        """Give the name that the DAG gives it."""
+        """Return its name in the DAG."""
         return f"{self.column.key}_{self.how}"
 
 
@@ -120,7 +120,7 @@ class LeakyAirflow:
 
     @property
     def tasks(self) -> list[LeakyTask]:
-        """Give the tasks of all DAGs."""
+        """Return the tasks of all DAGs."""
         return [
             LeakyTask(dag_id, column, how)
             for file in DAG_FILES
@@ -131,17 +131,17 @@ class LeakyAirflow:
         ]
 
     def slots(self, task: LeakyTask) -> dict[Slot, Canary]:
-        """Give what is secret in a task."""
+        """Return the slots of a task, which are secret."""
         return {c.slot: c for c in self.canaries if c.column == task.column and task.how in c.slot.hows}
 
     @property
     def dags(self) -> list[str]:
-        """Give the DAGs."""
+        """Return the DAGs."""
         return list(dict.fromkeys(task.dag_id for task in self.tasks))
 
     @property
     def secret_folders(self) -> list[Path]:
-        """Give where the secrets stand because they were put there."""
+        """Return the folders in which secrets are on purpose."""
         return [self.airflow.secrets, self.airflow.dags, self.sources, self.home / BYTECODE]
 
     def write(self) -> None:
@@ -180,7 +180,7 @@ class LeakyAirflow:
         }
 
     def _texts(self, column: Column) -> dict[str, Any]:
-        """Give what stands in the operator of a column: references, templates or the secrets themselves."""
+        """Return the values in the operator of a column: references, templates or the secrets themselves."""
         own = [c for c in self.canaries if c.column == column and c.slot not in PRIVATE]
         written = {c.slot: c.slot.text.format(self._written(c)) for c in own}
         return {
@@ -225,7 +225,7 @@ class LeakyAirflow:
 
 
 def _conf(written: Mapping[Slot, str], how: str) -> dict[str, str]:
-    """Give what stands in the Spark configuration of tasks that behave as ``how`` says, and is a secret."""
+    """Return the secrets in the Spark configuration of tasks that behave as ``how`` says."""
     return {
         slot.key: text for slot, text in written.items() if slot in {*CONF, *OTHERS} and slot.key and how in slot.hows
     }

@@ -32,7 +32,7 @@ def history_server(folder: Path, events: Path) -> Iterator[Daemon]:
 
 
 def shown(server: Daemon) -> Iterator[tuple[str, str]]:
-    """Give page -> text of all applications."""
+    """Return page -> text for all applications."""
     base = server.page.rstrip("/")
     listed = read_url(f"{base}/api/v1/applications")
     yield "applications", listed

@@ -70,7 +70,7 @@ class Livy:
                 batch.may_end = batch.may_end or (batch.name == name and batch.times_asked >= ASKED_BEFORE_THE_END)
 
     def values(self) -> dict[str, frozenset[str]]:
-        """Give name of a batch -> the digests of the values that it got."""
+        """Return name of a batch -> digests of the values that it got."""
         with self._lock:
             return {batch.name: frozenset(map(digest, batch.conf.values())) for batch in self._batches}
 

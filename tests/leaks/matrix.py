@@ -42,7 +42,7 @@ class Finder:
         self._automaton = BytesAhoCorasick(list(forms))
 
     def find(self, content: bytes) -> set[tuple[Canary, str]]:
-        """Give canaries and forms; a part counts only where it is not part of a whole."""
+        """Return canaries and forms; a part is reported only if it does not belong to a whole one."""
         found: set[tuple[Canary, str]] = set()
         whole: dict[Canary, list[tuple[int, int]]] = defaultdict(list)
         pieces: list[tuple[Canary, int, int]] = []
@@ -71,7 +71,7 @@ class Matrix:
     _seen: set[tuple[Sink, int]] = field(default_factory=set)
 
     def search(self, sink: Sink) -> SinkSearch:
-        """Give a search whose finds count for ``sink``."""
+        """Return a search whose findings belong to ``sink``."""
         return SinkSearch(self, sink)
 
     def look(self, sink: Sink, place: str, content: bytes | str) -> None:
@@ -108,7 +108,7 @@ class SinkSearch(Search):
 
 
 def _texts(content: bytes) -> Iterator[bytes]:
-    """Give ``content`` with each line of JSON, such as those of a task log, opened to the texts in it."""
+    """Return ``content`` with the strings in each line of JSON, such as in a task log, decoded."""
     plain: list[bytes] = []
     opened: list[str] = []
     for line in content.split(b"\n") if content[:1] in b"{[" else [content]:

@@ -48,7 +48,7 @@ class Meeting:
 
     @classmethod
     def at(cls, file: Path) -> Meeting:
-        """Read what the job has told."""
+        """Return what the job has reported."""
         told = json.loads(file.read_text())
         processes = psutil.Process(told["driver"]), psutil.Process(told["job"])
         return cls(
@@ -112,7 +112,7 @@ class Observer:
         return sorted(self._meeting.glob("*.ready"))
 
     def _let_go(self) -> None:
-        """Let the jobs end when nobody looks any more."""
+        """Let the jobs end when they are no longer observed."""
         while not self._stop.wait(INTERVAL_SECONDS):
             with suppress(Exception):  # what failed before may do so again
                 self._deferred()
@@ -149,7 +149,7 @@ class Observer:
                 self._matrix.look(Sink.SPARK_UI, f"{meeting.how}: {path}", read_url(f"{meeting.ui}/{path}"))
 
     def _look_at_open_files(self, processes: Iterable[psutil.Process]) -> None:
-        """Read what is open and stands in no folder."""
+        """Search open files that are in no folder."""
         for process in processes:
             with suppress(psutil.Error, OSError):
                 for descriptor in Path(f"/proc/{process.pid}/fd").iterdir():

@@ -32,7 +32,7 @@ STOCK: Final = {
 
 
 def digest(text: str) -> str:
-    """Give what the job tells of a value that it got."""
+    """Return what the job reports about a value that it got."""
     return hashlib.sha256(text.encode()).hexdigest()
 
 
@@ -49,7 +49,7 @@ class Proof:
         self._values = values
 
     def problems(self) -> list[str]:
-        """Give what was not as it has to be, each as a line."""
+        """Return what was not as expected, one problem a line."""
         return [*self._import_errors(), *self._ends(), *self._missing_values(), *self._stored()]
 
     def _import_errors(self) -> Iterator[str]:

@@ -35,10 +35,10 @@ class RunError(RuntimeError):
 @dataclass(frozen=True, slots=True)
 class LeakRun:
     """
-    Lets the secrets loose, looks, and searches.
+    Runs jobs with secrets, observes them, and searches what they have left.
 
     :param home: an empty folder
-    :param tell: is told what goes on
+    :param tell: is called with each line of progress
     :param columns: who submits
     """
 
@@ -128,7 +128,7 @@ class LeakRun:
 
 def _words(leaky: LeakyAirflow) -> Iterator[tuple[Sink, Sequence[str]]]:
     """
-    Give the commands that change or show a task or run a DAG, and the sinks of what they print.
+    Return the commands that change or show a task or run a DAG, with the sinks of their output.
 
     ``airflow tasks render`` fails for the stock operator with a variable or a connection: Airflow 3 gives such a
     command neither out of its database, but only out of environment variables or a secrets backend.

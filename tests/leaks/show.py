@@ -21,7 +21,7 @@ NARROWEST = 200
 
 
 def table(matrix: Matrix, undeclared: Collection[Leak]) -> Table:
-    """Give the matrix, one line for each sink; a cell names the slots that leak, and in which forms."""
+    """Return the matrix, with a line for each sink; a cell names the slots that leak, and in which forms."""
     table = Table(title="Where a secret was found", title_justify="left", box=SIMPLE_HEAD, show_lines=True)
     table.add_column("sink")
     table.add_column("searched", justify="right")
@@ -52,7 +52,7 @@ def _cells(matrix: Matrix) -> dict[tuple[Sink, Column], dict[str, list[str]]]:
 
 
 def _cell(spellings: Mapping[str, Sequence[str]], slots_there_are: Sequence[str], *, is_bad: bool) -> str:
-    """Give the forms found, those of the same slots together."""
+    """Return the forms found, grouped by slots."""
     if not spellings:
         return "-"
     of_slot: dict[str, list[str]] = defaultdict(list)
@@ -67,7 +67,7 @@ def _cell(spellings: Mapping[str, Sequence[str]], slots_there_are: Sequence[str]
 
 
 def _spellings(names: Iterable[str]) -> list[str]:
-    """Give each name once, base64 at its three offsets as one."""
+    """Return each name once, with base64 at its three offsets as one."""
     return sorted({name.partition(" at ")[0] for name in names})
 
 
@@ -102,7 +102,7 @@ def _grouped(leaks: Iterable[Leak]) -> dict[tuple[Sink, str], list[Leak]]:
 
 
 def plain_console(*, stderr: bool = False) -> Console:
-    """Give a console that shows references and JSON as they are."""
+    """Return a console that shows references and JSON unchanged."""
     console = Console(stderr=stderr, highlight=False, markup=False, emoji=False)
     if console.is_terminal or console.width >= NARROWEST:
         return console

@@ -23,7 +23,7 @@ SPELLINGS = [name for name, _ in printed(CANARY.value)]
 
 
 def found(text: str | bytes) -> set[tuple[str, str]]:
-    """Give column and spelling of what is found in ``text``."""
+    """Return column and spelling of what is found in ``text``."""
     matrix = Matrix(CANARIES)
     matrix.look(Sink.TASK_LOG, "here", text)
     return {(leak.column, leak.spelling) for leak in matrix.found}
@@ -118,7 +118,7 @@ def test_the_page_names_each_declared_cell_with_a_reason_and_a_way_out():
 
 
 def named(slots):
-    """Give what the page says of the slots of a sink."""
+    """Return what the page says about the slots of a sink."""
     others = [slot.name for slot in SLOTS_OF_OURS if slot not in slots]
     if len(others) > 1:
         return ", ".join(slot.name for slot in SLOTS if slot in slots)

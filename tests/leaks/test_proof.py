@@ -36,7 +36,7 @@ class Run:
         self.store("SparkSubmitOperator", "airflow.providers.apache.spark.operators.spark_submit")
 
     def texts(self, task):
-        """Give what the job of a task gets."""
+        """Return what the job of a task gets."""
         return [canary.text for canary in self.leaky.slots(task).values()]
 
     def change(self, sql):

@@ -66,7 +66,7 @@ EXCEPTIONS = [
 
 
 def _everything(exception):
-    """Give all that a callback could read of ``exception``."""
+    """Return everything that a callback could read from ``exception``."""
     held = [getattr(exception, name, None) for name in dir(exception) if not name.startswith("__")]
     return "".join(traceback.format_exception(exception)) + repr(exception) + repr(held) + repr(vars(exception))
 

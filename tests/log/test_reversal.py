@@ -59,7 +59,7 @@ def handler(out):
 
 
 def _chains():
-    """Give everything that an installation changes."""
+    """Return everything that an installation changes."""
     handlers = [handler for name in (None, "tests.reversal") for handler in logging.getLogger(name).handlers]
     processors = structlog.get_config()["processors"]
     return (

@@ -60,7 +60,7 @@ class Submissions:
 
     @property
     def spark_conf(self) -> dict[str, str]:
-        """The configuration that Spark would end up with: --conf beats the file."""
+        """The configuration that Spark would have: --conf overrides the file."""
         from airflow_config_providers.core.properties import parse
 
         submission = self.only
@@ -133,7 +133,7 @@ def diary(tmp_path, monkeypatch):
 
 @pytest.fixture
 def serve_livy(monkeypatch):
-    """Have a stand-in for Livy answer where the default connection leads."""
+    """Make the default connection lead to a stand-in for Livy."""
     with ExitStack() as stack:
 
         def serve(livy):
@@ -147,7 +147,7 @@ def serve_livy(monkeypatch):
 
 
 class Supervisor:
-    """Stands in for the process that a task talks to; keeps what it is sent, and knows variables and results."""
+    """Replaces the supervisor of a task: records messages, and has variables and results."""
 
     def __init__(
         self, store: InMemoryConfigStore, results: dict[str, object], state: dict[str, object] | None = None
@@ -320,7 +320,7 @@ def own_jvm(monkeypatch):
 
 @contextmanager
 def structlog_to(file):
-    """Have what is logged by structlog written to ``file`` as in a task log, by loggers that are made meanwhile."""
+    """Write what new loggers of structlog log to ``file``, as in a task log."""
     import structlog
 
     before = structlog.get_config()

@@ -11,7 +11,7 @@ from airflow_config_providers.core.provider import ConfigProvider
 
 
 class LendingConfigProvider(ConfigProvider):
-    """Its parameter ``diary`` is the file it writes to; spark-submit's record beside it tells whether that ran."""
+    """Its parameter ``diary`` is the file it writes to; spark-submit's record next to it shows whether that ran."""
 
     def configure(self, configs: Mapping[str, Any]) -> None:
         self._diary = Path(configs["diary"])

@@ -49,6 +49,6 @@ class OurOperator(StockOperator):
 
 
 def everything_shown(run, capfd):
-    """All that the task told its supervisor or printed, but for what only teaches the masker."""
+    """Return everything that the task sent to its supervisor or printed, except secrets for the masker."""
     told = "".join(repr(m) for m in run.supervisor.messages if type(m).__name__ != "MaskSecret")
     return told + "".join(capfd.readouterr()) + repr(vars(run.task)) + repr(run.error)

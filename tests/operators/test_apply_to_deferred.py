@@ -48,7 +48,7 @@ def livy(serve_livy):
 
 
 async def first_event(trigger):
-    """Give what a trigger fires, and end it, as a triggerer does."""
+    """Return the first event of a trigger, and end the trigger, as a triggerer does."""
     async with aclosing(trigger.run()) as events:
         return await anext(events)
 
@@ -63,7 +63,7 @@ class Deployment:
         self.shown = ""
 
     def task(self, *, on, is_mapped, **given):
-        """Give the task as a process reads it that is told of the setting."""
+        """Return the task as read by a process that has the setting."""
         given = {"file": "job.py", "deferrable": True, "polling_interval": 1, **given}
         conf = {"spark.app.x": REFERENCE}
         with DAG("flights", schedule=None):

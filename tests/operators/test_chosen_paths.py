@@ -214,7 +214,7 @@ def test_the_paths_of_the_deployment_bound_every_path(template, expected):
         pytest.param("base.properties", "{files}", None, id="inside"),
         pytest.param("base.properties", "/etc/none", "is not inside a directory of [config_providers]", id="outside"),
         pytest.param("fifo", "", "it is not a regular file", id="FIFO"),
-        pytest.param("{{% if x %}}a{{% endif %}}", "", "its path is filled in when the task runs", id="template"),
+        pytest.param("{{% if x %}}a{{% endif %}}", "", "its path is known only when the task runs", id="template"),
     ],
 )
 def test_attack_57_describing_a_task_reads_files_as_a_run_does(tmp_path, monkeypatch, path, config_paths, told):
@@ -233,9 +233,9 @@ def test_attack_57_describing_a_task_reads_files_as_a_run_does(tmp_path, monkeyp
     ("entry", "told"),
     [
         pytest.param("relative/x", "'relative/x' (relative: write the whole path)", id="relative"),
-        pytest.param("/no/such", "'/no/such' (no directory)", id="missing"),
+        pytest.param("/no/such", "'/no/such' (not a directory)", id="missing"),
         pytest.param("${env:CONF}/x", "'${env:CONF}/x'. Move", id="reference"),
-        pytest.param("/no/\0such", "(no directory)", id="NUL"),
+        pytest.param("/no/\0such", "(not a directory)", id="NUL"),
     ],
 )
 def test_the_message_lists_the_entries_of_the_setting_and_what_is_wrong_with_them(tmp_path, entry, told):

@@ -36,7 +36,7 @@ class Master:
         return Response(200, "\n".join(lines).encode())
 
     def job_is(self, *states: str) -> None:
-        """Say what the state of the job is, each time that somebody asks; the last one stays."""
+        """Set the states of the job for successive requests; the last state stays."""
         self._states = [*states]
 
 
@@ -254,7 +254,7 @@ def test_what_is_lent_to_a_job_in_a_cluster_outlives_the_try_until_the_job_ends(
 
 
 class WatchedState(dict):
-    """A task's state store that calls ``told`` before it has another key."""
+    """A task's state store that calls ``told`` before it stores another key."""
 
     def __init__(self, told):
         super().__init__()

@@ -222,7 +222,7 @@ def test_attack_12_a_value_does_not_break_out_of_a_text_that_is_parsed(
 
 
 class Trigger:
-    """Stands for a trigger: what it is made with is stored."""
+    """A trigger, whose arguments are stored."""
 
     def __init__(self, **kwargs):
         self.kwargs = kwargs

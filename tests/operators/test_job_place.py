@@ -38,7 +38,7 @@ CLIENT = {"conn_type": "spark", "host": "local[1]"}
 
 @pytest.fixture
 def define(monkeypatch, connections):
-    """Say what the deployment's connections hold; the worker's own providers stay."""
+    """Define the deployment's connections; the worker's own providers stay."""
 
     def define(extra, spark=CLUSTER):
         connection = {"conn_type": "config_providers", "extra": {**connections, **extra}}
@@ -156,7 +156,7 @@ def test_the_log_says_that_the_driver_resolves(dag, run_task, define):
     with structlog_to(io.StringIO()) as log:
         run_task(job(dag, {"spark.app.key": "${vault:apps/db:key}"}))
 
-    assert "in this log: none. The driver resolves those of the configuration" in log.getvalue()
+    assert "in place of their values: none. The driver resolves those of the configuration" in log.getvalue()
 
 
 def test_without_a_word_on_the_driver_the_worker_resolves_and_warns(
@@ -188,7 +188,7 @@ def test_the_deployment_may_say_who_resolves(dag, run_task, define, spark_submit
         pytest.param({"spark.x": "${dir:/x:a}"}, {}, "the driver has no provider 'dir'", id="provider of the worker"),
         pytest.param({"spark.driver.extraJavaOptions": f"-Dp={REFERENCE}"}, {}, "reads it before", id="needed early"),
         pytest.param({"spark.jars": f"s3://{REFERENCE}@x/y.jar"}, {}, "reads it before", id="needed by spark-submit"),
-        pytest.param({"app.password": REFERENCE}, {}, "Spark leaves out keys", id="no key of Spark"),
+        pytest.param({"app.password": REFERENCE}, {}, "Spark ignores keys", id="no key of Spark"),
         pytest.param({}, {"application_args": ["${dir:/x:y}"]}, "would be readable by every user", id="argument"),
         pytest.param(
             {}, {"env_vars": {"A": REFERENCE}}, "env_vars['A']: the environment of the driver", id="environment"
@@ -245,7 +245,7 @@ def test_a_driver_that_is_told_nothing_cannot_resolve(dag, run_task, define, spa
 
     run = run_task(job(dag, resolve_in="driver"))
 
-    assert "nothing says with which providers" in str(run.error)
+    assert "no driver providers are defined" in str(run.error)
     assert spark_submit() == []
 
 

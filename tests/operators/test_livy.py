@@ -52,7 +52,7 @@ def operator(dag, password):
 
 
 def resumed(dag, password, event):
-    """Give a task of ours that goes on as it does after a deferral."""
+    """Return a task of ours that continues as after a deferral."""
 
     class Resumed(configured(LivyOperator)):
         def execute(self, context):

@@ -13,7 +13,7 @@ pytestmark = pytest.mark.usefixtures("spark_submit", "connections")
 
 
 def unfolded(lines):
-    """Give the lines outside of all groups, as the UI tells them apart."""
+    """Return the lines outside of all groups, as the UI distinguishes them."""
     depth, found = 0, []
     for line in lines:
         if "::group::" in line:

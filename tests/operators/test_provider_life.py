@@ -69,7 +69,7 @@ def test_nothing_is_opened_for_a_job_without_references(dag, run_task, diary):
 
 @pytest.fixture
 def define(diary, monkeypatch):
-    """Have the deployment define one more provider, in the order of names."""
+    """Define additional providers in the deployment, in the order of names."""
 
     def define(name, settings):
         connection = json.loads(os.environ["AIRFLOW_CONN_CONFIG_PROVIDERS_DEFAULT"])

@@ -23,7 +23,7 @@ pytestmark = pytest.mark.usefixtures("spark_submit")
 
 
 def asked(run, kind):
-    """Give what the task asked its supervisor for, in order."""
+    """Return what the task requested from its supervisor, in order."""
     return [getattr(message, "conn_id", None) or message.key for message in run.supervisor.sent(kind)]
 
 

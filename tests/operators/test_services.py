@@ -141,7 +141,7 @@ def test_attack_30_databricks_gets_the_value_and_nobody_else(dag, service, no_le
 
 
 def clusters(**confs):
-    """Give tasks of Databricks, each with a cluster of its own; one without has the cluster of another."""
+    """Return tasks of Databricks, each with its own cluster, except one that uses the cluster of another."""
     tasks = [
         {"task_key": name, "new_cluster": {"spark_version": "16.4", "spark_conf": conf}} for name, conf in confs.items()
     ]
@@ -150,7 +150,7 @@ def clusters(**confs):
 
 @pytest.fixture
 def databricks(dag, service, monkeypatch):
-    """Make a ``DatabricksSubmitRunOperator`` of ours, and give it and the recorder of its server."""
+    """Return a function that makes a ``DatabricksSubmitRunOperator`` of ours and the recorder of its server."""
     pytest.importorskip("airflow.providers.databricks")
     from airflow.providers.databricks.operators.databricks import DatabricksSubmitRunOperator
 
@@ -234,7 +234,9 @@ def test_attack_11_a_reference_that_a_template_brings_to_a_cluster_is_refused(da
     task, recorder = databricks(tasks=clusters(one={}, two={"spark.a": "{{ dag_run.conf['x'] }}"}))
     run = no_leak(task, conf={"x": password})
 
-    assert "tasks[1]['new_cluster']['spark_conf']['spark.a']: a reference came in" in str(run.error)
+    assert "tasks[1]['new_cluster']['spark_conf']['spark.a']: a reference came from the result of a template" in str(
+        run.error
+    )
     assert bodies(recorder, "submit") == []
 
 
@@ -263,7 +265,7 @@ LEFT = "${mounted:/run/s:key}"
 
 @pytest.fixture
 def driver(connections, monkeypatch):
-    """Say how drivers are to ask: ``driver()``, or ``driver(keys)`` for further ones."""
+    """Define driver providers: ``driver()``, or ``driver(keys)`` for additional keys."""
 
     def define(more=None):
         connection = {"conn_type": "config_providers", "extra": {**connections, **DRIVER, **(more or {})}}
@@ -274,7 +276,7 @@ def driver(connections, monkeypatch):
 
 
 def in_every_place(**confs):
-    """Give the same clusters in each place that Databricks has for several."""
+    """Return the same clusters in each place in which Databricks accepts several."""
     tasks = clusters(**confs)
     each = [
         {"task_key": t["task_key"], "for_each_task": {"inputs": "[1]", "task": t}} if "new_cluster" in t else t
@@ -289,7 +291,7 @@ def in_every_place(**confs):
 
 
 def confs_sent(recorder):
-    """Give the ``spark_conf`` of every cluster in what was sent."""
+    """Return the ``spark_conf`` of every cluster that was sent."""
     (body,) = bodies(recorder, "submit")
     items = [item.get("for_each_task", {}).get("task", item) for item in body.get("job_clusters") or body["tasks"]]
     return [item["new_cluster"]["spark_conf"] for item in items if "new_cluster" in item]
@@ -368,7 +370,7 @@ def test_several_clusters_need_a_word_on_the_driver(databricks, no_leak, passwor
     task, recorder = databricks(tasks=clusters(one={"spark.a": password}, two={}), resolve_in="driver")
     run = no_leak(task)
 
-    assert "nothing says with which providers" in str(run.error)
+    assert "no driver providers are defined" in str(run.error)
     assert bodies(recorder, "submit") == []
 
 
@@ -510,7 +512,7 @@ def test_attack_56_an_escape_of_yaml_makes_no_reference_of_data(
 
 @pytest.fixture
 def applications(tmp_path, password):
-    """Files of applications, and what an attacker would like beside them."""
+    """Files of applications, next to files that an attacker would like to read."""
     (tmp_path / "apps").mkdir()
     (tmp_path / "apps" / "job").write_text(APPLICATION.format(password=password))
     (tmp_path / "other").write_text(APPLICATION.format(password=password))
@@ -689,7 +691,7 @@ def test_attack_27_a_jdbc_job_gets_the_value_in_no_argument(dag, spark_submit, n
 def test_attack_33_the_real_spark_sql_has_the_key_and_lets_no_query_print_it(
     sql, password, monkeypatch, tmp_path, run_task, capfd
 ):
-    """Spark replaces ``${spark...}`` in a query by what it hides under the keys that the file tells it to hide."""
+    """Spark hides what it inserts for ``${spark...}`` in a query, because the file tells it to redact the keys."""
     monkeypatch.chdir(tmp_path)  # for the metastore
     monkeypatch.setenv("AIRFLOW_CONN_SPARK_SQL_DEFAULT", json.dumps({"conn_type": "spark_sql", "host": "local[1]"}))
     query = "select concat('the value is ', '${spark.app.dsn}')"

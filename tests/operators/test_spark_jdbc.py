@@ -82,20 +82,20 @@ def password(secrets_dir):
 
 
 def shown(submission):
-    """Give what every user of the machine can read of a run of spark-submit, but for what this test put there."""
+    """Return what every user of the machine can read of a run of spark-submit, except what this test added."""
     environ = {name: value for name, value in submission.environ.items() if not name.startswith(("AIRFLOW_", "FAKE_"))}
     return str(submission.arguments) + str(environ)
 
 
 def told(run, capfd):
-    """Give what the task told its supervisor or printed, and what others can reach of it."""
+    """Return what the task sent to its supervisor or printed, and what others can read from it."""
     messages = "".join(repr(m) for m in run.supervisor.messages if type(m).__name__ != "MaskSecret")
     reachable = repr(vars(run.task)) + repr(vars(run.task._hook)) if run.task._hook else repr(vars(run.task))
     return messages + "".join(capfd.readouterr()) + reachable + repr(run.error) + repr(vars(run.error or run))
 
 
 def application_arguments(submission):
-    """Give what follows the application."""
+    """Return the words after the application."""
     return submission.arguments[submission.arguments.index(jdbc.__file__) + 1 :]
 
 
@@ -268,7 +268,7 @@ def test_a_password_that_spark_would_change_is_refused(job, database, run_task, 
     run = run_task(job())
 
     assert isinstance(run.error, UndeliverableValueError)
-    assert f"{KEYS['password']}: its value begins or ends with a blank" in str(run.error)
+    assert f"{KEYS['password']}: its value begins or ends with a space" in str(run.error)
     assert spark_submit() == []
 
 

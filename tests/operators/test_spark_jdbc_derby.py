@@ -72,7 +72,7 @@ class Derby:
         self.ask(f"create table numbers (n int, word varchar(9));\ninsert into numbers values {rows};")
 
     def ask(self, order: str) -> str:
-        """Have Derby's own client say what it answers."""
+        """Return the answer to an order from Derby's own client."""
         java = [require_java(), f"-Dderby.system.home={self._root}", "-cp", database._classpath()]
         url = f"jdbc:derby:{URL_CANARY}/flights;user={database.USER};password={CANARY}"
         orders = f"connect '{url}';\n{order}\nexit;\n"
@@ -82,7 +82,7 @@ class Derby:
         return ran.stdout
 
     def connection(self) -> str:
-        """Give the connection of Airflow."""
+        """Return the connection for Airflow."""
         login = {"login": database.USER, "password": CANARY}
         place = {"host": URL_CANARY, "schema": "flights", "extra": {"conn_prefix": "jdbc:derby:"}}
         return json.dumps({"conn_type": "jdbc", **login, **place})

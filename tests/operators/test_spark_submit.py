@@ -38,7 +38,7 @@ def operator(dag, **kwargs):
 
 
 def everything_sent(run):
-    """All that the task told its supervisor, as text, but for what only teaches the masker."""
+    """Return everything that the task sent to its supervisor, as text, except secrets for the masker."""
     return "".join(repr(m) for m in run.supervisor.messages if type(m).__name__ != "MaskSecret")
 
 
@@ -604,7 +604,7 @@ def test_the_command_in_the_log_shows_references(dag, run_task, password, capfd)
 
 
 class Injected(ConfiguredSparkSubmitOperator):
-    """Stands for OpenLineage, which adds its transport to the configuration when the task begins."""
+    """Behaves like OpenLineage, which adds its transport to the configuration when the task begins."""
 
     def _get_hook(self):
         self.conf = {**self.conf, "spark.openlineage.transport.auth.apiKey": f"Bearer {CANARY}"}

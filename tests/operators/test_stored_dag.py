@@ -31,13 +31,13 @@ FAMILIES = {
 
 
 def operator_of(path):
-    """Give the operator of a provider that may not be installed."""
+    """Return the operator of a provider that is possibly not installed."""
     module, _, name = path.rpartition(".")
     return getattr(pytest.importorskip(f"airflow.providers.{module}"), name)
 
 
 def stored(kind, *, applied, number=1, **kwargs):
-    """Give what Airflow stores of a DAG with tasks of the operator ``kind``."""
+    """Return what Airflow stores of a DAG with tasks of the operator ``kind``."""
     with DAG("flights", schedule=None) as dag:
         for i in range(number):
             task = kind(task_id=f"task{i}", **kwargs)
@@ -47,7 +47,7 @@ def stored(kind, *, applied, number=1, **kwargs):
 
 
 def members(dag):
-    """Give what is stored of the first task."""
+    """Return what is stored of the first task."""
     return dag["dag"]["tasks"][0]["__var"]
 
 

@@ -118,7 +118,7 @@ def test_a_reference_in_the_configuration_of_a_run_is_refused_without_the_advice
 
     assert "spark.app.password in dag_run.conf['spark_conf'] holds a reference" in error
     assert "write the value out" not in error
-    assert "no secret belongs there" in error
+    assert "Do not pass the secret itself" in error
 
 
 @pytest.mark.parametrize("folder", ["..", ""], ids=["brought", "over nothing"])

@@ -36,7 +36,7 @@ class Server:
     tokens: dict[str, str] = field(default_factory=dict)
 
     def token(self, user: str) -> str:
-        """Give the token that Airflow gives for a password."""
+        """Return the token that Airflow issues for a password."""
         if user not in self.tokens:
             body = {"username": user, "password": password(user)}
             answer = self.client.post(f"{self.address}/auth/token", json=body)
@@ -44,7 +44,7 @@ class Server:
         return self.tokens[user]
 
     def ask(self, user: str | None, method: str, path: str, **more: Any) -> httpx.Response:
-        """Ask as ``user``; as nobody where it is None."""
+        """Send a request as ``user``; None means anonymous."""
         headers = {"Authorization": f"Bearer {self.token(user)}"} if user else {}
         given: Mapping[str, str] = more.pop("headers", {})
         url = f"{self.address}/config-providers/v1{path}"
@@ -54,7 +54,7 @@ class Server:
         return self.ask(user, "PATCH", path, json={"operations": list(operations), **more})
 
     def environ(self, user: str) -> dict[str, str]:
-        """Give what points a command at this server."""
+        """Return the environment that directs a command to this server."""
         return {"AIRFLOW_CONFIG_PROVIDERS_SERVER": self.address, "AIRFLOW_CLI_TOKEN": self.token(user)}
 
     @property
@@ -63,7 +63,7 @@ class Server:
         return policies(self.deployment)
 
     def forget(self) -> None:
-        """Have nothing stored, and no policy."""
+        """Delete what is stored, and the policies."""
         self.policies.write_text("policies: []\n")
         with closing(sqlite3.connect(self.deployment.home / "airflow.db", timeout=LONGEST)) as database, database:
             for table in ("variable", "log"):
@@ -83,7 +83,7 @@ def set_(name: str, value: str) -> dict[str, str]:
 
 
 def environ(deployment: Deployment, **more: str) -> dict[str, str]:
-    """Give the environment of an API server of ``deployment`` with users of all roles."""
+    """Return the environment of an API server of ``deployment`` with users of all roles."""
     passwords = deployment.home / "passwords.json"
     passwords.write_text(json.dumps({user: password(user) for user in ROLES}))
     return {

@@ -14,7 +14,7 @@ CANARY = f"c4nary-{token_hex(8)}"
 
 
 def test_attack_41_what_a_user_may_not_see_answers_like_what_there_is_not(server: Server):
-    """Neither the status nor the text tells which DAGs there are."""
+    """Neither the status nor the text reveals which DAGs exist."""
     asked = [
         server.ask("ann", "GET", f"/dags/{name}{more}") for name in ("billing", "nosuch") for more in ("", "/tasks/x")
     ]
@@ -58,7 +58,7 @@ def test_attack_41_no_right_to_change_is_chosen_by_the_query(server: Server):
 
 
 def test_attack_41_files_of_dag_authors_are_not_opened_on_the_server(server: Server):
-    """It has files that they may not read: ``config_files=["/etc/airflow/airflow.cfg"]`` would tell."""
+    """It has files that they may not read, and ``config_files=["/etc/airflow/airflow.cfg"]`` would reveal them."""
     answer = server.ask("viewer", "GET", "/dags/flights/tasks/report").json()
 
     assert "spark.app.base" not in {row["key"] for row in answer["rows"]}
@@ -155,7 +155,7 @@ def test_a_deep_list_is_malformed(server: Server, part: str, depth: int):
 
 
 def test_attack_41_a_secret_is_in_no_answer_no_log_and_no_file(server: Server):
-    """Altered, described, gone back to, refused with, and denied: only whether there is one is told."""
+    """Altered, described, rolled back, refused and denied: answers only show whether there is one."""
     server.policies.write_text(
         "policies: [{name: none, class: forbidden_keys, params: {keys: [spark.app.forbidden]}}]\n"
     )
@@ -187,7 +187,7 @@ def test_attack_41_a_secret_is_in_no_answer_no_log_and_no_file(server: Server):
 
 
 def cookie(server: Server, user: str) -> dict[str, str]:
-    """Give what a browser sends of itself."""
+    """Return what a browser sends by itself."""
     return {"Cookie": f"_token={server.token(user)}"}
 
 

@@ -92,7 +92,7 @@ SESSIONS = [
 
 
 def as_both(words: str, done: Ended, user: str) -> tuple[str, int, str, str]:
-    """Give what is the same whoever asks, and when."""
+    """Return what does not depend on the user and the time."""
     out = re.sub(r"20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d\+00:00", "NOW", done.out)
     if words.startswith("history"):
         out = re.sub(rf"\b{user}\b", "WHO", out)
@@ -100,7 +100,7 @@ def as_both(words: str, done: Ended, user: str) -> tuple[str, int, str, str]:
 
 
 def names(cli: Cli) -> str:
-    """Give whom the history names where the command works in the database."""
+    """Return the users in the history if the command works in the database."""
     cli("alter --default --add-config spark.app.who=me")
     return str(cli.json("history --default")[0]["by"])
 

@@ -10,9 +10,9 @@ from airflow.secrets import BaseSecretsBackend
 
 class Supervisor:
     """
-    Stands in for the process that a task talks to.
+    Replaces the supervisor, with which a task communicates.
 
-    :param answers: name of a variable or connection -> answer, or error that is raised; nobody has another name
+    :param answers: name of a variable or connection -> answer, or error to raise; other names do not exist
     """
 
     def __init__(self, answers: Mapping[str, Any]) -> None:

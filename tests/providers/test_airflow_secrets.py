@@ -30,7 +30,7 @@ def password(name: str) -> Any:
 
 
 def failure(ask: Any, name: str = "x") -> Exception:
-    """Give the error of asking for ``name``, made sure that it keeps no secret."""
+    """Return the error of asking for ``name``, after a check that it contains no secret."""
     with pytest.raises((AccessDeniedError, ProviderUnavailableError)) as caught:
         ask(name)
     assert caught.value.__cause__ is caught.value.__context__ is None

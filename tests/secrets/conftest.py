@@ -61,7 +61,7 @@ class Shelf:
         return self.write("providers.properties", "".join(f"{key}={value}\n" for key, value in definitions.items()))
 
     def settings(self, connections: Any = None, variables: Any = None, **more: Any) -> dict[str, Any]:
-        """Give ``backend_kwargs`` for connections and variables by name."""
+        """Return ``backend_kwargs`` for connections and variables by name."""
         found: dict[str, Any] = {}
         if connections is not None:
             found["connections_file_path"] = self.write("connections.yaml", connections)
@@ -72,7 +72,7 @@ class Shelf:
         return {**found, **more}
 
     def backend(self, connections: Any = None, variables: Any = None, **more: Any) -> ConfigProvidersBackend:
-        """Make a backend, as a server has it."""
+        """Return a backend like that of a server."""
         return ConfigProvidersBackend(**self.settings(connections, variables, **more))
 
 
@@ -85,7 +85,7 @@ def shelf(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Shelf]:
 
 @pytest.fixture
 def configure(shelf: Shelf, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
-    """Make a backend that of this process, for servers and for workers: ``configure(settings)``."""
+    """Install a backend in this process, for servers and for workers: ``configure(settings)``."""
     from airflow.sdk import configuration
 
     forget = getattr(configuration, "clear_secrets_backends_cache", lambda: None)

@@ -119,7 +119,7 @@ PAIR = {"of_book": "x://u:${book:x:y}@h", "of_other": "x://u:${other:x:y}@h"}
 
 
 def needing(shelf, **connections):
-    """Give definitions of providers that ask Airflow for a connection when they open."""
+    """Return definitions of providers that ask Airflow for a connection when they open."""
     shelf.book.on_need = Connection.get
     return shelf.providers | {f"config.providers.{name}.param.needs": conn for name, conn in connections.items()}
 
@@ -276,7 +276,7 @@ def test_two_threads_that_start_a_circle_at_its_two_ends_both_find_it(airflow):
 
 
 def test_what_another_backend_serves_under_the_same_name_is_no_circle(shelf):
-    """A second backend with files of its own stands behind the provider."""
+    """The provider uses a second backend with its own files."""
     behind = shelf.backend(connections_file_path=shelf.write("behind.yaml", {"db": "x://u:deep@h"}))
 
     def ask(path):

@@ -37,7 +37,7 @@ class Start:
         return (self.home / "of-reference.db").exists()
 
     def options(self, **texts):
-        """Have Airflow ask the backend for options, each called ``section__option``."""
+        """Make Airflow ask the backend for options, each called ``section__option``."""
         self._write("configs_file_path", "settings.yaml", texts)
         self.environ |= {f"AIRFLOW__{option.upper()}_SECRET": option for option in texts}
 

@@ -72,7 +72,7 @@ def test_attack_16_what_is_denied_is_not_given_by_a_weaker_source(secret, config
 
 
 def test_attack_16_one_missing_reference_takes_the_whole_entry_with_it(secret):
-    """A half of it would be a connection with the text of a reference in it."""
+    """Otherwise, the connection would contain the text of a reference."""
     definition = {"conn_type": "x", "login": "${book:db:no}", "password": TEXT}
 
     assert secret.backend({"db": definition}).get_connection("db") is None
@@ -211,7 +211,7 @@ def test_attack_39_a_teams_connection_is_not_given_to_another(secret, team):
 
 
 def at_once(threads, ask):
-    """Have ``threads`` call ``ask`` at the same moment, each with its number."""
+    """Make ``threads`` call ``ask`` at the same moment, each with its number."""
     start = threading.Barrier(threads)
 
     def run(number):
@@ -373,7 +373,7 @@ ASKING = ("airflow.sdk.definitions.asset", "airflow.sdk.execution_time.task_runn
 
 
 def brought_about(shelf, run_python, *, kind, reference, **params):  # noqa: F811
-    """Have Airflow start with its database's address in a provider, and give what the answers brought about."""
+    """Start Airflow with its database's address in a provider, and return what the answers caused."""
     params = {f"config.providers.p.param.{key.replace('__', '.')}": value for key, value in params.items()}
     kwargs = {
         "configs_file_path": shelf.write("settings.yaml", {"db": f"${{p:{reference}}}"}),

@@ -75,7 +75,7 @@ def resolved(providers: Mapping[str, ConfigProvider], reference: str) -> str | N
 
 
 def failure(call: Callable[[], Any]) -> ConfigProvidersError:
-    """Give the error of ``call``; neither it nor anything that it leads to shows the canary."""
+    """Return the error of ``call``, after a check that neither it nor what it references shows the canary."""
     with pytest.raises(ConfigProvidersError) as caught:
         call()
     error: BaseException | None = caught.value
@@ -450,7 +450,7 @@ def aws_provider(aws: Any) -> SecretsBackendConfigProvider:
 
 
 def in_child(function: Callable[[], str]) -> str:
-    """Give what ``function`` gives in a forked child, which is ended after a while."""
+    """Return the result of ``function`` in a forked child, which is ended after a while."""
     reading, writing = os.pipe()
     pid = os.fork()
     if pid == 0:

@@ -209,7 +209,7 @@ def written(values):
 
 def relabelled(text, mode, *, flip=0):
     """
-    Make of a text in GCM one without integrity.
+    Turn a text in GCM into one without integrity protection.
 
     GCM encrypts a block with what AES makes of the nonce and a counter; with these as the vector, the other modes
     decrypt the first block alike.

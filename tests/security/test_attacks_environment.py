@@ -145,7 +145,7 @@ def test_attack_67_commands_after_the_job_do_not_inherit_it_either(dag, run_task
 
 
 def started_on_a_cluster(dag, run_task, spark, monkeypatch, master):
-    """Run a job in cluster mode; spark-submit tells what the hooks of Airflow look for in what it prints."""
+    """Run a job in cluster mode; spark-submit prints what Airflow's hooks look for in its output."""
     connection = {"conn_type": "spark", "host": master, "extra": {"deploy-mode": "cluster"}}
     monkeypatch.setenv("AIRFLOW_CONN_SPARK_DEFAULT", json.dumps(connection))
     monkeypatch.setenv("HADOOP_CONF_DIR", "/nowhere")

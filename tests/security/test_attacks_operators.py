@@ -44,7 +44,7 @@ def password(secrets_dir):
 
 
 def ours(kind, dag, **kwargs):
-    """Make a task of a stock class, as a deployment's policy finds it, and give it references."""
+    """Return a task of a stock class with references, after the deployment's policy has seen it."""
     made = kind(task_id="job", dag=dag, **kwargs)
     configure_task(made)
     return made
@@ -274,7 +274,7 @@ def test_attack_56_a_failed_template_shows_no_mark(run_task, spark_submit, passw
 
 @pytest.fixture
 def files(tmp_path):
-    """A directory of properties files that a run may choose among, with what an attacker would like beside it."""
+    """A directory of properties files from which a run may choose, next to files that an attacker would like."""
     (tmp_path / "jobs").mkdir()
     for path in ("jobs/blue.properties", "other.properties"):
         (tmp_path / path).write_text(f"spark.app.file={path}\n")
@@ -964,7 +964,7 @@ def test_a_class_of_somebody_s_own_below_ours(dag, run_task, password, capfd):
 
 def test_a_class_that_is_made_in_a_way_of_its_own(dag, run_task, password):
     class Registering(type(StockOperator)):
-        """Stands for a metaclass of somebody's own."""
+        """A custom metaclass."""
 
     class TeamOperator(StockOperator, metaclass=Registering):
         pass

@@ -28,7 +28,7 @@ SECRET = "hunter2-canary"
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
-    """Lay out an allowed directory ``data`` and, beside it, ``data2`` and ``secret``, which are not allowed."""
+    """Return a directory with ``data``, which is allowed, and with ``data2`` and ``secret``, which are not."""
     for name in ("data", "data2"):
         (tmp_path / name).mkdir()
         (tmp_path / name / "jobs.properties").write_text(f"key={name}")
@@ -146,7 +146,7 @@ def test_attack_03_an_allowed_path_is_touched(files: FileConfigProvider, root: P
 
 
 def calls_of_the_system(action: Callable[[], object]) -> set[str]:
-    """Give the names of the functions of the module ``posix`` that ``action`` calls."""
+    """Return the names of the functions of the module ``posix`` that ``action`` calls."""
     called = set()
 
     def note(_frame: object, event: str, function: object) -> None:

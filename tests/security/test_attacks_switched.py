@@ -54,7 +54,7 @@ def provider(tmp_path: Path) -> DirectoryConfigProvider:
 
 
 def switching(mount: Path, switch: Callable[[], None], *, at: str, times: int = 1) -> DirectoryConfigProvider:
-    """Make a provider that has ``switch`` called each time after it has read the link called ``at``."""
+    """Return a provider after whose each read of the link ``at`` the function ``switch`` is called."""
     left = [times]
 
     def link(path: Steps) -> str | None:
@@ -142,7 +142,7 @@ def test_attack_71_a_link_that_is_swapped_for_one_that_leads_out_leads_nowhere(r
 def test_attack_71_reads_beside_a_thread_that_switches_mix_nothing(
     renewed: Mount, provider: DirectoryConfigProvider
 ) -> None:
-    """Reads that are unavailable would be tried again; what counts is that none is mixed and none lacks a key."""
+    """Unavailable reads would be tried again; what matters is that none is mixed, and none lacks a key."""
     switches = 400
     thread = threading.Thread(target=lambda: [renewed.renew() for _ in range(switches)])
     found: list[Mapping[str, str]] = []

@@ -270,7 +270,7 @@ ENCODED = [
 
 
 def _longest_common_run(one, other):
-    """Give the length of the longest text that is in both."""
+    """Return the length of the longest common substring."""
     return max(
         (end - start for start in range(len(one)) for end in range(start + 1, len(one) + 1) if one[start:end] in other),
         default=0,
@@ -424,7 +424,7 @@ def test_attack_59_a_value_with_blanks_before_the_line_end_that_breaks_it_is_hid
 
 
 def _shown_in_a_table(text, width=20):
-    """Give ``text`` as ``df.show()`` does."""
+    """Return ``text`` as ``df.show()`` prints it."""
     cell = text if len(text) <= width else f"{text[: width - 3]}..."
     return f"+{'-' * width}+\n|{cell:>{width}}|\n+{'-' * width}+"
 

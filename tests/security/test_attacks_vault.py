@@ -59,7 +59,7 @@ BODY = json.dumps(
 
 
 def resolve(provider, reference, *layers, attempts=3):
-    """Give what a job gets for ``spark.app.x``, where several references are keys more; ``layers`` are weaker ones."""
+    """Return what a job gets for ``spark.app.x``; more references have more keys, and ``layers`` are weaker layers."""
     several = reference if isinstance(reference, list) else []
     texts = {f"spark.app.x{number}": text for number, text in enumerate(several)} or {"spark.app.x": reference}
     conf = ConfigLayer(ConfigSource.DAG_CONFIG, "conf", texts)
@@ -68,7 +68,7 @@ def resolve(provider, reference, *layers, attempts=3):
 
 
 def told_by(error):
-    """Give all that an error tells, with what it came from and the local variables of this package's functions."""
+    """Return all text of an error, with its causes and the local variables of this package's functions."""
     told, links = [], [error]
     while links:
         link = links.pop()
@@ -83,12 +83,12 @@ def told_by(error):
 
 
 def logged(caplog):
-    """Give every line of every logger, and what its arguments show of themselves."""
+    """Return every line of every logger, with the ``repr`` of its arguments."""
     return "\n".join(f"{record.getMessage()} {record.args!r} {record.exc_text}" for record in caplog.records)
 
 
 def token_of(provider):
-    """Give the token that a provider reads with."""
+    """Return the token with which a provider reads."""
     return provider._reads.session._held.text
 
 
@@ -180,7 +180,7 @@ TRICKS = [
 
 
 def is_harmless(request):
-    """Tell whether a request reads below a mount, or asks for one, and says nothing else."""
+    """Return whether a request only reads below a mount, or asks for a mount."""
     names = [unquote(name) for name in request.path.removeprefix("/v1/").split("/")]
     decoded = "/".join(names)
     asks_for_a_mount = request.path.startswith("/v1/sys/internal/ui/mounts/")
@@ -633,7 +633,7 @@ def test_attack_43_a_vault_that_is_sealed_is_unavailable_until_it_is_not(vault, 
 
 
 def test_attack_43_the_time_of_day_does_not_matter():
-    """A login is good for so many seconds from when it was asked for, on a clock that nobody sets."""
+    """A login is valid for a number of seconds after its request, on a clock that cannot be set."""
     assert inspect.signature(Session).parameters["clock"].default is time.monotonic
 
 

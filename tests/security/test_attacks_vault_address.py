@@ -55,7 +55,7 @@ def address(recorder):
 
 @pytest.fixture
 def other():
-    """A server that nobody may be led to."""
+    """A server to which nobody may be redirected."""
     return Recorder()
 
 

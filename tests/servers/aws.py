@@ -26,7 +26,7 @@ class _Silent(WSGIRequestHandler):
 
 class AwsServer:
     """
-    One server of its own for each test; ``with serve_aws() as aws``.
+    A server for a single test: ``with serve_aws() as aws``.
 
     ``aws.reads`` counts the requests that read secrets. ``aws.refuse(id, code)`` refuses one secret as AWS does: alone
     among several in Secrets Manager, and with all that are asked for with it in Parameter Store.
@@ -57,14 +57,14 @@ class AwsServer:
         )
 
     def put_secrets(self, **secrets: str | bytes) -> None:
-        """Make secrets; ``__`` in a name stands for a slash."""
+        """Create secrets; ``__`` in a name means a slash."""
         client = self.client("secretsmanager")
         for name, value in secrets.items():
             kind = "SecretString" if isinstance(value, str) else "SecretBinary"
             client.create_secret(Name=name.replace("__", "/"), **{kind: value})
 
     def put_parameters(self, **parameters: str) -> None:
-        """Make encrypted parameters; ``__`` in a name stands for a slash."""
+        """Create encrypted parameters; ``__`` in a name means a slash."""
         client = self.client("ssm")
         for name, value in parameters.items():
             client.put_parameter(Name="/" + name.replace("__", "/"), Value=value, Type="SecureString")

@@ -18,14 +18,14 @@ SOURCES = Path(__file__).parent / "vault"
 
 
 def cached_binary() -> Path | None:
-    """Give the binary that these sources built before, if there is one."""
+    """Return the binary that was built from these sources before, if there is one."""
     version = _go_version()
     found = sorted(_folder().glob(f"vault-{_fingerprint()}-{version or '*'}"))
     return found[-1] if found else None
 
 
 def built_binary() -> Path:
-    """Give the binary, and build it first if it is not there."""
+    """Return the binary, and build it first if it does not exist."""
     return cached_binary() or _build()
 
 

@@ -17,7 +17,7 @@ class Certificate:
     key: Path
 
     def server_context(self) -> ssl.SSLContext:
-        """Give what a server needs to show it."""
+        """Return the context with which a server presents the certificate."""
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.load_cert_chain(self.certificate, self.key)
         return context

@@ -116,11 +116,11 @@ class Https:
 
 class VaultServer:
     """
-    A Vault for one test; what it can do stands at the top of this module.
+    A Vault for one test; the top of this module describes it.
 
     :param kind: ``stand-in`` or ``real``
     :param application: answers the code under test
-    :param at: the server itself, past everything that a test does to requests
+    :param at: the server itself, without what a test does to requests
     :param folder: for files of the test
     """
 
@@ -186,13 +186,13 @@ class VaultServer:
         self.admin.write_data(f"{self.kv1}/{path}", data=dict(data))
 
     def creds(self, *, ttl: int = 3600, max_ttl: int = 86400) -> str:
-        """Make a role of the database and give the path that gives its credentials."""
+        """Create a role of the database, and return the path of its credentials."""
         role = {"db_name": "memory", "creation_statements": "CREATE", "default_ttl": ttl, "max_ttl": max_ttl}
         self.admin.write_data(f"{self.database}/roles/app", data=role)
         return f"{self.database}/creds/app"
 
     def policy(self, *paths: Paths) -> str:
-        """Make a policy that may read ``paths``, or do what the mappings say, and give its name."""
+        """Create a policy that may read ``paths``, or do what the mappings say, and return its name."""
         rules: dict[str, Any] = {}
         for given in paths or ("*",):
             granted = {given: ["read", "list"]} if isinstance(given, str) else given
@@ -203,34 +203,34 @@ class VaultServer:
         return name
 
     def token(self, *paths: Paths, ttl: int = 3600, **more: Any) -> str:
-        """Give a token with a policy for ``paths``; ``more`` as for ``auth/token/create``."""
+        """Return a token with a policy for ``paths``; ``more`` as for ``auth/token/create``."""
         asked = {"policies": [self.policy(*paths)], "ttl": f"{ttl}s", "no_parent": True, **more}
         made = self.admin.write_data("auth/token/create", data=asked)
         return str(made["auth"]["client_token"])
 
     def approle(self, *paths: Paths, ttl: int = 3600, **more: Any) -> AppRole:
-        """Make a role at ``approle/``; ``more`` as Vault's ``token_max_ttl`` and ``secret_id_num_uses``."""
+        """Create a role at ``approle/``; ``more`` as Vault's ``token_max_ttl`` and ``secret_id_num_uses``."""
         role = self._role("approle", f"role/job-{self._name}-{len(self._policies)}", paths, ttl, more)
         role_id = self.admin.read(f"{role}/role-id")["data"]["role_id"]
         secret_id = self.admin.write_data(f"{role}/secret-id")["data"]["secret_id"]
         return AppRole(role.rpartition("/")[2], role_id, secret_id)
 
     def userpass(self, *paths: Paths, ttl: int = 3600, **more: Any) -> UserPass:
-        """Make a user at ``userpass/``."""
+        """Create a user at ``userpass/``."""
         password = secrets.token_urlsafe(12)
         user = f"users/user-{self._name}-{len(self._policies)}"
         made = self._role("userpass", user, paths, ttl, {"password": password, **more})
         return UserPass(made.rpartition("/")[2], password)
 
     def jwt(self, *paths: Paths, ttl: int = 3600, **more: Any) -> JwtRole:
-        """Make a method of type ``jwt`` that trusts a new key, and a role of it."""
+        """Create a login method of type ``jwt`` that trusts a new key, with a role."""
         signer = Signer()
         config = {"jwt_validation_pubkeys": [signer.public_key]}
         role = {"role_type": "jwt", "user_claim": "sub", "bound_audiences": [AUDIENCE], **more}
         return JwtRole(*self._own_role("jwt", config, paths, ttl, role), signer)
 
     def kubernetes(self, *paths: Paths, ttl: int = 3600, **more: Any) -> JwtRole:
-        """Make a method of type ``kubernetes`` and a role of it for a service account."""
+        """Create a login method of type ``kubernetes``, with a role for a service account."""
         account = ServiceAccount("job")
         self._servers.append(WebServer(TokenReview(account), tls=self._certificate.server_context()))
         config = {
@@ -246,7 +246,7 @@ class VaultServer:
         return JwtRole(*self._own_role("kubernetes", config, paths, ttl, role), Signer(), account.claims())
 
     def requests(self) -> tuple[SeenRequest, ...]:
-        """Give the requests that came to ``address`` since the last reset."""
+        """Return the requests to ``address`` since the last reset."""
         return self._front.requests()
 
     def arrived(self) -> int:
@@ -288,12 +288,12 @@ class VaultServer:
             self._seal(sealed=False)
 
     def live_tokens(self) -> frozenset[str]:
-        """Give the accessors of the tokens with this test's policies that still live."""
+        """Return the accessors of the live tokens with this test's policies."""
         accessors = self.admin.list("auth/token/accessors")["data"]["keys"]
         return frozenset(accessor for accessor in accessors if self._is_ours(accessor))
 
     def live_leases(self) -> frozenset[str]:
-        """Give the ids of the leases of ``database`` that still live."""
+        """Return the ids of the live leases of ``database``."""
         prefix = f"{self.database}/creds/app/"
         listed = self.admin.list(f"sys/leases/lookup/{prefix}")
         return frozenset(prefix + name for name in listed["data"]["keys"]) if listed else frozenset()
@@ -385,7 +385,7 @@ class VaultServer:
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Skip a test that needs a real Vault where there is none; here, so that all of them are one line of the report."""
+    """Skip a test that needs a real Vault if there is none. Doing this here makes one line of all in the report."""
     if item.get_closest_marker("vault") is not None and not _is_at_hand():
         pytest.skip(HOW_TO_GET_IT)
 

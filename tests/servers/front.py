@@ -83,7 +83,7 @@ class Front:
         return response
 
     def requests(self) -> tuple[SeenRequest, ...]:
-        """Give what has been answered since the last reset, in order of their answers."""
+        """Return the requests that were answered since the last reset, in order of their answers."""
         with self._lock:
             return tuple(self._seen)
 

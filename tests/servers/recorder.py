@@ -75,7 +75,7 @@ class Recorder:
         return self._response
 
     def requests(self) -> list[Recorded]:
-        """Give what came so far."""
+        """Return the requests so far."""
         with self._lock:
             return list(self._requests)
 

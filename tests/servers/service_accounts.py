@@ -46,7 +46,7 @@ class ServiceAccount:
         return f"system:serviceaccount:{NAMESPACE}:{self.name}"
 
     def claims(self) -> dict[str, Any]:
-        """What stands in its tokens."""
+        """The content of its tokens."""
         account = {"namespace": NAMESPACE, "serviceaccount": {"name": self.name, "uid": self.uid}}
         return {"sub": self.subject, "aud": [AUDIENCE], "kubernetes.io": account}
 

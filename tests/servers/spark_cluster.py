@@ -67,7 +67,7 @@ class SparkEnvironment:
         return cls(found, {**inherited, **own, **variables})
 
     def script(self, name: str) -> str:
-        """Give the path of one of Spark's scripts, such as ``spark-submit``."""
+        """Return the path of one of Spark's scripts, such as ``spark-submit``."""
         return str(self.home / "bin" / name)
 
 
@@ -106,7 +106,7 @@ class Daemon:
         return self._process.pid
 
     def descendants(self) -> list[psutil.Process]:
-        """Give the processes below this one that run now."""
+        """Return the running descendants of this process."""
         with contextlib.suppress(psutil.NoSuchProcess):
             return psutil.Process(self.pid).children(recursive=True)
         return []
@@ -153,12 +153,12 @@ class SparkCluster:
         self._watcher = Watcher([master.pid, worker.pid])
 
     def processes(self) -> list[psutil.Process]:
-        """Give what runs of the cluster now."""
+        """Return the running processes of the cluster."""
         daemons = [psutil.Process(pid) for pid in (self.master.pid, self.worker.pid) if psutil.pid_exists(pid)]
         return [*daemons, *self.master.descendants(), *self.worker.descendants()]
 
     def pages(self) -> dict[str, str]:
-        """Give the text of the daemons' pages, of what they link to, and of the same as JSON, by address."""
+        """Return address -> text of the daemons' pages, of the pages to which they link, and of their JSON forms."""
         found: dict[str, str] = {}
         for daemon in (self.master, self.worker):
             for path in ("", "/json/"):
@@ -171,11 +171,11 @@ class SparkCluster:
         return found
 
     def files(self) -> dict[Path, str]:
-        """Give what stands in every file that the cluster keeps."""
+        """Return the content of every file of the cluster."""
         return {path: path.read_text(errors="replace") for path in self.folder.rglob("*") if path.is_file()}
 
     def seen(self) -> str:
-        """Give the arguments and the environments of everything that ever ran of the cluster."""
+        """Return the arguments and the environments of every process that the cluster ever ran."""
         return self._watcher.text()
 
     def close(self) -> None:
@@ -238,7 +238,7 @@ class Watcher:
         self._thread.start()
 
     def text(self) -> str:
-        """Give all that was seen."""
+        """Return everything that was seen as text."""
         return "\n".join(tuple(self._seen))
 
     def close(self) -> None:
@@ -261,7 +261,7 @@ class Watcher:
 
 
 def read_url(url: str) -> str:
-    """Give what a page of 127.0.0.1 says, also where it says that something is wrong."""
+    """Return the text of a page of 127.0.0.1, even if it is an error."""
     try:
         with urllib.request.urlopen(url, timeout=LONGEST) as answer:
             return str(answer.read().decode(errors="replace"))

@@ -36,7 +36,7 @@ def spark_connect_server(folder: Path, *, token: str) -> Iterator[ConnectServer]
     Run a server, and end it.
 
     :param folder: for its log and temporary files
-    :param token: without which it answers nobody
+    :param token: the token that every request needs
     """
     spark = SparkEnvironment.of("", SPARK_CONNECT_AUTHENTICATE_TOKEN=token, SPARK_LOCAL_DIRS=str(folder))
     confs = [word for key, value in _CONFS.items() for word in ("--conf", f"{key}={value}")]

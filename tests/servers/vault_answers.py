@@ -29,12 +29,12 @@ SEALED = {"errors": ["Vault is sealed"]}
 
 
 def errors(message: str) -> Json:
-    """Give the body of a refusal."""
+    """Return the body of a refusal."""
     return {"errors": [message]}
 
 
 def envelope(data: Any = None, **more: Any) -> Json:
-    """Give what stands around every answer that is no refusal."""
+    """Return the envelope of every answer that is not a refusal."""
     return {
         "request_id": UUID,
         "lease_id": "",
@@ -49,7 +49,7 @@ def envelope(data: Any = None, **more: Any) -> Json:
 
 
 def auth(policies: list[str], **more: Any) -> Json:
-    """Give what a login or a renewal answers, in its envelope."""
+    """Return the answer to a login or a renewal, in its envelope."""
     given = {
         "client_token": SERVICE_TOKEN,
         "accessor": ACCESSOR,
@@ -69,7 +69,7 @@ def auth(policies: list[str], **more: Any) -> Json:
 
 
 def token(policies: list[str], **more: Any) -> Json:
-    """Give what a look-up of a token answers, in its envelope."""
+    """Return the answer to a lookup of a token, in its envelope."""
     described = {
         "accessor": ACCESSOR,
         "creation_time": int,
@@ -94,7 +94,7 @@ def token(policies: list[str], **more: Any) -> Json:
 
 
 def mount(kind: str, path: str, **more: Any) -> Json:
-    """Give what the preflight answers, in its envelope."""
+    """Return the answer to the preflight, in its envelope."""
     described = {
         "accessor": re.compile(rf"{kind}_[0-9a-z]{{8}}"),
         "config": {"default_lease_ttl": 0, "force_no_cache": False, "max_lease_ttl": 0},
@@ -116,13 +116,13 @@ def mount(kind: str, path: str, **more: Any) -> Json:
 
 
 def version(number: int, **more: Any) -> Json:
-    """Give what Vault says of a version of a secret."""
+    """Return what Vault says about a version of a secret."""
     described = {"created_time": TIME, "custom_metadata": None, "deletion_time": "", "destroyed": False}
     return {**described, "version": number, **more}
 
 
 def about(seconds: int) -> range:
-    """Give what may be left of ``seconds`` when a test comes to look."""
+    """Return the possible remainders of ``seconds`` when a test checks them."""
     return range(seconds - 20, seconds + 1)
 
 
@@ -160,7 +160,7 @@ def ask(
 
 
 def like(actual: Any, expected: Any) -> Any:
-    """Give ``expected`` wherever ``actual`` is as it says, and ``actual`` elsewhere: compare that with ``expected``."""
+    """Return ``expected`` where ``actual`` matches it, and ``actual`` elsewhere, for a comparison with ``expected``."""
     if isinstance(actual, dict) and isinstance(expected, dict):
         return {key: like(value, expected.get(key)) for key, value in actual.items()}
     if isinstance(actual, list) and isinstance(expected, list) and len(actual) == len(expected):

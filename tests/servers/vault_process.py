@@ -14,9 +14,9 @@ from tests.limits import LONGEST
 @dataclass(frozen=True, slots=True)
 class VaultAddress:
     """
-    Where a Vault is and how to be its root.
+    The address of a Vault, and its root token.
 
-    :param unseal_key: None where we cannot unseal it, and so must not seal it
+    :param unseal_key: the key; None if tests cannot unseal it, and so must not seal it
     """
 
     address: str

@@ -75,7 +75,7 @@ def test_an_older_python_says_first_that_it_is_too_old(zipped: Path, tmp_path: P
 
     assert run.returncode == 1
     last = run.stderr.splitlines()[-1]
-    assert last.startswith("ImportError: airflow_config_providers needs Python 3.11 or newer, and ")
+    assert last.startswith("ImportError: airflow_config_providers needs Python 3.11 or newer, but ")
     assert f" is Python {version}. Set another for the driver in spark.pyspark.driver.python" in last
 
 

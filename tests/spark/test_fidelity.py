@@ -33,7 +33,7 @@ def test_a_value_that_arrives_has_no_problem(value: str) -> None:
 def test_attack_12_what_spark_cuts_off_is_refused(code: int, pattern: str) -> None:
     (problem,) = problems("spark.app.password", pattern.format(chr(code)), written=REFERENCE)
 
-    assert problem.startswith("spark.app.password: its value begins or ends with a blank")
+    assert problem.startswith("spark.app.password: its value begins or ends with a space")
 
 
 def test_attack_12_half_a_surrogate_pair_is_refused() -> None:

@@ -31,7 +31,7 @@ def test_a_file_of_another_format_is_refused_with_what_it_looks_like(tmp_path, n
     with pytest.raises(ConfigException) as caught:
         layer(tmp_path, name, text)
 
-    assert f"{name} looks like {kind}, and it is read as a Java properties file" in str(caught.value)
+    assert f"{name} looks like {kind}, but is read as a Java properties file" in str(caught.value)
     assert "spark.executor.memory=4g" in str(caught.value)
 
 

@@ -61,7 +61,7 @@ class Attempt:
 
     @property
     def row(self) -> tuple[str, str, str]:
-        """Return what the table says of it, but for the outcome, as plain texts that go from one process to another."""
+        """Return its row of the table without the outcome, as plain strings that can go to another process."""
         return str(self.who), str(self.what), self.how
 
 
@@ -72,7 +72,7 @@ ATTEMPTS: Final[list[Attempt]] = []
 def attempt(
     who: Who, what: What, how: str, outcome: Outcome
 ) -> Callable[[Callable[[World], Outcome]], Callable[[World], Outcome]]:
-    """Have a function be an attempt."""
+    """Return a decorator that makes a function an attempt."""
 
     def enlist(run: Callable[[World], Outcome]) -> Callable[[World], Outcome]:
         ATTEMPTS.append(Attempt(who, what, how, outcome, run))

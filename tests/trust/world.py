@@ -50,7 +50,7 @@ class World:
         self.patch.setenv(f"AIRFLOW__CONFIG_PROVIDERS__{name.upper()}", value)
 
     def policies(self, *lines: str) -> None:
-        """Give the deployment policies, each a line of YAML."""
+        """Set the policies of the deployment, each a line of YAML."""
         file = self.home / "policies.yaml"
         file.write_text("policies:\n" + "".join(f"- {line}\n" for line in lines))
         self.setting("policies_file", str(file))
@@ -97,7 +97,7 @@ class World:
         return Outcome.JOB_HAS_IT if SECRET in repr(self.submissions()) else Outcome.LEFT_OUT
 
     def sent(self) -> list[object]:
-        """Return what the last task sent to Airflow, but for what Airflow is told to mask."""
+        """Return what the last task sent to Airflow, except secrets for the masker."""
         return [sent for sent in self.ended[-1].supervisor.messages if type(sent).__name__ != "MaskSecret"]
 
     def effect(self, key: str, value: str, outcome: Outcome) -> Outcome:
@@ -127,7 +127,7 @@ class World:
         return Outcome.TAKES_EFFECT if answer.status_code == 200 else Outcome.REFUSED
 
     def provider(self, **definition: str) -> None:
-        """Have the connection define one provider, ``own``."""
+        """Make the connection define one provider, ``own``."""
         extra = {"config.providers": "own", **{f"config.providers.own.{k}": v for k, v in definition.items()}}
         self.patch.setenv(
             "AIRFLOW_CONN_CONFIG_PROVIDERS_DEFAULT", json.dumps({"conn_type": "config_providers", "extra": extra})

@@ -39,7 +39,7 @@ def _finder(*patterns):
 
 
 def _telling(value):
-    """Give each run of 12 characters of ``value`` that gives it away."""
+    """Return each sequence of 12 characters in ``value`` that gives it away."""
     data = value.encode()
     found = spots(data, data).runs
     return [value[at : at + RUN] for at in range(len(value) - RUN + 1) if holds(found, at, at + RUN)]

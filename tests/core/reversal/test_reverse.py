@@ -28,7 +28,7 @@ VALUE = "Zq8-s3cr3t/val+1"
 
 
 def _reverser(*values, originals=None):
-    """Make a reverser of ``values``, whose references are ${v:a}, ${v:b} and so on."""
+    """Return a reverser of ``values``, whose references are ${v:a}, ${v:b} and so on."""
     return ReverseTransformer(originals or {}, {ConfigVariable("v", "", chr(97 + i)): v for i, v in enumerate(values)})
 
 

@@ -8,7 +8,7 @@ from airflow_config_providers.core.reversal.windows import WINDOW, Stretches, Wi
 
 
 def _found(windows, text):
-    """Give each window that is in ``text``, once."""
+    """Return each window in ``text``, once."""
     return list(dict.fromkeys(text[start:end] for _, start, end in windows.find(text, True)))
 
 

@@ -31,7 +31,7 @@ policies:
 MISTAKES = [
     "policies.yaml:8: 'class' appears twice",
     "'mach' is an unknown field, did you mean 'match'?",
-    "class 'forbiden_keys' is not known, did you mean 'forbidden_keys'?",
+    "class 'forbiden_keys' is unknown, did you mean 'forbidden_keys'?",
     "'rendr' is not one of",
     "'maxx' is unknown, did you mean 'max'?",
     "policy 'c': when: ",

@@ -164,7 +164,9 @@ def test_a_hostile_value_denies_or_does_not_match(value):
         pytest.param({"after": {"k" * 65_537: "x"}}, "has 65537 bytes", id="a long key"),
         pytest.param({"after": {f"k{n}": "x" * 10_000 for n in range(150)}}, "the configuration has", id="all"),
         pytest.param(
-            {"after": {"k": "x" * 60_000, **{f"k{n}": "" for n in range(300)}}}, "beside 301 keys", id="for each key"
+            {"after": {"k": "x" * 60_000, **{f"k{n}": "" for n in range(300)}}},
+            "together with 301 keys",
+            id="for each key",
         ),
         pytest.param({"after": {"k": "," * 5_000}}, "5001 keys or parts", id="for each part"),
     ],

@@ -121,7 +121,7 @@ class Jvm:
         return conf
 
     def hadoop(self, **more: str) -> Any:
-        """Give Hadoop's configuration as Spark makes it."""
+        """Return Hadoop's configuration as Spark makes it."""
         found = self.spark.deploy.SparkHadoopUtil.get().newConfiguration(self._conf(self.configs))
         for key, value in more.items():
             found.set(key, value)

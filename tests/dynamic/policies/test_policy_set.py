@@ -49,7 +49,7 @@ def opened(tmp_path):
 
 
 def asked(policies, after, *, before=None, resource=DAG, at=Moment.ALTER):
-    """Give the names of the policies that deny."""
+    """Return the names of the policies that deny."""
     try:
         validate_all(policies, RequestMetadata(resource, before or {}, after, at))
     except PolicyViolation as violation:
@@ -58,7 +58,7 @@ def asked(policies, after, *, before=None, resource=DAG, at=Moment.ALTER):
 
 
 def refused(opened, text, **given):
-    """Give what is wrong with the policies of a text."""
+    """Return the problems of the policies in a text."""
     with pytest.raises(ConfigException) as error:
         opened(text, **given)
     assert error.value.__context__ is None
@@ -184,9 +184,9 @@ policies:
         ("policies: [{name: p, expression: true}]", "expression is not a string. Put it in quotes."),
         ("policies: [{name: p, expression: 'true', match: dag}]", "match is not a mapping"),
         ("policies: [{name: p, class: bounds, params: [a]}]", "params is not a mapping"),
-        ("policies: [{name: p, expression: 'true'},\n {name: p, expression: 'true'}]", "2: policy 'p': line 1"),
+        ("policies: [{name: p, expression: 'true'},\n {name: p, expression: 'true'}]", "2: policy 'p': the policy in line 1"),
         ("policies: [{name: p, name: q, expression: 'true'}]", "policies.yaml:1: 'name' appears twice"),
-        ("policies: [{name: p, class: if_then,\n params: {if: {a: 1, a: 2}, then: {b: 1}}}]", "2: 'a' stands"),
+        ("policies: [{name: p, class: if_then,\n params: {if: {a: 1, a: 2}, then: {b: 1}}}]", "2: 'a' appears"),
         ("policies: &a []\nx: *a", "policies.yaml:2: aliases"),
         ("policies: &a [*a]", "policies.yaml:1: aliases"),
         ("policies: [\n", "policies.yaml:2: "),

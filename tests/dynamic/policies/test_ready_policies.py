@@ -39,7 +39,7 @@ def made(kind, params=None):
 
 
 def denied(policy, after, before=None, *, resource=TASK, at=Moment.ALTER, hidden=()):
-    """Give the reasons; none where the change passes. No reason quotes the canary."""
+    """Return the reasons; none if the change passes. No reason may quote the canary."""
     violation = None
     try:
         policy.validate(RequestMetadata(resource, before or {}, after, at, frozenset(hidden)))

@@ -44,7 +44,7 @@ def digest(text):
 
 def meet(folder, task, how, **told):
     """
-    Tell the observer what there is to see, and wait until it has seen it.
+    Tell the observer where to look, and wait until it has done so.
 
     :param told: ``ui`` and ``application`` of Spark, ``driver`` for its process, ``values`` for digests
     """

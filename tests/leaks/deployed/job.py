@@ -32,7 +32,7 @@ def show_broken(text):
 
 
 def show_in_table(spark, texts):
-    """Have Spark cut each value at 20 characters, as it does in every log of a notebook."""
+    """Make Spark cut each value at 20 characters, as it does in every log of a notebook."""
     spark.createDataFrame([(text,) for text in texts], "secret string").show(len(texts))
 
 

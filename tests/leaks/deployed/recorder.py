@@ -18,9 +18,9 @@ UNINTERESTING = (types.ModuleType, type, types.FunctionType, types.MethodType, t
 
 def reachable(thing, *, with_slots=False):
     """
-    Give the text of everything that ``thing`` holds, breadth first.
+    Return the text of everything that ``thing`` references, breadth first.
 
-    What looks at objects follows their dictionaries. With slots it is as if memory were read.
+    Ordinary code follows the dictionaries of objects. Following slots, too, is like reading memory.
     """
     seen, todo = set(), [("task", thing, 0)]
     while todo and len(seen) < MOST:

@@ -21,7 +21,7 @@ WIDTH = 20
 
 
 def printed(value: str) -> Iterator[tuple[str, str]]:
-    """Give name -> text of each way in which a job may print ``value``."""
+    """Return name -> text for each way in which a job can print ``value``."""
     yield "raw", value
     yield "JSON", json.dumps(value, ensure_ascii=False)
     yield "JSON in ASCII", json.dumps(value)
@@ -51,7 +51,7 @@ def printed(value: str) -> Iterator[tuple[str, str]]:
 
 
 def searched(value: str) -> Iterator[tuple[str, bytes]]:
-    """Give name, octets of each way in which ``value`` may be found; where the octets are equal the first counts."""
+    """Yield name and bytes of each form in which ``value`` can be found; of equal forms, the first one wins."""
     yield "raw", value.encode()
     yield "JSON", json.dumps(value, ensure_ascii=False)[1:-1].encode()
     yield "JSON in ASCII", json.dumps(value)[1:-1].encode()
@@ -82,7 +82,7 @@ def searched(value: str) -> Iterator[tuple[str, bytes]]:
 
 
 def parts(value: str, shortest: int = 12) -> list[bytes]:
-    """Give the stretches of letters and digits of ``value``, which no way of escaping changes."""
+    """Return the sequences of letters and digits in ``value``, which no escaping changes."""
     return [part.encode() for part in re.findall(r"[A-Za-z0-9]+", value) if len(part) >= shortest]
 
 
@@ -115,7 +115,7 @@ def _either_case(*quoted: str) -> Iterator[str]:
 
 
 def _base64(data: bytes, offset: int, alphabets: tuple[bytes, bytes]) -> Iterator[bytes]:
-    """Give the letters that ``data`` alone decides where ``offset`` octets stand before it."""
+    """Return the letters that depend only on ``data`` if ``offset`` bytes precede it."""
     encoded = base64.b64encode(bytes(offset) + data + bytes(3))
     sure = encoded[-(-offset * 8 // 6) : (offset + len(data)) * 8 // 6]
     yield sure

@@ -16,7 +16,7 @@ FOLDER, TASK = sys.argv[1:]
 
 
 def ui_of(driver):
-    """Give the address of Spark's UI, which spark-sql does not tell: of the driver's ports the one that speaks HTTP."""
+    """Return the address of Spark's UI, which spark-sql does not print: the port of the driver that speaks HTTP."""
     for port in {c.laddr.port for c in psutil.Process(driver).net_connections("tcp") if c.status == psutil.CONN_LISTEN}:
         with suppress(OSError, HTTPException), closing(HTTPConnection("127.0.0.1", port, timeout=60)) as connection:
             connection.request("HEAD", "/")

@@ -10,7 +10,7 @@ SECRET_OF_SQL = "reflect('java.lang.System', 'getProperty', 'spark.app.sql')"
 
 
 def arguments(settings, column, how):
-    """Give the arguments of an operator whose secrets come from where ``column`` says."""
+    """Return the arguments of an operator whose secrets come from where ``column`` says."""
     given = {
         "task_id": f"{column}_{how}",
         "retries": 0,

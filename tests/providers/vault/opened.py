@@ -17,7 +17,7 @@ Parameters = dict[str, object]
 
 
 def parameters(vault, *, role=None, token: str = "", **more: object) -> Parameters:
-    """Give parameters for ``vault``: to sign in as ``role``, with ``token``, or by a role that may read everything."""
+    """Return parameters for ``vault``: to sign in as ``role``, with ``token``, or with an all-reading role."""
     shared = {"url": vault.address, "timeout": str(LONGEST), "give_back_after_kill": "false", **more}
     if token:
         return {**shared, "token": token}
@@ -26,7 +26,7 @@ def parameters(vault, *, role=None, token: str = "", **more: object) -> Paramete
 
 
 def refused(vault, method: str = "userpass", **more: object) -> Parameters:
-    """Give parameters of a sign-in that Vault refuses."""
+    """Return parameters of a login that Vault refuses."""
     if method == "userpass":
         how = {"username": vault.userpass("*").username, "password": "wrong"}
     elif method == "approle":
@@ -38,7 +38,7 @@ def refused(vault, method: str = "userpass", **more: object) -> Parameters:
 
 
 def provider_of(params: Parameters, sessions: Sessions | None = None) -> VaultConfigProvider:
-    """Make a provider that nothing from outside reaches; without ``sessions`` it shares its login with no other."""
+    """Return an isolated provider; without ``sessions``, it does not share its login."""
     provider = VaultConfigProvider(connections=lambda _: None, environ={}, sessions=sessions or Sessions())
     provider.configure(params)
     return provider
@@ -94,11 +94,11 @@ def side_by_side(count: int, call: Callable[[], object]) -> list[object]:
 
 
 def seen(vault) -> list[str]:
-    """Give the requests as ``GET kv2/data/apps/db 200``, the mounts without what makes them this test's own."""
+    """Return the requests as ``GET kv2/data/apps/db 200``, with the mounts' names without the suffix of the test."""
     suffix = f"-{vault.kv2.rpartition('-')[2]}"
     return [f"{request.method} {request.path.replace(suffix, '')} {request.status}" for request in vault.requests()]
 
 
 def counted(vault) -> Counter[str]:
-    """Give how often each request was made."""
+    """Return how often each request was made."""
     return Counter(seen(vault))

@@ -51,13 +51,13 @@ def said(process: subprocess.Popen[str], word: str) -> str:
 
 
 def children(pid: int) -> list[int]:
-    """Give the children of a process that are no forks of it without another program."""
+    """Return the children of a process that run another program, and so are not mere forks."""
     listed = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
     return [int(child) for child in listed]
 
 
 def helper_of(pid: int) -> int:
-    """Give the helper of a process; right after its start its command cannot be read yet."""
+    """Return the helper of a process, whose command is not readable right after its start."""
     assert eventually(lambda: any("give_back" in command(child) for child in children(pid)))
     (helper,) = (child for child in children(pid) if "give_back" in command(child))
     return helper
@@ -75,7 +75,7 @@ def open_files(pid: int) -> dict[int, str]:
 
 
 def is_running(pid: int) -> bool:
-    """Tell whether a process is there and no zombie."""
+    """Return whether a process exists and is not a zombie."""
     try:
         return "\nState:\tZ" not in Path(f"/proc/{pid}/status").read_text()
     except (FileNotFoundError, ProcessLookupError):

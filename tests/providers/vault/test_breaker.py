@@ -10,7 +10,7 @@ from airflow_config_providers.testing import FakeClock
 
 
 class Server:
-    """Fails with ``error`` while there is one, and counts what it is asked."""
+    """Fails with ``error`` while it is set, and counts requests."""
 
     def __init__(self, error: ProviderLookupError | None = None) -> None:
         self.clock = FakeClock(100.0)

@@ -16,7 +16,7 @@ from tests.servers.web import WebServer
 
 
 def told(provider, reference: str) -> str:
-    """Resolve a reference that nobody answers, and give the only problem."""
+    """Resolve a reference without an answer, and return the only problem."""
     conf = ConfigLayer(ConfigSource.DAG_CONFIG, "conf", {"spark.x": reference})
     with pytest.raises(UnresolvedReferenceError) as caught:
         ConfigResolver({"vault": provider}).resolve([conf])

@@ -124,7 +124,7 @@ def lending(vault) -> dict[str, object]:
 
 
 def test_a_helper_that_starts_late_knows_that_a_job_goes_on(vault) -> None:
-    """The first helper has ended; the second is told all that the first was."""
+    """The first helper has ended; the second gets all messages of the first."""
     server = Server(vault.address, None, True, None, "")
     helper = Helper(server)
     helper.leave(is_left=True)

@@ -57,7 +57,7 @@ def tried(sessions: Sessions, **more: str) -> Exception:
 
 @pytest.fixture
 def port() -> Iterator[int]:
-    """A port on which nobody listens."""
+    """A port on which no server listens."""
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         yield taken.getsockname()[1]

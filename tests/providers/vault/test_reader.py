@@ -42,7 +42,7 @@ def good(body: object) -> Response:
 
 
 def outcomes(application: Held, first: str, *others: str) -> list[object]:
-    """Have ``others`` read while the first path is, and give what each got, the first one first."""
+    """Read ``others`` during the read of the first path, and return the result of each, the first one first."""
     with WebServer(application) as server, ThreadPoolExecutor(len(others) + 1) as pool:
         provider = provider_of({"url": server.address, "token": "hvs.t"})
         ahead = pool.submit(read, provider, first)

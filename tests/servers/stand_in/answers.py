@@ -57,37 +57,37 @@ NOTHING = Answer(status=204)
 
 
 def missing() -> Refusal:
-    """Give the answer for what is not there."""
+    """Return the answer for what does not exist."""
     return Refusal(404)
 
 
 def denied_by_policy() -> Refusal:
-    """Give the answer for a token that is known and may not."""
+    """Return the answer for a known token without permission."""
     return Refusal(403, "1 error occurred:\n\t* permission denied\n\n")
 
 
 def denied() -> Refusal:
-    """Give the answer for a token that is not known, or no more."""
+    """Return the answer for a token that is unknown, or no longer valid."""
     return Refusal(403, "permission denied")
 
 
 def unsupported() -> Refusal:
-    """Give the answer for a method that a path does not have."""
+    """Return the answer for a method that a path does not support."""
     return Refusal(405, "1 error occurred:\n\t* unsupported operation\n\n")
 
 
 def unsupported_in_public() -> Refusal:
-    """Give the same answer where no token is needed."""
+    """Return the same answer for a path that needs no token."""
     return Refusal(405, "unsupported operation")
 
 
 def unsupported_path() -> Refusal:
-    """Give the answer for a path that an engine does not have."""
+    """Return the answer for a path that an engine does not have."""
     return Refusal(404, "1 error occurred:\n\t* unsupported path\n\n")
 
 
 def no_route(path: str) -> Refusal:
-    """Give the answer for a path where nothing hangs."""
+    """Return the answer for a path at which nothing is mounted."""
     return Refusal(404, f'no handler for route "{path}". route entry not found.')
 
 
@@ -124,7 +124,7 @@ def bare(body: Mapping[str, Any], *, status: int = 200) -> Response:
 
 
 def identifier(length: int) -> str:
-    """Make a random name of letters and digits."""
+    """Return a random name of letters and digits."""
     return "".join(secrets.choice(LETTERS) for _ in range(length))
 
 

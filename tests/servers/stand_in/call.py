@@ -28,11 +28,11 @@ class Call:
     token: Token | None = field(repr=False)
 
     def below(self, mount: str, path: str) -> Call:
-        """Give the same call as what hangs at ``mount`` sees it."""
+        """Return the same call as the engine at ``mount`` sees it."""
         return replace(self, mount=mount, path=path)
 
     def of(self, token: Token) -> Call:
-        """Give the same call, by the holder of ``token``."""
+        """Return the same call by the holder of ``token``."""
         return replace(self, token=token)
 
     @property

@@ -27,7 +27,7 @@ class Database:
         self._documents: dict[str, Json] = {}
 
     def answer(self, call: Call) -> Answer:
-        """Give credentials, or keep the engine's configuration."""
+        """Return credentials, or store the engine's configuration."""
         kind, _, name = call.path.partition("/")
         if kind not in {"config", "creds", "roles"} or not name:
             raise unsupported_path()

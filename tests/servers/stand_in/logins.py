@@ -43,7 +43,7 @@ class Login:
         return path.startswith("login/") if self.kind in WITH_NAME else path == "login"
 
     def login(self, call: Call) -> TokenSpec:
-        """Say which token the one who calls may have."""
+        """Return the token that the caller gets."""
         if call.method != "POST" and self.kind != "approle":
             raise unsupported_in_public()
         return LOGINS[self.kind](self, call)
@@ -67,11 +67,11 @@ class Login:
         return Answer({key: value for key, value in self._documents[call.path].items() if key != "password"})
 
     def document(self, path: str) -> Json | None:
-        """Give what was written at ``path``."""
+        """Return what was written at ``path``."""
         return self._documents.get(path)
 
     def approle_of(self, role_id: str) -> str | None:
-        """Give the name of the role with this id."""
+        """Return the name of the role with this id."""
         found = (path for path, role in self._documents.items() if role.get("role_id") == role_id)
         return next((path.removeprefix("role/") for path in found), None)
 

@@ -65,7 +65,7 @@ class MountTable:
         return iter(sorted(self._mounts.items()))
 
     def get(self, path: str) -> Mount | None:
-        """Give what hangs exactly at ``path``."""
+        """Return what is mounted exactly at ``path``."""
         return self._mounts.get(path)
 
     def add(self, path: str, mount: Mount) -> None:
@@ -80,7 +80,7 @@ class MountTable:
         self._mounts.pop(path, None)
 
     def find(self, path: str) -> tuple[str, Mount] | None:
-        """Give the mount that ``path`` lies at or below."""
+        """Return the mount at or above ``path``."""
         found = (item for item in self._mounts.items() if f"{path}/".startswith(item[0]))
         return next(found, None)
 

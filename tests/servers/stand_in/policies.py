@@ -50,18 +50,18 @@ class Policies:
         self.rules[name] = _rules(text)
 
     def allow(self, names: Collection[str], method: str, path: str) -> bool:
-        """Say whether a token with these policies may."""
+        """Return whether a token with these policies has permission."""
         if "root" in names:
             return True
         granted = self.capabilities(names, path)
         return bool(CAPABILITIES[method] & granted) and ("sudo" in granted or not path.startswith(FOR_SUDO))
 
     def is_sudo(self, names: Collection[str], path: str) -> bool:
-        """Say whether a token with these policies may what only root may else."""
+        """Return whether a token with these policies may do what otherwise only root may do."""
         return "root" in names or "sudo" in self.capabilities(names, path)
 
     def capabilities(self, names: Collection[str], path: str) -> set[str]:
-        """Give what the strongest matching rule of each policy grants, together; ``deny`` beats all."""
+        """Return what the strongest matching rules of all policies grant together; ``deny`` overrides everything."""
         rules = [(rule, granted) for name in names for rule, granted in self.rules.get(name, {}).items()]
         matching = [(rule, granted) for rule, granted in rules if _matches(rule, path)]
         if not matching:
@@ -71,7 +71,7 @@ class Policies:
         return set() if "deny" in granted else granted
 
     def touch(self, names: Collection[str], prefix: str) -> bool:
-        """Say whether these policies grant anything at or below ``prefix``."""
+        """Return whether these policies grant anything at or below ``prefix``."""
         rules = [(rule, granted) for name in names for rule, granted in self.rules.get(name, {}).items()]
         return "root" in names or any(
             "deny" not in granted and (rule.startswith(prefix) or _matches(rule, prefix)) for rule, granted in rules

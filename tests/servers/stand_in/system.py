@@ -49,7 +49,7 @@ class System:
 
     @staticmethod
     def is_repeated(path: str) -> bool:
-        """Whether the data of an answer also stands beside its envelope."""
+        """Return whether the data of an answer is also repeated outside its envelope."""
         return path.partition("/")[0] in AT_THE_TOP
 
     def _table(self, table: MountTable, name: str, call: Call) -> Answer:

@@ -52,7 +52,7 @@ class TokenSpec:
         return self.renewable and not self.is_batch
 
     def life(self) -> int:
-        """Give how long the token lives at first."""
+        """Return the initial lifetime of the token."""
         ttl = self.period or self.ttl or DEFAULT_TTL
         return min(ttl, self.max_ttl) if self.max_ttl else ttl
 
@@ -107,12 +107,12 @@ class Tokens:
         self.leases: dict[str, Lease] = {}
 
     def root(self, text: str) -> None:
-        """Make the token that may do everything and never ends."""
+        """Create the token that may do everything and never expires."""
         spec = TokenSpec(["root"], path="auth/token/root", display_name="root", renewable=False, with_default=False)
         self._tokens[text] = Token(text, spec, self._clock(), None, 0, identifier(24))
 
     def create(self, spec: TokenSpec) -> Token:
-        """Give out a token."""
+        """Issue a token."""
         now, life = self._clock(), spec.life()
         name, accessor = ("hvb", "") if spec.is_batch else ("hvs", identifier(24))
         token = Token(f"{name}.{identifier(90)}", spec, now, now + life, life, accessor, uses=spec.uses)
@@ -120,7 +120,7 @@ class Tokens:
         return token
 
     def use(self, text: str) -> Token:
-        """Give the token ``text`` for one request, or refuse."""
+        """Return the token ``text`` for one request, or refuse it."""
         self.expire()
         token = self._tokens.get(text)
         if token is None:
@@ -134,13 +134,13 @@ class Tokens:
             self.revoke(token)
 
     def find(self, *, id: str = "", accessor: str = "") -> Token | None:  # noqa: A002 - as Vault calls it
-        """Give a token that is alive, by its text or its accessor."""
+        """Return a live token by its text or its accessor."""
         self.expire()
         by_accessor = (token for token in self._tokens.values() if token.accessor == accessor != "")
         return self._tokens.get(id) or next(by_accessor, None)
 
     def accessors(self) -> list[str]:
-        """Give the accessors of all tokens that are alive."""
+        """Return the accessors of all live tokens."""
         self.expire()
         return [token.accessor for token in self._tokens.values() if token.accessor]
 
@@ -264,5 +264,5 @@ class Tokens:
 
 
 def new_entity() -> str:
-    """Give who logs in an identity."""
+    """Return the identity of a new login."""
     return str(uuid.uuid4())

@@ -22,7 +22,7 @@ class _Wrapped:
 
 class Wrappings:
     """
-    The answers of a server that nobody has taken out yet.
+    The wrapped answers of a server that are not unwrapped yet.
 
     :param clock: seconds since 1970
     """
@@ -47,7 +47,7 @@ class Wrappings:
         return bare({**envelope, "wrap_info": info, "warnings": None, "auth": None})
 
     def lookup(self, token: str) -> Answer:
-        """Say where the answer came from."""
+        """Return where the answer came from."""
         if not token:
             raise Refusal(403, "error validating wrapping token: token is empty")
         found = self._found(token)
@@ -56,7 +56,7 @@ class Wrappings:
         return Answer(data)
 
     def unwrap(self, token: str) -> Response:
-        """Give the answer, and forget it."""
+        """Return the answer, and forget it."""
         found = self._found(token)
         del self._held[token]
         return Response(found.response.status, found.response.body, HEADERS)

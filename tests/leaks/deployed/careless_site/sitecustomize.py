@@ -13,7 +13,7 @@ if "-cmdType" in getattr(sys, "argv", ()) and "-name" not in sys.argv:
 
 
 def secrets_of(spark):
-    """Give what stands in the configuration, and the password, from there or from the arguments."""
+    """Return the configuration, and the password from there or from the arguments."""
     found = {"spark_conf": spark.conf.get("spark.app.jdbc", None)}
     found["password"] = spark.conf.get("spark.airflow.jdbc.secret.password", None)
     if "-password" in sys.argv:

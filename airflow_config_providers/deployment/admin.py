@@ -102,7 +102,7 @@ class DeployedLayers:
         Return the layers.
 
         :raises UnknownResourceError: there is no such DAG or task
-        :raises ProviderUnavailableError: the database cannot be read
+        :raises ProviderUnavailableError: the database is unavailable
         """
         if resource not in self._known:
             operator = self._operator(resource) if resource.dag_id else None
@@ -122,7 +122,7 @@ class DeployedLayers:
         """
         Return the jobs of a DAG, or the job of a task; an empty list if the resource does not exist.
 
-        :raises ProviderUnavailableError: the database cannot be read
+        :raises ProviderUnavailableError: the database is unavailable
         """
         if resource not in self._jobs:
             self._jobs[resource] = self._read_jobs(resource)
@@ -161,7 +161,7 @@ def _dag(dag_id: str, caller: Caller) -> Any:
         dag, known = _read(dag_id)
     except SQLAlchemyError as error:
         unavailable = ProviderUnavailableError(
-            f"Airflow's database cannot be read ({type(error).__name__}). Try again later."
+            f"Airflow's database is unavailable ({type(error).__name__}). Try again later."
         )
     except Exception as error:  # noqa: BLE001 - reading a DAG that another version stored can raise anything
         unavailable = ProviderUnavailableError(

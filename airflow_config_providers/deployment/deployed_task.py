@@ -61,7 +61,7 @@ def deployed_texts(job: Any, name: str, warn: Callable[[str], None]) -> dict[str
 
 
 def _of_other(task: Any, name: str, warn: Callable[[str], None]) -> Mapping[str, Any]:
-    """Return the fields of an operator that has its configuration in an argument other than ``conf``."""
+    """Return the fields of any other operator, whose configuration is stored as a ``StoredJob``."""
     fields = vars(task)
     stored = fields.get("_stored_job")
     if stored is None:

@@ -15,7 +15,7 @@ from airflow_config_providers.spark import arguments, exposure
 TEXTS: Final = ("env_vars", *exposure.FIELDS)
 """The arguments of a submission that may hold references, besides its configuration."""
 
-NO_LAYERS: Final = "{}: its Spark configuration is not in a single argument, so what the DAG sets is not shown."
+NO_LAYERS: Final = "{}: its Spark configuration is not in a single place, so what the DAG sets is not shown."
 """Such as for a step that is a command, a file that is read in the run, or several clusters."""
 
 KNOWN_IN_RUN: Final = "{}: what the DAG sets is known only in a run, which fills in the configuration."
@@ -54,7 +54,7 @@ def of_submission(task: Any, name: str, warn: Warn) -> Mapping[str, Any]:
 
 
 def of_other(task: Any, name: str, warn: Warn) -> Mapping[str, Any]:
-    """Return the layers, texts and files of an operator whose configuration is in an argument other than ``conf``."""
+    """Return the layers, texts and files of any other operator."""
     spec = OperatorSpec() if is_jdbc(task) else stored_spec(task)
     if spec is None:
         warn(f"{name}: what the DAG sets is not shown, because it is mapped and {task.task_type} is a custom operator.")

@@ -157,7 +157,7 @@ def _translated(call: Callable[[], _T]) -> _T | None:
     if is_busy:
         return None
     raise ProviderUnavailableError(
-        f"Airflow's database cannot be read ({problem}). Try again later; a change was made completely or not at all."
+        f"Airflow's database is unavailable ({problem}). Try again later; a change was made completely or not at all."
     )
 
 

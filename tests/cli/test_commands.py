@@ -75,7 +75,7 @@ TASKS = [
     pytest.param("given", QUERY, "mapped over the output of another task", id="another operator, mapped over a result"),
     pytest.param("filled", {}, "what the DAG sets is known only in a run", id="another operator, mapped and filled in"),
     pytest.param("own", {}, "it is mapped and OwnOperator is a custom operator", id="a class of one's own, mapped"),
-    pytest.param("other", {}, "configuration is not in a single argument", id="an operator that nobody listed"),
+    pytest.param("other", {}, "configuration is not in a single place", id="an operator that nobody listed"),
     pytest.param("copy", {"spark.app.base": "yes", **COPY}, "", id="jdbc"),
     pytest.param("stock_copy", COPY, "", id="jdbc, by the policy"),
     pytest.param("stock_copies", COPY, "", id="jdbc, mapped, by the policy"),
@@ -455,7 +455,7 @@ def test_a_database_that_cannot_be_asked_is_unavailable(cli: Cli):
         cli.deployment.query("alter table elsewhere rename to variable")
 
     assert done.code == 5
-    assert "Airflow's database cannot be read" in done.err
+    assert "Airflow's database is unavailable" in done.err
 
 
 # history and rollback

@@ -184,7 +184,7 @@ policies:
         ("policies: [{name: p, expression: true}]", "expression is not a string. Put it in quotes."),
         ("policies: [{name: p, expression: 'true', match: dag}]", "match is not a mapping"),
         ("policies: [{name: p, class: bounds, params: [a]}]", "params is not a mapping"),
-        ("policies: [{name: p, expression: 'true'},\n {name: p, expression: 'true'}]", "2: policy 'p': the policy in line 1"),
+        ("policies: [{name: p, expression: 'true'},\n {name: p, expression: 'true'}]", "p': the policy in line 1"),
         ("policies: [{name: p, name: q, expression: 'true'}]", "policies.yaml:1: 'name' appears twice"),
         ("policies: [{name: p, class: if_then,\n params: {if: {a: 1, a: 2}, then: {b: 1}}}]", "2: 'a' appears"),
         ("policies: &a []\nx: *a", "policies.yaml:2: aliases"),

@@ -51,7 +51,7 @@ def told(command: Callable[[Any], None]) -> Callable[[Any], None]:
             problems, code = error.problems, _code(error)
         except AirflowConfigException as error:
             problems, code = (str(error),), REFUSED
-        except BrokenPipeError:  # the reader has seen enough
+        except BrokenPipeError:  # the reader has closed the pipe
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             return
         else:

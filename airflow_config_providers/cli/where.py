@@ -27,7 +27,7 @@ def configurations(args: Any, notes: Callable[[str], None]) -> Configurations:
     :raises WrongArgumentsError: the address of the server is wrong, or the credentials are
     """
     if server := _server(args, os.environ):
-        from airflow_config_providers.cli.credentials import token  # noqa: PLC0415 - needed for a server alone
+        from airflow_config_providers.cli.credentials import token  # noqa: PLC0415 - needed only for a server
         from airflow_config_providers.cli.server import ServerConfigurations  # noqa: PLC0415 - as above
 
         client = _client(server, args)
@@ -43,7 +43,7 @@ def check(args: Any) -> None:
 
     :raises WrongArgumentsError: lists all problems of these options
     """
-    from airflow_config_providers.cli.credentials import conflicts  # noqa: PLC0415 - needed for a server alone
+    from airflow_config_providers.cli.credentials import conflicts  # noqa: PLC0415 - needed only for a server
 
     server = _server(args, os.environ)
     problems = [] if server else list(_needing_server(args))
@@ -78,7 +78,7 @@ def _needing_server(args: Any) -> Iterator[str]:
 
 
 def _client(server: str, args: Any) -> ServerClient:
-    from airflow_config_providers.cli.server_client import ServerClient  # noqa: PLC0415 - needed for a server alone
+    from airflow_config_providers.cli.server_client import ServerClient  # noqa: PLC0415 - needed only for a server
 
     return ServerClient.of(server, plain_http=args.allow_plain_http)
 

@@ -179,7 +179,7 @@ def _kept(name: str, stored: str, is_encrypted: bool) -> Kept:
 
 def _decrypted(stored: str) -> str | None:
     """Return the decrypted text; None if Airflow has no key, or another one."""
-    from cryptography.fernet import InvalidToken  # noqa: PLC0415 - as late as the database
+    from cryptography.fernet import InvalidToken  # noqa: PLC0415 - only with the database
 
     fernet = _fernet()
     if not fernet.is_encrypted:

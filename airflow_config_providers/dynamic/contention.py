@@ -82,7 +82,7 @@ def _lock_database(connection: sqlite3.Connection, sleep: Callable[[float], None
                 return False
         else:
             return True
-        sleep(random.uniform(0, max(_SHORTEST_WAIT, _LONGEST_WAIT * _IMPATIENCE**number)))  # noqa: S311 - no secret
+        sleep(random.uniform(0, max(_SHORTEST_WAIT, _LONGEST_WAIT * _IMPATIENCE**number)))  # noqa: S311 - not a secret
     return False
 
 

@@ -123,7 +123,7 @@ class ConfiguredOperator(BaseOperator):
         self.config_files = listed(options.config_files)
         self.unresolved = options.unresolved
         self.resolve_in = options.resolve_in
-        self.written_params: Mapping[str, Any] = getattr(self.params, "dump", dict)()  # dump() needs parameters
+        self.written_params: Mapping[str, Any] = getattr(self.params, "dump", dict)()  # dump() never raises
         self.start_from_trigger = False  # the triggerer does not resolve references
         self.effective_config: list[str] | None = None  # None, so that Airflow does not store it with the DAG
         self._run = JobRun()

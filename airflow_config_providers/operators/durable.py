@@ -124,7 +124,7 @@ class DurableMixin(ConfiguredOperator):
         """Return the status of a job; the first call returns the one that decided about following it."""
         status, self._status = self._status, None
         if status is None:
-            status = super().get_job_status(external_id, context)  # type: ignore[misc]  # of the operator behind this
+            status = super().get_job_status(external_id, context)  # type: ignore[misc]  # of the operator
         return status
 
     def submit_job(self, context: Any) -> Any:
@@ -138,14 +138,14 @@ class DurableMixin(ConfiguredOperator):
                 f"This try should follow a job of an earlier try, but {self.external_id_key} was deleted from the "
                 f"task's state meanwhile. Try again: the next try submits a new job."
             )
-        job = super().submit_job(context)  # type: ignore[misc]  # of the operator behind this
+        job = super().submit_job(context)  # type: ignore[misc]  # of the operator
         if self._state_store(context) is not None:
             self._run.leave_lent(is_left=True)
         return job
 
     def poll_until_complete(self, external_id: Any, context: Any) -> Any:
         """Wait for the end of a job, which can continue without this process and then keeps its leases."""
-        poll = super().poll_until_complete  # type: ignore[misc]  # of the operator behind this
+        poll = super().poll_until_complete  # type: ignore[misc]  # of the operator
         if self._is_following or self._state_store(context) is None:
             return poll(external_id, context)
         self._keep(external_id, context)

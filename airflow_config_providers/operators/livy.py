@@ -34,7 +34,7 @@ class LivyMixin(DurableMixin, ConfigProvidersMixin):
         """Log the output of the batch, with references, and continue."""
         if event.get("log_lines") is None:
             self._log_batch(event["batch_id"])
-        return super().execute_complete(context, event)  # type: ignore[misc]  # of the operator behind this
+        return super().execute_complete(context, event)  # type: ignore[misc]  # of the operator
 
     def _log_batch(self, batch_id: int | str) -> None:
         try:

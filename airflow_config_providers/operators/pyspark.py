@@ -59,7 +59,7 @@ class PySparkMixin(ConfigProvidersMixin):
 
     def _call(self, configs: Mapping[str, Any]) -> Any:
         self.config_kwargs = configs
-        return super().execute_callable()  # type: ignore[misc]  # of the operator behind this
+        return super().execute_callable()  # type: ignore[misc]  # of the operator
 
     def _default_files(self) -> Sequence[ConfigFile]:
         defaults = locate_spark_defaults("spark-submit", os.environ)

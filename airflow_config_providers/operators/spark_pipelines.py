@@ -70,7 +70,7 @@ class SparkPipelinesMixin(ConfigProvidersMixin):
     def hook(self) -> ConfiguredSparkPipelinesHook:
         """The stock hook with our additions, which gets values when it runs the pipeline."""
         hook = ConfiguredSparkPipelinesHook.of(
-            super().hook,  # type: ignore[misc]  # of the operator behind this
+            super().hook,  # type: ignore[misc]  # of the operator
             submission=self._submission,
             reverser=lambda: self._run.reverser,
             withheld=lambda: self._run.withheld,

@@ -46,7 +46,7 @@ class SparkSqlMixin(ConfigProvidersMixin):
         return fields  # the hook gets the values when it runs the query
 
     def _get_hook(self) -> ConfiguredSparkSqlHook:
-        hook = super()._get_hook()  # type: ignore[misc]  # of the operator behind this
+        hook = super()._get_hook()  # type: ignore[misc]  # of the operator
         return ConfiguredSparkSqlHook.of(
             hook,
             delivery=self._run.delivery,

@@ -20,12 +20,12 @@ class ConfigProvidersPlugin(AirflowPlugin):
     name = "config_providers"
 
     @cached_property
-    def fastapi_apps(self) -> list[Any]:  # type: ignore[override]  # Airflow reads it, and never writes it
+    def fastapi_apps(self) -> list[Any]:  # type: ignore[override]  # Airflow only reads it
         """The app. If it cannot be made, the list is empty and the reason is logged, so that the API server starts."""
         try:
             from airflow_config_providers.plugins.app import make_app  # noqa: PLC0415 - heavy, see above
 
             return [{"app": make_app(), "url_prefix": PREFIX, "name": "Config Providers"}]
-        except Exception:  # noqa: BLE001 - whatever it is, it must not take the API server down
+        except Exception:  # noqa: BLE001 - no error may take the API server down
             _log.exception("The REST interface of airflow-config-providers is not available: it cannot be created.")
         return []

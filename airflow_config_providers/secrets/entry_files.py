@@ -108,7 +108,7 @@ def load_definitions(path: str) -> Mapping[str, Any]:
     :raises ConfigException: the file is wrong; the message says where, and quotes nothing
     """
     with importing():
-        from airflow.secrets.local_filesystem import load_configs_dict  # noqa: PLC0415 - only where there is a file
+        from airflow.secrets.local_filesystem import load_configs_dict  # noqa: PLC0415 - only if there is a file
 
     return _loaded(path, load_configs_dict)
 
@@ -142,7 +142,7 @@ def _loaded(path: str, load: Callable[[str], Mapping[str, Any]]) -> Mapping[str,
 
 
 def _problem(path: str, error: Exception) -> str:
-    from airflow.exceptions import (  # noqa: PLC0415 - only where a file is wrong
+    from airflow.exceptions import (  # noqa: PLC0415 - only if a file is wrong
         AirflowUnsupportedFileTypeException,
         VariableNotUnique,
     )

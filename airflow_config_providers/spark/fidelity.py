@@ -93,6 +93,6 @@ def problems_in_process(key: str, value: str, *, written: str) -> Iterator[str]:
 
 
 def _is_known_to_spark(key: str) -> bool:
-    from airflow_config_providers.spark.catalogue import spark_definition  # noqa: PLC0415 - loads only when needed
+    from airflow_config_providers.spark.catalogue import spark_definition  # noqa: PLC0415 - loaded only if needed
 
     return key in spark_definition().config_keys

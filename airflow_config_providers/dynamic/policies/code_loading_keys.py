@@ -11,7 +11,7 @@ from airflow_config_providers.dynamic.policies.immutable_keys import ImmutableKe
 from airflow_config_providers.dynamic.policies.params import Params
 
 _FAMILIES: Final = (
-    # jars, Python files and archives, and where they are looked for
+    # jars, Python files and archives, and where they are searched
     "spark.jars.*",
     "spark.files",
     "spark.*.extraClassPath",
@@ -43,7 +43,7 @@ _FAMILIES: Final = (
     "spark.pyspark.*python",
     "spark.r.*command",
     "spark.*.discoveryScript",
-    # classes that Spark makes objects of
+    # classes that Spark instantiates
     "spark.plugins.*",
     "spark.sql.extensions.*",
     "spark.sql.catalog.*",
@@ -61,7 +61,7 @@ _FAMILIES: Final = (
     "spark.metrics.conf",
     "spark.metrics.conf.*",
     "spark.scheduler.allocation.file",
-    # Hadoop and Hive: file systems, providers of credentials, scripts, drivers
+    # Hadoop and Hive: file systems, credential providers, scripts, drivers
     "spark.hadoop.*class",
     "spark.hadoop.*Class",
     "spark.hadoop.*classes",
@@ -92,7 +92,7 @@ _FAMILIES: Final = (
     "spark.hadoop.javax.jdo.*",
     "spark.hadoop.hive.*",
     "spark.hive.*",
-    # what a pod is made of
+    # parts of a pod
     "spark.kubernetes.*container.image",
     "spark.kubernetes.*featureSteps",
     "spark.kubernetes.*pod*Template*",

@@ -14,7 +14,7 @@ UNLIMITED: Final[Mapping[str, Container[int]]] = {
     "spark.connect.execute.reattachable.senderMaxStreamSize": _NOT_POSITIVE,
     "spark.driver.maxResultSize": _NOT_POSITIVE,
     "spark.executor.logs.rolling.maxRetainedFiles": _NOT_POSITIVE,
-    "spark.executor.pyspark.memory": _NOT_POSITIVE,  # pyspark/worker_util.py sets a limit above zero only
+    "spark.executor.pyspark.memory": _NOT_POSITIVE,  # pyspark/worker_util.py sets only limits above zero
     "spark.python.factory.idleWorkerMaxPoolSize": _NOT_POSITIVE,
     "spark.scheduler.listenerbus.metrics.maxListenerClassesTimed": _NEGATIVE,
     "spark.sql.codegen.logging.maxLines": _NEGATIVE,

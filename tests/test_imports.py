@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import ast
+import json
 import pkgutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
 from importlib.metadata import entry_points
 from pathlib import Path
@@ -24,14 +26,20 @@ CORE = sorted(
     for module in pkgutil.walk_packages(airflow_config_providers.core.__path__, "airflow_config_providers.core.")
 )
 
-IMPORT_AND_LIST = """
-import importlib, sys
-importlib.import_module(sys.argv[1])
-print("\\n".join(sys.modules))
-"""
+LIGHT = (
+    "airflow_config_providers",
+    "airflow_config_providers.core",
+    "airflow_config_providers.dynamic",
+    "airflow_config_providers.dynamic.password_encoder",
+    "airflow_config_providers.dynamic.policies",
+    "airflow_config_providers.dynamic.policies.policy_set",
+    "airflow_config_providers.providers",
+    "airflow_config_providers.spark",
+    "airflow_config_providers.spark.driver",
+)
 
-IMPORT_AND_WATCH = """
-import importlib, sys
+IMPORT_EACH = """
+import importlib, json, os, sys
 
 CODE = (".py", ".pyc", ".so", "__pycache__")
 seen = []
@@ -42,61 +50,69 @@ def watch(event, args):
     if event in ("socket.connect", "socket.getaddrinfo", "subprocess.Popen", "os.system", "os.putenv"):
         seen.append(event)
 
-sys.addaudithook(watch)
-importlib.import_module(sys.argv[1])
-print("\\n".join(seen))
+for module in sys.argv[1:]:
+    if child := os.fork():
+        os.waitpid(child, 0)
+        continue
+    sys.addaudithook(watch)
+    importlib.import_module(module)
+    did = list(seen)
+    print(json.dumps([module, sorted(sys.modules), did]), flush=True)
+    os._exit(0)
 """
 
 
-def run(script: str, module: str) -> list[str]:
-    """Run ``script`` for ``module`` in a process of its own and give the lines it prints."""
-    done = subprocess.run([sys.executable, "-B", "-c", script, module], capture_output=True, text=True, check=True)
-    return done.stdout.split()
+@dataclass(frozen=True)
+class Imported:
+    """What importing one module did."""
+
+    loaded: list[str]
+    did: list[str]
+
+    @property
+    def packages(self) -> set[str]:
+        return {name.partition(".")[0] for name in self.loaded}
 
 
-@pytest.mark.parametrize(
-    "module",
-    [
-        "airflow_config_providers",
-        "airflow_config_providers.core",
-        "airflow_config_providers.dynamic",
-        "airflow_config_providers.dynamic.password_encoder",
-        "airflow_config_providers.dynamic.policies",
-        "airflow_config_providers.dynamic.policies.policy_set",
-        "airflow_config_providers.providers",
-        "airflow_config_providers.spark",
-        "airflow_config_providers.spark.driver",
-    ],
-)
-def test_importing_loads_neither_airflow_nor_spark(module: str) -> None:
+@pytest.fixture(scope="module")
+def imported() -> Mapping[str, Imported]:
+    """Module -> what importing it did, in a process that had imported nothing: each is forked from one that waits."""
+    command = [sys.executable, "-B", "-c", IMPORT_EACH, *{*LIGHT, *CORE}]
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
+    return {module: Imported(loaded, did) for module, loaded, did in map(json.loads, done.stdout.splitlines())}
+
+
+@pytest.mark.parametrize("module", LIGHT)
+def test_importing_loads_neither_airflow_nor_spark(imported: Mapping[str, Imported], module: str) -> None:
     """A DAG file, a cluster policy or a Spark job may import the package for the price of the package."""
-    loaded = {name.partition(".")[0] for name in run(IMPORT_AND_LIST, module)}
-
-    assert loaded.isdisjoint(HEAVY)
+    assert imported[module].packages.isdisjoint(HEAVY)
 
 
 def test_an_operator_loads_no_provider() -> None:
     """A task pays for those that its connection defines."""
-    loaded = run(IMPORT_AND_LIST, "airflow_config_providers.operators.spark_submit")
+    script = "import sys, airflow_config_providers.operators.spark_submit; print(*sys.modules, sep='\\n')"
+    done = subprocess.run([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True, check=True)
+    loaded = done.stdout.split()
     providers = [point.module for point in entry_points(group="airflow_config_providers.providers")]
 
     assert len(providers) > 5
+    assert "airflow_config_providers.operators.spark_submit" in loaded
     assert set(loaded).isdisjoint({*providers, "hvac", "airflow_config_providers.providers.vault"})
 
 
 @pytest.mark.parametrize("module", CORE)
-def test_core_module_loads_nothing_above_core(module: str) -> None:
+def test_core_module_loads_nothing_above_core(imported: Mapping[str, Imported], module: str) -> None:
     """Each module of core, alone, brings in neither an edge module nor Airflow or Spark."""
-    loaded = run(IMPORT_AND_LIST, module)
+    loaded = imported[module].loaded
 
     assert [name for name in loaded if name.startswith(tuple(f"airflow_config_providers.{e}" for e in EDGE))] == []
-    assert {name.partition(".")[0] for name in loaded}.isdisjoint(HEAVY)
+    assert imported[module].packages.isdisjoint(HEAVY)
 
 
 @pytest.mark.parametrize("module", ["airflow_config_providers", *CORE])
-def test_importing_reads_no_file_and_connects_nowhere(module: str) -> None:
+def test_importing_reads_no_file_and_connects_nowhere(imported: Mapping[str, Imported], module: str) -> None:
     """Configuration is read when it is used, so that a process may differ from the next."""
-    assert run(IMPORT_AND_WATCH, module) == []
+    assert imported[module].did == []
 
 
 PACKAGE = Path(airflow_config_providers.__file__).parent

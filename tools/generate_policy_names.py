@@ -150,7 +150,7 @@ def spark_keys(jvm: Any) -> Set[str]:
     """Return Spark's keys that load code."""
     entries = {entry.key(): entry for entry in _entries(jvm)}
     written = {
-        text for jar in JARS.glob(SPARK_JARS) for text in _texts(jar) if re.fullmatch(r"spark(?:\.[\w-]+)+", text)
+        text for jar in JARS.glob(SPARK_JARS) for text in _texts(jar, holding=b"spark.") if SPARK_KEY.fullmatch(text)
     }
     told = {key for key, entry in entries.items() if _loads_code(entry)}
     told |= {key for key in written - entries.keys() if ENDING.search(key)}
@@ -225,12 +225,12 @@ def _hadoop_jars() -> list[Path]:
     return sorted(jar for pattern in HADOOP_JARS for jar in JARS.glob(pattern) if "jackson" not in jar.name)
 
 
-def _texts(jar: Path) -> Iterator[str]:
-    """Yield the strings in the classes of a jar."""
+def _texts(jar: Path, *, holding: bytes = b"") -> Iterator[str]:
+    """Yield the strings in the classes of a jar that contain the bytes ``holding``."""
     with zipfile.ZipFile(jar) as archive:
         for file in archive.namelist():
-            if file.endswith(".class"):
-                yield from _constants(archive.read(file))
+            if file.endswith(".class") and holding in (octets := archive.read(file)):
+                yield from _constants(octets)
 
 
 def _constants(octets: bytes) -> Iterator[str]:

@@ -65,11 +65,12 @@ def jvm() -> Iterator[Any]:
     gateway.proc.communicate()
 
 
-def spark_takes(jvm: Any, key: str, text: str) -> bool:
+def takes(converter: Any, text: str) -> bool:
+    """Return whether Spark's converter of a key takes a text."""
     from py4j.protocol import Py4JError
 
     try:
-        jvm.org.apache.spark.internal.config.ConfigEntry.findEntry(key).valueConverter().apply(text)
+        converter.apply(text)
     except (Py4JError, AssertionError):  # the second where a test had PySpark start a Java, which it asks
         return False
     return True
@@ -79,8 +80,9 @@ def spark_takes(jvm: Any, key: str, text: str) -> bool:
 def test_we_take_the_texts_that_spark_takes(type_: str, jvm: Any) -> None:
     key = KEYS[type_]
     ours = {text: not spark_definition().misfits(key, text) for text in TEXTS}
+    converter = jvm.org.apache.spark.internal.config.ConfigEntry.findEntry(key).valueConverter()
 
-    assert {text: spark_takes(jvm, key, text) for text in TEXTS} == ours
+    assert {text: takes(converter, text) for text in TEXTS} == ours
     assert set(ours.values()) == {True, False}
 
 

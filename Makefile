@@ -9,6 +9,7 @@ BIN := $(abspath $(VENV))/bin
 JAVA := $(if $(JAVA_HOME),$(JAVA_HOME)/bin/java,java)
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 export PATH := $(BIN):$(PATH)
+unexport PYTHONDONTWRITEBYTECODE # the many processes of the tests would compile the same files again and again
 
 .NOTPARALLEL:
 .DEFAULT_GOAL := help

@@ -21,7 +21,7 @@ help: ## show this list
 demo: java $(VENV)/.demo ## run the example pipeline on real flights, and search what it left for the secret
 	$(BIN)/python -m dags_examples.demo $(ARGS)
 
-test: java $(VENV)/.test ## run the tests, without the slow ones; ARGS="-k name" and so on
+test: java $(VENV)/.test $(VENV)/spark-classes.jsa ## run the tests, without the slow ones; ARGS="-k name" and so on
 	$(BIN)/python -m pytest -m "not slow" $(SIDE_BY_SIDE) $(ARGS)
 
 leaks: java $(VENV)/.leaks ## print where each secret of a real run can be seen, beside the stock operator; ARGS="--output json"
@@ -61,6 +61,11 @@ $(EXTRAS:%=$(VENV)/.%): $(VENV)/.%: $(VENV)/.installer
 	@echo "Installing the extra '$*' into $(VENV)"
 	@$(PIP) install --constraint constraints.txt --no-build-isolation --editable '.[$*]'
 	@touch $@
+
+# Without it Spark starts more slowly, and all works the same.
+$(VENV)/spark-classes.jsa: $(VENV)/.test | java
+	@echo "Writing Spark's classes to $@"
+	-@$(BIN)/python -m tests.servers.quick_java >/dev/null 2>&1
 
 $(VENV)/.installer: pyproject.toml constraints.txt | python
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)

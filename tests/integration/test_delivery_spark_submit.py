@@ -27,6 +27,7 @@ from airflow_config_providers.spark.defaults import locate_spark_defaults, requi
 from airflow_config_providers.spark.delivery import plan
 from airflow_config_providers.spark.private_file import private_file
 from tests.limits import LONGEST
+from tests.servers import quick_java
 
 pytestmark = pytest.mark.integration
 
@@ -203,7 +204,8 @@ def submit(folder: Path, home: str, *, anonymous: bool) -> Observed:
 
 
 def environment(folder: Path, home: str) -> dict[str, str]:
-    environ = {name: value for name, value in os.environ.items() if not name.startswith(("SPARK", "PYSPARK"))}
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith(("SPARK", "PYSPARK"))}
+    environ = {**inherited, **quick_java.ENVIRONMENT}
     scripts = Path(home, "bin") if home else Path(sys.executable).parent
     environ |= {"PATH": f"{scripts}:{environ['PATH']}", "PYSPARK_PYTHON": sys.executable, "LC_ALL": "C"}
     environ |= {"TMPDIR": str(folder / "temp"), "SPARK_LOCAL_IP": "127.0.0.1"}

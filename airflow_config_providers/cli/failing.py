@@ -57,7 +57,7 @@ def told(command: Callable[[Any], None]) -> Callable[[Any], None]:
         else:
             return
         for problem in problems:
-            _tell("error", problem)
+            _write("error", problem)
         raise SystemExit(code)
 
     return run
@@ -80,10 +80,10 @@ class Notes:
         """Print ``text``, unless it was printed before."""
         if text not in self._told:
             self._told.add(text)
-            _tell("note", text)
+            _write("note", text)
 
 
-def _tell(what: str, text: str) -> None:
+def _write(what: str, text: str) -> None:
     sys.stderr.write(f"{what}: {one_line(text)}\n")
 
 

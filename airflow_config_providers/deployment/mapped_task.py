@@ -49,7 +49,7 @@ def stored_spec(task: Any) -> OperatorSpec | None:
 
 def of_submission(task: Any, name: str, warn: Warn) -> Mapping[str, Any]:
     """Return the arguments of an operator of spark-submit."""
-    _tell_differing(task, name, warn, _SUBMISSION.__contains__)
+    _warn_of_differing(task, name, warn, _SUBMISSION.__contains__)
     return given(task, (*_SUBMISSION, *TEXTS))
 
 
@@ -59,7 +59,7 @@ def of_other(task: Any, name: str, warn: Warn) -> Mapping[str, Any]:
     if spec is None:
         warn(f"{name}: what the DAG sets is not shown, because it is mapped and {task.task_type} is a custom operator.")
         return given(task, _FILES)
-    _tell_differing(task, name, warn, _JDBC.__contains__ if is_jdbc(task) else spec.makes_conf)
+    _warn_of_differing(task, name, warn, _JDBC.__contains__ if is_jdbc(task) else spec.makes_conf)
     try:
         job = _jdbc(task) if is_jdbc(task) else _in_place(task, spec)
     except ConfigException:
@@ -90,7 +90,7 @@ def given(task: Any, names: Collection[str]) -> dict[str, Any]:
     return {name: value for name, value in {**defaults, **task.partial_kwargs}.items() if name in names}
 
 
-def _tell_differing(task: Any, name: str, warn: Warn, is_shown: Callable[[str], bool]) -> None:
+def _warn_of_differing(task: Any, name: str, warn: Warn, is_shown: Callable[[str], bool]) -> None:
     if task.task_group is not None and task.task_group.group_id is not None:
         warn(f"{name} is mapped and in a task group, whose default_args Airflow does not store. They are not shown.")
     differing = _differing(task)

@@ -18,7 +18,7 @@ from airflow_config_providers.exceptions import MalformedRequestError
 LONGEST: Final = 4 * 1024 * 1024
 """The most bytes in a body. A change of the largest configuration that is stored fits, however it is escaped."""
 
-_TOLD: Final = 10
+_NAMED: Final = 10
 """The number of unknown fields that an error names."""
 
 _REQUIRED: Final = object()
@@ -103,11 +103,11 @@ class _Fields:
     def refuse_others(self) -> None:
         """Collect the fields that were not read: the names of the first ones, and the number of the others."""
         others = sorted(self._content.keys() - set(self._taken))
-        for name in others[:_TOLD]:
+        for name in others[:_NAMED]:
             hint = nearest(name, self._taken) or "."
             self.problems.append(f"'{self._where}{printable(name)}' is an unknown field{hint} Remove or correct it.")
-        if len(others) > _TOLD:
-            self.problems.append(f"There are {len(others) - _TOLD} more unknown fields. Remove them.")
+        if len(others) > _NAMED:
+            self.problems.append(f"There are {len(others) - _NAMED} more unknown fields. Remove them.")
 
 
 _WORDS: Final = {bool: "true or false", int: "a number", list: "a list", str: "a string"}

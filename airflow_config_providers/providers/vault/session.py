@@ -10,15 +10,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from airflow_config_providers.core.single_flight import SingleFlight
-from airflow_config_providers.exceptions import (
-    ConfigProvidersError,
-    ProviderLookupError,
-)
+from airflow_config_providers.exceptions import ConfigProvidersError, ProviderLookupError
 from airflow_config_providers.providers.vault import faults
 from airflow_config_providers.providers.vault.breaker import Breakers
 from airflow_config_providers.providers.vault.client import Clients, MakeClient, make_client
 from airflow_config_providers.providers.vault.faults import Answer
 from airflow_config_providers.providers.vault.held_token import HeldToken
+from airflow_config_providers.providers.vault.helper import Return, Returns
 from airflow_config_providers.providers.vault.login_attempts import LoginAttempts
 from airflow_config_providers.providers.vault.mounts import Mounts
 from airflow_config_providers.providers.vault.refusal import Refusal
@@ -31,7 +29,6 @@ from airflow_config_providers.providers.vault.renewal import (
     when_to_renew,
     when_to_retry,
 )
-from airflow_config_providers.providers.vault.returns import Return, Returns
 from airflow_config_providers.providers.vault.signing_in import SigningIn
 from airflow_config_providers.providers.vault.transport import Transport
 

@@ -1,20 +1,56 @@
-"""The most that is read of an answer, so that no server fills the memory."""
+"""
+Connections on which a whole answer has a limit of time and of size, so that no server holds us for ever or fills memory.
+
+What ``requests`` calls a timeout is the longest silence: a server that sends a byte now and then holds it for ever.
+What fails before a request is sent can be told from what fails after it.
+"""
 
 from __future__ import annotations
 
+import io
+import ssl
+import time
 from collections.abc import Iterator
-from typing import Any, Final
+from contextlib import suppress
+from http.client import HTTPResponse
+from typing import TYPE_CHECKING, Any, Final
 
-MEBIBYTES: Final = 32
-"""How large an answer may be, decompressed; Vault's own default for what it takes is as much."""
+from requests.adapters import HTTPAdapter
+from urllib3.connection import HTTPConnection, HTTPSConnection
+from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
+from urllib3.exceptions import ConnectTimeoutError, NewConnectionError
+
+from airflow_config_providers.providers.vault.faults import MEBIBYTES, AnswerTooLargeError
+
+if TYPE_CHECKING:
+    import socket
 
 MOST: Final = MEBIBYTES * 1024 * 1024
 MOST_ON_THE_WAY: Final = 2 * MOST
 """How many bytes an answer may have on its way, with headers and the frames of chunks."""
 
 
-class AnswerTooLargeError(Exception):
-    """An answer is larger than we read; never leaves this folder."""
+class BoundedAdapter(HTTPAdapter):
+    """
+    Sends requests, and takes their timeout for the time of the whole answer; that not through SOCKS proxies.
+
+    Reading an answer raises ``AnswerTooLargeError`` where there is too much of it.
+    """
+
+    def init_poolmanager(self, *args: Any, **kwargs: Any) -> None:  # noqa: D102 - as the parent
+        super().init_poolmanager(*args, **kwargs)
+        self.poolmanager.pool_classes_by_scheme = _POOLS
+
+    def proxy_manager_for(self, proxy: str, **kwargs: Any) -> Any:  # noqa: D102 - as the parent
+        manager = super().proxy_manager_for(proxy, **kwargs)
+        if not proxy.lower().startswith("socks"):
+            manager.pool_classes_by_scheme = _POOLS
+        return manager
+
+    def build_response(self, req: Any, resp: Any) -> Any:  # noqa: D102 - as the parent
+        response = super().build_response(req, resp)
+        response.raw = Bounded(resp)
+        return response
 
 
 class Bounded:
@@ -46,3 +82,78 @@ class Bounded:
                 self._raw.close()
                 raise AnswerTooLargeError
             yield piece
+
+
+class _Timed(io.RawIOBase):
+    """What comes from a socket, until its timeout has passed since this was made, or it is too much."""
+
+    def __init__(self, raw: io.RawIOBase, sock: socket.socket) -> None:
+        self._raw = raw
+        self._sock = sock
+        self._limit = sock.gettimeout()
+        self._end = None if self._limit is None else time.monotonic() + self._limit
+        self._left = MOST_ON_THE_WAY
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int | None:
+        count = self._read(buffer)
+        self._left -= count or 0
+        if self._left < 0:  # as where it is compressed, and becomes nothing
+            raise AnswerTooLargeError
+        return count
+
+    def _read(self, buffer: Any) -> int | None:
+        if self._end is None:
+            return self._raw.readinto(buffer)
+        left = self._end - time.monotonic()
+        if left <= 0:
+            raise TimeoutError("timed out")
+        self._sock.settimeout(left)
+        try:
+            return self._raw.readinto(buffer)
+        finally:
+            with suppress(OSError):  # closed by another thread
+                self._sock.settimeout(self._limit)
+
+    def close(self) -> None:
+        if not self.closed:
+            self._raw.close()
+        super().close()
+
+
+class _TimedResponse(HTTPResponse):
+    def __init__(self, sock: socket.socket, *args: Any, **kwargs: Any) -> None:
+        super().__init__(sock, *args, **kwargs)
+        self.fp = io.BufferedReader(_Timed(self.fp.detach(), sock))
+
+
+class _TimedConnection(HTTPConnection):
+    response_class = _TimedResponse
+
+
+class _TimedTlsConnection(HTTPSConnection):
+    response_class = _TimedResponse
+
+    def connect(self) -> None:
+        """Connect; where TLS or a proxy's tunnel fails, say so: as it is, it looks as if a request had been sent."""
+        try:
+            super().connect()
+        except ssl.SSLError:
+            raise
+        except TimeoutError as error:
+            raise ConnectTimeoutError(self, "TLS did not begin in time") from error
+        except OSError as error:
+            raise NewConnectionError(self, "TLS did not begin") from error
+
+
+class _TimedPool(HTTPConnectionPool):
+    ConnectionCls = _TimedConnection
+
+
+class _TimedTlsPool(HTTPSConnectionPool):
+    ConnectionCls = _TimedTlsConnection
+
+
+_POOLS = {"http": _TimedPool, "https": _TimedTlsPool}

@@ -93,13 +93,13 @@ def _import_what_a_request_needs() -> None:
     import hvac.exceptions  # noqa: F401, PLC0415 - optional, and slow to import
     import requests.exceptions  # noqa: F401, PLC0415 - a slow import that only Vault needs
 
-    from airflow_config_providers.providers.vault import timed  # noqa: F401, PLC0415 - as above
+    from airflow_config_providers.providers.vault import bounded  # noqa: F401, PLC0415 - as above
 
 
 def _session(settings: VaultSettings) -> requests.Session:
     import requests  # noqa: PLC0415 - a slow import that only Vault needs
 
-    from airflow_config_providers.providers.vault.timed import TimedAdapter  # noqa: PLC0415 - as above
+    from airflow_config_providers.providers.vault.bounded import BoundedAdapter  # noqa: PLC0415 - as above
 
     session = requests.Session()
     session.trust_env = settings.trust_env
@@ -107,7 +107,7 @@ def _session(settings: VaultSettings) -> requests.Session:
     session.cert = settings.cert
     session.proxies = dict(settings.proxies)
     for scheme in ("http://", "https://"):
-        session.mount(scheme, TimedAdapter(pool_connections=1, pool_maxsize=THREADS, max_retries=0))
+        session.mount(scheme, BoundedAdapter(pool_connections=1, pool_maxsize=THREADS, max_retries=0))
     return session
 
 

@@ -19,13 +19,15 @@ from airflow_config_providers.exceptions import (
     ProviderLookupError,
     ProviderUnavailableError,
 )
-from airflow_config_providers.providers.vault.bounded import MEBIBYTES, AnswerTooLargeError
 from airflow_config_providers.providers.vault.refusal import SECONDS_AFTER_A_REFUSAL
 
 if TYPE_CHECKING:
     from airflow_config_providers.providers.vault.login import Login
 
 _T = TypeVar("_T")
+
+MEBIBYTES: Final = 32
+"""How large an answer may be, decompressed; Vault's own default for what it takes is as much."""
 
 REFUSALS: Final = frozenset({401, 403})
 LOGIN_REFUSALS: Final = frozenset({400, 401, 403})
@@ -69,6 +71,10 @@ _CERTIFICATES: Final[Mapping[int, str]] = {
     64: _FOR_ANOTHER_HOST,
 }
 """OpenSSL's code -> what is wrong with a certificate, and what to do."""
+
+
+class AnswerTooLargeError(Exception):
+    """An answer is larger than we read; never leaves this folder."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,9 +11,8 @@ from airflow_config_providers.core import document
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.exceptions import ConfigException, ProviderLookupError
 from airflow_config_providers.providers.vault import faults
-from airflow_config_providers.providers.vault.bounded import AnswerTooLargeError
 from airflow_config_providers.providers.vault.breaker import Breakers
-from airflow_config_providers.providers.vault.faults import Answer
+from airflow_config_providers.providers.vault.faults import Answer, AnswerTooLargeError
 
 if TYPE_CHECKING:
     import hvac

@@ -14,7 +14,8 @@ import pytest
 pytest.importorskip("hvac")
 
 from airflow_config_providers.exceptions import ProviderLookupError
-from airflow_config_providers.providers.vault.bounded import AnswerTooLargeError, Bounded
+from airflow_config_providers.providers.vault.bounded import Bounded
+from airflow_config_providers.providers.vault.faults import AnswerTooLargeError
 from tests.providers.vault.opened import provider_of
 from tests.servers.web import Request, Response, WebServer
 

@@ -12,8 +12,7 @@ from airflow_config_providers.exceptions import ConfigProvidersError
 from airflow_config_providers.providers.vault.renewal import seconds, when_to_renew, when_to_retry
 
 if TYPE_CHECKING:
-    from airflow_config_providers.providers.vault.held_token import HeldToken
-    from airflow_config_providers.providers.vault.session import Session
+    from airflow_config_providers.providers.vault.session import HeldToken, Session
 
 _log = logging.getLogger(__name__)
 

@@ -14,8 +14,7 @@ from airflow_config_providers.providers.vault.mounts import Mount, Segments, que
 from airflow_config_providers.providers.vault.path import SYSTEM, VaultPath, quoted
 
 if TYPE_CHECKING:
-    from airflow_config_providers.providers.vault.held_token import HeldToken
-    from airflow_config_providers.providers.vault.session import Session
+    from airflow_config_providers.providers.vault.session import HeldToken, Session
 
 _T = TypeVar("_T")
 

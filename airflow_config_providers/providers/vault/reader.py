@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.exceptions import ConfigException, ConfigProvidersError, ProviderUnavailableError
-from airflow_config_providers.providers.vault import explain
 from airflow_config_providers.providers.vault.faults import Answer
 from airflow_config_providers.providers.vault.mounts import Mount, Segments, question
+from airflow_config_providers.providers.vault.outcome import Outcome, Place, refusal, too_large
 from airflow_config_providers.providers.vault.path import SYSTEM, VaultPath, quoted
 
 if TYPE_CHECKING:
@@ -22,60 +22,6 @@ _DEFAULT: Final = ("secret",)
 """Where Vault's own tools, and Airflow's, look for secrets."""
 
 _NOTHING: Final = Answer(404)
-
-
-@dataclass(frozen=True, slots=True)
-class Place:
-    """
-    Where a path may lead.
-
-    :param segments: from the mount on
-    :param guess: how many of them are probably the mount
-    :param is_given: whether the definition says that they are
-    :param is_final: whether it is the only place if there is such a mount
-    """
-
-    segments: Segments
-    guess: int = 1
-    is_given: bool = False
-    is_final: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """
-    What Vault answered for a place.
-
-    :param address: where it was asked, not quoted
-    :param mount: that holds the place; None where nobody said that there is one
-    :param token: that it was asked with
-    :param since: when it was asked, by the session's clock
-    """
-
-    place: Place
-    answer: Answer
-    address: Segments
-    mount: Mount | None
-    token: HeldToken = field(repr=False)
-    since: float
-
-    @property
-    def weight(self) -> tuple[bool, bool]:
-        """What counts where nothing was found: a mount that is there before a guess, a refusal before nothing."""
-        return self.place.is_given or self.mount is not None, self.answer.is_denied
-
-    @property
-    def is_final(self) -> bool:
-        """Whether there is no other place to look."""
-        return self.answer.is_good or (self.place.is_final and self.mount is not None)
-
-    @property
-    def document(self) -> Mapping[str, Any]:
-        """What stands there; empty for nothing."""
-        data = self.answer.body.get("data")
-        if self.mount is not None and self.mount.kv_version == 2:
-            data = data.get("data") if isinstance(data, Mapping) else None
-        return data if isinstance(data, Mapping) else {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +53,7 @@ class Reader:
         outcome = self._after_others(path)
         if outcome.answer.is_good or outcome.answer.status == 404:
             return outcome
-        raise explain.refusal(outcome, path, where=self.session.where)
+        raise refusal(outcome, path, where=self.session.where)
 
     def _after_others(self, path: VaultPath) -> Outcome:
         """Find ``path``, where its mount is not known after another thread has been there, or as the first one."""
@@ -240,7 +186,7 @@ class Reader:
         answer = self.session.get(quoted(address), token=token, query=query, mount=quoted(mount.segments))
         outcome = Outcome(place, answer, address, mount, token, since)
         if answer.is_too_large:
-            raise explain.too_large(outcome, path, where=self.session.where)
+            raise too_large(outcome, path, where=self.session.where)
         return outcome
 
     def _mount_of(self, segments: Segments) -> Mount | None:

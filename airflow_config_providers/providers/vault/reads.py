@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from airflow_config_providers.core.single_flight import SingleFlight
-from airflow_config_providers.providers.vault import explain
 from airflow_config_providers.providers.vault.leases import Lease, Leases
+from airflow_config_providers.providers.vault.outcome import Outcome, reason_of_absence
 from airflow_config_providers.providers.vault.path import VaultPath
-from airflow_config_providers.providers.vault.reader import Outcome, Reader
+from airflow_config_providers.providers.vault.reader import Reader
 from airflow_config_providers.providers.vault.renewal import seconds
 from airflow_config_providers.providers.vault.sessions import SESSIONS, Sessions
 
@@ -95,8 +95,8 @@ class Reads:
             return kept
         outcome = self._reader.read(path)
         if not outcome.answer.is_good:
-            absence = explain.absence(outcome, path, where=self.session.where)
-            return Read({}, self.session.clock(), absence=absence)
+            reason = reason_of_absence(outcome, path, where=self.session.where)
+            return Read({}, self.session.clock(), absence=reason)
         read = self._read(outcome)
         self._kept = {**{p: k for p, k in self._kept.items() if self._is_good(k)}, path: read}
         return read

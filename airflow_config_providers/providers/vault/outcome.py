@@ -1,5 +1,5 @@
 """
-Why a path of Vault gave nothing.
+What Vault answered for a place, and why that may be nothing.
 
 What Vault wrote is compared with what is known; of it, only the number of a version is repeated.
 """
@@ -7,21 +7,77 @@ What Vault wrote is compared with what is known; of it, only the number of a ver
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.exceptions import AccessDeniedError, ProviderLookupError
 
 if TYPE_CHECKING:
-    from airflow_config_providers.providers.vault.mounts import Segments
+    from airflow_config_providers.providers.vault.faults import Answer
+    from airflow_config_providers.providers.vault.mounts import Mount, Segments
     from airflow_config_providers.providers.vault.path import VaultPath
-    from airflow_config_providers.providers.vault.reader import Outcome
+    from airflow_config_providers.providers.vault.session import HeldToken
 
 _API: Final = "v1"
 _API_KINDS: Final = frozenset({"data", "metadata"})
 
 
-def absence(outcome: Outcome, path: VaultPath, *, where: str) -> str:
+@dataclass(frozen=True, slots=True)
+class Place:
+    """
+    Where a path may lead.
+
+    :param segments: from the mount on
+    :param guess: how many of them are probably the mount
+    :param is_given: whether the definition says that they are
+    :param is_final: whether it is the only place if there is such a mount
+    """
+
+    segments: Segments
+    guess: int = 1
+    is_given: bool = False
+    is_final: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """
+    What Vault answered for a place.
+
+    :param address: where it was asked, not quoted
+    :param mount: that holds the place; None where nobody said that there is one
+    :param token: that it was asked with
+    :param since: when it was asked, by the session's clock
+    """
+
+    place: Place
+    answer: Answer
+    address: Segments
+    mount: Mount | None
+    token: HeldToken = field(repr=False)
+    since: float
+
+    @property
+    def weight(self) -> tuple[bool, bool]:
+        """What counts where nothing was found: a mount that is there before a guess, a refusal before nothing."""
+        return self.place.is_given or self.mount is not None, self.answer.is_denied
+
+    @property
+    def is_final(self) -> bool:
+        """Whether there is no other place to look."""
+        return self.answer.is_good or (self.place.is_final and self.mount is not None)
+
+    @property
+    def document(self) -> Mapping[str, Any]:
+        """What stands there; empty for nothing."""
+        data = self.answer.body.get("data")
+        if self.mount is not None and self.mount.kv_version == 2:
+            data = data.get("data") if isinstance(data, Mapping) else None
+        return data if isinstance(data, Mapping) else {}
+
+
+def reason_of_absence(outcome: Outcome, path: VaultPath, *, where: str) -> str:
     """
     Return sentences that say why there is nothing at a path.
 

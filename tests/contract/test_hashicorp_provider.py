@@ -22,7 +22,7 @@ from hvac.adapters import JSONAdapter, RawAdapter
 
 from airflow_config_providers.providers.vault import connection as ours
 from airflow_config_providers.providers.vault.login_options import AUTH_TYPES, KUBERNETES_JWT_PATH
-from airflow_config_providers.providers.vault.settings import read_settings
+from airflow_config_providers.providers.vault.parameters import read_settings
 from tests.servers.recorder import Recorder, signed_in
 from tests.servers.web import WebServer
 

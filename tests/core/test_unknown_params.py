@@ -10,7 +10,7 @@ import pytest
 
 from airflow_config_providers.core.registry import ENTRY_POINT_GROUP, ProviderRegistry
 from airflow_config_providers.exceptions import ProviderDefinitionError
-from airflow_config_providers.providers.vault.settings import PARAMS
+from airflow_config_providers.providers.vault.parameters import PARAMS
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "providers.md"
 CLASSES = {entry.name: entry.load() for entry in entry_points(group=ENTRY_POINT_GROUP)}

@@ -14,7 +14,8 @@ pytest.importorskip("hvac")
 
 from airflow_config_providers.core import ConfigTransformer, properties
 from airflow_config_providers.providers.vault.login_options import AUTH_TYPES
-from airflow_config_providers.providers.vault.settings import PARAMS, VaultSettings, read_settings
+from airflow_config_providers.providers.vault.parameters import PARAMS, read_settings
+from airflow_config_providers.providers.vault.settings import VaultSettings
 from tests.docs.pages import ROOT, snippets
 from tests.docs.test_reference import rows
 from tests.providers.vault.opened import opened

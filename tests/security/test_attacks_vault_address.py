@@ -25,7 +25,7 @@ from airflow_config_providers.exceptions import (
     ProviderUnavailableError,
 )
 from airflow_config_providers.providers.vault import VaultConfigProvider
-from airflow_config_providers.providers.vault.settings import read_settings
+from airflow_config_providers.providers.vault.parameters import read_settings
 from tests.servers.certificates import self_signed
 from tests.servers.recorder import LOGGED_IN, Recorder, signed_in
 from tests.servers.web import WebServer

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
 from airflow_config_providers.core.text import nearest, printable
-from airflow_config_providers.providers.vault.options import FALSE, TRUE, json_object
+from airflow_config_providers.providers.vault.settings import FALSE, TRUE, json_object
 
 _SCHEMES: Final[Mapping[str, str]] = {"vault": "http", "vaults": "https", "http": "http", "https": "https"}
 

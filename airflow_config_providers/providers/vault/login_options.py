@@ -12,7 +12,7 @@ from airflow_config_providers.providers.vault.login import CredentialLogin, Logi
 from airflow_config_providers.providers.vault.login_aws import AwsIamLogin
 from airflow_config_providers.providers.vault.login_azure import AzureLogin, AzureMachine
 from airflow_config_providers.providers.vault.login_gcp import CLOUD_PLATFORM, GcpLogin
-from airflow_config_providers.providers.vault.options import Options
+from airflow_config_providers.providers.vault.settings import Options
 from airflow_config_providers.providers.vault.wrapping import WrappedSecretIdLogin
 
 KUBERNETES_JWT_PATH: Final = "/var/run/secrets/kubernetes.io/serviceaccount/token"

@@ -12,10 +12,10 @@ from airflow_config_providers.core.data import ConfigData
 from airflow_config_providers.core.provider import SecretIdProvider, configured
 from airflow_config_providers.providers import airflow_secrets
 from airflow_config_providers.providers.vault import wrapping
+from airflow_config_providers.providers.vault.parameters import read_settings
 from airflow_config_providers.providers.vault.path import VaultPath
 from airflow_config_providers.providers.vault.reads import Reads
 from airflow_config_providers.providers.vault.sessions import SESSIONS, Sessions
-from airflow_config_providers.providers.vault.settings import read_settings
 
 _log = logging.getLogger(__name__)
 
@@ -28,7 +28,7 @@ class VaultConfigProvider(SecretIdProvider):
     ``secret/apps/db?version=3`` is version 3. Below ``mount_point``, and below ``secret`` without one, the mount may
     be left out. What comes with a lease has it as ttl.
 
-    The parameters are those of ``settings.read_settings``. Providers with equal parameters share one login.
+    The parameters are those of ``parameters.read_settings``. Providers with equal parameters share one login.
 
     :param connections: gives Airflow's connection of an ID
     :param environ: the process's environment

@@ -1,98 +1,25 @@
-"""Where a Vault is and how to talk to it."""
+"""The settings of one Vault, and the options they are read from."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Mapping
+import json
+import math
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from airflow_config_providers.core.text import nearest, printable
-from airflow_config_providers.exceptions import ProviderDefinitionError
-from airflow_config_providers.providers.vault.connection import read_connection
-from airflow_config_providers.providers.vault.login_options import read_login
-from airflow_config_providers.providers.vault.options import Options
-from airflow_config_providers.providers.vault.transport_options import read_cert, read_proxies, read_verify
 
 if TYPE_CHECKING:
     from airflow_config_providers.providers.vault.login import Login
 
-PARAMS: Final = (
-    "address",
-    "assume_role_kwargs",
-    "auth_mount_point",
-    "auth_namespace",
-    "auth_type",
-    "azure_resource",
-    "azure_role",
-    "azure_tenant_id",
-    "ca_cert",
-    "cache.ttl",
-    "client_cert",
-    "client_key",
-    "conn_id",
-    "gcp_key_path",
-    "gcp_keyfile_dict",
-    "gcp_scopes",
-    "give_back_after_kill",
-    "header_value",
-    "jwt_role",
-    "jwt_token",
-    "jwt_token_path",
-    "key_id",
-    "kubernetes_jwt_path",
-    "kubernetes_role",
-    "kv_engine_version",
-    "mount_point",
-    "namespace",
-    "password",
-    "password_path",
-    "proxies",
-    "region",
-    "resource_group_name",
-    "role_id",
-    "secret_id",
-    "secret_id_path",
-    "subscription_id",
-    "timeout",
-    "token",
-    "token_path",
-    "trust_env",
-    "url",
-    "username",
-    "verify",
-    "vm_name",
-    "vmss_name",
-    "wrapped_secret_id",
-)
-"""Every parameter there is."""
-
-_EITHER_OR: Final = (
-    ("address", "url"),
-    ("token", "token_path"),
-    ("secret_id", "secret_id_path"),
-    ("secret_id", "wrapped_secret_id"),
-    ("secret_id_path", "wrapped_secret_id"),
-    ("password", "password_path"),
-    ("jwt_token", "jwt_token_path"),
-)
-"""Parameters that say the same in two ways."""
-
-_TOGETHER: Final = (
-    *_EITHER_OR,
-    ("gcp_key_path", "gcp_keyfile_dict"),
-    ("ca_cert", "verify"),
-    ("client_cert", "client_key"),
-)
-"""Parameters that belong together: one that is given stands in for all of them in the connection."""
+TRUE: Final = frozenset({"1", "on", "t", "true", "y", "yes"})
+FALSE: Final = frozenset({"0", "f", "false", "n", "no", "off"})
 
 _ROOT: Final = "root"
 """What a namespace cannot be called, because it is Vault's word for the one that has no name."""
 
-_URL: Final = re.compile(
-    r"(https?)://([a-z0-9._-]+|\[[0-9a-f:.]+\])(:[0-9]{1,5})?((?:/[a-z0-9._~-]+)*)/?", re.IGNORECASE | re.ASCII
-)
-_DAY: Final = 24 * 60 * 60 * 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,95 +69,122 @@ class VaultSettings:
         return None if self.auth_namespace == _ROOT else self.auth_namespace
 
 
-def read_settings(
-    params: Mapping[str, Any], *, connections: Callable[[str], Any | None], environ: Mapping[str, str]
-) -> VaultSettings:
+@dataclass(frozen=True, slots=True)
+class Options:
     """
-    Make settings of a provider's parameters, and of the connection that ``conn_id`` names.
+    What is said about one Vault. A value that cannot be used becomes a problem and reads as if it were not there.
 
-    A parameter beside ``conn_id`` stands in for what the connection says; an empty one takes it away.
-
-    :param connections: gives the connection of an ID; None where there is none
-    :param environ: for ``VAULT_TOKEN``, a CA bundle and a client certificate where nothing else is said
-    :raises ProviderDefinitionError: names all that is wrong; holds no value of a secret
+    :param values: name -> value; None and blank texts are as if they were not there
+    :param problems: a sentence for each thing that is wrong; holds no value
+    :param is_part: whether a source of them could not be read; then nothing can be said to be missing
     """
-    options = _options(params, connections)
-    settings = VaultSettings(
-        url=_url(options),
-        login=read_login(options, environ=environ),
-        namespace=options.segments("namespace") or None,
-        mount_point=options.segments("mount_point") or None,
-        kv_version=options.whole("kv_engine_version", default=None, least=1, most=2),
-        timeout=options.number("timeout", default=10.0, most=3600.0, unit="seconds"),
-        verify=read_verify(options, environ=environ),
-        cert=read_cert(options, environ=environ),
-        proxies=read_proxies(options),
-        trust_env=options.flag("trust_env", default=False),
-        cache_ttl=options.whole("cache.ttl", default=1000, least=0, most=_DAY) or 0,
-        gives_back_after_kill=options.flag("give_back_after_kill", default=True),
-        auth_namespace=options.segments("auth_namespace") or None,
-    )
-    if options.problems:
-        raise ProviderDefinitionError(*dict.fromkeys(options.problems))
-    return settings
+
+    values: Mapping[str, Any] = field(repr=False)
+    problems: list[str] = field(default_factory=list)
+    is_part: bool = False
+
+    def has(self, name: str) -> bool:
+        """Tell whether anything is said."""
+        value = self.values.get(name)
+        return value is not None and not (isinstance(value, str) and not value.strip())
+
+    def secret(self, name: str) -> str:
+        """Give a text as it stands; empty for none. A whole number is a text of digits."""
+        value = self.values.get(name)
+        if isinstance(value, int) and not isinstance(value, bool):
+            return str(value)
+        if not self.has(name) or isinstance(value, str):
+            return str(value or "")
+        self.problems.append(f"{name} is no text. Write it in quotes.")
+        return ""
+
+    def text(self, name: str) -> str:
+        """Give a text without the blanks around it; empty for none."""
+        return self.secret(name).strip()
+
+    def needed(self, name: str, *, by: str) -> str:
+        """Give a text that must be there."""
+        if not self.has(name):
+            self.miss(f"{by} needs {name}. Add it.")
+        return self.text(name)
+
+    def miss(self, problem: str) -> None:
+        """Say what is missing."""
+        if not self.is_part:
+            self.problems.append(problem)
+
+    def segments(self, name: str) -> str:
+        """Give names between slashes, without the slashes around them; empty for none."""
+        text = self.text(name).strip("/")
+        if text and (not text.isprintable() or {"", ".", ".."} & set(text.split("/"))):
+            self.problems.append(f"{name} has a name in it that is empty, '.', '..' or not printable. Correct it.")
+        return text
+
+    def flag(self, name: str, *, default: bool) -> bool:
+        """Give true or false."""
+        value = self.values.get(name)
+        text = str(value).strip().lower()
+        if self.has(name) and text not in TRUE | FALSE:
+            self.problems.append(f"{name} is neither true nor false. Write one of them.")
+        return text in TRUE if text in TRUE | FALSE else default
+
+    def number(self, name: str, *, default: float, most: float, unit: str) -> float:
+        """Give a number above zero."""
+        if not self.has(name):
+            return default
+        try:
+            value = float(str(self.values[name]))
+        except ValueError:
+            value = math.nan
+        if 0 < value <= most:
+            return value
+        self.problems.append(f"{name} is no number of {unit} above 0, at most {most:g}. Correct it.")
+        return default
+
+    def whole(self, name: str, *, default: int | None, least: int, most: int) -> int | None:
+        """Give a whole number."""
+        if not self.has(name):
+            return default
+        text = str(self.values[name]).strip()
+        if text.isascii() and text.isdecimal() and len(text) < 19 and least <= int(text) <= most:
+            return int(text)
+        self.problems.append(f"{name} is no whole number from {least} to {most}. Correct it.")
+        return default
+
+    def choice(self, name: str, choices: Collection[str], *, default: str) -> str:
+        """Give one of some words; empty for any other."""
+        text = self.text(name) or default
+        if text in choices:
+            return text
+        known = ", ".join(sorted(choices))
+        self.problems.append(
+            f"There is no {name} '{printable(text)}'{nearest(text, choices) or '.'} Known are: {known}."
+        )
+        return ""
+
+    def mapping(self, name: str) -> dict[str, Any]:
+        """Give an object, which may be written as the text of one in JSON."""
+        value = self.values.get(name)
+        if not self.has(name):
+            return {}
+        found = json_object(value) if isinstance(value, str) else value
+        if isinstance(found, Mapping):
+            return dict(found)
+        self.problems.append(f"{name} is no JSON object. Correct it.")
+        return {}
+
+    def existing(self, name: str, *, path: str | None = None) -> str:
+        """Give the path of a file or directory that is there; empty for none. ``path`` stands in for the value."""
+        path = self.text(name) if path is None else path
+        if path and not Path(path).exists():
+            self.problems.append(f"{name}: there is nothing at {printable(path)}. Correct the path.")
+        return path
 
 
-def _options(params: Mapping[str, Any], connections: Callable[[str], Any | None]) -> Options:
-    own = Options(params)
-    own.problems.extend(_misnamed(own))
-    found: dict[str, Any] = {}
-    problems: list[str] = []
-    if conn_id := own.text("conn_id"):
-        found, problems = _connection(conn_id, connections, auth_type=own.text("auth_type"))
-        own.problems.extend(problems)
-        if own.has("url") or own.has("address"):
-            own.problems.append("conn_id and url are both given. The address is the connection's; leave url out.")
-    hidden = {name for group in _TOGETHER for name in group if not params.keys().isdisjoint(group)}
-    kept = {name: value for name, value in found.items() if name not in hidden}
-    options = Options({**kept, **params}, own.problems, is_part=bool(problems))
-    if own.has("secret_id_path") and options.values.get("auth_type") in {"aws_iam", "azure"}:
-        own.problems.append("secret_id_path is for auth_type approle. Give secret_id, or an identity without a secret.")
-    return options
-
-
-def _misnamed(own: Options) -> list[str]:
-    unknown = [
-        f"'{printable(name)}' is no parameter of Vault{nearest(name, PARAMS)}. Correct the name, or leave it out."
-        for name in own.values
-        if name not in PARAMS
-    ]
-    double = [
-        f"{' and '.join(group)} are both given. Leave one of them out."
-        for group in _EITHER_OR
-        if all(own.has(name) for name in group)
-    ]
-    return unknown + double
-
-
-def _connection(
-    conn_id: str, connections: Callable[[str], Any | None], *, auth_type: str
-) -> tuple[dict[str, Any], list[str]]:
-    connection = connections(conn_id)
-    if connection is None:
-        return {}, [f"There is no connection '{printable(conn_id)}'. Add one of type vault, or correct conn_id."]
-    options, problems = read_connection(connection, auth_type=auth_type)
-    return options, [f"Connection '{printable(conn_id)}': {problem}" for problem in problems]
-
-
-def _url(options: Options) -> str:
-    text = options.text("url") or options.text("address")
-    if text:
-        return _checked_url(text, options.problems)
-    options.miss("The address is missing. Give conn_id, or url, as in url=https://vault.example.com:8200")
-    return ""
-
-
-def _checked_url(text: str, problems: list[str]) -> str:
-    match = _URL.fullmatch(text)
-    if match and int((match[3] or ":1")[1:]) in range(1, 65536) and not {".", ".."} & set(match[4].split("/")):
-        return f"{match[1]}://{match[2]}{match[3] or ''}".lower() + match[4]
-    problems.append(
-        "The address cannot be used. It is http:// or https://, a host, and perhaps a port and a path; a user, a "
-        "password, a query and a fragment have no place in it."
-    )
-    return ""
+def json_object(text: str) -> dict[str, Any] | None:
+    """Read a JSON object; None for anything else. A number that is not whole stays the text that it is."""
+    try:
+        found = json.loads(text, parse_float=str, parse_constant=str)
+    except (ValueError, RecursionError):
+        return None
+    return found if isinstance(found, dict) else None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from airflow_config_providers.providers.vault.options import FALSE, TRUE, Options
+from airflow_config_providers.providers.vault.settings import FALSE, TRUE, Options
 
 _CA_VARIABLES: Final = ("VAULT_CACERT", "VAULT_CAPATH", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE")
 """Environment variables that name a CA bundle, the one that counts first."""

@@ -138,7 +138,7 @@ def test_the_client_certificate_is_shown(recorder: Recorder, tmp_path: Path) -> 
 def test_importing_it_imports_no_client_library() -> None:
     script = (
         "import sys\n"
-        "from airflow_config_providers.providers.vault import client, settings\n"
+        "from airflow_config_providers.providers.vault import client, parameters\n"
         "print({'hvac', 'requests', 'boto3', 'google', 'azure', 'airflow'} & set(sys.modules))"
     )
 

@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 from airflow_config_providers.exceptions import ProviderDefinitionError
 from airflow_config_providers.providers.vault.connection import _EXTRA, _KWARGS, read_connection
 from airflow_config_providers.providers.vault.login_options import AUTH_TYPES
-from airflow_config_providers.providers.vault.settings import VaultSettings, read_settings
+from airflow_config_providers.providers.vault.parameters import read_settings
+from airflow_config_providers.providers.vault.settings import VaultSettings
 from tests.servers.recorder import GIVEN_TOKEN, Recorded, Recorder, signed_in
 
 THIRTY_TWO_DAYS = 2764800.0

@@ -101,7 +101,7 @@ def test_a_fork_waits_while_a_helper_is_started() -> None:
 
 
 def _settings() -> object:
-    from airflow_config_providers.providers.vault.settings import read_settings
+    from airflow_config_providers.providers.vault.parameters import read_settings
 
     return read_settings({"url": "http://127.0.0.1:1", "token": "t"}, connections=lambda _: None, environ={})
 

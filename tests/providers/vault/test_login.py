@@ -9,7 +9,7 @@ import pytest
 from airflow_config_providers.exceptions import ConfigProvidersError, ProviderLookupError, ProviderUnavailableError
 from airflow_config_providers.providers.vault.credential import Credential
 from airflow_config_providers.providers.vault.login import CredentialLogin, Login, TokenLogin, VaultToken, token_of
-from airflow_config_providers.providers.vault.settings import read_settings
+from airflow_config_providers.providers.vault.parameters import read_settings
 from tests.servers.recorder import Recorder, signed_in
 from tests.servers.web import WebServer
 

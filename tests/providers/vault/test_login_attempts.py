@@ -16,7 +16,8 @@ from airflow_config_providers.providers.vault.bounded import MOST
 from airflow_config_providers.providers.vault.login_attempts import LoginAttempts
 from airflow_config_providers.providers.vault.provider import VaultConfigProvider
 from airflow_config_providers.providers.vault.sessions import Sessions
-from airflow_config_providers.providers.vault.settings import VaultSettings, read_settings
+from airflow_config_providers.providers.vault.parameters import read_settings
+from airflow_config_providers.providers.vault.settings import VaultSettings
 from airflow_config_providers.testing import FakeClock
 from tests.limits import eventually
 from tests.providers.vault.opened import ManualSessions, Parameters, parameters, provider_of, refused, side_by_side

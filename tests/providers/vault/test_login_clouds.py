@@ -24,7 +24,8 @@ from airflow_config_providers.providers.vault.login import Login
 from airflow_config_providers.providers.vault.login_aws import AwsIamLogin
 from airflow_config_providers.providers.vault.login_azure import AzureLogin, AzureMachine
 from airflow_config_providers.providers.vault.login_gcp import GcpLogin
-from airflow_config_providers.providers.vault.settings import VaultSettings, read_settings
+from airflow_config_providers.providers.vault.parameters import read_settings
+from airflow_config_providers.providers.vault.settings import VaultSettings
 from tests.servers.recorder import GIVEN_TOKEN, Recorded, Recorder, signed_in
 from tests.servers.web import Request, Response, WebServer
 

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from airflow_config_providers.exceptions import ProviderDefinitionError
 from airflow_config_providers.providers.vault.credential import Credential
 from airflow_config_providers.providers.vault.login import CredentialLogin, TokenLogin
-from airflow_config_providers.providers.vault.settings import PARAMS, VaultSettings, read_settings
+from airflow_config_providers.providers.vault.parameters import PARAMS, read_settings
+from airflow_config_providers.providers.vault.settings import VaultSettings
 
 URL = "https://vault.example.com:8200"
 ENOUGH = {"url": URL, "token_path": "/run/token"}

@@ -1,0 +1,182 @@
+"""From the parameters of a provider, and the connection that they name, to its settings."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from airflow_config_providers.core.text import nearest, printable
+from airflow_config_providers.exceptions import ProviderDefinitionError
+from airflow_config_providers.providers.vault.connection import read_connection
+from airflow_config_providers.providers.vault.login_options import read_login
+from airflow_config_providers.providers.vault.settings import Options, VaultSettings
+from airflow_config_providers.providers.vault.transport_options import read_cert, read_proxies, read_verify
+
+PARAMS: Final = (
+    "address",
+    "assume_role_kwargs",
+    "auth_mount_point",
+    "auth_namespace",
+    "auth_type",
+    "azure_resource",
+    "azure_role",
+    "azure_tenant_id",
+    "ca_cert",
+    "cache.ttl",
+    "client_cert",
+    "client_key",
+    "conn_id",
+    "gcp_key_path",
+    "gcp_keyfile_dict",
+    "gcp_scopes",
+    "give_back_after_kill",
+    "header_value",
+    "jwt_role",
+    "jwt_token",
+    "jwt_token_path",
+    "key_id",
+    "kubernetes_jwt_path",
+    "kubernetes_role",
+    "kv_engine_version",
+    "mount_point",
+    "namespace",
+    "password",
+    "password_path",
+    "proxies",
+    "region",
+    "resource_group_name",
+    "role_id",
+    "secret_id",
+    "secret_id_path",
+    "subscription_id",
+    "timeout",
+    "token",
+    "token_path",
+    "trust_env",
+    "url",
+    "username",
+    "verify",
+    "vm_name",
+    "vmss_name",
+    "wrapped_secret_id",
+)
+"""Every parameter there is."""
+
+_EITHER_OR: Final = (
+    ("address", "url"),
+    ("token", "token_path"),
+    ("secret_id", "secret_id_path"),
+    ("secret_id", "wrapped_secret_id"),
+    ("secret_id_path", "wrapped_secret_id"),
+    ("password", "password_path"),
+    ("jwt_token", "jwt_token_path"),
+)
+"""Parameters that say the same in two ways."""
+
+_TOGETHER: Final = (
+    *_EITHER_OR,
+    ("gcp_key_path", "gcp_keyfile_dict"),
+    ("ca_cert", "verify"),
+    ("client_cert", "client_key"),
+)
+"""Parameters that belong together: one that is given stands in for all of them in the connection."""
+
+_URL: Final = re.compile(
+    r"(https?)://([a-z0-9._-]+|\[[0-9a-f:.]+\])(:[0-9]{1,5})?((?:/[a-z0-9._~-]+)*)/?", re.IGNORECASE | re.ASCII
+)
+_DAY: Final = 24 * 60 * 60 * 1000
+
+
+def read_settings(
+    params: Mapping[str, Any], *, connections: Callable[[str], Any | None], environ: Mapping[str, str]
+) -> VaultSettings:
+    """
+    Make settings of a provider's parameters, and of the connection that ``conn_id`` names.
+
+    A parameter beside ``conn_id`` stands in for what the connection says; an empty one takes it away.
+
+    :param connections: gives the connection of an ID; None where there is none
+    :param environ: for ``VAULT_TOKEN``, a CA bundle and a client certificate where nothing else is said
+    :raises ProviderDefinitionError: names all that is wrong; holds no value of a secret
+    """
+    options = _options(params, connections)
+    settings = VaultSettings(
+        url=_url(options),
+        login=read_login(options, environ=environ),
+        namespace=options.segments("namespace") or None,
+        mount_point=options.segments("mount_point") or None,
+        kv_version=options.whole("kv_engine_version", default=None, least=1, most=2),
+        timeout=options.number("timeout", default=10.0, most=3600.0, unit="seconds"),
+        verify=read_verify(options, environ=environ),
+        cert=read_cert(options, environ=environ),
+        proxies=read_proxies(options),
+        trust_env=options.flag("trust_env", default=False),
+        cache_ttl=options.whole("cache.ttl", default=1000, least=0, most=_DAY) or 0,
+        gives_back_after_kill=options.flag("give_back_after_kill", default=True),
+        auth_namespace=options.segments("auth_namespace") or None,
+    )
+    if options.problems:
+        raise ProviderDefinitionError(*dict.fromkeys(options.problems))
+    return settings
+
+
+def _options(params: Mapping[str, Any], connections: Callable[[str], Any | None]) -> Options:
+    own = Options(params)
+    own.problems.extend(_misnamed(own))
+    found: dict[str, Any] = {}
+    problems: list[str] = []
+    if conn_id := own.text("conn_id"):
+        found, problems = _connection(conn_id, connections, auth_type=own.text("auth_type"))
+        own.problems.extend(problems)
+        if own.has("url") or own.has("address"):
+            own.problems.append("conn_id and url are both given. The address is the connection's; leave url out.")
+    hidden = {name for group in _TOGETHER for name in group if not params.keys().isdisjoint(group)}
+    kept = {name: value for name, value in found.items() if name not in hidden}
+    options = Options({**kept, **params}, own.problems, is_part=bool(problems))
+    if own.has("secret_id_path") and options.values.get("auth_type") in {"aws_iam", "azure"}:
+        own.problems.append("secret_id_path is for auth_type approle. Give secret_id, or an identity without a secret.")
+    return options
+
+
+def _misnamed(own: Options) -> list[str]:
+    unknown = [
+        f"'{printable(name)}' is no parameter of Vault{nearest(name, PARAMS)}. Correct the name, or leave it out."
+        for name in own.values
+        if name not in PARAMS
+    ]
+    double = [
+        f"{' and '.join(group)} are both given. Leave one of them out."
+        for group in _EITHER_OR
+        if all(own.has(name) for name in group)
+    ]
+    return unknown + double
+
+
+def _connection(
+    conn_id: str, connections: Callable[[str], Any | None], *, auth_type: str
+) -> tuple[dict[str, Any], list[str]]:
+    connection = connections(conn_id)
+    if connection is None:
+        return {}, [f"There is no connection '{printable(conn_id)}'. Add one of type vault, or correct conn_id."]
+    options, problems = read_connection(connection, auth_type=auth_type)
+    return options, [f"Connection '{printable(conn_id)}': {problem}" for problem in problems]
+
+
+def _url(options: Options) -> str:
+    text = options.text("url") or options.text("address")
+    if text:
+        return _checked_url(text, options.problems)
+    options.miss("The address is missing. Give conn_id, or url, as in url=https://vault.example.com:8200")
+    return ""
+
+
+def _checked_url(text: str, problems: list[str]) -> str:
+    match = _URL.fullmatch(text)
+    if match and int((match[3] or ":1")[1:]) in range(1, 65536) and not {".", ".."} & set(match[4].split("/")):
+        return f"{match[1]}://{match[2]}{match[3] or ''}".lower() + match[4]
+    problems.append(
+        "The address cannot be used. It is http:// or https://, a host, and perhaps a port and a path; a user, a "
+        "password, a query and a fragment have no place in it."
+    )
+    return ""

@@ -39,7 +39,7 @@ class Recorded:
 
 def signed_in(settings: VaultSettings) -> VaultToken:
     """Sign in as ``settings`` say, with connections that end with it; the client keeps no token."""
-    from airflow_config_providers.providers.vault.client import make_client
+    from airflow_config_providers.providers.vault.transport import make_client
 
     client = make_client(settings)
     with closing(client.adapter):

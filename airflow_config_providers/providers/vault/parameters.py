@@ -11,7 +11,7 @@ from airflow_config_providers.exceptions import ProviderDefinitionError
 from airflow_config_providers.providers.vault.connection import read_connection
 from airflow_config_providers.providers.vault.login_options import read_login
 from airflow_config_providers.providers.vault.settings import Options, VaultSettings
-from airflow_config_providers.providers.vault.transport_options import read_cert, read_proxies, read_verify
+from airflow_config_providers.providers.vault.transport import read_cert, read_proxies, read_verify
 
 PARAMS: Final = (
     "address",

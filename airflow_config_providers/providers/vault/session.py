@@ -13,7 +13,6 @@ from airflow_config_providers.core.single_flight import SingleFlight
 from airflow_config_providers.exceptions import ConfigProvidersError, ProviderLookupError
 from airflow_config_providers.providers.vault import faults
 from airflow_config_providers.providers.vault.breaker import Breakers
-from airflow_config_providers.providers.vault.client import Clients, MakeClient, make_client
 from airflow_config_providers.providers.vault.faults import Answer
 from airflow_config_providers.providers.vault.helper import Return, Returns
 from airflow_config_providers.providers.vault.login_attempts import LoginAttempts
@@ -29,7 +28,7 @@ from airflow_config_providers.providers.vault.renewal import (
     when_to_retry,
 )
 from airflow_config_providers.providers.vault.signing_in import SigningIn
-from airflow_config_providers.providers.vault.transport import Transport
+from airflow_config_providers.providers.vault.transport import Clients, MakeClient, Transport, make_client
 
 if TYPE_CHECKING:
     from airflow_config_providers.providers.vault.settings import VaultSettings

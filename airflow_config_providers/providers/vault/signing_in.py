@@ -13,11 +13,11 @@ from airflow_config_providers.providers.vault.refusal import Refusal
 
 if TYPE_CHECKING:
     from airflow_config_providers.providers.vault.breaker import Breakers
-    from airflow_config_providers.providers.vault.client import Clients
     from airflow_config_providers.providers.vault.login import Login, VaultToken
     from airflow_config_providers.providers.vault.login_attempts import LoginAttempts
     from airflow_config_providers.providers.vault.renewal import Clock
     from airflow_config_providers.providers.vault.settings import VaultSettings
+    from airflow_config_providers.providers.vault.transport import Clients
 
 _TURNS_TO_WAIT: Final = 2
 """For how many logins that get no answer a session waits before its own."""

@@ -233,7 +233,7 @@ def test_google_s_key_makes_a_signature_that_holds(recorder: Recorder, address: 
 EMAIL = "jobs@project.iam.gserviceaccount.com"
 SIGN_IN_ON_A_MACHINE = """
 import sys
-from airflow_config_providers.providers.vault.client import make_client
+from airflow_config_providers.providers.vault.transport import make_client
 from airflow_config_providers.providers.vault.login_gcp import GcpLogin
 from airflow_config_providers.providers.vault.settings import VaultSettings
 login = GcpLogin(role="jobs", iam=sys.argv[1], clock=lambda: 1000.5)

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from airflow_config_providers.providers.vault.client import THREADS, make_client
+from airflow_config_providers.providers.vault.transport import THREADS, make_client
 from airflow_config_providers.providers.vault.credential import Credential
 from airflow_config_providers.providers.vault.login import TokenLogin
 from airflow_config_providers.providers.vault.settings import VaultSettings
@@ -138,7 +138,7 @@ def test_the_client_certificate_is_shown(recorder: Recorder, tmp_path: Path) -> 
 def test_importing_it_imports_no_client_library() -> None:
     script = (
         "import sys\n"
-        "from airflow_config_providers.providers.vault import client, parameters\n"
+        "from airflow_config_providers.providers.vault import parameters, session, transport\n"
         "print({'hvac', 'requests', 'boto3', 'google', 'azure', 'airflow'} & set(sys.modules))"
     )
 

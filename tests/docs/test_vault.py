@@ -13,8 +13,7 @@ import pytest
 pytest.importorskip("hvac")
 
 from airflow_config_providers.core import ConfigTransformer, properties
-from airflow_config_providers.providers.vault.login_options import AUTH_TYPES
-from airflow_config_providers.providers.vault.parameters import PARAMS, read_settings
+from airflow_config_providers.providers.vault.parameters import AUTH_TYPES, PARAMS, read_settings
 from airflow_config_providers.providers.vault.settings import VaultSettings
 from tests.docs.pages import ROOT, snippets
 from tests.docs.test_reference import rows
@@ -163,7 +162,7 @@ def test_the_policy_of_teams_names_one_path_each() -> None:
 
 def test_errors_of_the_guide_are_those_of_the_code() -> None:
     """What the table quotes is what the errors say."""
-    code = "".join(file.read_text() for file in (ROOT / "airflow_config_providers/providers/vault").glob("*.py"))
+    code = "".join(file.read_text() for file in (ROOT / "airflow_config_providers/providers/vault").rglob("*.py"))
     code += "".join(
         (ROOT / "airflow_config_providers/core" / name).read_text() for name in ("lookup.py", "resolver.py")
     )

@@ -1,5 +1,5 @@
 """
-Connections on which a whole answer has a limit of time and of size, so that no server holds us for ever or fills memory.
+Connections that limit the time and the size of a whole answer, so that no server hangs us or fills our memory.
 
 What ``requests`` calls a timeout is the longest silence: a server that sends a byte now and then holds it for ever.
 What fails before a request is sent can be told from what fails after it.

@@ -10,19 +10,14 @@ import re
 import ssl
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import Any, Final, TypeVar
 
-from airflow_config_providers.core.text import printable
 from airflow_config_providers.exceptions import (
     AccessDeniedError,
     ConfigProvidersError,
     ProviderLookupError,
     ProviderUnavailableError,
 )
-from airflow_config_providers.providers.vault.refusal import SECONDS_AFTER_A_REFUSAL
-
-if TYPE_CHECKING:
-    from airflow_config_providers.providers.vault.login import Login
 
 _T = TypeVar("_T")
 
@@ -30,8 +25,6 @@ MEBIBYTES: Final = 32
 """How large an answer may be, decompressed; Vault's own default for what it takes is as much."""
 
 REFUSALS: Final = frozenset({401, 403})
-LOGIN_REFUSALS: Final = frozenset({400, 401, 403})
-"""Statuses with which Vault refuses a login, whatever else its answer holds."""
 TOO_MANY_REQUESTS: Final = 429
 """Vault counts requests by mount or by path: others may be answered."""
 _UNFIT: Final = frozenset({400, 404, 405})
@@ -50,10 +43,6 @@ _ENDED: Final = re.compile(r"\binvalid token\b")
 """What Vault says, since 1.15, of a token that has ended or never was one."""
 _POLICY: Final = re.compile(r"1 error occurred:\s+\* permission denied\s*")
 """What Vault says of a token that lives and may not do what was asked; of any other it says less, or more."""
-_NO_LOGIN: Final = "missing client token"
-"""What older versions of Vault say, with status 400, of a path at which nobody signs in; newer ones say 403."""
-_USUAL_PLACES: Final[Mapping[str, str]] = {"aws_iam": "aws"}
-"""Method -> where it is mounted as a rule, if its name is another one."""
 _ID: Final = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _UPGRADES: Final = re.compile(r"Upgrading from non-versioned to versioned data\b")
 """Begins what a key-value engine of version 2 says, with status 400, while it gets ready."""
@@ -217,49 +206,9 @@ def translated(call: Callable[[], _T], *, where: str) -> _T:
     except ConfigProvidersError as error:
         problem = error
     except Exception as error:  # noqa: BLE001 - requests, urllib3, ssl: their texts hold URLs and bodies
-        problem = _of_library(error, where)
+        problem = of_library(error, where)
     problem.__cause__ = problem.__context__ = None
     raise problem
-
-
-def translated_login(
-    call: Callable[[], _T],
-    *,
-    login: Login,
-    where: str,
-    refusal: Callable[[], int | None],
-    retry_after: Callable[[], float | None],
-) -> _T:
-    """
-    Give the result of ``call``, a login.
-
-    :param refusal: returns the status with which Vault refused the login, which hvac does not show where it cannot
-        read the rest of the answer; None where Vault did not refuse it
-    :param retry_after: returns the seconds before which Vault wanted no further request when it answered
-    :raises AccessDeniedError: it was refused
-    :raises ConfigProvidersError: in place of any other exception, without cause and context
-    """
-    try:
-        return call()
-    except ConfigProvidersError as error:
-        problem = error
-    except Exception as error:  # noqa: BLE001 - as above, and what the libraries of clouds raise
-        if (status := refusal()) is not None:
-            problem = _refused(error, status, login, where)
-        else:
-            problem = _of_login(error, login, where, retry_after()) or _of_library(error, where)
-    problem.__cause__ = problem.__context__ = None
-    raise problem
-
-
-def unanswered_login(login: Login, where: str, pause: float) -> ProviderUnavailableError:
-    """Make the error for a login that is not sent for ``pause`` seconds: the last answer to it was lost."""
-    shown = f"{pause:g} seconds" if pause <= 60 else f"{pause / 60:g} minutes"
-    return ProviderUnavailableError(
-        f"{where} did not answer the login {_named(login)}. If it refuses this login, a few more lock the user out, so "
-        f"this process waits for up to {shown} before it sends it again. Check that Vault answers in time, or raise "
-        f"the timeout."
-    )
 
 
 def is_answer_lost(error: Exception) -> bool:
@@ -274,65 +223,8 @@ def is_answer_lost(error: Exception) -> bool:
     return isinstance(error, broken) and not any(isinstance(link, never_sent) for link in _chain(error))
 
 
-def _of_login(error: Exception, login: Login, where: str, retry_after: float | None) -> ConfigProvidersError | None:
-    import hvac.exceptions as of_hvac  # noqa: PLC0415 - optional, and slow to import
-
-    statuses: dict[type[Exception], int] = {
-        of_hvac.InvalidPath: 404,
-        of_hvac.RateLimitExceeded: 429,
-        of_hvac.InternalServerError: 500,
-        of_hvac.VaultNotInitialized: 501,
-        of_hvac.BadGateway: 502,
-        of_hvac.VaultDown: 503,
-    }
-    status = statuses.get(type(error))
-    if status == 404:
-        return ProviderLookupError(f"{where} knows no login {_named(login)} (status 404). {_unmounted(login)}")
-    if status is not None:
-        return _of_status(status, where, retry_after)
-    is_odd = isinstance(error, of_hvac.VaultError)  # of a status that hvac does not know it does not tell the number
-    return ProviderUnavailableError(f"{where} did not answer the login. Try again later.") if is_odd else None
-
-
-def _refused(error: Exception, status: int, login: Login, where: str) -> AccessDeniedError:
-    """Say that the mount is in question where Vault refuses the path, and not what was sent to it."""
-    is_of_login = status == 400 and _NO_LOGIN not in (getattr(error, "errors", None) or ())
-    check = "Check the role, and what it signs in with." + ("" if is_of_login else f" {_unmounted(login)}")
-    return AccessDeniedError(
-        f"{where} refused the login {_named(login)} (status {status}). {check} To lock nobody out, this process does "
-        f"not try it again for {SECONDS_AFTER_A_REFUSAL / 60:g} minutes."
-    )
-
-
-def _of_status(status: int, where: str, retry_after: float | None) -> ConfigProvidersError:
-    try:
-        check_server(status, where=where, retry_after=retry_after)
-        check_status(status, where=where)
-    except ProviderLookupError as error:
-        return error
-    return ProviderLookupError(f"{where} answered with status {status}.")
-
-
-def _named(login: Login) -> str:
-    method, mount = _method_and_mount(login)
-    return f"by {method} at '{printable(mount)}'" if mount else f"by {method}"
-
-
-def _unmounted(login: Login) -> str:
-    method, mount = _method_and_mount(login)
-    return (
-        f"Perhaps nothing is mounted at 'auth/{printable(mount or _USUAL_PLACES.get(method, method))}': set "
-        f"auth_mount_point to a path that 'vault auth list' shows, without 'auth/', and auth_namespace to its "
-        f"namespace."
-    )
-
-
-def _method_and_mount(login: Login) -> tuple[str, str]:
-    method = getattr(login, "method", "") or type(login).__name__.removesuffix("Login").lower()
-    return method, getattr(login, "mount_point", "")
-
-
-def _of_library(error: Exception, where: str) -> ConfigProvidersError:
+def of_library(error: Exception, where: str) -> ConfigProvidersError:
+    """Return our error for what requests, urllib3 or ssl raised."""
     import requests.exceptions as of_requests  # noqa: PLC0415 - slow to import
     from urllib3.exceptions import ReadTimeoutError  # noqa: PLC0415 - as above
 

@@ -4,12 +4,24 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, Final
 
 from airflow_config_providers.core.text import nearest, printable
 from airflow_config_providers.exceptions import ProviderDefinitionError
 from airflow_config_providers.providers.vault.connection import read_connection
-from airflow_config_providers.providers.vault.login_options import read_login
+from airflow_config_providers.providers.vault.logins import (
+    approle,
+    aws,
+    azure,
+    gcp,
+    github,
+    jwt,
+    kubernetes,
+    password,
+    token,
+)
+from airflow_config_providers.providers.vault.logins.base import Login
 from airflow_config_providers.providers.vault.settings import Options, VaultSettings
 from airflow_config_providers.providers.vault.transport import read_cert, read_proxies, read_verify
 
@@ -82,6 +94,22 @@ _TOGETHER: Final = (
 )
 """Parameters that belong together: one that is given stands in for all of them in the connection."""
 
+_LOGINS: Final[Mapping[str, Callable[[Options], Login]]] = {
+    "approle": approle.read,
+    "aws_iam": aws.read,
+    "azure": azure.read,
+    "gcp": gcp.read,
+    "github": github.read,
+    "jwt": jwt.read,
+    "kubernetes": kubernetes.read,
+    "ldap": partial(password.read, of=password.LdapLogin),
+    "radius": partial(password.read, of=password.RadiusLogin),
+    "userpass": partial(password.read, of=password.UserpassLogin),
+}
+
+AUTH_TYPES: Final = frozenset({*_LOGINS, "token"})
+"""Every ``auth_type`` there is."""
+
 _URL: Final = re.compile(
     r"(https?)://([a-z0-9._-]+|\[[0-9a-f:.]+\])(:[0-9]{1,5})?((?:/[a-z0-9._~-]+)*)/?", re.IGNORECASE | re.ASCII
 )
@@ -103,7 +131,7 @@ def read_settings(
     options = _options(params, connections)
     settings = VaultSettings(
         url=_url(options),
-        login=read_login(options, environ=environ),
+        login=_login(options, environ),
         namespace=options.segments("namespace") or None,
         mount_point=options.segments("mount_point") or None,
         kv_version=options.whole("kv_engine_version", default=None, least=1, most=2),
@@ -161,6 +189,13 @@ def _connection(
         return {}, [f"There is no connection '{printable(conn_id)}'. Add one of type vault, or correct conn_id."]
     options, problems = read_connection(connection, auth_type=auth_type)
     return options, [f"Connection '{printable(conn_id)}': {problem}" for problem in problems]
+
+
+def _login(options: Options, environ: Mapping[str, str]) -> Login:
+    auth_type = options.choice("auth_type", AUTH_TYPES, default="token")
+    if auth_type == "token":
+        return token.read(options, environ=environ)
+    return _LOGINS[auth_type](options) if auth_type else token.NOTHING
 
 
 def _url(options: Options) -> str:

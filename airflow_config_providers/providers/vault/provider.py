@@ -11,7 +11,7 @@ from airflow_config_providers.core import document
 from airflow_config_providers.core.data import ConfigData
 from airflow_config_providers.core.provider import SecretIdProvider, configured
 from airflow_config_providers.providers import airflow_secrets
-from airflow_config_providers.providers.vault import wrapping
+from airflow_config_providers.providers.vault.logins import approle
 from airflow_config_providers.providers.vault.parameters import read_settings
 from airflow_config_providers.providers.vault.path import VaultPath
 from airflow_config_providers.providers.vault.reads import Reads
@@ -103,7 +103,7 @@ class VaultConfigProvider(SecretIdProvider):
         :raises AccessDeniedError: our login may not do this
         :raises ProviderLookupError: there is no such role, or Vault cannot be asked
         """
-        return wrapping.wrapped_secret_id(
+        return approle.wrapped_secret_id(
             configured(self._reads).session, role, mount_point=mount_point, seconds=seconds
         )
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.exceptions import ConfigException, ConfigProvidersError, ProviderUnavailableError
@@ -14,7 +14,7 @@ from airflow_config_providers.providers.vault.outcome import Outcome, Place, ref
 from airflow_config_providers.providers.vault.path import SYSTEM, VaultPath, quoted
 
 if TYPE_CHECKING:
-    from airflow_config_providers.providers.vault.session import HeldToken, Session
+    from airflow_config_providers.providers.vault.session import Session
 
 _T = TypeVar("_T")
 

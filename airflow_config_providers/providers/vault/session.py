@@ -15,9 +15,9 @@ from airflow_config_providers.providers.vault import faults
 from airflow_config_providers.providers.vault.breaker import Breakers
 from airflow_config_providers.providers.vault.faults import Answer
 from airflow_config_providers.providers.vault.helper import Return, Returns
-from airflow_config_providers.providers.vault.login_attempts import LoginAttempts
+from airflow_config_providers.providers.vault.logins.attempts import LoginAttempts, Refusal
+from airflow_config_providers.providers.vault.logins.signing_in import SigningIn
 from airflow_config_providers.providers.vault.mounts import Mounts
-from airflow_config_providers.providers.vault.refusal import Refusal
 from airflow_config_providers.providers.vault.renewal import (
     Clock,
     Renewals,
@@ -27,7 +27,6 @@ from airflow_config_providers.providers.vault.renewal import (
     when_to_renew,
     when_to_retry,
 )
-from airflow_config_providers.providers.vault.signing_in import SigningIn
 from airflow_config_providers.providers.vault.transport import Clients, MakeClient, Transport, make_client
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ import weakref
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final, Protocol
 
-from airflow_config_providers.providers.vault.login_attempts import LoginAttempts
+from airflow_config_providers.providers.vault.logins.attempts import LoginAttempts
 from airflow_config_providers.providers.vault.session import Session
 
 if TYPE_CHECKING:

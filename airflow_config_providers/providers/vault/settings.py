@@ -12,14 +12,13 @@ from typing import TYPE_CHECKING, Any, Final
 from airflow_config_providers.core.text import nearest, printable
 
 if TYPE_CHECKING:
-    from airflow_config_providers.providers.vault.login import Login
+    from airflow_config_providers.providers.vault.logins.base import Login
 
 TRUE: Final = frozenset({"1", "on", "t", "true", "y", "yes"})
 FALSE: Final = frozenset({"0", "f", "false", "n", "no", "off"})
 
 _ROOT: Final = "root"
 """What a namespace cannot be called, because it is Vault's word for the one that has no name."""
-
 
 
 @dataclass(frozen=True, slots=True)

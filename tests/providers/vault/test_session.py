@@ -401,8 +401,8 @@ def test_a_login_that_is_not_taken_back_is_told_and_raises_nothing(
 
 def test_without_hvac_the_way_out_is_told(vault, secret: str) -> None:
     from airflow_config_providers.exceptions import ProviderDefinitionError
-    from airflow_config_providers.providers.vault.session import Session
     from airflow_config_providers.providers.vault.parameters import read_settings
+    from airflow_config_providers.providers.vault.session import Session
 
     def no_hvac(_: object) -> object:
         raise ModuleNotFoundError("hvac")

@@ -10,8 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from airflow_config_providers.exceptions import ProviderDefinitionError
-from airflow_config_providers.providers.vault.credential import Credential
-from airflow_config_providers.providers.vault.login import CredentialLogin, TokenLogin
+from airflow_config_providers.providers.vault.logins.approle import AppRoleLogin
+from airflow_config_providers.providers.vault.logins.credential import Credential
+from airflow_config_providers.providers.vault.logins.kubernetes import KubernetesLogin
+from airflow_config_providers.providers.vault.logins.password import UserpassLogin
+from airflow_config_providers.providers.vault.logins.token import TokenLogin
 from airflow_config_providers.providers.vault.parameters import PARAMS, read_settings
 from airflow_config_providers.providers.vault.settings import VaultSettings
 
@@ -67,9 +70,7 @@ def test_every_setting_is_read(tmp_path: Path) -> None:
 
     assert read(params) == VaultSettings(
         url="http://vault:8200/Prefix",
-        login=CredentialLogin(
-            "kubernetes", "jobs", Credential(path="/var/run/secrets/kubernetes.io/serviceaccount/token"), "k8s"
-        ),
+        login=KubernetesLogin("jobs", Credential(path="/var/run/secrets/kubernetes.io/serviceaccount/token"), "k8s"),
         namespace="team/a",
         mount_point="secret",
         kv_version=2,
@@ -295,12 +296,12 @@ def test_an_empty_parameter_takes_away_what_the_connection_says() -> None:
         pytest.param({"token_path": "/run/t"}, TokenLogin(Credential(path="/run/t")), id="a file for a token"),
         pytest.param(
             {"auth_type": "userpass", "username": "u"},
-            CredentialLogin("userpass", "u", Credential("t")),
+            UserpassLogin("u", Credential("t")),
             id="auth type",
         ),
         pytest.param(
             {"auth_type": "approle", "role_id": "r", "secret_id_path": "/run/s"},
-            CredentialLogin("approle", "r", Credential(path="/run/s")),
+            AppRoleLogin("r", Credential(path="/run/s")),
             id="a file for a secret ID",
         ),
     ],

@@ -13,10 +13,10 @@ from typing import Any
 
 import pytest
 
-from airflow_config_providers.providers.vault.transport import THREADS, make_client
-from airflow_config_providers.providers.vault.credential import Credential
-from airflow_config_providers.providers.vault.login import TokenLogin
+from airflow_config_providers.providers.vault.logins.credential import Credential
+from airflow_config_providers.providers.vault.logins.token import TokenLogin
 from airflow_config_providers.providers.vault.settings import VaultSettings
+from airflow_config_providers.providers.vault.transport import THREADS, make_client
 from tests.limits import LONGEST
 from tests.servers.certificates import self_signed
 from tests.servers.recorder import Recorder

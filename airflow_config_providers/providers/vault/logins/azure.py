@@ -1,4 +1,4 @@
-"""Sign in to Vault as an identity of Azure."""
+"""Sign in to Vault as an identity of Azure (auth_type ``azure``)."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from airflow_config_providers.exceptions import AccessDeniedError, ProviderUnavailableError
-from airflow_config_providers.providers.vault.login import Login, VaultToken, mounted, token_of
-from airflow_config_providers.providers.vault.login_library import library
+from airflow_config_providers.providers.vault.logins.base import Login, VaultToken, library, mounted, token_of
 
 if TYPE_CHECKING:
     import hvac
+
+    from airflow_config_providers.providers.vault.settings import Options
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,3 +84,25 @@ class AzureLogin(Login):
                 f"Azure gave this process no token ({reason}). Give the machine or pod an identity."
             )
         raise ProviderUnavailableError(f"Azure could not be asked for a token ({reason}).")
+
+
+def read(options: Options) -> Login:
+    """Return the login that the options describe."""
+    if options.has("secret_id"):
+        options.needed("azure_tenant_id", by="auth_type azure with secret_id")
+        options.needed("key_id", by="auth_type azure with secret_id")
+    role = "azure_role" if options.has("azure_role") or not options.has("role_id") else "role_id"
+    return AzureLogin(
+        role=options.needed(role, by="auth_type azure"),
+        resource=options.needed("azure_resource", by="auth_type azure"),
+        tenant_id=options.text("azure_tenant_id"),
+        client_id=options.text("key_id"),
+        client_secret=options.secret("secret_id"),
+        machine=AzureMachine(
+            subscription_id=options.text("subscription_id"),
+            resource_group_name=options.text("resource_group_name"),
+            vm_name=options.text("vm_name"),
+            vmss_name=options.text("vmss_name"),
+        ),
+        mount_point=options.segments("auth_mount_point"),
+    )

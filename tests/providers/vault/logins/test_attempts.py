@@ -11,12 +11,12 @@ import pytest
 
 from airflow_config_providers.core.lookup import Answers, Lookup
 from airflow_config_providers.exceptions import AccessDeniedError, ProviderLookupError, ProviderUnavailableError
-from airflow_config_providers.providers.vault import faults
 from airflow_config_providers.providers.vault.bounded import MOST
-from airflow_config_providers.providers.vault.login_attempts import LoginAttempts
+from airflow_config_providers.providers.vault.logins.attempts import LoginAttempts
+from airflow_config_providers.providers.vault.logins.faults import unanswered_login
+from airflow_config_providers.providers.vault.parameters import read_settings
 from airflow_config_providers.providers.vault.provider import VaultConfigProvider
 from airflow_config_providers.providers.vault.sessions import Sessions
-from airflow_config_providers.providers.vault.parameters import read_settings
 from airflow_config_providers.providers.vault.settings import VaultSettings
 from airflow_config_providers.testing import FakeClock
 from tests.limits import eventually
@@ -289,7 +289,7 @@ def test_a_login_that_is_not_sent_says_for_how_long(lost: int, shown: str) -> No
     attempts, settings = LoginAttempts(), settings_of(1)
     key = attempts.key(settings, settings.login.read())
     for _ in range(lost):
-        attempts.lost(key, partial(faults.unanswered_login, settings.login, "Vault"), now=0.0)
+        attempts.lost(key, partial(unanswered_login, settings.login, "Vault"), now=0.0)
     with pytest.raises(ProviderUnavailableError, match=f"waits for up to {shown} before it sends it again"):
         attempts.check(key, now=1.0)
 
@@ -301,7 +301,7 @@ def test_a_process_that_never_gets_an_answer_locks_nobody_out() -> None:
         with contextlib.suppress(ProviderUnavailableError):
             attempts.check(key, now=now)
             sent.append(now)
-            attempts.lost(key, partial(faults.unanswered_login, settings.login, "Vault"), now=now)
+            attempts.lost(key, partial(unanswered_login, settings.login, "Vault"), now=now)
     assert sent[:4] == [0, 8, 128, 1088]
     assert most_failures_that_vault_counts(sent) == 3
 

@@ -1,4 +1,4 @@
-"""Sign in to Vault as a service account of Google Cloud."""
+"""Sign in to Vault as a service account of Google Cloud (auth_type ``gcp``)."""
 
 from __future__ import annotations
 
@@ -9,13 +9,14 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from airflow_config_providers.exceptions import AccessDeniedError, ProviderDefinitionError, ProviderUnavailableError
-from airflow_config_providers.providers.vault.login import Login, VaultToken, mounted, token_of
-from airflow_config_providers.providers.vault.login_library import library
+from airflow_config_providers.providers.vault.logins.base import Login, VaultToken, library, mounted, token_of
 
 if TYPE_CHECKING:
     import hvac
 
-CLOUD_PLATFORM: Final = "https://www.googleapis.com/auth/cloud-platform"
+    from airflow_config_providers.providers.vault.settings import Options
+
+_CLOUD_PLATFORM: Final = "https://www.googleapis.com/auth/cloud-platform"
 _LIFE: Final = 900  # seconds; Vault takes no longer one
 
 
@@ -38,7 +39,7 @@ class GcpLogin(Login):
     role: str
     key_path: str = ""
     key: str = field(default="", repr=False)
-    scopes: tuple[str, ...] = (CLOUD_PLATFORM,)
+    scopes: tuple[str, ...] = (_CLOUD_PLATFORM,)
     mount_point: str = ""
     iam: str = "https://iamcredentials.googleapis.com"
     clock: Callable[[], float] = time.time
@@ -99,6 +100,21 @@ class GcpLogin(Login):
         if response.status_code != 200:
             raise ProviderUnavailableError(f"Google could not sign for the service account ({response.status_code}).")
         return str(response.json()["signedJwt"])
+
+
+def read(options: Options) -> Login:
+    """Return the login that the options describe."""
+    key = options.mapping("gcp_keyfile_dict")
+    if key and options.has("gcp_key_path"):
+        options.problems.append("gcp_key_path and gcp_keyfile_dict are both given. Leave one of them out.")
+    scopes = tuple(scope for item in options.text("gcp_scopes").split(",") if (scope := item.strip()))
+    return GcpLogin(
+        role=options.needed("role_id", by="auth_type gcp"),
+        key_path=options.text("gcp_key_path"),
+        key=json.dumps(key, sort_keys=True) if key else "",
+        scopes=scopes or (_CLOUD_PLATFORM,),
+        mount_point=options.segments("auth_mount_point"),
+    )
 
 
 def _has_key(credentials: Any) -> bool:

@@ -1,24 +1,30 @@
-"""How a session signs in, and does not again with what was refused."""
+"""How a session signs in, and does not sign in again with what was refused."""
 
 from __future__ import annotations
 
 from contextlib import nullcontext, suppress
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from airflow_config_providers.exceptions import AccessDeniedError, ProviderLookupError, ProviderUnavailableError
-from airflow_config_providers.providers.vault import faults
-from airflow_config_providers.providers.vault.login_try import LoginTry
-from airflow_config_providers.providers.vault.refusal import Refusal
+from airflow_config_providers.providers.vault.faults import is_answer_lost
+from airflow_config_providers.providers.vault.logins.attempts import Refusal
+from airflow_config_providers.providers.vault.logins.faults import LOGIN_REFUSALS, translated_login, unanswered_login
+from airflow_config_providers.providers.vault.transport import is_limit, retry_after
 
 if TYPE_CHECKING:
+    import hvac
+    import requests
+
     from airflow_config_providers.providers.vault.breaker import Breakers
-    from airflow_config_providers.providers.vault.login import Login, VaultToken
-    from airflow_config_providers.providers.vault.login_attempts import LoginAttempts
+    from airflow_config_providers.providers.vault.logins.attempts import LoginAttempts
+    from airflow_config_providers.providers.vault.logins.base import Login, VaultToken
     from airflow_config_providers.providers.vault.renewal import Clock
     from airflow_config_providers.providers.vault.settings import VaultSettings
     from airflow_config_providers.providers.vault.transport import Clients
 
+_GATEWAY_TIMEOUT: Final = 504
+"""What a proxy says that sent a request on and got no answer."""
 _TURNS_TO_WAIT: Final = 2
 """For how many logins that get no answer a session waits before its own."""
 
@@ -72,7 +78,7 @@ class SigningIn:
         attempt = LoginTry(login, self._clients.new_for_login())
         try:
             with self._breakers.watching("login", ProviderUnavailableError, is_limit=attempt.is_limit):
-                token = faults.translated_login(
+                token = translated_login(
                     attempt.run,
                     login=self._settings.login,
                     where=self._settings.where,
@@ -90,9 +96,65 @@ class SigningIn:
     def _remember(self, error: ProviderLookupError, key: bytes, attempt: LoginTry) -> None:
         now = self._clock()
         if attempt.is_lost:
-            unanswered = partial(faults.unanswered_login, self._settings.login, self._settings.where)
+            unanswered = partial(unanswered_login, self._settings.login, self._settings.where)
             self._attempts.lost(key, unanswered, now=now)
         elif attempt.is_refused and isinstance(error, AccessDeniedError):
             self._attempts.refused(key, error, now=now)
         else:
             self._refusal = Refusal.of_login(error, of=key, now=now)
+
+
+class LoginTry:
+    """
+    Signs in once, and sees what Vault answers, which hvac does not show.
+
+    :param login: as ``Login.read`` returns it
+    :param client: made for this login; asks nobody else than Vault
+    :ivar is_lost: whether Vault may have counted a failure of this login, and its answer did not reach us
+    """
+
+    def __init__(self, login: Login, client: hvac.Client) -> None:
+        self._login = login
+        self._client = client
+        self._last: requests.Response | None = None
+        self.is_lost = False
+        client.adapter.session.hooks["response"].append(self._see)
+
+    def run(self) -> VaultToken:
+        """Sign in; raises what the login raises."""
+        try:
+            return self._login(self._client)
+        except Exception as error:
+            self.is_lost = self._login.can_lock_out and self._is_answer_lost(error)
+            raise
+
+    def refusal(self) -> int | None:
+        """Return the status with which Vault refused the login; None where it did not."""
+        status = None if self._last is None else self._last.status_code
+        return status if status in LOGIN_REFUSALS else None
+
+    @property
+    def is_refused(self) -> bool:
+        """Whether Vault refused the login, if it failed, and what is in hand proves the same again."""
+        return self._login.has_proof and self.refusal() is not None
+
+    def is_limit(self) -> bool:
+        """Return whether Vault had too many requests for the login."""
+        return self._last is not None and is_limit(self._last)
+
+    def retry_after(self) -> float | None:
+        """Return the seconds before which Vault wanted no further request when it answered."""
+        return None if self._last is None else retry_after(self._last)
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._client.adapter.close()
+
+    def _is_answer_lost(self, error: Exception) -> bool:
+        """Return whether nobody knows what Vault made of the login; a status that tells of a failure says it."""
+        if self._last is None or self._last.ok:
+            return is_answer_lost(error)
+        return self._last.status_code == _GATEWAY_TIMEOUT
+
+    def _see(self, response: requests.Response, **_: Any) -> None:
+        self._last = response

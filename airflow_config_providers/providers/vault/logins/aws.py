@@ -1,4 +1,4 @@
-"""Sign in to Vault as an identity of AWS."""
+"""Sign in to Vault as an identity of AWS (auth_type ``aws_iam``)."""
 
 from __future__ import annotations
 
@@ -14,11 +14,12 @@ from airflow_config_providers.exceptions import (
     ProviderDefinitionError,
     ProviderUnavailableError,
 )
-from airflow_config_providers.providers.vault.login import Login, VaultToken, mounted, token_of
-from airflow_config_providers.providers.vault.login_library import library
+from airflow_config_providers.providers.vault.logins.base import Login, VaultToken, library, mounted, token_of
 
 if TYPE_CHECKING:
     import hvac
+
+    from airflow_config_providers.providers.vault.settings import Options
 
 _REGION: Final = "us-east-1"
 
@@ -98,6 +99,22 @@ class AwsIamLogin(Login):
             "session_token": credentials["SessionToken"],
             "region": self.region or sts.meta.region_name or _REGION,
         }
+
+
+def read(options: Options) -> Login:
+    """Return the login that the options describe."""
+    assume_role = options.mapping("assume_role_kwargs")
+    if options.has("key_id") != options.has("secret_id"):
+        options.problems.append("auth_type aws_iam has one of key_id and secret_id. Give both, or neither.")
+    return AwsIamLogin(
+        role=options.text("role_id"),
+        region=options.text("region"),
+        key_id=options.text("key_id"),
+        secret_key=options.text("secret_id"),
+        assume_role=json.dumps(assume_role, sort_keys=True) if assume_role else "",
+        server_id=options.text("header_value"),
+        mount_point=options.segments("auth_mount_point"),
+    )
 
 
 def _refusal(response: Mapping[str, Any]) -> ConfigProvidersError:

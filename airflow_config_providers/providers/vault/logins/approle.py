@@ -1,7 +1,8 @@
 """
-A secret ID on a way where others may read it: wrapped, so that it can be taken out once, and for a short time.
+Sign in to Vault as an AppRole (auth_type ``approle``), and send its secret ID to a job where others may read it.
 
-Whoever takes it out first leaves the other with a refusal, so a theft is noticed; nothing prevents it.
+A secret ID is sent wrapped: it can be unwrapped once, and only for a short time. Anyone who unwraps it first leaves the
+rightful owner with a refusal, so theft is noticed; it is not prevented.
 """
 
 from __future__ import annotations
@@ -13,19 +14,37 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.exceptions import AccessDeniedError, ProviderLookupError
-from airflow_config_providers.providers.vault.credential import Credential
-from airflow_config_providers.providers.vault.login import CredentialLogin, Login, VaultToken
+from airflow_config_providers.providers.vault.logins.base import Login, VaultToken, mounted
+from airflow_config_providers.providers.vault.logins.credential import Credential, CredentialLogin, read_credential
 from airflow_config_providers.providers.vault.path import quoted
 
 if TYPE_CHECKING:
     import hvac
 
     from airflow_config_providers.providers.vault.session import Session
+    from airflow_config_providers.providers.vault.settings import Options
 
 APPROLE: Final = "approle"
 
 _LOOKUP: Final = "/v1/sys/wrapping/lookup"
 _UNWRAP: Final = "/v1/sys/wrapping/unwrap"
+
+
+@dataclass(frozen=True, slots=True)
+class AppRoleLogin(CredentialLogin):
+    """A login by a role ID and its secret ID, if the role has one."""
+
+    method: ClassVar[str] = APPROLE
+
+    def answer(self, client: hvac.Client, proof: str | None) -> object:
+        """Return what Vault answers to the secret ID."""
+        place = mounted(self.mount_point)
+        return client.auth.approle.login(role_id=self.who, secret_id=proof, use_token=False, **place)
+
+    @property
+    def can_lock_out(self) -> bool:
+        """Always."""
+        return True
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +72,7 @@ class WrappedSecretIdLogin(Login):
                 "who can write the configuration of the job on its way."
             )
         secret_id = str(_post(client, _UNWRAP, {}, token=token).get("secret_id"))
-        return CredentialLogin(APPROLE, self.role_id, Credential(secret_id), self.mount_point)(client)
+        return AppRoleLogin(self.role_id, Credential(secret_id), self.mount_point)(client)
 
     def read(self) -> Login:
         """Return a login at the same place by the wrapping token that the file holds now."""
@@ -71,6 +90,15 @@ class WrappedSecretIdLogin(Login):
 
     def _token(self) -> str:
         return self.wrapping.read().strip()
+
+
+def read(options: Options) -> Login:
+    """Return the login that the options describe."""
+    role_id, mount_point = options.needed("role_id", by="auth_type approle"), options.segments("auth_mount_point")
+    if options.has("wrapped_secret_id"):
+        return WrappedSecretIdLogin(role_id, Credential(options.secret("wrapped_secret_id")), mount_point)
+    has_secret = options.has("secret_id") or options.has("secret_id_path")
+    return AppRoleLogin(role_id, read_credential(options, "secret_id") if has_secret else None, mount_point)
 
 
 def wrapped_secret_id(session: Session, role: str, *, mount_point: str, seconds: int) -> str:

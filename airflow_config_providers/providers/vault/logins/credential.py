@@ -1,13 +1,20 @@
-"""A secret that a login needs: written down, or in a file that may change."""
+"""The secret that a login needs, given directly or in a file that may change, and logins by one such secret."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from abc import abstractmethod
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, ClassVar, Final, Self
 
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.exceptions import ProviderLookupError, ProviderUnavailableError
+from airflow_config_providers.providers.vault.logins.base import Login, VaultToken, token_of
+
+if TYPE_CHECKING:
+    import hvac
+
+    from airflow_config_providers.providers.vault.settings import Options
 
 _MOST_BYTES: Final = 64 * 1024
 
@@ -47,6 +54,57 @@ class Credential:
         except (OSError, ValueError):
             return None
         return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
+
+
+@dataclass(frozen=True, slots=True)
+class CredentialLogin(Login):
+    """
+    A login by a secret that proves who signs in, in one request.
+
+    :param who: the role or the user; empty if the secret says it
+    :param proof: None for an AppRole without a secret ID
+    :param mount_point: where the method is mounted; empty for its usual mount
+    """
+
+    who: str
+    proof: Credential | None
+    mount_point: str = ""
+    method: ClassVar[str]
+
+    def __call__(self, client: hvac.Client) -> VaultToken:
+        """Sign in."""
+        return token_of(self.answer(client, self._proof()))
+
+    @abstractmethod
+    def answer(self, client: hvac.Client, proof: str | None) -> object:
+        """Return what Vault answers to the login."""
+
+    def read(self) -> Self:
+        """Return a login at the same mount by the secret that the file holds now."""
+        proof = self._proof()
+        place = self.mount_point or self.method
+        return replace(self, proof=None if proof is None else Credential(proof), mount_point=place)
+
+    @property
+    def has_proof(self) -> bool:
+        """Always."""
+        return True
+
+    def _proof(self) -> str | None:
+        return None if self.proof is None else self.proof.read()
+
+
+def read_credential(options: Options, name: str) -> Credential:
+    """Return the file that ``<name>_path`` names, or else the secret in ``name``."""
+    path = options.text(f"{name}_path")
+    return Credential(path=path) if path else Credential(options.secret(name))
+
+
+def needed_credential(options: Options, name: str, *, by: str) -> Credential:
+    """Return a secret that must be given; the missing one becomes a problem of the options."""
+    if not options.has(name) and not options.has(f"{name}_path"):
+        options.miss(f"{by} needs {name}_path or {name}. Add one.")
+    return read_credential(options, name)
 
 
 def _text(path: str) -> str:

@@ -1,4 +1,4 @@
-"""What the logins of a process came to, so that it locks no user out by repeating one."""
+"""Logins that failed and are not repeated, so that this process locks no user out."""
 
 from __future__ import annotations
 
@@ -6,17 +6,20 @@ import secrets
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import astuple, dataclass, replace
+from dataclasses import astuple, dataclass, field, replace
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final, Self, cast
 
 from airflow_config_providers.exceptions import AccessDeniedError, ProviderLookupError, ProviderUnavailableError
-from airflow_config_providers.providers.vault.refusal import SECONDS_AFTER_A_REFUSAL
 
 if TYPE_CHECKING:
-    from airflow_config_providers.providers.vault.login import Login
+    from airflow_config_providers.providers.vault.logins.base import Login
     from airflow_config_providers.providers.vault.settings import VaultSettings
 
+SECONDS_AFTER_A_REFUSAL: Final = 16 * 60.0
+"""Vault locks a user at the fifth failed login, and begins to count anew after 15 minutes without one."""
+
+_SECONDS_AFTER_A_FAILURE: Final = 60.0
 _MOST_KEPT: Final = 1024
 _TURNS: Final = 64
 _SECONDS_AFTER_LOST_ONES: Final = (8.0, 120.0, SECONDS_AFTER_A_REFUSAL)
@@ -31,6 +34,37 @@ _SECONDS_AFTER_LOST_ONES_IF_PROVEN: Final = (8.0, 60.0)
 """For a login that worked before: Vault hardly counts failures of it, but may count the uses of its secret."""
 _SECONDS_BETWEEN_CHECKS: Final = 60.0
 """One check of many providers tries each login once."""
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """
+    A failure that trying again would only repeat, until some time has passed or there is something else to try with.
+
+    :param of: what was refused
+    :param until: by the session's clock
+    """
+
+    error: ProviderLookupError
+    of: object = field(repr=False)
+    until: float
+
+    @classmethod
+    def of_login(cls, error: ProviderLookupError, *, of: object, now: float) -> Self | None:
+        """Remember a login that failed; None for one that may succeed the next time."""
+        if isinstance(error, ProviderUnavailableError):
+            return None
+        denied = isinstance(error, AccessDeniedError)
+        return cls(error.again(), of=of, until=now + (SECONDS_AFTER_A_REFUSAL if denied else _SECONDS_AFTER_A_FAILURE))
+
+    def raise_at(self, now: float, *, of: object) -> None:
+        """
+        Let pass what was not refused, or not lately.
+
+        :raises ProviderLookupError: an equal error
+        """
+        if now < self.until and of == self.of:
+            raise self.error.again()
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,117 @@
+"""What every way to sign in to Vault has in common."""
+
+from __future__ import annotations
+
+import importlib
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol
+
+from airflow_config_providers.exceptions import ProviderDefinitionError, ProviderLookupError
+
+if TYPE_CHECKING:
+    import hvac
+
+
+@dataclass(frozen=True, slots=True)
+class VaultToken:
+    """
+    The result of a login.
+
+    :param ttl: seconds for which it is valid, counted from the login; None if it has no end or the end is unknown
+    :param is_ours: whether this login created it, so that we renew it and give it back
+    """
+
+    token: str = field(repr=False)
+    ttl: float | None = None
+    is_renewable: bool = False
+    is_ours: bool = True
+
+
+class Login(Protocol):
+    """Signs in. Hashable; two equal logins have the same identity. Reads token files again at every call."""
+
+    __slots__ = ()
+
+    def __call__(self, client: hvac.Client) -> VaultToken:
+        """
+        Sign in with a client that has no token; the client does not get one either.
+
+        Raises what hvac and requests raise, which ``logins.faults`` turns into our errors, or one of ours:
+
+        :raises ProviderDefinitionError: a library is missing
+        :raises ProviderUnavailableError: a token file is missing or empty
+        :raises ProviderLookupError: a token file cannot be read or holds no token, or Vault's answer has no token
+        """
+
+    def version(self) -> object | None:
+        """
+        Return a mark that changes when the file that holds the token itself changes; costs one ``stat``.
+
+        None if the token comes from a login or from the definition, and while the file is missing: a token that we
+        already have then stays valid. A session keeps the mark from before it signed in, and signs in again when it
+        sees another mark.
+        """
+        return None
+
+    def read(self) -> Login:
+        """
+        Return this login with the current content of its files, so that it reads none of them itself.
+
+        A refused login is tried again when this differs. Raises what ``__call__`` raises about files.
+        """
+        return self
+
+    @property
+    def has_proof(self) -> bool:
+        """Whether ``read`` returns everything that Vault is sent; an identity of a cloud is known only at login."""
+        return False
+
+    @property
+    def can_lock_out(self) -> bool:
+        """Whether Vault, or a service it asks, counts failures and locks a user out, or counts uses of a secret."""
+        return False
+
+
+def mounted(mount_point: str, *, name: str = "mount_point") -> dict[str, str]:
+    """Return hvac's argument for ``mount_point``; nothing for the usual mount."""
+    return {name: mount_point} if mount_point else {}
+
+
+def token_of(answer: object) -> VaultToken:
+    """
+    Return the token in Vault's answer to a login.
+
+    :param answer: what hvac returns: a dict for status 200, otherwise a response
+    :raises ProviderLookupError: there is no token in it
+    """
+    if getattr(answer, "is_redirect", False):
+        raise ProviderLookupError(
+            "Vault answered the login with a redirect, which is not followed. Give the address that answers itself."
+        )
+    auth = answer.get("auth") if isinstance(answer, dict) else None
+    token = auth.get("client_token") if isinstance(auth, dict) else None
+    if not isinstance(auth, dict) or not isinstance(token, str) or not token:
+        raise ProviderLookupError(
+            "What answered the login gave no token. Check the address. A second factor is not supported."
+        )
+    return VaultToken(token, ttl=_seconds(auth.get("lease_duration")), is_renewable=auth.get("renewable") is True)
+
+
+def library(module: str, *, package: str, auth_type: str) -> Any:
+    """
+    Import ``module``, which only this kind of login needs.
+
+    :param package: what to install for it
+    :raises ProviderDefinitionError: it is not installed
+    """
+    try:
+        return importlib.import_module(module)
+    except ImportError:
+        pass
+    raise ProviderDefinitionError(
+        f"auth_type {auth_type} needs a library that is not installed. Install it: pip install {package}"
+    )
+
+
+def _seconds(duration: object) -> float | None:
+    return float(duration) if isinstance(duration, int | float) and duration > 0 else None

@@ -1,0 +1,61 @@
+"""A token that was made elsewhere (auth_type ``token``)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from airflow_config_providers.core.text import printable
+from airflow_config_providers.exceptions import ProviderLookupError
+from airflow_config_providers.providers.vault.logins.base import Login, VaultToken
+from airflow_config_providers.providers.vault.logins.credential import Credential, read_credential
+
+if TYPE_CHECKING:
+    import hvac
+
+    from airflow_config_providers.providers.vault.settings import Options
+
+
+@dataclass(frozen=True, slots=True)
+class TokenLogin(Login):
+    """A token that someone else made; nothing is asked of Vault, and nothing is given back."""
+
+    credential: Credential
+
+    def __call__(self, client: hvac.Client) -> VaultToken:
+        """Return the token."""
+        return VaultToken(self._token(), is_ours=False)
+
+    def read(self) -> Login:
+        """Return a login by the token that the file holds now."""
+        return TokenLogin(Credential(self._token()))
+
+    def version(self) -> object | None:
+        """Return the mark of the token file."""
+        return self.credential.version()
+
+    def _token(self) -> str:
+        token = self.credential.read().strip()
+        if not token or not (token.isascii() and token.isprintable()) or " " in token:
+            where = f"The file {printable(self.credential.path)}" if self.credential.path else "The token that is given"
+            raise ProviderLookupError(
+                f"{where} is no token of Vault: it is empty, or has blanks or letters that none has. Correct it."
+            )
+        return token
+
+
+NOTHING: Final = TokenLogin(Credential())
+"""A login in place of one that cannot be read."""
+
+
+def read(options: Options, *, environ: Mapping[str, str]) -> Login:
+    """Return the login by the token in the options, or else by that in ``VAULT_TOKEN``."""
+    if not options.has("token") and not options.has("token_path"):
+        if environ.get("VAULT_TOKEN"):
+            return TokenLogin(Credential(environ["VAULT_TOKEN"]))
+        options.miss(
+            "auth_type token needs token_path or token, or the environment variable VAULT_TOKEN. Add one, or name "
+            "another auth_type."
+        )
+    return TokenLogin(read_credential(options, "token"))

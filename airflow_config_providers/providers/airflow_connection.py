@@ -64,6 +64,6 @@ class AirflowConnectionConfigProvider(AirflowConfigProvider):
 def _require(conn_id: str, allowed: AllowedNames) -> None:
     if not conn_id:
         raise ConfigException(
-            "A reference to a connection has its id as the path, as in ${connection:warehouse:password}. Add it."
+            "A reference to a connection needs its id as the path, as in ${connection:warehouse:password}. Add it."
         )
     allowed.require("connection", conn_id)

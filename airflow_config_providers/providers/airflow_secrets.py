@@ -169,7 +169,7 @@ def _first_answer(ask: Callable[[Any], _T | None], what: str) -> _T | None:
             return answer
     if _is_starting():
         raise ProviderUnavailableError(
-            f"Airflow is starting, and its database cannot be asked for the {what} yet. Set it in the environment, or "
+            f"Airflow is starting, and its database cannot be asked for the {what} yet. Set it in the environment or "
             f"in a file of the secrets backend."
         )
     return None
@@ -183,7 +183,7 @@ def _chain() -> list[Any]:
     except Exception as error:  # noqa: BLE001 - the deployment's backend is made here and may raise anything
         problem = type(error).__name__
     raise ProviderUnavailableError(
-        f"Airflow's secrets backends cannot be made ({problem}). Correct [secrets] and [workers] in airflow.cfg."
+        f"Airflow's secrets backends cannot be created ({problem}). Correct [secrets] and [workers] in airflow.cfg."
     )
 
 
@@ -247,7 +247,7 @@ def _made(make: Callable[[], _T], who: str) -> _T:
     except ConfigProvidersError:
         raise
     except Exception as error:  # noqa: BLE001 - a third party's backend may raise anything
-        problem = f"{who} cannot be made ({type(error).__name__}). Correct its class or its arguments."
+        problem = f"{who} cannot be created ({type(error).__name__}). Correct its class or its arguments."
     raise ProviderDefinitionError(problem)
 
 

@@ -185,7 +185,9 @@ class AllowedFiles:
             return error
         if is_open:
             return None
-        return ProviderUnavailableError(f"{printable(path)} is no directory or file any more. Create or remove it.")
+        return ProviderUnavailableError(
+            f"{printable(path)} is no longer a directory or file. Create it, or remove it from the list."
+        )
 
     def _content(self, descriptor: int) -> bytes:
         with open(descriptor, "rb", closefd=False) as file:
@@ -194,8 +196,8 @@ class AllowedFiles:
     def _small(self, path: str, content: bytes | None) -> bytes | None:
         if content is not None and len(content) > self.max_bytes:
             raise LimitExceededError(
-                f"{printable(path)} is larger than {self.max_bytes} bytes. Whoever defines the provider can raise "
-                f"param.{MAX_BYTES}."
+                f"{printable(path)} is larger than {self.max_bytes} bytes. The deployment owner can raise the "
+                f"provider's param.{MAX_BYTES}."
             )
         return content
 
@@ -222,7 +224,7 @@ class AllowedFiles:
             found, is_sound = read(LinksReadOnce(self.link))
             if is_sound:
                 return found
-        raise ProviderUnavailableError(f"{printable(path)} was replaced each time that it was read. Try again later.")
+        raise ProviderUnavailableError(f"{printable(path)} was replaced each time it was read. Try again later.")
 
     def _allowed(self, path: str, link: Link) -> Steps:
         _refuse_unprintable(path)
@@ -303,7 +305,7 @@ def _positive(number: object) -> int | None:
 
 def _problem(path: str) -> str | None:
     if not path.startswith("/"):
-        return f"{ALLOWED_PATHS}: {printable(path)} is not absolute. Write it from / on."
+        return f"{ALLOWED_PATHS}: {printable(path)} is not absolute. Begin it with /."
     if not os.path.exists(path):  # noqa: PTH110 - Path.exists() raises where a directory above may not be entered
         return f"{ALLOWED_PATHS}: {printable(path)} does not exist for this process. Correct or remove it."
     return None
@@ -314,14 +316,14 @@ def _refuse_unprintable(path: str) -> None:
         if not character.isprintable():
             raise ConfigException(
                 f"The path {printable(path)} has the character {printable(character)} at position {position}. "
-                f"Take it out: no such path is read."
+                f"Remove it: such a path is never read."
             )
 
 
 def _denied(path: str) -> AccessDeniedError:
     return AccessDeniedError(
-        f"{printable(path)} is not inside an allowed path, so it is not read. Whoever defines the provider can add its "
-        f"directory to param.{ALLOWED_PATHS}; symbolic links must not lead out of it."
+        f"{printable(path)} is not inside an allowed path, so it is not read. The deployment owner can add its "
+        f"directory to the provider's param.{ALLOWED_PATHS}; symbolic links must not lead out of it."
     )
 
 

@@ -52,16 +52,16 @@ class AllowedNames:
         """
         if _MISLEADING.search(name) or not name.isprintable():
             raise AccessDeniedError(
-                f"No {kind} '{printable(name)}' is asked for, as it could be taken for another. A name is not empty, "
-                f"has no part that is '.' or '..', none of ? # % and backslash, and nothing that cannot be printed."
+                f"The {kind} '{printable(name)}' is not read: the name could be mistaken for another. A name must not "
+                f"be empty, have a part that is '.' or '..', or contain ? # % \\ or a character that cannot be printed."
             )
         must_be_told = is_sensitive or self._may_be_of_a_team(name)
         is_told = name in self.pattern.pattern.split("|")
         if not self.pattern.fullmatch(name) or (must_be_told and not is_told):
             way = ", written out between the bars of the pattern" if must_be_told else ""
             raise AccessDeniedError(
-                f"The {kind} '{printable(name)}' is not one that {ALLOWLIST_PATTERN} of the provider allows. "
-                f"Correct the reference, or have the deployment allow it{way}."
+                f"The {kind} '{printable(name)}' is not allowed by {ALLOWLIST_PATTERN} of the provider. "
+                f"Correct the reference, or ask the deployment owner to allow it{way}."
             )
 
     def _may_be_of_a_team(self, name: str) -> bool:
@@ -73,4 +73,4 @@ def _compiled(pattern: str) -> re.Pattern[str]:
         return re.compile(pattern)
     except re.error as error:
         problem = f"{error.msg} at position {error.pos}"
-    raise ProviderDefinitionError(f"{ALLOWLIST_PATTERN} is no regular expression of Python: {problem}.")
+    raise ProviderDefinitionError(f"{ALLOWLIST_PATTERN} is not a regular expression of Python: {problem}.")

@@ -83,12 +83,12 @@ def aws_fault(code: str, *, who: str, what: str) -> ConfigProvidersError | None:
 
 def denied(who: str, what: str) -> AccessDeniedError:
     """Make the error for what ``who`` refuses."""
-    return AccessDeniedError(f"{who} refuses to give {what}. Have its owner allow it, or correct the reference.")
+    return AccessDeniedError(f"{who} refused to return {what}. Ask its owner to allow it, or correct the reference.")
 
 
 def unavailable(who: str, what: str, *, reason: str) -> ProviderUnavailableError:
     """Make the error for what ``who`` cannot give now."""
-    return ProviderUnavailableError(f"{who} could not give {what} ({reason}). Try again later, or look into its log.")
+    return ProviderUnavailableError(f"{who} could not return {what} ({reason}). Try again later, or check its log.")
 
 
 def _is_refusal(error: BaseException) -> bool:

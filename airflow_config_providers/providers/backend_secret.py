@@ -57,11 +57,11 @@ class BackendPlace:
             return [item]
         if self.path not in _LISTS:
             raise ConfigException(
-                f"No path of a secrets backend is '{printable(self.path)}'. Write the name alone, variables, "
-                f"variables/<name>, connections/<id> or config."
+                f"'{printable(self.path)}' is not a path of a secrets backend. Write only the name, or as the path "
+                f"variables, variables/<name>, connections/<id> or config."
             )
         if self.keys is None:
-            raise ConfigException("What a secrets backend has cannot be listed. Name the secrets that are wanted.")
+            raise ConfigException("The secrets of a secrets backend cannot be listed. Name the ones you want.")
         return [BackendSecret(_LISTS[self.path], key) for key in sorted(self.keys)]
 
     def data(self, found: Mapping[BackendSecret, Any]) -> ConfigData:

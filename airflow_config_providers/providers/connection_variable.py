@@ -29,5 +29,5 @@ def broken_variable(conn_id: str, environ: Mapping[str, str] = os.environ) -> st
     try:
         document.parse(text)
     except ConfigException as error:
-        return f"The environment variable {name} defines no connection. {error} Correct the variable."
+        return f"The environment variable {name} does not define a connection. {error} Correct the variable."
     return None

@@ -123,7 +123,7 @@ class _Allowlist:
         way = ", written out between the bars of the pattern" if _is_sensitive(name) else ""
         return (
             f"{ALLOWLIST_PATTERN} of the provider does not allow the environment variable {printable(name)}. Correct "
-            f"the reference, or have the deployment allow it{way}."
+            f"the reference, or ask the deployment owner to allow it{way}."
         )
 
 
@@ -133,7 +133,7 @@ def _refuse_path(path: str, keys: Collection[str] | None) -> None:
     hints = [hint for key in keys or () if (hint := no_default(ConfigVariable("env", path, key)))]
     raise ConfigException(
         f"Environment variables have no path, but the reference has {printable(path)}. "
-        f"{hints[0] if hints else 'Write the provider and the name alone, as in ${env:DB_PASSWORD}.'}"
+        f"{hints[0] if hints else 'Write only the provider and the name, as in ${env:DB_PASSWORD}.'}"
     )
 
 
@@ -146,4 +146,4 @@ def _compiled(pattern: str) -> re.Pattern[str]:
         return re.compile(pattern)
     except re.error as error:
         problem = f"{error.msg} at position {error.pos}"
-    raise ProviderDefinitionError(f"{ALLOWLIST_PATTERN} is no regular expression of Python: {problem}.")
+    raise ProviderDefinitionError(f"{ALLOWLIST_PATTERN} is not a regular expression of Python: {problem}.")

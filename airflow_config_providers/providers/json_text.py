@@ -22,8 +22,7 @@ def read_json(text: str | None, keys: Collection[str] | None, *, what: str) -> d
     document = parse_object(text)
     if document is None:
         raise ConfigException(
-            f"The text of {printable(what)} is no JSON object, so nothing stands in it by name. Refer to it as a "
-            f"whole, or correct it."
+            f"The {printable(what)} is not a JSON object, so it has no keys. Refer to it as a whole, or correct it."
         )
     if keys is None:
         return read_all(document)

@@ -108,7 +108,9 @@ class SecretsBackendConfigProvider(BatchConfigProvider):
             self._require_installed(path)
             self._backend = PerProcess(partial(airflow_secrets.make_backend, path, kwargs))
         elif kwargs:
-            raise ProviderDefinitionError(f"{BACKEND_KWARGS} is there without {BACKEND}. Add that, or remove this.")
+            raise ProviderDefinitionError(
+                f"{BACKEND_KWARGS} is given without {BACKEND}. Add {BACKEND}, or remove {BACKEND_KWARGS}."
+            )
         self._allowed = allowed
 
     def get(self, path: str, keys: Collection[str] | None = None) -> ConfigData:
@@ -232,7 +234,7 @@ def _kwargs(configs: Mapping[str, Any]) -> dict[str, Any]:
     arguments = parse_object(given) if isinstance(given, str) else given
     if not isinstance(arguments, Mapping):
         raise ProviderDefinitionError(
-            f'{BACKEND_KWARGS} is no JSON object. Write one, as in {BACKEND_KWARGS}={{"variables_prefix": "app"}}.'
+            f'{BACKEND_KWARGS} is not a JSON object. Write one, as in {BACKEND_KWARGS}={{"variables_prefix": "app"}}.'
         )
     prefix = f"{BACKEND_KWARGS}."
     single = {name.removeprefix(prefix): text for name, text in configs.items() if name.startswith(prefix)}

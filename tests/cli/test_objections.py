@@ -96,7 +96,7 @@ REFUSED = [
         id="unknown provider",
     ),
     pytest.param("spark.app.a=${files:/etc/a.properties:b}", "not inside an allowed path", id="path not allowed"),
-    pytest.param("spark.app.a=${variables:other}", "not one that allowlist.pattern", id="name not allowed"),
+    pytest.param("spark.app.a=${variables:other}", "not allowed by allowlist.pattern", id="name not allowed"),
     pytest.param("spark.app.name=${files:/tmp/a.properties:b}", "would be readable by every user", id="a shown key"),
     pytest.param("spark.app.a=${x:-8g}", "Kafka's grammar of references has no defaults", id="a default"),
 ]

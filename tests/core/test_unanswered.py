@@ -85,12 +85,12 @@ def refusal(text):
         ("${env:HOME}", "does not allow the environment variable HOME"),
         ("${env:a/b:SPARK_A}", "Environment variables have no path"),
         ("${vault:sys/policy:a}", "sys/policy"),
-        ("${variables:other}", "The variable 'other' is not one that allowlist.pattern"),
-        ("${variables:other:a}", "The variable 'other' is not one that allowlist.pattern"),
-        ("${connections:other:password}", "The connection 'other' is not one that allowlist.pattern"),
-        ("${connections:password}", "has its id as the path"),
-        ("${backend:other}", "The variable 'other' is not one that allowlist.pattern"),
-        ("${backend:nowhere:a}", "No path of a secrets backend is 'nowhere'"),
+        ("${variables:other}", "The variable 'other' is not allowed by allowlist.pattern"),
+        ("${variables:other:a}", "The variable 'other' is not allowed by allowlist.pattern"),
+        ("${connections:other:password}", "The connection 'other' is not allowed by allowlist.pattern"),
+        ("${connections:password}", "needs its id as the path"),
+        ("${backend:other}", "The variable 'other' is not allowed by allowlist.pattern"),
+        ("${backend:nowhere:a}", "'nowhere' is not a path of a secrets backend"),
     ],
 )
 def test_a_reference_that_no_provider_will_answer_is_refused_without_asking_one(text, problem):

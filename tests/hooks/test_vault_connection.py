@@ -63,7 +63,7 @@ def test_a_vault_that_is_not_there_is_told(connect, vault, monkeypatch):
     success, message = ConfigProvidersHook().test_connection()
 
     assert not success
-    assert "not reached" in message
+    assert "cannot be reached" in message
 
 
 CASES = {"ok": ("*", 0, "Connection success"), "denied": (None, 1, "does not know the token")}

@@ -375,7 +375,7 @@ def test_attack_32_the_driver_gets_a_secret_id_that_works_once(dag, run_task, wr
     assert driver.get(f"{vault.kv2}/apps/db", {"password"}).data == {"password": CANARY}
     driver.close()
     driver.configure(params)
-    with pytest.raises(AccessDeniedError, match="was used already"):
+    with pytest.raises(AccessDeniedError, match="was already used"):
         driver.get(f"{vault.kv2}/apps/db", {"password"})
     driver.close()
 

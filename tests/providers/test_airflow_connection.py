@@ -126,7 +126,7 @@ def test_one_connection_is_read_once_for_all_its_keys() -> None:
 
 @pytest.mark.parametrize("name", ["odd", "list"])
 def test_a_name_in_an_extra_that_is_no_object_is_an_error_without_the_text(name: str) -> None:
-    with pytest.raises(ConfigException, match=f"extra of connection '{name}' is no JSON object") as caught:
+    with pytest.raises(ConfigException, match=f"extra of connection '{name}' is not a JSON object") as caught:
         configured().get(name, {"extra.role"})
     assert caught.value.__cause__ is caught.value.__context__ is None
     assert "hunter2" not in str(caught.value)
@@ -134,7 +134,7 @@ def test_a_name_in_an_extra_that_is_no_object_is_an_error_without_the_text(name:
 
 def test_a_connection_that_cannot_be_decrypted_is_unavailable() -> None:
     with pytest.raises(
-        ProviderUnavailableError, match=r"Airflow could not give connection 'x' \(ValueError\)"
+        ProviderUnavailableError, match=r"Airflow could not return connection 'x' \(ValueError\)"
     ) as caught:
         configured(read=lambda _: Sealed()).get("x", {"password"})
     assert caught.value.__cause__ is caught.value.__context__ is None
@@ -147,13 +147,13 @@ def test_a_field_that_is_not_asked_for_is_not_decrypted() -> None:
 
 def test_an_id_that_is_not_allowed_is_denied_and_nothing_is_asked_for() -> None:
     read = Reader()
-    with pytest.raises(AccessDeniedError, match="connection 'full' is not one that"):
+    with pytest.raises(AccessDeniedError, match="connection 'full' is not allowed by"):
         configured("bare", read).get("full", {"password"})
     assert read.names == []
 
 
 def test_a_reference_without_an_id_is_an_error() -> None:
-    with pytest.raises(ConfigException, match="has its id as the path"):
+    with pytest.raises(ConfigException, match="needs its id as the path"):
         configured().get("", {"password"})
 
 

@@ -157,7 +157,7 @@ def test_denied_stops_the_chain(in_task, configure_backend):
     errors = [failure(variable), failure(password, "db")]
 
     assert [type(error) for error in errors] == [AccessDeniedError, AccessDeniedError]
-    assert "Secrets backend ScriptedBackend refuses to give variable 'x'" in str(errors[0])
+    assert "Secrets backend ScriptedBackend refused to return variable 'x'" in str(errors[0])
     assert supervisor.asked == []
 
 
@@ -173,7 +173,7 @@ def test_a_backend_that_fails_is_not_passed_over(in_task, configure_backend, err
     errors = [failure(variable), failure(password, "db")]
 
     assert [type(error) for error in errors] == [ProviderUnavailableError, ProviderUnavailableError]
-    assert f"Secrets backend ScriptedBackend could not give variable 'x' ({type(error).__name__})" in str(errors[0])
+    assert f"Secrets backend ScriptedBackend could not return variable 'x' ({type(error).__name__})" in str(errors[0])
     assert supervisor.asked == []
 
 

@@ -109,7 +109,7 @@ def test_no_more_variables_are_read_at_once_than_max_workers_allows() -> None:
 
 @pytest.mark.parametrize("name", ["list", "broken", "whole", "empty"])
 def test_a_key_in_what_is_no_object_is_an_error_without_the_text(name: str) -> None:
-    with pytest.raises(ConfigException, match=f"variable '{name}' is no JSON object") as caught:
+    with pytest.raises(ConfigException, match=f"variable '{name}' is not a JSON object") as caught:
         configured().get(name, {"password"})
     assert caught.value.__cause__ is caught.value.__context__ is None
     assert "hunter2" not in str(caught.value)
@@ -118,7 +118,7 @@ def test_a_key_in_what_is_no_object_is_an_error_without_the_text(name: str) -> N
 @pytest.mark.parametrize(("path", "keys"), [("", {"whole", "secret"}), ("secret", {"x"}), ("secret", None)])
 def test_a_name_that_is_not_allowed_is_denied_and_nothing_is_asked_for(path: str, keys: set[str] | None) -> None:
     read = Reader()
-    with pytest.raises(AccessDeniedError, match="variable 'secret' is not one that"):
+    with pytest.raises(AccessDeniedError, match="variable 'secret' is not allowed by"):
         configured("whole|document", read).get(path, keys)
     assert read.names == []
 

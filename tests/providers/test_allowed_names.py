@@ -59,7 +59,8 @@ def test_a_name_that_may_be_of_another_team_must_be_written_out(name: str) -> No
 
 
 def test_a_pattern_that_is_none_is_refused() -> None:
-    with pytest.raises(ProviderDefinitionError, match=r"allowlist\.pattern is no regular expression .* at position 3"):
+    problem = r"allowlist\.pattern is not a regular expression .* at position 3"
+    with pytest.raises(ProviderDefinitionError, match=problem):
         AllowedNames.of({"allowlist.pattern": "db_("})
 
 
@@ -67,8 +68,8 @@ def test_the_error_says_what_and_the_way_out() -> None:
     with pytest.raises(AccessDeniedError) as caught:
         AllowedNames.of({"allowlist.pattern": "a"}).require("connection", "b")
     assert str(caught.value) == (
-        "The connection 'b' is not one that allowlist.pattern of the provider allows. Correct the reference, or have "
-        "the deployment allow it."
+        "The connection 'b' is not allowed by allowlist.pattern of the provider. Correct the reference, or ask "
+        "the deployment owner to allow it."
     )
 
 

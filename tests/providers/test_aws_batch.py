@@ -275,7 +275,7 @@ def test_a_store_that_stays_busy_is_unavailable(aws, configured):
     answers = fetch(configured(SECRETS_MANAGER), "variables/a:k", "variables/b:k", attempts=3)
 
     assert failures(answers) == dict.fromkeys(("variables/a", "variables/b"), ProviderUnavailableError)
-    assert "SecretsManagerBackend could not give 2 secrets (ThrottlingException)" in str(
+    assert "SecretsManagerBackend could not return 2 secrets (ThrottlingException)" in str(
         answers.failures["sm", "variables/a"]
     )
     assert aws.reads == Counter(BatchGetSecretValue=3)
@@ -296,7 +296,7 @@ def test_binary_is_base64_and_says_so(aws, configured, caplog, others):
         found = values(fetch(configured(SECRETS_MANAGER), ":blob", *others))
 
     assert base64.b64decode(found[":blob"]) == b"\x00\xffkey"
-    assert "Secret 'airflow/variables/blob' is binary: its value is given as base64 text." in caplog.messages
+    assert "Secret 'airflow/variables/blob' is binary: its value is returned as base64." in caplog.messages
     assert found[":blob"] not in caplog.text
 
 

@@ -86,5 +86,5 @@ def test_an_error_of_ours_is_kept() -> None:
 def test_the_message_says_who_what_why_and_the_way_out() -> None:
     found = fault(ClientError("ThrottlingException"), who="Secrets backend X", what="variable 'x'")
     assert str(found) == (
-        "Secrets backend X could not give variable 'x' (ThrottlingException). Try again later, or look into its log."
+        "Secrets backend X could not return variable 'x' (ThrottlingException). Try again later, or check its log."
     )

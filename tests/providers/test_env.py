@@ -63,7 +63,8 @@ def test_the_pattern_decides(pattern: str, names: set[str]) -> None:
 
 
 def test_a_pattern_that_is_none_is_refused() -> None:
-    with pytest.raises(ProviderDefinitionError, match=r"allowlist\.pattern is no regular expression .* at position 3"):
+    problem = r"allowlist\.pattern is not a regular expression .* at position 3"
+    with pytest.raises(ProviderDefinitionError, match=problem):
         configured("DB_(")
 
 
@@ -106,10 +107,12 @@ def resolve(provider: EnvVarConfigProvider, unresolved: Unresolved = Unresolved.
 @pytest.mark.parametrize(
     ("name", "way"),
     [
-        pytest.param("DB_USER", "have the deployment allow it.", id="set"),
-        pytest.param("NOWHERE", "have the deployment allow it.", id="not set, which is not told"),
+        pytest.param("DB_USER", "ask the deployment owner to allow it.", id="set"),
+        pytest.param("NOWHERE", "ask the deployment owner to allow it.", id="not set, which is not told"),
         pytest.param(
-            "AWS_REGION", "have the deployment allow it, written out between the bars of the pattern.", id="sensitive"
+            "AWS_REGION",
+            "ask the deployment owner to allow it, written out between the bars of the pattern.",
+            id="sensitive",
         ),
     ],
 )

@@ -97,7 +97,7 @@ def test_a_name_may_hold_what_stores_have_in_names(name: str) -> None:
 
 @pytest.mark.parametrize("path", ["x", "connections", "Variables", "config/x", "variable/x", "/variables/x"])
 def test_a_path_that_means_nothing_is_an_error(path: str) -> None:
-    with pytest.raises(ConfigException, match=f"No path of a secrets backend is '{path}'"):
+    with pytest.raises(ConfigException, match=f"'{path}' is not a path of a secrets backend"):
         configured().get(path, {"x"})
 
 
@@ -121,7 +121,7 @@ def test_a_name_that_is_none_is_denied(path: str) -> None:
 )
 def test_a_name_that_is_not_allowed_is_denied_and_nothing_is_asked_for(path: str, keys: set[str] | None) -> None:
     backend = Noted(ANSWERS)
-    with pytest.raises(AccessDeniedError, match="'plain' is not one that"):
+    with pytest.raises(AccessDeniedError, match="'plain' is not allowed by"):
         configured(backend, allowlist_pattern="db|warehouse").get(path, keys)
     assert backend.asked == []
 
@@ -146,7 +146,7 @@ def test_an_error_of_the_backend_is_told_by_its_class(path: str, error: Exceptio
 def test_what_airflow_calls_denied_is_denied() -> None:
     from airflow.sdk.exceptions import AirflowSecretsBackendAccessDenied
 
-    with pytest.raises(AccessDeniedError, match="Secrets backend Noted refuses to give variable 'x'"):
+    with pytest.raises(AccessDeniedError, match="Secrets backend Noted refused to return variable 'x'"):
         configured(Noted({"x": AirflowSecretsBackendAccessDenied(CANARY)})).get("", {"x"})
 
 
@@ -261,7 +261,7 @@ def test_after_a_failure_no_other_secret_is_asked_for_and_answers_are_kept() -> 
     assert backend.asked == SIX[:3]
     assert set(found.data) == set(places(*SIX[:2]))
     assert {str(failure) for failure in found.failures.values()} == {
-        "Secrets backend Noted could not give variable 'k2' (ValueError). Try again later, or look into its log."
+        "Secrets backend Noted could not return variable 'k2' (ValueError). Try again later, or check its log."
     }
 
 
@@ -409,7 +409,7 @@ def test_a_backend_with_wrong_arguments_is_told_by_name_alone() -> None:
     provider = SecretsBackendConfigProvider()
     provider.configure({"backend": LOCAL_FILES, "backend_kwargs": {"token": CANARY}})
     with pytest.raises(
-        ProviderDefinitionError, match=r"LocalFilesystemBackend' cannot be made \(TypeError\)"
+        ProviderDefinitionError, match=r"LocalFilesystemBackend' cannot be created \(TypeError\)"
     ) as caught:
         provider.check()
     assert caught.value.__cause__ is caught.value.__context__ is None
@@ -425,10 +425,10 @@ def test_a_backend_with_wrong_arguments_is_told_by_name_alone() -> None:
         ),
         pytest.param({"backend": LOCAL_FILES.lower()}, f"did you mean '{LOCAL_FILES}'", id="a typo"),
         pytest.param({"backend": "airflow.secrets.metastore.MetastoreBackend"}, "is not installed", id="the database"),
-        pytest.param({"backend": LOCAL_FILES, "backend_kwargs": "[1]"}, "is no JSON object", id="list"),
-        pytest.param({"backend": LOCAL_FILES, "backend_kwargs": f"{CANARY}"}, "is no JSON object", id="no JSON"),
-        pytest.param({"backend_kwargs": "{}", "backend_kwargs.x": "1"}, "is there without backend", id="no backend"),
-        pytest.param({"allowlist.pattern": "("}, "no regular expression", id="pattern"),
+        pytest.param({"backend": LOCAL_FILES, "backend_kwargs": "[1]"}, "is not a JSON object", id="list"),
+        pytest.param({"backend": LOCAL_FILES, "backend_kwargs": f"{CANARY}"}, "is not a JSON object", id="no JSON"),
+        pytest.param({"backend_kwargs": "{}", "backend_kwargs.x": "1"}, "is given without backend", id="no backend"),
+        pytest.param({"allowlist.pattern": "("}, "not a regular expression", id="pattern"),
     ],
 )
 def test_wrong_parameters_are_told(params: dict[str, str], expected: str) -> None:

@@ -375,7 +375,7 @@ def test_attack_39_a_name_of_another_team_is_denied_though_the_pattern_matches(
 
     with opened(**open_all) as providers:
         error = failure(lambda: resolved(providers, reference.replace("NAME", name)))
-    assert "is not one that allowlist.pattern" in str(error)
+    assert "is not allowed by allowlist.pattern" in str(error)
     assert supervisor.asked == []
 
 
@@ -406,7 +406,7 @@ def test_attack_39_a_name_that_a_url_takes_for_another_is_denied(in_task, config
 
     error = failure(lambda: resolve(reference.replace("NAME", name)))
 
-    assert "could be taken for another" in str(error)
+    assert "could be mistaken for another" in str(error)
     assert supervisor.asked == []
 
 

@@ -100,7 +100,7 @@ def test_attack_71_what_is_replaced_at_each_attempt_is_unavailable_and_lacks_no_
 ) -> None:
     provider = switching(renewed.path, renewed.renew, at="..data", times=-1)
 
-    with pytest.raises(ProviderUnavailableError, match="renewed was replaced each time that it was read"):
+    with pytest.raises(ProviderUnavailableError, match="renewed was replaced each time it was read"):
         provider.get(str(renewed.path), keys)
 
 

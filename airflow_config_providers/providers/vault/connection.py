@@ -71,7 +71,7 @@ def read_connection(connection: Any, *, auth_type: str = "") -> tuple[dict[str, 
     """
     extra = json_object(connection.extra or "{}")
     if extra is None:
-        return {}, ["its extra is no JSON object. Correct it."]
+        return {}, ["its extra is not a JSON object. Correct it."]
     url, problems = _url(connection, extra.get("use_tls"))
     kwargs, further_problems = _client_kwargs(extra.get("client_kwargs"))
     kind = auth_type or extra.get("auth_type") or "token"
@@ -91,9 +91,9 @@ def _url(connection: Any, use_tls: Any) -> tuple[str, list[str]]:
     scheme, problems = _scheme(connection.conn_type, use_tls)
     host = connection.host or ""
     if not host:
-        problems.append("it has no host. Add Vault's.")
+        problems.append("it has no host. Add the host of Vault.")
     elif "://" in host:
-        problems.append("its host begins with a scheme. Write the host alone, and use_tls in the extra for https.")
+        problems.append("its host begins with a scheme. Write only the host, and set use_tls in the extra for https.")
     if problems:
         return "", problems
     bracketed = f"[{host}]" if host.count(":") > 1 and not host.startswith("[") else host
@@ -113,7 +113,7 @@ def _scheme(conn_type: Any, use_tls: Any) -> tuple[str, list[str]]:
 def _client_kwargs(given: Any) -> tuple[dict[str, Any], list[str]]:
     kwargs = json_object(given) if isinstance(given, str) and given else given or {}
     if not isinstance(kwargs, dict):
-        return {}, ["client_kwargs in its extra is no JSON object. Correct it."]
+        return {}, ["client_kwargs in its extra is not a JSON object. Correct it."]
     options = {name: kwargs[name] for name in _KWARGS if kwargs.get(name) is not None}
     cert = kwargs.get("cert")
     pair = cert if isinstance(cert, list) else [cert]

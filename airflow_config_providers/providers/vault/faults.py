@@ -30,8 +30,8 @@ TOO_MANY_REQUESTS: Final = 429
 _UNFIT: Final = frozenset({400, 404, 405})
 
 _UNAVAILABLE: Final[Mapping[int, str]] = {
-    412: "has not caught up with what was written",
-    429: "is a standby, or has too many requests",
+    412: "has not caught up with the latest write",
+    429: "is a standby, or received too many requests",
     472: "is a standby for disaster recovery",
     473: "is a performance standby",
     501: "is not initialised",
@@ -54,7 +54,7 @@ _FOR_ANOTHER_HOST: Final = "is for another host. Correct the address, or have a 
 _CERTIFICATES: Final[Mapping[int, str]] = {
     9: "is not valid yet. Check the clock of this machine",
     10: "has expired. Renew it where Vault runs",
-    18: "signs itself and is not trusted. Name it with ca_cert, or have a CA sign it",
+    18: "is self-signed and not trusted. Name it with ca_cert, or have a CA sign it",
     23: "was revoked. Replace it where Vault runs",
     62: _FOR_ANOTHER_HOST,
     64: _FOR_ANOTHER_HOST,
@@ -160,7 +160,7 @@ def check_status(status: int, *, where: str) -> None:
 
 
 def _unavailable(status: int, where: str, retry_after: float | None = None) -> ProviderUnavailableError:
-    state = _UNAVAILABLE.get(status, "has an error of its own")
+    state = _UNAVAILABLE.get(status, "has an internal error")
     return ProviderUnavailableError(f"{where} {state} (status {status}). Try again later.", retry_after=retry_after)
 
 
@@ -171,13 +171,13 @@ def check_readiness(answer: Answer, *, where: str) -> None:
     :raises ProviderUnavailableError: it was made, mounted or unsealed just now
     """
     if answer.status == 400 and any(_UPGRADES.match(error) for error in answer.errors):
-        raise ProviderUnavailableError(f"{where} is still making the mount ready ({answer.shown}). Try again later.")
+        raise ProviderUnavailableError(f"{where} is still preparing the mount ({answer.shown}). Try again later.")
 
 
 def unknown_token(where: str) -> AccessDeniedError:
     """Make the error for a token that nobody can read with."""
     return AccessDeniedError(
-        f"{where} does not know the token. It has ended, was revoked, or is one of another Vault or namespace: give "
+        f"{where} does not know the token. It has ended, was revoked, or belongs to another Vault or namespace: use "
         f"another one."
     )
 
@@ -192,7 +192,7 @@ def token_of_elsewhere(where: str) -> AccessDeniedError:
 
 def no_json(where: str) -> ProviderUnavailableError:
     """Make the error for an answer that cannot be Vault's."""
-    return ProviderUnavailableError(f"{where} answered with something that is not JSON. Check what stands before it.")
+    return ProviderUnavailableError(f"{where} answered with something that is not JSON. Check what is in front of it.")
 
 
 def translated(call: Callable[[], _T], *, where: str) -> _T:
@@ -230,36 +230,39 @@ def of_library(error: Exception, where: str) -> ConfigProvidersError:
 
     if isinstance(error, AnswerTooLargeError):
         return ProviderLookupError(
-            f"{where} answered with more than {MEBIBYTES} MiB, and so not as Vault does. Check what stands before it."
+            f"{where} answered with more than {MEBIBYTES} MiB, which Vault does not do. Check what is in front of it."
         )
     if isinstance(error, of_requests.SSLError):
         return _of_tls(error, where)
     if isinstance(error, of_requests.Timeout) or any(isinstance(link, ReadTimeoutError) for link in _chain(error)):
         return ProviderUnavailableError(f"{where} did not answer in time. Try again later, or raise the timeout.")
     if isinstance(error, of_requests.ProxyError):
-        return ProviderUnavailableError(f"{where} is not reached through the proxy. Check the proxy.")
+        return ProviderUnavailableError(f"{where} cannot be reached through the proxy. Check the proxy.")
     if isinstance(error, of_requests.JSONDecodeError):
         return no_json(where)
     passing = (of_requests.ConnectionError, of_requests.ChunkedEncodingError, of_requests.ContentDecodingError)
     if isinstance(error, passing):
         return ProviderUnavailableError(
-            f"{where} is not reached, or dropped the connection. Check address and network."
+            f"{where} cannot be reached, or dropped the connection. Check the address and the network."
         )
     if isinstance(error, OSError) and not isinstance(error, of_requests.RequestException):
         return ProviderLookupError(
-            f"{where} cannot be asked: a file of a certificate or key cannot be read. Check them."
+            f"{where} cannot be contacted: a certificate or key file cannot be read. Check these files."
         )
-    return ProviderLookupError(f"{where} cannot be asked ({type(error).__name__}). Check the provider's definition.")
+    return ProviderLookupError(
+        f"{where} cannot be contacted ({type(error).__name__}). Check the provider's definition."
+    )
 
 
 def _of_tls(error: Exception, where: str) -> ConfigProvidersError:
     links = list(_chain(error))
     if (trouble := _certificate_trouble(links)) is not None:
-        return ProviderLookupError(f"{where} has a certificate that {trouble}.")
+        return ProviderLookupError(f"The TLS certificate of {where} {trouble}.")
     if any(isinstance(link, ssl.SSLEOFError | ssl.SSLZeroReturnError | ssl.SSLSyscallError) for link in links):
-        return ProviderUnavailableError(f"{where} dropped the connection while TLS began. Try again later.")
+        return ProviderUnavailableError(f"{where} dropped the connection during the TLS handshake. Try again later.")
     return ProviderLookupError(
-        f"{where} and we agree on no TLS. Check whether the address is http or https, and the client certificate."
+        f"The TLS handshake with {where} failed. Check the client certificate, and whether the address is http or "
+        f"https."
     )
 
 

@@ -41,7 +41,7 @@ class Mount:
         segments = tuple(data["path"].strip("/").split("/"))
         if data.get("type") in _SYSTEM_TYPES:
             raise AccessDeniedError(
-                "The path leads to where Vault keeps itself; no reference reads there. Name a secret."
+                "The path leads to a place that belongs to Vault itself; no reference can read there. Name a secret."
             )
         return cls(segments, _kv_version(data) if data.get("type") in _KV else None)
 

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 _API: Final = "v1"
 _API_KINDS: Final = frozenset({"data", "metadata"})
+_HOW_ELSE: Final = "it must be written to, as pki/issue/... must, or it names something that does not exist"
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +98,9 @@ def refusal(outcome: Outcome, path: VaultPath, *, where: str) -> ProviderLookupE
     answer, hint = outcome.answer, _hint(outcome, path)
     asked = f"{where} refused to read '{printable(str(path))}' ({answer.shown})."
     if not answer.is_denied:
-        return ProviderLookupError(f"{asked} What stands there cannot be read like that. Correct the path.{hint}")
+        return ProviderLookupError(
+            f"{asked} The path exists, but cannot be read this way: {_HOW_ELSE}. Correct the path.{hint}"
+        )
     address = printable("/".join(outcome.address))
     advice = f"Let a policy of the login read '{address}', or correct the path"
     if _has_no_mount(outcome, path):
@@ -113,8 +116,8 @@ def too_large(outcome: Outcome, path: VaultPath, *, where: str) -> ProviderLooku
     :param where: names the Vault
     """
     return ProviderLookupError(
-        f"{where} answered for '{printable(str(path))}' with {outcome.answer.shown}, which no reference reads. Correct "
-        f"the path, or keep there what the job needs and nothing else."
+        f"{where} answered for '{printable(str(path))}' with {outcome.answer.shown}, more than a reference can "
+        f"read. Correct the path, or keep only what the job needs there."
     )
 
 

@@ -158,7 +158,7 @@ def _options(params: Mapping[str, Any], connections: Callable[[str], Any | None]
         found, problems = _connection(conn_id, connections, auth_type=own.text("auth_type"))
         own.problems.extend(problems)
         if own.has("url") or own.has("address"):
-            own.problems.append("conn_id and url are both given. The address is the connection's; leave url out.")
+            own.problems.append("conn_id and url are both given. The connection has the address: leave url out.")
     hidden = {name for group in _TOGETHER for name in group if not params.keys().isdisjoint(group)}
     kept = {name: value for name, value in found.items() if name not in hidden}
     options = Options({**kept, **params}, own.problems, is_part=bool(problems))
@@ -169,7 +169,7 @@ def _options(params: Mapping[str, Any], connections: Callable[[str], Any | None]
 
 def _misnamed(own: Options) -> list[str]:
     unknown = [
-        f"'{printable(name)}' is no parameter of Vault{nearest(name, PARAMS)}. Correct the name, or leave it out."
+        f"'{printable(name)}' is not a parameter of the Vault provider{nearest(name, PARAMS)}. Correct or remove it."
         for name in own.values
         if name not in PARAMS
     ]
@@ -211,7 +211,7 @@ def _checked_url(text: str, problems: list[str]) -> str:
     if match and int((match[3] or ":1")[1:]) in range(1, 65536) and not {".", ".."} & set(match[4].split("/")):
         return f"{match[1]}://{match[2]}{match[3] or ''}".lower() + match[4]
     problems.append(
-        "The address cannot be used. It is http:// or https://, a host, and perhaps a port and a path; a user, a "
-        "password, a query and a fragment have no place in it."
+        "The address cannot be used. Write http:// or https://, a host and, if needed, a port and a path. It must not "
+        "contain a user, a password, a query or a fragment."
     )
     return ""

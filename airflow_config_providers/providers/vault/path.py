@@ -55,7 +55,7 @@ def quoted(segments: tuple[str, ...]) -> str:
 
 def _refuse_odd(text: str, segments: tuple[str, ...]) -> None:
     if not text.isprintable():
-        problem = "holds a character that cannot be printed"
+        problem = "contains a character that cannot be printed"
     elif not text:
         problem = "is empty"
     elif "" in segments:
@@ -71,12 +71,12 @@ def _refuse_odd(text: str, segments: tuple[str, ...]) -> None:
 def _refuse_wandering(text: str, segments: tuple[str, ...]) -> None:
     if any(_decoded(segment) in {".", ".."} for segment in segments):
         raise AccessDeniedError(
-            f"The path '{printable(text)}' of a reference to Vault holds '.' or '..'. Write it out."
+            f"The path '{printable(text)}' of a reference to Vault contains '.' or '..'. Write it without them."
         )
     if segments[0] in SYSTEM:
         raise AccessDeniedError(
-            f"The path '{printable(text)}' begins with '{segments[0]}', where Vault keeps itself; no reference reads "
-            f"there. If you mean a secret of that name, begin with its mount, as in secret/{segments[0]}/..."
+            f"The path '{printable(text)}' begins with '{segments[0]}', which belongs to Vault itself; no reference "
+            f"can read there. If you mean a secret of that name, begin with its mount, as in secret/{segments[0]}/..."
         )
 
 
@@ -90,7 +90,7 @@ def _version(text: str, query: str) -> int:
     found = _VERSION.fullmatch(query)
     if found is None:
         raise ConfigException(
-            f"The path '{printable(text)}' of a reference to Vault has an option. The only one is ?version= and a "
-            f"number, at the end. What else there is to say belongs to the provider's definition."
+            f"The path '{printable(text)}' of a reference to Vault has an unknown option. The only one is ?version= "
+            f"with a number, at the end. Everything else belongs in the provider's definition."
         )
     return int(found[1])

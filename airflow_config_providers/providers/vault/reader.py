@@ -178,8 +178,8 @@ class Reader:
     def _ask(self, place: Place, path: VaultPath, mount: Mount) -> Outcome:
         if path.version is not None and mount.kv_version != 2:
             raise ConfigException(
-                f"The path '{printable(str(path))}' names a version, but '{printable('/'.join(mount.segments))}' keeps "
-                f"none: only a key-value engine of version 2 does. Leave ?version= out."
+                f"The path '{printable(str(path))}' names a version, but '{printable('/'.join(mount.segments))}' has "
+                f"none: only a key-value engine of version 2 has versions. Leave ?version= out."
             )
         query = None if path.version is None else {"version": str(path.version)}
         address, token, since = mount.address(place.segments), self.session.token(), self.session.clock()

@@ -94,7 +94,7 @@ class Options:
             return str(value)
         if not self.has(name) or isinstance(value, str):
             return str(value or "")
-        self.problems.append(f"{name} is no text. Write it in quotes.")
+        self.problems.append(f"{name} is not a string. Write it in quotes.")
         return ""
 
     def text(self, name: str) -> str:
@@ -116,7 +116,7 @@ class Options:
         """Give names between slashes, without the slashes around them; empty for none."""
         text = self.text(name).strip("/")
         if text and (not text.isprintable() or {"", ".", ".."} & set(text.split("/"))):
-            self.problems.append(f"{name} has a name in it that is empty, '.', '..' or not printable. Correct it.")
+            self.problems.append(f"{name} contains a name that is empty, '.', '..' or not printable. Correct it.")
         return text
 
     def flag(self, name: str, *, default: bool) -> bool:
@@ -137,7 +137,7 @@ class Options:
             value = math.nan
         if 0 < value <= most:
             return value
-        self.problems.append(f"{name} is no number of {unit} above 0, at most {most:g}. Correct it.")
+        self.problems.append(f"{name} is not a number of {unit} above 0 and at most {most:g}. Correct it.")
         return default
 
     def whole(self, name: str, *, default: int | None, least: int, most: int) -> int | None:
@@ -147,7 +147,7 @@ class Options:
         text = str(self.values[name]).strip()
         if text.isascii() and text.isdecimal() and len(text) < 19 and least <= int(text) <= most:
             return int(text)
-        self.problems.append(f"{name} is no whole number from {least} to {most}. Correct it.")
+        self.problems.append(f"{name} is not a whole number from {least} to {most}. Correct it.")
         return default
 
     def choice(self, name: str, choices: Collection[str], *, default: str) -> str:
@@ -169,7 +169,7 @@ class Options:
         found = json_object(value) if isinstance(value, str) else value
         if isinstance(found, Mapping):
             return dict(found)
-        self.problems.append(f"{name} is no JSON object. Correct it.")
+        self.problems.append(f"{name} is not a JSON object. Correct it.")
         return {}
 
     def existing(self, name: str, *, path: str | None = None) -> str:

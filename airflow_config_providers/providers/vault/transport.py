@@ -29,7 +29,7 @@ THREADS: Final = 64
 
 MakeClient = Callable[["VaultSettings"], "hvac.Client"]
 
-_UNVERIFIED: Final = "its certificate is not verified. Name a CA with ca_cert in place of verify=false"
+_UNVERIFIED: Final = "its certificate is not verified. Name a CA with ca_cert instead of verify=false"
 _PLAIN: Final = "the connection is not encrypted. Use https (in a connection: use_tls, or the type vaults)"
 _THIS_MACHINE: Final = re.compile(r"http://(?:localhost|127(?:\.[0-9]+){3}|\[::1\])(?:[:/]|$)")
 _CA_VARIABLES: Final = ("VAULT_CACERT", "VAULT_CAPATH", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE")
@@ -63,7 +63,7 @@ def read_cert(options: Options, *, environ: Mapping[str, str]) -> tuple[str, str
     """Give the client certificate and its key, which may stand in one file; None for none."""
     cert, key = options.existing("client_cert"), options.existing("client_key")
     if key and not cert:
-        options.problems.append("client_key has no certificate with it. Add client_cert.")
+        options.problems.append("client_key is given without a certificate. Add client_cert.")
     if not cert and environ.get("VAULT_CLIENT_CERT"):
         cert = options.existing("VAULT_CLIENT_CERT", path=environ["VAULT_CLIENT_CERT"])
         key = options.existing("VAULT_CLIENT_KEY", path=environ.get("VAULT_CLIENT_KEY", ""))
@@ -75,7 +75,7 @@ def read_proxies(options: Options) -> tuple[tuple[str, str], ...]:
     proxies = options.mapping("proxies")
     if all(isinstance(url, str) for url in proxies.values()):
         return tuple(sorted(proxies.items()))
-    options.problems.append("proxies names something for a scheme that is no text. Write an address for each.")
+    options.problems.append("proxies has a value that is not a string. Write an address for each scheme.")
     return ()
 
 
@@ -133,7 +133,7 @@ class Clients:
             return self._make(self._settings)
         except ImportError:
             pass
-        raise ProviderDefinitionError("hvac is missing. Install airflow-config-providers[vault].")
+        raise ProviderDefinitionError("hvac is not installed. Install airflow-config-providers[vault].")
 
 
 class Transport:

@@ -254,13 +254,13 @@ def test_client_kwargs_that_say_nothing(kwargs: object) -> None:
 @pytest.mark.parametrize(
     ("made", "expected"),
     [
-        pytest.param(connection("{"), "its extra is no JSON object", id="extra"),
-        pytest.param(connection("[1]"), "its extra is no JSON object", id="extra is a list"),
+        pytest.param(connection("{"), "its extra is not a JSON object", id="extra"),
+        pytest.param(connection("[1]"), "its extra is not a JSON object", id="extra is a list"),
         pytest.param(connection(conn_type="mysql"), "its type is mysql. Make it vault or vaults", id="type"),
         pytest.param(connection(host=None), "it has no host", id="host"),
         pytest.param(connection(host="https://v"), "its host begins with a scheme", id="scheme"),
         pytest.param(connection({"use_tls": "maybe"}), "use_tls in its extra is neither true nor false", id="use_tls"),
-        pytest.param(connection({"client_kwargs": [1]}), "client_kwargs in its extra is no JSON object", id="kwargs"),
+        pytest.param(connection({"client_kwargs": [1]}), "client_kwargs in its extra is not a JSON object", id="list"),
         pytest.param(
             connection({"client_kwargs": {"session": "x"}}), "session cannot be given: the provider has", id="session"
         ),
@@ -290,7 +290,7 @@ def test_a_connection_that_cannot_be_used_says_why(made: object, expected: str) 
             id="azure",
         ),
         pytest.param(connection({"auth_type": "kerberos"}), "There is no auth_type 'kerberos'", id="auth type"),
-        pytest.param(connection({"auth_type": ["token"]}), "auth_type is no text", id="auth type is a list"),
+        pytest.param(connection({"auth_type": ["token"]}), "auth_type is not a string", id="auth type is a list"),
     ],
 )
 def test_a_login_that_lacks_something_says_what(made: object, expected: str) -> None:

@@ -225,7 +225,7 @@ def test_where_nobody_tells_the_mount_the_mount_point_is_read_as_it_is(vault) ->
 
 def test_a_version_of_a_mount_that_keeps_none_is_refused(vault) -> None:
     vault.put_v1("a", {"k": "v"})
-    with opened(vault, token=vault.root_token) as provider, pytest.raises(ConfigException, match="keeps none"):
+    with opened(vault, token=vault.root_token) as provider, pytest.raises(ConfigException, match="has none: only"):
         provider.get(f"{vault.kv1}/a?version=1", {"k"})
 
 

@@ -105,7 +105,7 @@ def test_a_denial_at_a_known_mount_says_only_what_to_allow(vault) -> None:
 @pytest.mark.parametrize(
     ("made", "trusted", "expected"),
     [
-        ({}, False, "signs itself and is not trusted. Name it with ca_cert"),
+        ({}, False, "is self-signed and not trusted. Name it with ca_cert"),
         ({"begins": -3, "ends": -2}, True, "has expired. Renew it"),
         ({"begins": 2, "ends": 3}, True, "is not valid yet. Check the clock"),
         ({"address": "127.0.0.2"}, True, "is for another host"),

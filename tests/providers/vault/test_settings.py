@@ -133,7 +133,11 @@ def test_a_token_of_the_environment_is_not_for_other_logins() -> None:
     ("params", "expected"),
     [
         pytest.param({}, ["The address is missing", "auth_type token needs token_path or token"], id="nothing"),
-        pytest.param({**ENOUGH, "tokn": "x"}, ["'tokn' is no parameter of Vault, did you mean 'token'?"], id="unknown"),
+        pytest.param(
+            {**ENOUGH, "tokn": "x"},
+            ["'tokn' is not a parameter of the Vault provider, did you mean 'token'?"],
+            id="unknown",
+        ),
         pytest.param({**ENOUGH, "token": "x"}, ["token and token_path are both given"], id="two tokens"),
         pytest.param({**ENOUGH, "address": URL}, ["address and url are both given"], id="two addresses"),
         pytest.param(
@@ -162,26 +166,26 @@ def test_a_token_of_the_environment_is_not_for_other_logins() -> None:
             id="a file that is not read",
         ),
         pytest.param(
-            {**ENOUGH, "kv_engine_version": "3"}, ["kv_engine_version is no whole number from 1 to 2"], id="kv"
+            {**ENOUGH, "kv_engine_version": "3"}, ["kv_engine_version is not a whole number from 1 to 2"], id="kv"
         ),
         pytest.param(
-            {**ENOUGH, "timeout": "10s"}, ["timeout is no number of seconds above 0, at most 3600"], id="unit"
+            {**ENOUGH, "timeout": "10s"}, ["timeout is not a number of seconds above 0 and at most 3600"], id="unit"
         ),
-        pytest.param({**ENOUGH, "timeout": "nan"}, ["timeout is no number"], id="not a number"),
-        pytest.param({**ENOUGH, "timeout": "-1"}, ["timeout is no number"], id="negative"),
-        pytest.param({**ENOUGH, "timeout": "inf"}, ["timeout is no number"], id="without end"),
-        pytest.param({**ENOUGH, "cache.ttl": "-1"}, ["cache.ttl is no whole number from 0"], id="cache"),
-        pytest.param({**ENOUGH, "cache.ttl": "9" * 5000}, ["cache.ttl is no whole number from 0"], id="long number"),
+        pytest.param({**ENOUGH, "timeout": "nan"}, ["timeout is not a number"], id="not a number"),
+        pytest.param({**ENOUGH, "timeout": "-1"}, ["timeout is not a number"], id="negative"),
+        pytest.param({**ENOUGH, "timeout": "inf"}, ["timeout is not a number"], id="without end"),
+        pytest.param({**ENOUGH, "cache.ttl": "-1"}, ["cache.ttl is not a whole number from 0"], id="cache"),
+        pytest.param({**ENOUGH, "cache.ttl": "9" * 5000}, ["cache.ttl is not a whole number from 0"], id="long number"),
         pytest.param({**ENOUGH, "trust_env": "perhaps"}, ["trust_env is neither true nor false"], id="flag"),
-        pytest.param({**ENOUGH, "mount_point": "a/../b"}, ["mount_point has a name in it that is empty"], id="dots"),
-        pytest.param({**ENOUGH, "namespace": "a\r\nX: y"}, ["namespace has a name in it"], id="namespace"),
+        pytest.param({**ENOUGH, "mount_point": "a/../b"}, ["mount_point contains a name that is empty"], id="dots"),
+        pytest.param({**ENOUGH, "namespace": "a\r\nX: y"}, ["namespace contains a name"], id="namespace"),
         pytest.param({**ENOUGH, "ca_cert": "/no/ca"}, ["ca_cert: there is nothing at /no/ca"], id="ca"),
         pytest.param({**ENOUGH, "verify": "/no/ca"}, ["verify: there is nothing at /no/ca"], id="verify"),
         pytest.param({**ENOUGH, "verify": "false", "ca_cert": "/"}, ["verify is false, but ca_cert"], id="no verify"),
-        pytest.param({**ENOUGH, "client_key": "/"}, ["client_key has no certificate with it"], id="key"),
-        pytest.param({**ENOUGH, "proxies": "http://p"}, ["proxies is no JSON object"], id="proxies"),
-        pytest.param({**ENOUGH, "proxies": {"http": 1}}, ["proxies names something"], id="proxy"),
-        pytest.param({**ENOUGH, "namespace": ["a"]}, ["namespace is no text"], id="list"),
+        pytest.param({**ENOUGH, "client_key": "/"}, ["client_key is given without a certificate"], id="key"),
+        pytest.param({**ENOUGH, "proxies": "http://p"}, ["proxies is not a JSON object"], id="proxies"),
+        pytest.param({**ENOUGH, "proxies": {"http": 1}}, ["proxies has a value that is not a string"], id="proxy"),
+        pytest.param({**ENOUGH, "namespace": ["a"]}, ["namespace is not a string"], id="list"),
         pytest.param({"conn_id": "no"}, ["There is no connection 'no'"], id="connection"),
         pytest.param(
             {"tokn": "x", "timeout": "0", "trust_env": "?"},
@@ -221,7 +225,7 @@ def test_problems_are_named_all_at_once(params: dict[str, Any], expected: list[s
 def test_an_address_that_is_none_is_refused_and_not_quoted(url: str) -> None:
     (problem,) = problems({**ENOUGH, "url": url})
 
-    assert problem.startswith("The address cannot be used. It is http:// or https://")
+    assert problem.startswith("The address cannot be used. Write http:// or https://")
     assert "c4nary" not in problem
 
 
@@ -312,7 +316,7 @@ def test_a_parameter_stands_in_for_the_login_of_the_connection(params: dict[str,
 
 def test_the_address_is_the_connection_s() -> None:
     assert problems({"conn_id": "v", "url": URL}, connection=connection()) == (
-        "conn_id and url are both given. The address is the connection's; leave url out.",
+        "conn_id and url are both given. The connection has the address: leave url out.",
     )
 
 
@@ -320,10 +324,10 @@ def test_problems_of_a_connection_and_of_parameters_are_named_together() -> None
     found = problems({"conn_id": "v", "timeout": "x", "a": "b"}, connection=connection(host="", conn_type="ftp"))
 
     assert [problem.split(".")[0] for problem in found] == [
-        "'a' is no parameter of Vault",
+        "'a' is not a parameter of the Vault provider",
         "Connection 'v': its type is ftp",
         "Connection 'v': it has no host",
-        "timeout is no number of seconds above 0, at most 3600",
+        "timeout is not a number of seconds above 0 and at most 3600",
     ]
 
 

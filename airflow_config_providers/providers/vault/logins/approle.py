@@ -68,8 +68,8 @@ class WrappedSecretIdLogin(Login):
         mount = self.mount_point or APPROLE
         if not re.fullmatch(rf"auth/{re.escape(mount)}/role/[^/]+/secret-id", str(made)):
             raise AccessDeniedError(
-                "What is wrapped is no secret ID of this AppRole: somebody put another token in its place. Find out "
-                "who can write the configuration of the job on its way."
+                "The wrapped token does not hold a secret ID of this AppRole: someone put another token in its place. "
+                "Find out who can change the configuration of the job on its way."
             )
         secret_id = str(_post(client, _UNWRAP, {}, token=token).get("secret_id"))
         return AppRoleLogin(self.role_id, Credential(secret_id), self.mount_point)(client)
@@ -117,11 +117,11 @@ def wrapped_secret_id(session: Session, role: str, *, mount_point: str, seconds:
         return str(found["token"])
     if answer.is_denied:
         raise AccessDeniedError(
-            f"{session.where} does not let us make a secret ID of the role '{printable(role)}' ({answer.shown}). Give "
-            f"our policy the capability update on auth/{printable(mount)}/role/{printable(role)}/secret-id."
+            f"{session.where} does not let us create a secret ID of the role '{printable(role)}' ({answer.shown}). "
+            f"Give our policy the capability update on auth/{printable(mount)}/role/{printable(role)}/secret-id."
         )
     raise ProviderLookupError(
-        f"{session.where} gave no secret ID of the role '{printable(role)}' ({answer.shown}). Check its name."
+        f"{session.where} returned no secret ID of the role '{printable(role)}' ({answer.shown}). Check its name."
     )
 
 
@@ -141,6 +141,6 @@ def _post(client: hvac.Client, path: str, body: Mapping[str, str], *, token: str
     if isinstance(data, Mapping):
         return data
     raise AccessDeniedError(
-        "The wrapped secret ID was used already, or its time is over. If no other attempt of this job used it, "
-        "somebody read it on its way and has it: have Vault destroy the role's secret IDs, and look into its audit log."
+        "The wrapped secret ID was already used, or has expired. If no other attempt of this job used it, someone "
+        "intercepted it and now has the secret ID: destroy the role's secret IDs in Vault, and check its audit log."
     )

@@ -142,7 +142,7 @@ class LoginAttempts:
         turn = self._turns[key[0] % _TURNS]
         if not turn.acquire(timeout=seconds):
             raise ProviderUnavailableError(
-                "Another provider signs in with the same and gets no answer. Try again later."
+                "Another provider is signing in with the same credentials and has no answer yet. Try again later."
             )
         try:
             yield

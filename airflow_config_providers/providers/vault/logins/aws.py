@@ -72,7 +72,9 @@ class AwsIamLogin(Login):
         except of_aws.ClientError as error:
             failure = _refusal(error.response)
         except away as error:
-            failure = ProviderUnavailableError(f"AWS could not be asked for credentials ({type(error).__name__}).")
+            failure = ProviderUnavailableError(
+                f"AWS could not be reached for credentials ({type(error).__name__}). Try again later."
+            )
         except of_aws.BotoCoreError as error:
             failure = _unusable(type(error).__name__)
         raise failure
@@ -121,12 +123,12 @@ def _refusal(response: Mapping[str, Any]) -> ConfigProvidersError:
     status = response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
     code = printable(str(response.get("Error", {}).get("Code", status)))
     if status in {400, 401, 403}:
-        return AccessDeniedError(f"AWS did not let this process assume the role ({code}). Correct who may assume it.")
-    return ProviderUnavailableError(f"AWS STS could not be asked for the role to assume ({code}). Try again later.")
+        return AccessDeniedError(f"AWS did not let this process assume the role ({code}). Correct its trust policy.")
+    return ProviderUnavailableError(f"AWS STS could not answer for the role to assume ({code}). Try again later.")
 
 
 def _unusable(reason: str) -> ProviderDefinitionError:
     return ProviderDefinitionError(
-        f"boto3 finds no credentials of AWS that can be used here ({reason}). Give the machine or pod a role, set "
+        f"boto3 finds no AWS credentials that can be used here ({reason}). Give the machine or pod a role, set "
         f"key_id and secret_id, or correct assume_role_kwargs."
     )

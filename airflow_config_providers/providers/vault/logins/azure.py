@@ -83,7 +83,7 @@ class AzureLogin(Login):
             raise AccessDeniedError(
                 f"Azure gave this process no token ({reason}). Give the machine or pod an identity."
             )
-        raise ProviderUnavailableError(f"Azure could not be asked for a token ({reason}).")
+        raise ProviderUnavailableError(f"Azure could not be reached for a token ({reason}). Try again later.")
 
 
 def read(options: Options) -> Login:

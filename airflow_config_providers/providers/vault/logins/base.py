@@ -86,13 +86,14 @@ def token_of(answer: object) -> VaultToken:
     """
     if getattr(answer, "is_redirect", False):
         raise ProviderLookupError(
-            "Vault answered the login with a redirect, which is not followed. Give the address that answers itself."
+            "Vault answered the login with a redirect, which is not followed. Use the address of the server that "
+            "answers."
         )
     auth = answer.get("auth") if isinstance(answer, dict) else None
     token = auth.get("client_token") if isinstance(auth, dict) else None
     if not isinstance(auth, dict) or not isinstance(token, str) or not token:
         raise ProviderLookupError(
-            "What answered the login gave no token. Check the address. A second factor is not supported."
+            "The answer to the login has no token. Check the address. A second factor is not supported."
         )
     return VaultToken(token, ttl=_seconds(auth.get("lease_duration")), is_renewable=auth.get("renewable") is True)
 

@@ -42,7 +42,9 @@ class Credential:
             return self.given
         text = _text(self.path).strip("\r\n")
         if not text:
-            raise ProviderUnavailableError(f"The file {printable(self.path)} is empty. Whoever writes it is not done.")
+            raise ProviderUnavailableError(
+                f"The file {printable(self.path)} is empty. Perhaps it is still being written."
+            )
         return text
 
     def version(self) -> object | None:
@@ -119,9 +121,9 @@ def _text(path: str) -> str:
     except OSError as error:
         problem = f"cannot be read ({error.strerror})"
     except UnicodeDecodeError:
-        problem = "is no text in UTF-8"
+        problem = "is not UTF-8"
     except ValueError:
-        problem = "has a name that no file has"
+        problem = "has a name that no file can have"
     if not problem:
         raise ProviderUnavailableError(
             f"There is no file {printable(path)} to sign in with. Mount it, or correct the path."

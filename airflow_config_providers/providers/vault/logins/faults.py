@@ -62,9 +62,9 @@ def unanswered_login(login: Login, where: str, pause: float) -> ProviderUnavaila
     """Make the error for a login that is not sent for ``pause`` seconds: the last answer to it was lost."""
     shown = f"{pause:g} seconds" if pause <= 60 else f"{pause / 60:g} minutes"
     return ProviderUnavailableError(
-        f"{where} did not answer the login {_named(login)}. If it refuses this login, a few more lock the user out, so "
-        f"this process waits for up to {shown} before it sends it again. Check that Vault answers in time, or raise "
-        f"the timeout."
+        f"{where} did not answer the login {_named(login)}. If it refuses this login, a few more attempts lock the "
+        f"user out, so this process waits for up to {shown} before it sends it again. Check that Vault answers in time, "
+        f"or raise the timeout."
     )
 
 
@@ -91,10 +91,10 @@ def _of_login(error: Exception, login: Login, where: str, retry_after: float | N
 def _refused(error: Exception, status: int, login: Login, where: str) -> AccessDeniedError:
     """Say that the mount is in question where Vault refuses the path, and not what was sent to it."""
     is_of_login = status == 400 and _NO_LOGIN not in (getattr(error, "errors", None) or ())
-    check = "Check the role, and what it signs in with." + ("" if is_of_login else f" {_unmounted(login)}")
+    check = "Check the role and its credentials." + ("" if is_of_login else f" {_unmounted(login)}")
     return AccessDeniedError(
-        f"{where} refused the login {_named(login)} (status {status}). {check} To lock nobody out, this process does "
-        f"not try it again for {SECONDS_AFTER_A_REFUSAL / 60:g} minutes."
+        f"{where} refused the login {_named(login)} (status {status}). {check} To avoid locking the user "
+        f"out, this process does not try it again for {SECONDS_AFTER_A_REFUSAL / 60:g} minutes."
     )
 
 

@@ -62,7 +62,7 @@ class GcpLogin(Login):
         except (auth.exceptions.GoogleAuthError, ValueError, OSError) as error:
             is_away, reason = bool(getattr(error, "retryable", False)), type(error).__name__
         if is_away:
-            raise ProviderUnavailableError(f"Google could not be asked for a signature ({reason}).")
+            raise ProviderUnavailableError(f"Google could not be reached for a signature ({reason}). Try again later.")
         raise ProviderDefinitionError(
             f"Google's credentials cannot be used ({reason}). Correct gcp_key_path or gcp_keyfile_dict, or give the "
             f"machine or pod a service account."
@@ -89,16 +89,20 @@ class GcpLogin(Login):
         credentials.refresh(requests.Request())  # the metadata server tells the name of its service account only then
         email = getattr(credentials, "service_account_email", "")
         if not email:
-            raise ProviderDefinitionError("Google's credentials are no service account, and Vault takes nothing else.")
+            raise ProviderDefinitionError(
+                "Google's credentials are not those of a service account, and Vault accepts no others."
+            )
         with requests.AuthorizedSession(credentials) as session:
             url = f"{self.iam}/v1/projects/-/serviceAccounts/{email}:signJwt"
             response = session.post(url, json={"payload": json.dumps(self._payload(email))}, allow_redirects=False)
         if response.status_code in {401, 403}:
             raise AccessDeniedError(
-                "Google refused to sign for the service account. Let it have iam.serviceAccounts.signJwt on itself."
+                "Google refused to sign for the service account. Grant it iam.serviceAccounts.signJwt on itself."
             )
         if response.status_code != 200:
-            raise ProviderUnavailableError(f"Google could not sign for the service account ({response.status_code}).")
+            raise ProviderUnavailableError(
+                f"Google could not sign for the service account (status {response.status_code})."
+            )
         return str(response.json()["signedJwt"])
 
 

@@ -38,9 +38,11 @@ class TokenLogin(Login):
     def _token(self) -> str:
         token = self.credential.read().strip()
         if not token or not (token.isascii() and token.isprintable()) or " " in token:
-            where = f"The file {printable(self.credential.path)}" if self.credential.path else "The token that is given"
+            path = self.credential.path
+            where = f"The content of the file {printable(path)}" if path else "The given token"
             raise ProviderLookupError(
-                f"{where} is no token of Vault: it is empty, or has blanks or letters that none has. Correct it."
+                f"{where} is not a Vault token: it is empty, or contains spaces or characters that no token has. "
+                f"Correct it."
             )
         return token
 

@@ -426,7 +426,7 @@ def test_a_session_does_not_wait_for_ever_while_another_one_signs_in() -> None:
     key = key_of(attempts, 1)
     with (
         attempts.turn(key, seconds=0),
-        pytest.raises(ProviderUnavailableError, match="Another provider signs in"),
+        pytest.raises(ProviderUnavailableError, match="Another provider is signing in"),
         attempts.turn(key, seconds=0),
     ):
         pytest.fail("there are two at once")

@@ -155,11 +155,11 @@ def test_nothing_but_a_token_file_has_a_version(one: Login) -> None:
         pytest.param(None, ProviderUnavailableError, "There is no file", id="missing"),
         pytest.param(b"", ProviderUnavailableError, "is empty", id="empty"),
         pytest.param(b"\n", ProviderUnavailableError, "is empty", id="a line end"),
-        pytest.param(b"\xff\xfe", ProviderLookupError, "is no text in UTF-8", id="binary"),
+        pytest.param(b"\xff\xfe", ProviderLookupError, "is not UTF-8", id="binary"),
         pytest.param(b"c4nary" * 20_000, ProviderLookupError, "larger than 64 KiB", id="large"),
-        pytest.param(b"  ", ProviderLookupError, "is no token of Vault: it is empty", id="blanks"),
-        pytest.param(b"c4nary\nc4nary", ProviderLookupError, "is no token of Vault", id="two lines"),
-        pytest.param("c4näry".encode(), ProviderLookupError, "is no token of Vault", id="letters"),
+        pytest.param(b"  ", ProviderLookupError, "is not a Vault token: it is empty", id="blanks"),
+        pytest.param(b"c4nary\nc4nary", ProviderLookupError, "is not a Vault token", id="two lines"),
+        pytest.param("c4näry".encode(), ProviderLookupError, "is not a Vault token", id="letters"),
     ],
 )
 def test_a_token_file_that_holds_none(
@@ -183,7 +183,7 @@ def test_a_path_that_is_none(path: str) -> None:
     credential = Credential(path=path)
 
     assert credential.version() is None
-    with pytest.raises(ProviderLookupError, match="has a name that no file has"):
+    with pytest.raises(ProviderLookupError, match="has a name that no file can have"):
         credential.read()
 
 
@@ -226,12 +226,15 @@ def test_the_token_of_an_answer(auth: Mapping[str, object], expected: VaultToken
     ],
 )
 def test_an_answer_without_a_token_is_an_error_that_does_not_quote_it(answer: object) -> None:
-    with pytest.raises(ProviderLookupError, match="gave no token") as caught:
+    with pytest.raises(ProviderLookupError, match="login has no token") as caught:
         token_of(answer)
 
     assert "c4nary" not in str(caught.value)
 
 
 def test_a_page_in_place_of_an_answer_is_an_error(tmp_path: Path) -> None:
-    with WebServer(Recorder(status=204)) as server, pytest.raises(ProviderLookupError, match="gave no token"):
+    with (
+        WebServer(Recorder(status=204)) as server,
+        pytest.raises(ProviderLookupError, match="login has no token"),
+    ):
         login(server.address, auth_type="approle", role_id="r")

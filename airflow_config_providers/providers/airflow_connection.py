@@ -18,13 +18,13 @@ class AirflowConnectionConfigProvider(AirflowConfigProvider):
     ``${connection:warehouse:password}``: the path is the id of an Airflow connection, the key a field of it.
 
     Fields are ``conn_type``, ``host``, ``port``, ``schema``, ``login``, ``password``, ``uri``, ``extra``, and
-    ``extra.<name>`` for what stands in the extra, at any depth. One that is not set is missing.
+    ``extra.<name>`` for the fields of the extra, at any depth. A field that is not set has no value.
 
-    The parameter ``allowlist.pattern`` is a regular expression of Python that an id must match as a whole; without it
-    all ids do.
+    The parameter ``allowlist.pattern`` is a regular expression of Python that the whole id must match; without it, all
+    ids are allowed.
 
-    :param read: gives a connection, or None, by its id
-    :param has_teams: tells whether the deployment has several teams
+    :param read: returns a connection, or None, by its id
+    :param has_teams: returns whether the deployment has several teams
     """
 
     required_params: ClassVar[Mapping[str, str]] = {ALLOWLIST_PATTERN: "warehouse|spark_.*"}
@@ -44,7 +44,7 @@ class AirflowConnectionConfigProvider(AirflowConfigProvider):
 
         :raises AccessDeniedError: the pattern does not allow it, whether it exists or not; or Airflow refuses
         :raises ProviderUnavailableError: Airflow cannot answer now
-        :raises ConfigException: ``path`` is empty; or something in the extra is asked for, and it is no JSON object
+        :raises ConfigException: ``path`` is empty; or something in the extra is asked for, and it is not a JSON object
         """
         _require(path, self.allowed)
         connection = self._read(path)

@@ -13,9 +13,9 @@ from airflow_config_providers.providers.allowed_names import AllowedNames
 
 class AirflowConfigProvider(ConfigProvider, ABC):
     """
-    A provider that asks Airflow for what has a name that ``allowlist.pattern`` opens.
+    A provider that asks Airflow for names that ``allowlist.pattern`` allows.
 
-    :param has_teams: tells whether the deployment has several teams
+    :param has_teams: returns whether the deployment has several teams
     """
 
     def __init__(self, has_teams: Callable[[], bool]) -> None:
@@ -31,7 +31,7 @@ class AirflowConfigProvider(ConfigProvider, ABC):
         """
         Take ``allowlist.pattern``.
 
-        :raises ProviderDefinitionError: the pattern is no regular expression
+        :raises ProviderDefinitionError: the pattern is not a regular expression
         """
         self._allowed = self._allowed_by(configs)
 
@@ -40,8 +40,8 @@ class AirflowConfigProvider(ConfigProvider, ABC):
 
     def check(self) -> str:
         """
-        Make the secrets backends of the deployment, ask them nothing, and tell their names.
+        Create the secrets backends of the deployment without asking them anything, and return their names.
 
-        :raises ProviderUnavailableError: one cannot be made
+        :raises ProviderUnavailableError: one cannot be created
         """
         return airflow_secrets.check()

@@ -23,12 +23,12 @@ _T = TypeVar("_T")
 
 def variable(key: str) -> str | None:
     """
-    Give the text of an Airflow variable; None where there is none.
+    Return the text of an Airflow variable; None if there is none.
 
-    In a task, while a DAG file is parsed, and in a trigger, the Task SDK's secrets backends are asked, and no
-    database; in the servers theirs; anywhere else, as on the command line, those of Airflow's core with the database.
-    The first that has an answer counts. One that fails is an error and not passed over, as Airflow does.
-    Airflow registers the value with its masker where the name sounds secret and the Execution API gave it.
+    A task, the parsing of a DAG file, and a trigger ask the Task SDK's secrets backends, and no database; the servers
+    ask their own; anything else, such as the command line, asks those of Airflow's core, with the database. The first
+    backend that has an answer wins. A backend that fails is an error; Airflow would ask the next one. Airflow registers
+    the value with its masker if the name is sensitive and the value came from the Execution API.
 
     :raises AccessDeniedError: a secrets backend refuses
     :raises ProviderUnavailableError: a secrets backend cannot answer now
@@ -38,11 +38,11 @@ def variable(key: str) -> str | None:
 
 def connection(conn_id: str) -> Any | None:
     """
-    Give an Airflow connection; None where there is none.
+    Return an Airflow connection; None if there is none.
 
-    It has ``conn_type``, ``host``, ``port``, ``schema``, ``login``, ``password``, ``extra`` and ``get_uri()``. Who
-    is asked is said at ``variable``. Airflow registers password and extra with its masker where the Execution API gave
-    them.
+    It has ``conn_type``, ``host``, ``port``, ``schema``, ``login``, ``password``, ``extra`` and ``get_uri()``. It
+    comes from the same backends as in ``variable``. Airflow registers password and extra with its masker if they came
+    from the Execution API.
 
     :raises AccessDeniedError: a secrets backend refuses
     :raises ProviderUnavailableError: a secrets backend cannot answer now
@@ -59,15 +59,15 @@ def connection(conn_id: str) -> Any | None:
 
 def check() -> str:
     """
-    Make the secrets backends that ``variable`` and ``connection`` ask, ask them nothing, and tell their names.
+    Create the backends that ``variable`` and ``connection`` ask, without asking them anything; return their names.
 
-    :raises ProviderUnavailableError: one cannot be made
+    :raises ProviderUnavailableError: one cannot be created
     """
     return "asks " + ", ".join(type(backend).__name__ for backend in _chain())
 
 
 def has_teams() -> bool:
-    """Tell whether this deployment keeps the secrets of several teams apart."""
+    """Return whether this deployment keeps the secrets of several teams apart."""
     from airflow.sdk.configuration import conf  # noqa: PLC0415 - heavy, and not needed to import the package
 
     return bool(conf.getboolean("core", "multi_team", fallback=False))
@@ -86,8 +86,8 @@ def airflow_is_starting() -> bool:
     """
     Return whether this may be Airflow's own start, which reads options from secrets backends.
 
-    All must then be asked in this thread: another that imports a part of Airflow meanwhile would wait for this one for
-    ever.
+    Everything must then be asked in this thread: another thread that imports a part of Airflow would wait for this one
+    forever.
     """
     spec = getattr(sys.modules.get("airflow"), "__spec__", None)
     return bool(getattr(spec, "_initializing", False))
@@ -95,21 +95,21 @@ def airflow_is_starting() -> bool:
 
 def configured_backend() -> Any | None:
     """
-    Make the secrets backend that the deployment has configured for processes such as this one; None without one.
+    Return the secrets backend that the deployment has configured for processes such as this one; None without one.
 
-    That is ``[workers] secrets_backend``, or else ``[secrets] backend``, where the Task SDK's backends are asked, and
-    ``[secrets] backend`` everywhere else.
+    That is ``[workers] secrets_backend``, or else ``[secrets] backend``, if the Task SDK's backends are asked, and
+    ``[secrets] backend`` otherwise.
 
-    :raises ProviderDefinitionError: it cannot be made
+    :raises ProviderDefinitionError: it cannot be created
     """
     return _made(_make_configured, "The secrets backend that is configured in airflow.cfg")
 
 
 def make_backend(path: str, kwargs: Mapping[str, Any]) -> Any:
     """
-    Make a secrets backend from the dotted name of its class, which is imported and called.
+    Return a new secrets backend of the class with this dotted name, which is imported and called.
 
-    :raises ProviderDefinitionError: it cannot be made
+    :raises ProviderDefinitionError: it cannot be created
     """
     module, _, name = path.rpartition(".")
     return _made(
@@ -120,10 +120,10 @@ def make_backend(path: str, kwargs: Mapping[str, Any]) -> Any:
 
 def read_variable(backend: Any, key: str) -> str | None:
     """
-    Ask one secrets backend for a variable, and never for one of a team.
+    Return a variable of one secrets backend, and never a team's.
 
-    Raises what the backend raises. Some give for a variable in a file what its JSON or YAML says: that is written as
-    JSON.
+    Raises what the backend raises. For a variable in a file, some backends return parsed JSON or YAML: this is written
+    as JSON.
     """
     if _is_execution_api(backend):
         return _variable_of_execution_api(key)
@@ -131,12 +131,12 @@ def read_variable(backend: Any, key: str) -> str | None:
 
 
 def read_config(backend: Any, key: str) -> str | None:
-    """Ask one secrets backend for an option of Airflow's configuration. Raises what the backend raises."""
+    """Return an option of Airflow's configuration from one secrets backend. Raises what the backend raises."""
     return _text(backend.get_config(key=key))
 
 
 def read_connection(backend: Any, conn_id: str) -> Any | None:
-    """Ask one secrets backend for a connection, and never for one of a team. Raises what the backend raises."""
+    """Return a connection of one secrets backend, and never a team's. Raises what the backend raises."""
     if _is_execution_api(backend):
         return _connection_of_execution_api(conn_id)
     if type(backend).get_connection.__qualname__ != "BaseSecretsBackend.get_connection":
@@ -147,10 +147,10 @@ def read_connection(backend: Any, conn_id: str) -> Any | None:
 
 def asked(ask: Callable[[], _T | None], *, who: str, what: str) -> _T | None:
     """
-    Give what ``ask`` gives; None also where it raises what says that there is nothing.
+    Return the result of ``ask``; None also if it raises an error that means that there is nothing.
 
-    :raises AccessDeniedError: it raised what says so
-    :raises ProviderUnavailableError: it raised anything else that is not of this package
+    :raises AccessDeniedError: it raised an error that means so
+    :raises ProviderUnavailableError: it raised any other error that is not from this package
     """
     try:
         return ask()
@@ -202,7 +202,7 @@ def _load_chain() -> list[Any]:
 
 
 def _chain_without_database() -> list[Any]:
-    """Make the backends that can answer while Airflow reads its configuration, with the database's address in it."""
+    """Return backends that can answer while Airflow reads its configuration, which has the database's address."""
     from airflow.secrets.environment_variables import EnvironmentVariablesBackend  # noqa: PLC0415 - needed only then
 
     custom = _make_configured()
@@ -275,7 +275,7 @@ def _connection_of_execution_api(conn_id: str) -> Any | None:
 
 
 def _ask_execution_api(message: Any, what: str) -> Any | None:
-    """Ask as ExecutionAPISecretsBackend does, which takes an outage for "not found"."""
+    """Return the answer; ExecutionAPISecretsBackend asks in the same way but takes an outage for "not found"."""
     from airflow.sdk.exceptions import AirflowRuntimeError  # noqa: PLC0415 - heavy; only a task has it at hand
     from airflow.sdk.execution_time import task_runner  # noqa: PLC0415 - as above
     from airflow.sdk.execution_time.comms import ErrorResponse  # noqa: PLC0415 - as above

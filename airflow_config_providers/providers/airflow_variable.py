@@ -16,17 +16,17 @@ from airflow_config_providers.providers.side_by_side import side_by_side
 
 class AirflowVariableConfigProvider(AirflowConfigProvider):
     """
-    ``${variable:spark_db_password}``: the key is the name of an Airflow variable, and its text the value.
+    ``${variable:spark_db_password}``: the key is the name of an Airflow variable, and its string the value.
 
     With a path, as in ``${variable:spark_db:credentials.password}``, the path is the name of a variable that holds a
     JSON object, and the key a key in it, at any depth.
 
-    The parameter ``allowlist.pattern`` is a regular expression of Python that a name must match as a whole; without it
-    all names do.
+    The parameter ``allowlist.pattern`` is a regular expression of Python that the whole name must match; without it,
+    all names are allowed.
 
-    :param read: gives the text of a variable, or None, by its name
-    :param has_teams: tells whether the deployment has several teams
-    :param max_workers: gives how many variables are read at once
+    :param read: returns the string of a variable, or None, by its name
+    :param has_teams: returns whether the deployment has several teams
+    :param max_workers: returns how many variables are read at once
     """
 
     required_params: ClassVar[Mapping[str, str]] = {ALLOWLIST_PATTERN: "spark_.*"}
@@ -49,8 +49,8 @@ class AirflowVariableConfigProvider(AirflowConfigProvider):
 
         :raises AccessDeniedError: the pattern does not allow a name, whether it exists or not; or Airflow refuses
         :raises ProviderUnavailableError: Airflow cannot answer now
-        :raises ConfigException: the variable ``path`` holds no JSON object; or ``path`` is empty and ``keys`` is None,
-            and variables cannot be listed
+        :raises ConfigException: the variable ``path`` does not hold a JSON object; or ``path`` is empty and
+            ``keys`` is None, and variables cannot be listed
         """
         names = [path] if path else keys
         if names is None:

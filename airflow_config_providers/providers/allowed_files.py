@@ -49,8 +49,8 @@ class AllowedFiles:
     """
     Reads regular files, and lists directories, that lie inside the allowed paths.
 
-    What counts is where a file really is: a symbolic link is followed as long as it stays inside an allowed path.
-    A path that is not allowed is never looked at, so the answer is the same whether it exists or not.
+    The real place of a file decides: a symbolic link is followed as long as it stays inside an allowed path. A path
+    that is not allowed is never looked at, so the answer is the same whether it exists or not.
 
     :param allowed: directories, or single files; None allows everything
     :param max_bytes: size of the largest file that is read
@@ -64,10 +64,10 @@ class AllowedFiles:
     @classmethod
     def of(cls, configs: Mapping[str, Any], *, link: Link = link_target) -> AllowedFiles:
         """
-        Make it from a provider's parameters ``allowed.paths`` and ``max.bytes``.
+        Return the files that a provider's parameters ``allowed.paths`` and ``max.bytes`` allow.
 
         :param link: reads a symbolic link
-        :raises ProviderDefinitionError: a path is not absolute or does not exist, or the size is no positive number
+        :raises ProviderDefinitionError: a path is not absolute or does not exist, or the size is not a positive number
         """
         paths = _paths(configs.get(ALLOWED_PATHS))
         max_bytes = _positive(configs.get(MAX_BYTES, DEFAULT_MAX_BYTES))
@@ -80,16 +80,16 @@ class AllowedFiles:
 
     def require(self, path: str) -> None:
         """
-        Let ``path`` pass if it is inside an allowed path; nothing need be there.
+        Require that ``path`` is inside an allowed path; it need not exist.
 
         :raises AccessDeniedError: it is not
-        :raises ConfigException: no path is written so
+        :raises ConfigException: it cannot be a path
         """
         self._allowed(path, LinksReadOnce(self.link))
 
     def read(self, path: str) -> bytes | None:
         """
-        Give the content of the regular file at ``path``; None where there is none.
+        Return the content of the regular file at ``path``; None if there is none.
 
         :raises AccessDeniedError: not allowed, or not readable by this process
         :raises LimitExceededError: the file is larger than ``max_bytes``
@@ -99,7 +99,7 @@ class AllowedFiles:
 
     def read_text(self, path: str) -> str | None:
         """
-        Give the text of the regular file at ``path``. A secret that was altered is none, so it must be UTF-8.
+        Return the text of the regular file at ``path``, which must be UTF-8: a secret with replaced bytes is useless.
 
         :raises ConfigException: it is not UTF-8. Other errors as with ``read``.
         """
@@ -107,9 +107,9 @@ class AllowedFiles:
 
     def read_directory(self, path: str, keys: Collection[str] | None) -> Mapping[str, str] | None:
         """
-        Give the texts of the regular files in the directory at ``path``; None where there is no directory.
+        Return the texts of the regular files in the directory at ``path``; None if there is no directory.
 
-        Each link and each directory is opened once, so all texts are of one generation where somebody switches a link
+        Each link and each directory is opened once, so all texts are of one generation if someone switches a link
         or replaces the directory. Names that no reference can have are left out.
 
         :param keys: the names that are wanted; None for all
@@ -127,7 +127,7 @@ class AllowedFiles:
     def _found(
         self, path: str, real: Steps, keys: Collection[str] | None, link: Link
     ) -> tuple[Mapping[str, str] | None, bool]:
-        """Give the texts, and whether the directory that they were read from is still at its place."""
+        """Return the texts, and whether the directory that they were read from is still in its place."""
         with open_real(real, is_kind=stat.S_ISDIR) as directory:
             if directory is None:
                 return None, True
@@ -140,7 +140,7 @@ class AllowedFiles:
             return texts, _is_at(directory, real)
 
     def _by_parent(self, path: str, real: Steps, names: Iterable[str], link: Link) -> dict[Steps, dict[str, str]]:
-        """Give directory -> key -> name in it, for all of ``names`` in the directory at ``real``."""
+        """Return directory -> key -> name in it, for all of ``names`` in the directory at ``real``."""
         roots, found = self._real_roots(link), defaultdict[Steps, dict[str, str]](dict)
         for name in names:
             place = real_path((*real, name), roots, link=link)
@@ -166,8 +166,8 @@ class AllowedFiles:
         Find out whether each allowed path can be opened; reads no file.
 
         :return: how many paths are allowed
-        :raises AccessDeniedError: this process may not read one; tells of all that cannot be opened
-        :raises ProviderUnavailableError: one is not there, or cannot be opened now
+        :raises AccessDeniedError: this process may not read one; names all that cannot be opened
+        :raises ProviderUnavailableError: one is missing, or cannot be opened now
         """
         if self.allowed is None:
             return "every file is allowed"
@@ -216,9 +216,9 @@ class AllowedFiles:
 
     def _attempted(self, path: str, read: Callable[[LinksReadOnce], tuple[_T, bool]]) -> _T:
         """
-        Give what ``read`` gives, at the first attempt at which it says that nothing was switched under it.
+        Return the result of ``read`` from the first attempt during which nothing was switched.
 
-        :raises ProviderUnavailableError: something was at every attempt
+        :raises ProviderUnavailableError: something was switched during every attempt
         """
         for _ in range(_ATTEMPTS):
             found, is_sound = read(LinksReadOnce(self.link))
@@ -248,7 +248,7 @@ class AllowedFiles:
 
 @contextmanager
 def _opened(directory: Steps, descriptor: int | None) -> Iterator[int | None]:
-    """Give a descriptor of ``directory``: the one that is open already, if there is one; None where it is gone."""
+    """Return a descriptor of ``directory``: the one that is already open, if any; None if it is gone."""
     if descriptor is not None:
         yield descriptor
         return
@@ -264,7 +264,7 @@ def _is_at(descriptor: int, path: Steps) -> bool:
 
 
 def _told(path: str, call: Callable[[], _T]) -> _T | None:
-    """Give what ``call`` gives; None where there is nothing. Any other error of the system is one about ``path``."""
+    """Return the result of ``call``; None if there is nothing. Other system errors become errors about ``path``."""
     try:
         return call()
     except OSError as error:
@@ -292,7 +292,7 @@ def _real_root(root: Steps, link: Link) -> Steps:
 
 
 def _paths(value: object) -> list[str] | None:
-    """Split the list; None where nothing is said, and an empty list where only commas are."""
+    """Return the paths of the list; None without a value, and no paths if there are only commas."""
     if value is None or value == "":
         return None
     return [item for part in str(value).split(",") if (item := part.strip())]

@@ -13,18 +13,18 @@ from airflow_config_providers.exceptions import AccessDeniedError, ProviderDefin
 ALLOWLIST_PATTERN: Final = "allowlist.pattern"
 
 _MISLEADING: Final = re.compile(r"(^|/)\.{1,2}(/|$)|[?#%\\]|^$")
-"""What a URL reads as another place: Airflow (since 3.4 only of variables) and Vault put a name into one unquoted."""
+"""What leads elsewhere in a URL: Airflow (since 3.4 only for variables) and Vault put a name into one unquoted."""
 
 _TEAM_SEPARATORS: Final = ("___", "--", "/")
-"""What stands between a team and a name in environment variables, in AWS and in Vault."""
+"""What separates a team from a name in environment variables, in AWS and in Vault."""
 
 
 @dataclass(frozen=True, slots=True)
 class AllowedNames:
     """
-    The names that a deployment opens.
+    The names that a deployment allows.
 
-    :param pattern: a name must match it from end to end
+    :param pattern: the whole name must match it
     :param has_teams: whether the deployment has several teams, whose secrets differ in how their names begin
     """
 
@@ -36,19 +36,19 @@ class AllowedNames:
         """
         Read ``allowlist.pattern``; without it all names are allowed.
 
-        :raises ProviderDefinitionError: it is no regular expression
+        :raises ProviderDefinitionError: it is not a regular expression
         """
         return cls(_compiled(str(configs.get(ALLOWLIST_PATTERN, ".*"))), has_teams)
 
     def require(self, kind: str, name: str, *, is_sensitive: bool = False) -> None:
         """
-        Let ``name`` pass if the deployment opens it.
+        Require that the deployment allows ``name``.
 
         A name that could belong to another team, or that is sensitive, must be one of the pattern's alternatives,
         letter by letter, as ``fernet_key`` is in ``app_.*|fernet_key``.
 
-        :param kind: what the name is of, for the message
-        :raises AccessDeniedError: it does not; nobody was asked whether there is such a name
+        :param kind: what has the name, for the message
+        :raises AccessDeniedError: it does not; no one was asked whether the name exists
         """
         if _MISLEADING.search(name) or not name.isprintable():
             raise AccessDeniedError(

@@ -1,4 +1,4 @@
-"""Airflow's backends of AWS, read with fewer requests than one for each secret."""
+"""Reads Airflow's backends of AWS with fewer requests than one for each secret."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from airflow_config_providers.providers.side_by_side import side_by_side
 _K = TypeVar("_K")
 
 Lookup = Callable[[Any], Any]
-"""Asks the backend that it is given for one thing."""
+"""Asks a backend for one thing."""
 
 Text = str | None | ConfigProvidersError
-"""A secret's text; None where there is no such secret, or why it cannot be told."""
+"""A secret's string; None if there is no such secret; or the error that says why it is not known."""
 
 _AT_ONCE: Final = 8
 
@@ -34,10 +34,10 @@ class AwsStore:
     """
     A store of AWS that Airflow has a backend for.
 
-    :param method: that of Airflow's class by which every lookup of it asks for one id, the last thing it is given
+    :param method: the method of Airflow's class that asks for one id, its last argument, in every lookup
     :param page: how many ids one request takes
-    :param read_one: client, id -> the text
-    :param read_many: client, ids -> id -> text, or the code of an error; an id that is left out is asked for alone
+    :param read_one: client, id -> the string
+    :param read_many: client, ids -> id -> string, or the code of an error; an id that is left out is asked for alone
     """
 
     method: str
@@ -46,13 +46,13 @@ class AwsStore:
     read_many: Callable[[Any, Sequence[str]], Mapping[str, str | Refusal]]
 
     def is_behind(self, backend: type, airflows: type) -> bool:
-        """Tell whether ``backend``, a subclass of Airflow's class perhaps, asks as that does."""
+        """Return whether ``backend``, perhaps a subclass of Airflow's class, asks in the same way."""
         return self.method in vars(airflows) and getattr(backend, self.method) is vars(airflows)[self.method]
 
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """What AWS said of one of several secrets, by its code."""
+    """The error code that AWS returned for one of several secrets."""
 
     code: str
 
@@ -61,8 +61,8 @@ class AwsBatch:
     """
     Reads from a secrets backend of AWS.
 
-    The backend itself says which ids it would ask for, so that its prefixes, separators and patterns count: each
-    lookup runs once to tell them, and once more with the answers at hand.
+    The backend itself says which ids it would ask for, so that its prefixes, separators and patterns apply: each
+    lookup runs once to name them, and once more with the answers at hand.
     """
 
     def __init__(self, backend: Any, store: AwsStore) -> None:
@@ -72,7 +72,7 @@ class AwsBatch:
 
     @classmethod
     def of(cls, backend: Any) -> Self | None:
-        """Wrap ``backend``; None where it is none of AWS, or asks in a way of its own."""
+        """Return a reader of ``backend``; None if it is not one of AWS, or asks in its own way."""
         for airflows in type(backend).__mro__:
             store = STORES.get(f"{airflows.__module__}.{airflows.__qualname__}")
             if store is not None and store.is_behind(type(backend), airflows):
@@ -82,9 +82,9 @@ class AwsBatch:
 
     def read(self, lookups: Mapping[_K, Lookup]) -> dict[_K, Any]:
         """
-        Give what each lookup gives, or the error that it raises.
+        Return the result of each lookup, or the error that it raises.
 
-        :param lookups: each looks something up in the backend that it is given; the key says what, for messages
+        :param lookups: each asks a backend for one thing; its key names that in messages
         """
         ids: list[str] = []
         for lookup in lookups.values():
@@ -100,13 +100,13 @@ class AwsBatch:
             return error
 
     def _acting(self, answer: Callable[[str], str | None]) -> Any:
-        """Give a copy of the backend that asks ``answer`` in place of AWS."""
+        """Return a copy of the backend that asks ``answer`` in place of AWS."""
         actor = copy.copy(self._backend)
         setattr(actor, self._store.method, lambda *args, **kwargs: answer((*args, *kwargs.values())[-1]))
         return actor
 
     def _told(self, texts: dict[str, Text], id_: str) -> str | None:
-        if id_ not in texts:  # asked for only now that another has an answer
+        if id_ not in texts:  # the lookup asks for it only now that it has another answer
             texts[id_] = self._fetch_one(id_)
         text = texts[id_]
         if isinstance(text, Exception):
@@ -123,7 +123,7 @@ class AwsBatch:
         return found | dict(zip(alone, side_by_side(self._fetch_one, alone, at_once=_AT_ONCE), strict=True))
 
     def _fetch_together(self, ids: Sequence[str]) -> dict[str, Text]:
-        """Ask for ``ids`` in one request; gives none where AWS refuses all for the sake of one."""
+        """Return the answers to one request for ``ids``; none if AWS refuses all because of one."""
         try:
             answers = self._store.read_many(_client(self._backend), ids)
         except Exception as error:  # noqa: BLE001 - botocore raises what a server, a proxy or a file made it raise
@@ -144,9 +144,9 @@ class AwsBatch:
 
 def _client(backend: Any) -> Any:
     """
-    Give the backend's client, and make it without a lock.
+    Return the backend's client, created without a lock.
 
-    That of ``functools`` in Python 3.11 is one for all backends, and a forked child may find it held for ever.
+    In Python 3.11, ``functools`` has one lock for all backends, and a forked child may find it held forever.
     """
     kind = getattr(type(backend), "client", None)
     if isinstance(kind, cached_property) and "client" not in vars(backend):
@@ -159,7 +159,7 @@ def _read_secret(client: Any, id_: str) -> str:
 
 
 def _read_secrets(client: Any, ids: Sequence[str]) -> dict[str, str | Refusal]:
-    """Ask Secrets Manager; an answer too large for one response leaves ids out."""
+    """Return answers of Secrets Manager; ids are left out if the answer is too large for one response."""
     response = client.batch_get_secret_value(SecretIdList=list(ids))
     found: dict[str, str | Refusal] = {error["SecretId"]: Refusal(error["ErrorCode"]) for error in response["Errors"]}
     for secret in response["SecretValues"]:
@@ -195,11 +195,11 @@ STORES: Final[Mapping[str, AwsStore]] = {
         "_get_parameter_value", 10, _read_parameter, _read_parameters
     ),
 }
-"""Airflow's classes by dotted name, as the package they come from may not be there."""
+"""Airflow's classes by dotted name: their package may not be installed."""
 
 
 def _may_be_for_the_sake_of_one(error: Exception) -> bool:
-    """Tell whether AWS refused a request, as it does for one name that is wrong or not allowed, or for the method."""
+    """Return whether AWS refused a whole request, as it does for one wrong or denied name, or for the method."""
     response = getattr(error, "response", None)
     if not isinstance(response, dict):
         return False
@@ -208,7 +208,7 @@ def _may_be_for_the_sake_of_one(error: Exception) -> bool:
 
 
 def _keep_values_out_of_debug_logs() -> None:
-    """Silence what prints whole responses, unless the deployment has set its level."""
+    """Silence the logger that prints whole responses, unless the deployment has set its level."""
     parsers = logging.getLogger("botocore.parsers")
     if parsers.level == logging.NOTSET:
         parsers.setLevel(logging.INFO)

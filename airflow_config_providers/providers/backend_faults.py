@@ -1,4 +1,4 @@
-"""What an exception of a secrets backend means."""
+"""The meaning of exceptions of a secrets backend."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ DENIED: Final = frozenset(
         "hvac.exceptions.Unauthorized",
     }
 )
-"""Dotted names of exceptions, as none of these packages is imported to look at one."""
+"""Dotted names of exceptions, so that none of these packages is imported."""
 
 MISSING: Final = frozenset({"builtins.NotImplementedError", "hvac.exceptions.InvalidPath"})
 """A backend that has no variables at all says so with NotImplementedError."""
@@ -51,14 +51,14 @@ AWS_UNAVAILABLE: Final = AWS_BUSY | {
     "ServiceUnavailable",
     "ValidationException",
 }
-"""Codes that are told; of any other nobody knows what the server wrote into it."""
+"""Codes that are shown; any other could be anything that a server wrote."""
 
 
 def fault(error: Exception, *, who: str, what: str) -> ConfigProvidersError | None:
     """
-    Turn an exception of a backend into one of ours; None where it says that there is no such secret.
+    Return our error for an exception of a backend; None if it means that there is no such secret.
 
-    Of an exception that is not ours only the type is told, as its text may hold a value or what a server answered.
+    Of a foreign exception, only the type is shown: its text may contain a value or an answer of a server.
 
     :param who: who raised it, as in ``Secrets backend VaultBackend``
     :param what: what was asked for, as in ``variable 'x'``
@@ -74,7 +74,7 @@ def fault(error: Exception, *, who: str, what: str) -> ConfigProvidersError | No
 
 
 def aws_fault(code: str, *, who: str, what: str) -> ConfigProvidersError | None:
-    """Turn the code of an error of AWS into an error of ours; None where it says that there is no such secret."""
+    """Return our error for an error code of AWS; None if it means that there is no such secret."""
     if code in AWS_MISSING:
         return None
     reason = code if code in AWS_UNAVAILABLE else "ClientError"
@@ -82,12 +82,12 @@ def aws_fault(code: str, *, who: str, what: str) -> ConfigProvidersError | None:
 
 
 def denied(who: str, what: str) -> AccessDeniedError:
-    """Make the error for what ``who`` refuses."""
+    """Return the error for what ``who`` refuses."""
     return AccessDeniedError(f"{who} refused to return {what}. Ask its owner to allow it, or correct the reference.")
 
 
 def unavailable(who: str, what: str, *, reason: str) -> ProviderUnavailableError:
-    """Make the error for what ``who`` cannot give now."""
+    """Return the error for what ``who`` cannot return now."""
     return ProviderUnavailableError(f"{who} could not return {what} ({reason}). Try again later, or check its log.")
 
 
@@ -96,7 +96,7 @@ def _is_refusal(error: BaseException) -> bool:
 
 
 def _with_causes(error: BaseException | None) -> Iterator[BaseException]:
-    """Give ``error`` and what it was raised from: Airflow's client of Vault raises its own error from a 403."""
+    """Yield ``error`` and its causes: Airflow's client of Vault raises its own error from a 403."""
     for _ in range(_LONGEST_CHAIN):
         if error is None:
             return

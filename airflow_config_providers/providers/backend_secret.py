@@ -1,4 +1,4 @@
-"""What a reference to a secrets backend wants."""
+"""What a reference to a secrets backend asks for."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class BackendPlace:
     A path below a secrets backend, and the keys wanted there.
 
     ``""`` and ``variables`` have variables as keys, ``config`` has configuration options; ``variables/<name>`` and
-    ``connections/<id>`` are one thing, in which the keys stand.
+    ``connections/<id>`` are one thing, which has the keys.
     """
 
     path: str
@@ -49,9 +49,9 @@ class BackendPlace:
 
     def secrets(self) -> list[BackendSecret]:
         """
-        Give what has to be read.
+        Return what must be read.
 
-        :raises ConfigException: the path means nothing, or all keys are wanted where they cannot be listed
+        :raises ConfigException: there is no such path, or all keys are wanted where they cannot be listed
         """
         if (item := self._item()) is not None:
             return [item]
@@ -66,10 +66,10 @@ class BackendPlace:
 
     def data(self, found: Mapping[BackendSecret, Any]) -> ConfigData:
         """
-        Give the answer.
+        Return the values of the keys.
 
-        :param found: the text of each variable and option, and each connection; None for what is missing
-        :raises ConfigException: a key is wanted in a text that is no JSON object
+        :param found: the string of each variable and option, and each connection; None for a missing one
+        :raises ConfigException: a key is wanted in a string that is not a JSON object
         """
         item = self._item()
         if item is None:

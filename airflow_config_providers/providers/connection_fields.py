@@ -1,4 +1,4 @@
-"""The fields of an Airflow connection, as texts."""
+"""The fields of an Airflow connection, as strings."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ EXTRA: Final = "extra."
 
 def read_fields(connection: Any, keys: Collection[str] | None, *, conn_id: str) -> dict[str, str]:
     """
-    Give fields of ``connection``; one that is not set, or that no connection has, is left out.
+    Return fields of ``connection`` without those that are not set or do not exist.
 
     :param keys: ``conn_type``, ``host``, ``port``, ``schema``, ``login``, ``password``, ``extra``, ``uri``, and
-        ``extra.<name>`` for what stands in the extra, at any depth; None for all that are set
-    :raises ConfigException: something in the extra is asked for, and it is no JSON object
-    :raises ProviderUnavailableError: Airflow cannot read the connection, for want of the right Fernet key perhaps
+        ``extra.<name>`` for the fields of the extra, at any depth; None for all that are set
+    :raises ConfigException: something in the extra is asked for, and it is not a JSON object
+    :raises ProviderUnavailableError: Airflow cannot read the connection, perhaps for lack of the right Fernet key
     """
     what = f"connection '{printable(conn_id)}'"
     texts = asked(lambda: _texts(connection, _names(connection, keys)), who="Airflow", what=what)

@@ -1,4 +1,4 @@
-"""The environment variables that define connections of Airflow's."""
+"""Environment variables that define Airflow connections."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ _PREFIX = "AIRFLOW_CONN_"
 
 
 def ids_of_variables(environ: Mapping[str, str] = os.environ) -> list[str]:
-    """Return the ids of all connections that variables define, in small letters."""
+    """Return the ids of all connections that variables define, in lower case."""
     return [name.removeprefix(_PREFIX).lower() for name in environ if name.startswith(_PREFIX)]
 
 
 def broken_variable(conn_id: str, environ: Mapping[str, str] = os.environ) -> str | None:
     """
-    Say where the JSON of the variable breaks, and never what stands there; None where it does not break.
+    Return where the JSON of the variable breaks, without its content; None if it does not break.
 
-    Airflow passes over such a variable, and then has no such connection.
+    Airflow ignores such a variable, and then has no such connection.
     """
     name = f"{_PREFIX}{conn_id.upper()}"
     text = environ.get(name, "").strip()

@@ -19,8 +19,8 @@ class DirectoryConfigProvider(ConfigProvider):
     """
     ``${directory:/var/run/secrets/db:password}``: the key is a file in the directory, its whole content the value.
 
-    Made for secrets that Kubernetes mounts. A line end at the end of a file belongs to the value; a file that is not
-    UTF-8 is refused when its key is asked for. Directories below are not entered. Parameters as with the file
+    Made for secrets that Kubernetes mounts. A newline at the end of a file belongs to the value; a file that is not
+    UTF-8 is refused when its key is asked for. Subdirectories are not entered. The parameters are those of the file
     provider.
 
     Kubernetes renews a mounted secret by switching one link, ``..data``, through which all files are reached, and then
@@ -42,7 +42,7 @@ class DirectoryConfigProvider(ConfigProvider):
 
     def get(self, path: str, keys: Collection[str] | None = None) -> ConfigData:
         """
-        Read the files in the directory at ``path``; where there is no directory, there are no keys.
+        Return the files in the directory at ``path``; without a directory there are no keys.
 
         :raises AccessDeniedError: the directory, or a file that is asked for, is not inside an allowed path
         :raises ConfigException: a file that is asked for is not UTF-8
@@ -72,6 +72,6 @@ class DirectoryConfigProvider(ConfigProvider):
         Find out whether the allowed paths can be opened; reads no file.
 
         :raises AccessDeniedError: one may not be read
-        :raises ProviderUnavailableError: one is not there, or cannot be opened now
+        :raises ProviderUnavailableError: one is missing, or cannot be opened now
         """
         return configured(self._files).check()

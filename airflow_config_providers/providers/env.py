@@ -29,15 +29,15 @@ SENSITIVE_PREFIXES: Final = (
     "VAULT_",
     "_SPARK_",
 )
-"""Beginnings of the names under which Airflow, Spark, Vault and the clouds keep what they sign in with."""
+"""Prefixes of the names under which Airflow, Spark, Vault and the clouds keep their credentials."""
 
 
 class EnvVarConfigProvider(ConfigProvider):
     """
-    ``${env:DB_PASSWORD}``: the key is the name of an environment variable; there is no path.
+    ``${env:DB_PASSWORD}``: the key is the name of an environment variable; there is not a path.
 
-    The parameter ``allowlist.pattern`` is a regular expression of Python that a name must match as a whole; without
-    it all names do. A name that begins with one of ``SENSITIVE_PREFIXES`` must besides be one of the pattern's
+    The parameter ``allowlist.pattern`` is a regular expression of Python that the whole name must match; without it,
+    all names are allowed. A name that begins with one of ``SENSITIVE_PREFIXES`` must also be one of the pattern's
     alternatives, letter by letter, as ``AWS_REGION`` is in ``SPARK_.*|AWS_REGION``. Any other variable is denied.
 
     :param environ: the environment, copied in ``configure``; None for the process's own
@@ -55,14 +55,14 @@ class EnvVarConfigProvider(ConfigProvider):
         """
         Take ``allowlist.pattern`` and copy the variables that it allows.
 
-        :raises ProviderDefinitionError: the pattern is no regular expression
+        :raises ProviderDefinitionError: the pattern is not a regular expression
         """
         self._allowlist = _Allowlist.of(configs)
         self._allowed = self._allowed_by(self._allowlist)
 
     def get(self, path: str, keys: Collection[str] | None = None) -> ConfigData:
         """
-        Give variables as they were at ``configure``; a name that is not allowed is left out, set or not, with a denial.
+        Return variables as they were at ``configure``; a name that is not allowed gets a denial, set or not.
 
         :raises ConfigException: ``path`` is not empty
         """
@@ -88,12 +88,12 @@ class EnvVarConfigProvider(ConfigProvider):
         """
         Return the names of the variables that ``allowlist.pattern`` allows and that are set.
 
-        :raises ProviderDefinitionError: the pattern is no regular expression
+        :raises ProviderDefinitionError: the pattern is not a regular expression
         """
         return frozenset(self._allowed_by(_Allowlist.of(configs)))
 
     def check(self) -> str:
-        """Tell how many variables there are to give."""
+        """Return how many variables can be read."""
         configured(self._allowlist)
         found = len(self._allowed)
         return f"{found} {'variable' if found == 1 else 'variables'}"
@@ -105,7 +105,7 @@ class EnvVarConfigProvider(ConfigProvider):
 
 @dataclass(frozen=True, slots=True)
 class _Allowlist:
-    """The names that ``allowlist.pattern`` opens."""
+    """The names that ``allowlist.pattern`` allows."""
 
     pattern: re.Pattern[str]
     literal: frozenset[str]
@@ -119,7 +119,7 @@ class _Allowlist:
         return bool(self.pattern.fullmatch(name)) and (name in self.literal or not _is_sensitive(name))
 
     def denial(self, name: str) -> str:
-        """Say why a name that is not allowed is not."""
+        """Return why a name is not allowed."""
         way = ", written out between the bars of the pattern" if _is_sensitive(name) else ""
         return (
             f"{ALLOWLIST_PATTERN} of the provider does not allow the environment variable {printable(name)}. Correct "

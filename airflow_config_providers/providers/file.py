@@ -17,11 +17,11 @@ class FileConfigProvider(ConfigProvider):
     """
     ``${file:/etc/airflow/spark/jobs.properties:db.password}``: the path is a file in UTF-8, the key a key in it.
 
-    The file is read at every ``get``; of a repeated key the last entry counts. Parameters:
+    The file is read at every ``get``; if a key is repeated, its last entry wins. Parameters:
 
     - ``allowed.paths`` (KIP-993): directories or files that may be read, separated by commas. Without it every file
       may. Symbolic links are followed as long as they stay inside.
-    - ``max.bytes``: size of the largest file that is read; 1 MiB unless said.
+    - ``max.bytes``: size of the largest file that is read; the default is 1 MiB.
     """
 
     required_params: ClassVar[Mapping[str, str]] = {ALLOWED_PATHS: "/etc/airflow/spark"}
@@ -36,11 +36,11 @@ class FileConfigProvider(ConfigProvider):
 
     def get(self, path: str, keys: Collection[str] | None = None) -> ConfigData:
         """
-        Read the file at ``path``; an empty path has no keys.
+        Return the entries of the file at ``path``; an empty path has no keys.
 
         :raises AccessDeniedError: the file is not inside an allowed path, whether it exists or not
         :raises ProviderLookupError: there is no such file
-        :raises ConfigException: the file is no properties file in UTF-8; names the line or byte
+        :raises ConfigException: the file is not a properties file in UTF-8; names the line or byte
         """
         files = configured(self._files)
         if not path:
@@ -66,6 +66,6 @@ class FileConfigProvider(ConfigProvider):
         Find out whether the allowed paths can be opened; reads no file.
 
         :raises AccessDeniedError: one may not be read
-        :raises ProviderUnavailableError: one is not there, or cannot be opened now
+        :raises ProviderUnavailableError: one is missing, or cannot be opened now
         """
         return configured(self._files).check()

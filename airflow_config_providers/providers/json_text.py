@@ -1,4 +1,4 @@
-"""A text that holds a JSON object."""
+"""A string that holds a JSON object."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from airflow_config_providers.exceptions import ConfigException
 
 def read_json(text: str | None, keys: Collection[str] | None, *, what: str) -> dict[str, str]:
     """
-    Give what stands in the JSON object ``text`` at ``keys``; None for all keys at its top.
+    Return the values of ``keys`` in the JSON object ``text``; ``keys=None`` means all at its top.
 
-    :param text: None where there is none, and so no key
-    :param what: what holds the text, for the message
-    :raises ConfigException: ``text`` is no JSON object
+    :param text: None if there is none, and so no key
+    :param what: what holds the string, for the message
+    :raises ConfigException: ``text`` is not a JSON object
     """
     if text is None:
         return {}

@@ -1,8 +1,8 @@
 """
-Finding and opening a file without being led out of some directories.
+Find and open a file without being led out of some directories.
 
 Two steps: ``real_path`` follows the symbolic links as far as they stay inside, and ``open_real`` opens what it found
-and follows no link at all. So a link that is swapped in between the two is an error and leads nowhere.
+and follows no link at all. So a link that is swapped in between the two steps is an error and leads nowhere.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Steps = tuple[str, ...]
 """An absolute path as its names; ``/`` is the empty tuple."""
 
 Link = Callable[[Steps], str | None]
-"""Says where the symbolic link at a path leads; None where there is no link."""
+"""Returns where the symbolic link at a path leads; None if there is no link."""
 
 _MOST_LINKS: Final = 40
 _ENTER: Final = os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC | getattr(os, "O_PATH", os.O_RDONLY)
@@ -28,18 +28,18 @@ _READ: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_
 
 
 def steps(path: str | PurePath) -> Steps:
-    """Give the names that ``path`` is made of; ``..`` is kept."""
+    """Return the names that ``path`` is made of; ``..`` is kept."""
     pure = PurePath(path)
     return pure.parts[1:] if pure.is_absolute() else pure.parts
 
 
 def is_inside(path: Steps, roots: Collection[Steps]) -> bool:
-    """Tell whether ``path`` is one of ``roots`` or below one, name by name."""
+    """Return whether ``path`` is one of ``roots`` or below one, name by name."""
     return any(path[: len(root)] == root for root in roots)
 
 
 def link_target(path: Steps) -> str | None:
-    """Say where the symbolic link at ``path`` leads; None where there is no link."""
+    """Return where the symbolic link at ``path`` leads; None if there is no link."""
     try:
         return str(Path("/", *path).readlink())
     except OSError:
@@ -48,7 +48,7 @@ def link_target(path: Steps) -> str | None:
 
 class LinksReadOnce:
     """
-    Reads each symbolic link once, and says the same of it from then on.
+    Reads each symbolic link once, and returns the same from then on.
 
     :param read: reads a link
     """
@@ -58,19 +58,19 @@ class LinksReadOnce:
         self._known: dict[Steps, str | None] = {}
 
     def __call__(self, path: Steps) -> str | None:
-        """Say where the symbolic link at ``path`` led when it was asked about first."""
+        """Return where the symbolic link at ``path`` led when it was first read."""
         if path not in self._known:
             self._known[path] = self._read(path)
         return self._known[path]
 
     def are_current(self) -> bool:
-        """Tell whether all that were read lead where they led then."""
+        """Return whether all links still lead where they led."""
         return all(self._read(path) == target for path, target in self._known.items())
 
 
 def real_path(path: Steps, roots: Collection[Steps], *, link: Link = link_target) -> Steps | None:
     """
-    Replace the symbolic links in ``path``; None where that leads out of ``roots`` or goes round in circles.
+    Return ``path`` without symbolic links; None if they lead out of ``roots`` or in circles.
 
     Looks at nothing outside the roots. The path need not exist.
 
@@ -100,13 +100,13 @@ def real_path(path: Steps, roots: Collection[Steps], *, link: Link = link_target
 @contextmanager
 def open_real(path: Steps, *, is_kind: Callable[[int], bool]) -> Iterator[int | None]:
     """
-    Open ``path`` for reading, through no link; None where it is not of the kind asked for.
+    Open ``path`` for reading, through no link; None if it is not of that kind.
 
     Never waits, and opens neither a FIFO nor a device.
 
     :param is_kind: ``stat.S_ISREG`` or ``stat.S_ISDIR``
-    :return: a context that gives a file descriptor and closes it
-    :raises OSError: whatever the system says; ``ELOOP`` for a link in the last place
+    :return: a context with a file descriptor, which it closes
+    :raises OSError: the error of the system; ``ELOOP`` for a link in the last place
     """
     with open_directory(path[:-1]) as parent, open_in(parent, path[-1] if path else ".", is_kind=is_kind) as descriptor:
         yield descriptor
@@ -115,7 +115,7 @@ def open_real(path: Steps, *, is_kind: Callable[[int], bool]) -> Iterator[int | 
 @contextmanager
 def open_in(directory: int, name: str, *, is_kind: Callable[[int], bool]) -> Iterator[int | None]:
     """
-    Open ``name`` in a directory that is open, as ``open_real`` does.
+    Open ``name`` in an open directory, as ``open_real`` does.
 
     :param directory: a file descriptor
     """
@@ -137,8 +137,8 @@ def open_directory(path: Steps) -> Iterator[int]:
     """
     Open a directory to look into, through no link.
 
-    :return: a context that gives a file descriptor, for ``dir_fd``, and closes it
-    :raises OSError: whatever the system says
+    :return: a context with a file descriptor for ``dir_fd``, which it closes
+    :raises OSError: the error of the system
     """
     directory = os.open("/", _ENTER)
     try:

@@ -1,4 +1,4 @@
-"""A provider that reads from any secrets backend of Airflow's."""
+"""A provider that reads from any Airflow secrets backend."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _LOOKUPS: Final[Mapping[str, Callable[[Any, str], Any]]] = {
 
 def installed_backends() -> Iterator[str]:
     """
-    Give the dotted names of the secrets backends that may be loaded.
+    Return the dotted names of the secrets backends that may be loaded.
 
     These are the ones that installed packages register with Airflow, which ``airflow providers secrets`` lists, and
     Airflow's own for local files.
@@ -53,28 +53,28 @@ def installed_backends() -> Iterator[str]:
 
 class SecretsBackendConfigProvider(BatchConfigProvider):
     """
-    Asks a secrets backend of Airflow's, and no other.
+    Asks one Airflow secrets backend, and no other.
 
-    - ``${sm:db_password}``, or ``${sm:variables:db_password}``: the text of a variable
-    - ``${sm:variables/db:credentials.password}``: what stands in a variable that holds a JSON object
-    - ``${sm:connections/warehouse:password}``: a field of a connection, as the provider of connections has them
+    - ``${sm:db_password}``, or ``${sm:variables:db_password}``: the string of a variable
+    - ``${sm:variables/db:credentials.password}``: a field of a variable that holds a JSON object
+    - ``${sm:connections/warehouse:password}``: a field of a connection, as in the provider of connections
     - ``${sm:config:fernet_key}``: an option of Airflow's configuration
 
-    It takes these parameters.
+    It has these parameters.
 
-    - ``allowlist.pattern``: regular expression of Python that a name must match as a whole; without it all names of
-      variables and connections do. An option must be one of its alternatives, letter by letter.
+    - ``allowlist.pattern``: regular expression of Python that the whole name must match; without it, all names of
+      variables and connections are allowed. An option must be one of its alternatives, letter by letter.
     - ``backend``: dotted name of the class, one of ``installed_backends``; without it the backend that the deployment
       has configured for processes such as this one
-    - ``backend_kwargs``: JSON object with its arguments; ``backend_kwargs.<name>`` is one of them, a text
+    - ``backend_kwargs``: JSON object with its arguments; ``backend_kwargs.<name>`` is one of them, a string
 
-    The backend is made when it is first needed, and anew in a forked child. It is asked for one secret and then, if it
-    answers, for the others at once. If it fails, it is asked for no other, and the error is that of all of them.
+    The backend is created when it is first needed, and again in a forked child. It is asked for one secret and then, if
+    it answers, for the others at once. If it fails, it is not asked again, and its error applies to all of them.
 
-    :param make_configured: makes the backend of the deployment, or gives None
-    :param installed: gives the names that ``backend`` may have
-    :param has_teams: tells whether the deployment has several teams
-    :param max_workers: gives how many secrets are asked for at once
+    :param make_configured: returns the backend of the deployment, or None
+    :param installed: returns the names that ``backend`` may have
+    :param has_teams: returns whether the deployment has several teams
+    :param max_workers: returns how many secrets are asked for at once
     """
 
     required_params: ClassVar[Mapping[str, str]] = {ALLOWLIST_PATTERN: "spark_.*"}
@@ -97,10 +97,10 @@ class SecretsBackendConfigProvider(BatchConfigProvider):
 
     def configure(self, configs: Mapping[str, Any]) -> None:
         """
-        Take the parameters; makes no backend yet.
+        Take the parameters; creates no backend yet.
 
-        :raises ProviderDefinitionError: the pattern is no regular expression, the class is not installed, or its
-            arguments are no JSON object
+        :raises ProviderDefinitionError: the pattern is not a regular expression, the class is not installed, or its
+            arguments are not a JSON object
         """
         allowed = AllowedNames.of(configs, has_teams=self._has_teams())
         kwargs = _kwargs(configs)
@@ -115,12 +115,12 @@ class SecretsBackendConfigProvider(BatchConfigProvider):
 
     def get(self, path: str, keys: Collection[str] | None = None) -> ConfigData:
         """
-        Ask the backend.
+        Return what the backend has.
 
         :raises AccessDeniedError: a name is not allowed, whether it exists or not; or the backend refuses
         :raises ProviderUnavailableError: the backend cannot answer now
-        :raises ProviderDefinitionError: it cannot be made, or the deployment has configured none
-        :raises ConfigException: the path means nothing, keys are wanted where there are none, or all where they cannot
+        :raises ProviderDefinitionError: it cannot be created, or the deployment has configured none
+        :raises ConfigException: there is no such path, keys are wanted where there are none, or all where they cannot
             be listed
         """
         place = BackendPlace(path, keys)
@@ -128,9 +128,9 @@ class SecretsBackendConfigProvider(BatchConfigProvider):
 
     def get_batch(self, wanted: Mapping[str, Collection[str]]) -> Mapping[str, ConfigData | Exception]:
         """
-        Ask the backend for what several paths need; a backend of AWS is asked with fewer requests than one for each.
+        Return what the backend has at several paths; a backend of AWS needs fewer requests than one for each.
 
-        :raises ProviderDefinitionError: the backend cannot be made, or the deployment has configured none
+        :raises ProviderDefinitionError: the backend cannot be created, or the deployment has configured none
         """
         plans: dict[BackendPlace, list[BackendSecret]] = {}
         outcomes: dict[str, ConfigData | Exception] = {}
@@ -145,10 +145,10 @@ class SecretsBackendConfigProvider(BatchConfigProvider):
 
     def require_allowed(self, configs: Mapping[str, Any], path: str, keys: Collection[str]) -> None:
         """
-        Refuse a path that means nothing, and a name that the pattern does not allow.
+        Refuse an unknown path, and a name that the pattern does not allow.
 
         :raises AccessDeniedError: it is not allowed
-        :raises ConfigException: the path means nothing
+        :raises ConfigException: there is no such path
         :raises ProviderDefinitionError: the parameters cannot be used
         """
         allowed = AllowedNames.of(configs, has_teams=self._has_teams())
@@ -156,9 +156,9 @@ class SecretsBackendConfigProvider(BatchConfigProvider):
 
     def check(self) -> str:
         """
-        Make the backend, ask it nothing, and tell its name.
+        Create the backend without asking it anything, and return its name.
 
-        :raises ProviderDefinitionError: it cannot be made, or the deployment has configured none
+        :raises ProviderDefinitionError: it cannot be created, or the deployment has configured none
         """
         configured(self._allowed)
         return f"asks {type(self._backend()).__name__}"
@@ -187,7 +187,7 @@ class SecretsBackendConfigProvider(BatchConfigProvider):
         return secrets
 
     def _read(self, secrets: Iterable[BackendSecret]) -> Mapping[BackendSecret, Any]:
-        """Give the text, the connection, None, or the error for each."""
+        """Return the string, the connection, None, or the error for each secret."""
         backend = self._backend()
         if batch := AwsBatch.of(backend):
             return batch.read({secret: partial(_look_up, secret) for secret in secrets})
@@ -196,7 +196,7 @@ class SecretsBackendConfigProvider(BatchConfigProvider):
         try:
             side_by_side(partial(_note_answer, found, backend), wanted, at_once=self._max_workers())
         except ConfigProvidersError as error:
-            return dict.fromkeys(wanted, error) | found  # also of those that were not asked for
+            return dict.fromkeys(wanted, error) | found  # also for those that were not asked for
         return found
 
 

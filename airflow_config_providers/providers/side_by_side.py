@@ -1,4 +1,4 @@
-"""Several questions to one store at once."""
+"""Several requests to one store at once."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ _R = TypeVar("_R")
 
 def side_by_side(call: Callable[[_T], _R], items: Sequence[_T], *, at_once: int) -> list[_R]:
     """
-    Give what ``call`` gives for each item, in the order of the items.
+    Return the result of ``call`` for each item, in the order of the items.
 
-    The first call is made alone: a store may sign in with it, and locks a user out who is refused many times at once.
-    After a call that fails no other begins, and its error is raised; if several fail, that of the first of these items.
+    The first call is made alone: a store may sign in with it, and locks out a user who is refused many times at once.
+    After a call fails, no other begins, and its error is raised; if several fail, that of the first of these items.
     Calls in other threads see the caller's context variables.
 
-    :param at_once: how many calls are made at the same time, at most
+    :param at_once: the most calls that are made at the same time
     """
     first, rest = [call(item) for item in items[:1]], items[1:]
     if len(rest) < 2 or at_once < 2:

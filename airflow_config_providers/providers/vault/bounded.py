@@ -71,7 +71,7 @@ class Bounded:
 
     def stream(self, *args: Any, **kwargs: Any) -> Iterator[bytes]:
         """
-        Give the pieces of the answer.
+        Return the pieces of the answer.
 
         :raises AnswerTooLargeError: they are too many; the connection is closed
         """

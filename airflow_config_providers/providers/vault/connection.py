@@ -64,7 +64,7 @@ _CREDENTIALS: Final[Mapping[str, _Names]] = {
 
 def read_connection(connection: Any, *, auth_type: str = "") -> tuple[dict[str, Any], list[str]]:
     """
-    Give the options that ``connection`` holds, and what is wrong with it.
+    Return the options that ``connection`` holds, and what is wrong with it.
 
     :param connection: has conn_type, host, port, schema, login, password and extra, a text in JSON
     :param auth_type: how to sign in whatever the connection says; empty for what it says

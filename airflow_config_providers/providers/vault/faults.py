@@ -175,7 +175,7 @@ def check_readiness(answer: Answer, *, where: str) -> None:
 
 
 def unknown_token(where: str) -> AccessDeniedError:
-    """Make the error for a token that nobody can read with."""
+    """Return the error for a token that nobody can read with."""
     return AccessDeniedError(
         f"{where} does not know the token. It has ended, was revoked, or belongs to another Vault or namespace: use "
         f"another one."
@@ -183,7 +183,7 @@ def unknown_token(where: str) -> AccessDeniedError:
 
 
 def token_of_elsewhere(where: str) -> AccessDeniedError:
-    """Make the error for a token that lives, and that a read was told to be none."""
+    """Return the error for a token that lives, and that a read was told to be none."""
     return AccessDeniedError(
         f"{where} knows the token, but it is not valid in the namespace of the secret. Set namespace to that of the "
         f"secret, and auth_namespace to that of the login or the token."
@@ -191,13 +191,13 @@ def token_of_elsewhere(where: str) -> AccessDeniedError:
 
 
 def no_json(where: str) -> ProviderUnavailableError:
-    """Make the error for an answer that cannot be Vault's."""
+    """Return the error for an answer that cannot be Vault's."""
     return ProviderUnavailableError(f"{where} answered with something that is not JSON. Check what is in front of it.")
 
 
 def translated(call: Callable[[], _T], *, where: str) -> _T:
     """
-    Give the result of ``call``.
+    Return the result of ``call``.
 
     :raises ConfigProvidersError: in place of any exception, without cause and context
     """
@@ -278,7 +278,7 @@ def _certificate_trouble(links: Sequence[BaseException]) -> str | None:
 
 
 def _chain(error: BaseException) -> Iterator[BaseException]:
-    """Give ``error`` and what it wraps, in any of the ways in which requests and urllib3 wrap."""
+    """Return ``error`` and what it wraps, in any of the ways in which requests and urllib3 wrap."""
     links: list[BaseException | None] = [error]
     for _ in range(_DEEPEST_CHAIN):
         link = links.pop() if links else None

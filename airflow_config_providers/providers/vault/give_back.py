@@ -45,7 +45,7 @@ def _outlive_the_others() -> None:
 
 
 def _read(data: bytes) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """Give the server and what is to be posted there. A last line that is cut off is left out."""
+    """Return the server and what is to be posted there. A last line that is cut off is left out."""
     import json  # noqa: PLC0415 - nothing is imported before it is needed: this process waits, perhaps for days
 
     server: dict[str, Any] = {}

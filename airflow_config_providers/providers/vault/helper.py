@@ -141,12 +141,12 @@ class Return:
 
     @classmethod
     def of_login(cls, token: str) -> Self:
-        """Give the request that ends ``token`` and what was leased with it."""
+        """Return the request that ends ``token`` and what was leased with it."""
         return cls("login", "auth/token/revoke-self", token)
 
     @classmethod
     def of_lease(cls, lease_id: str, *, token: str) -> Self:
-        """Give the request that ends a lease."""
+        """Return the request that ends a lease."""
         return cls("lease", "sys/leases/revoke", token, {"lease_id": lease_id})
 
 
@@ -185,7 +185,7 @@ class Returns:
         return self._helper.hold(owed.path, token=owed.token, body=owed.body)
 
     def leave(self, *, is_left: bool) -> None:
-        """Give nothing back, also not after a kill, or do so again."""
+        """Return nothing back, also not after a kill, or do so again."""
         self._is_left = is_left
         if self._helper is not None:
             self._helper.leave(is_left=is_left)
@@ -233,7 +233,7 @@ class Returns:
 
 
 def _server(settings: VaultSettings) -> Server:
-    """Give what the helper must know, with what requests would take from the environment."""
+    """Return what the helper must know, with what requests would take from the environment."""
     import requests  # noqa: PLC0415 - slow to import, and there already
 
     session = requests.Session()
@@ -272,7 +272,7 @@ def _start() -> subprocess.Popen[bytes] | None:
 
 
 def _program() -> list[str]:
-    """Give how Python runs ``give_back``: its file, or what stands in it, where the package is in a zip."""
+    """Return how Python runs ``give_back``: its file, or what stands in it, where the package is in a zip."""
     path = Path(give_back.__file__)
     if path.is_file():
         return [str(path)]

@@ -45,7 +45,7 @@ class Lease:
         return self.since + self.current
 
     def left(self, now: float) -> float:
-        """Give the seconds that are left."""
+        """Return the seconds that are left."""
         return max(0.0, self.expires - now)
 
 

@@ -46,17 +46,17 @@ class Mount:
         return cls(segments, _kv_version(data) if data.get("type") in _KV else None)
 
     def holds(self, segments: Segments) -> bool:
-        """Tell whether ``segments`` lead into this engine."""
+        """Return whether ``segments`` lead into this engine."""
         return segments[: len(self.segments)] == self.segments
 
     def address(self, segments: Segments) -> Segments:
-        """Give where Vault answers for ``segments``, a path that this engine holds."""
+        """Return where Vault answers for ``segments``, a path that this engine holds."""
         if self.kv_version != 2:
             return segments
         return (*self.segments, "data", *segments[len(self.segments) :])
 
     def proves_itself(self, body: Mapping[str, Any]) -> bool:
-        """Tell whether only KV version 2 answers like ``body``."""
+        """Return whether only KV version 2 answers like ``body``."""
         data = body.get("data")
         metadata = data.get("metadata") if isinstance(data, Mapping) else None
         return (
@@ -77,7 +77,7 @@ class Mounts:
         self._closed: Mapping[Segments, tuple[float, str]] = {}
 
     def find(self, segments: Segments) -> Mount | None:
-        """Give the mount that holds ``segments``; None where it is not known."""
+        """Return the mount that holds ``segments``; None where it is not known."""
         known = self._known
         found = (known.get(segments[:length]) for length in range(len(segments), 0, -1))
         return next((mount for mount in found if mount is not None), None)
@@ -87,7 +87,7 @@ class Mounts:
         self._known = {**self._known, mount.segments: mount}
 
     def is_absent(self, name: str) -> bool:
-        """Tell whether no mount was seen whose first name is ``name``."""
+        """Return whether no mount was seen whose first name is ``name``."""
         return name in self._absent
 
     def remember_absent(self, name: str) -> None:
@@ -105,7 +105,7 @@ class Mounts:
 
 
 def question(segments: Segments) -> str:
-    """Give the path at which Vault tells the mount of ``segments`` to whoever may read anything there."""
+    """Return the path at which Vault tells the mount of ``segments`` to whoever may read anything there."""
     return f"sys/internal/ui/mounts/{quoted(segments)}"
 
 

@@ -90,7 +90,7 @@ def reason_of_absence(outcome: Outcome, path: VaultPath, *, where: str) -> str:
 
 def refusal(outcome: Outcome, path: VaultPath, *, where: str) -> ProviderLookupError:
     """
-    Make the error for a read that did not succeed.
+    Return the error for a read that did not succeed.
 
     :param path: of the reference
     :param where: names the Vault
@@ -110,7 +110,7 @@ def refusal(outcome: Outcome, path: VaultPath, *, where: str) -> ProviderLookupE
 
 def too_large(outcome: Outcome, path: VaultPath, *, where: str) -> ProviderLookupError:
     """
-    Make the error for an answer of which there is more than we read.
+    Return the error for an answer of which there is more than we read.
 
     :param path: of the reference
     :param where: names the Vault

@@ -49,7 +49,7 @@ class VaultPath:
 
 
 def quoted(segments: tuple[str, ...]) -> str:
-    """Give ``segments`` as a part of a URL."""
+    """Return ``segments`` as a part of a URL."""
     return "/".join(quote(segment, safe="") for segment in segments)
 
 

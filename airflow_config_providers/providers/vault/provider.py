@@ -113,7 +113,7 @@ class VaultConfigProvider(SecretIdProvider):
             self._reads.leave_lent(is_left=is_left)
 
     def close(self) -> None:
-        """Give back leases and, where no other provider uses it, the login; raises nothing."""
+        """Return back leases and, where no other provider uses it, the login; raises nothing."""
         reads, self._reads = self._reads, None
         if reads is not None:
             reads.close()

@@ -41,7 +41,7 @@ class Reader:
 
     def read(self, path: VaultPath) -> Outcome:
         """
-        Give what stands at ``path``, or that there is nothing.
+        Return what stands at ``path``, or that there is nothing.
 
         A refusal with a token that has ended leads to one new login, and to reading once more.
 

@@ -70,7 +70,7 @@ class Reads:
         self._leases.forget()
 
     def get(self, path: VaultPath) -> Read:
-        """Give what stands at ``path``. Threads that ask at the same time share one request."""
+        """Return what stands at ``path``. Threads that ask at the same time share one request."""
         kept = self._kept.get(path)
         if kept is not None and self._is_good(kept):
             return kept
@@ -82,7 +82,7 @@ class Reads:
             self.session.leave_lent(is_left=is_left)
 
     def close(self) -> None:
-        """Give back what came with a lease and, where nobody else uses it, the login; raises nothing."""
+        """Return back what came with a lease and, where nobody else uses it, the login; raises nothing."""
         self._kept = {}
         is_last = self._sessions.leave(self.session, self)
         self._leases.give_back(session_ends=is_last)

@@ -115,18 +115,18 @@ def _renewed(renew: Renewal) -> float | None:
 
 
 def when_to_renew(start: float, ttl: float) -> float:
-    """Give a moment at about two thirds of ``ttl`` seconds, spread so that many processes do not meet."""
+    """Return a moment at about two thirds of ``ttl`` seconds, spread so that many processes do not meet."""
     return start + ttl * random.uniform(0.6, 0.7)  # noqa: S311 - spreads load and guards nothing
 
 
 def when_to_retry(now: float, expires: float) -> float | None:
-    """Give when to try again what could not be renewed; None where too little time is left."""
+    """Return when to try again what could not be renewed; None where too little time is left."""
     left = expires - now
     return now + max(1.0, left / 4) if left > 2 else None
 
 
 def seconds(duration: object) -> float:
-    """Give the seconds that Vault says something lasts, at most ten years; 0 for anything else."""
+    """Return the seconds that Vault says something lasts, at most ten years; 0 for anything else."""
     if isinstance(duration, bool) or not isinstance(duration, int | float) or not duration > 0:
         return 0.0
     return float(min(duration, LONGEST))

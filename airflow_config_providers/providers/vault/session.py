@@ -78,7 +78,7 @@ class HeldToken:
         return None if self.expires is None else max(0.0, self.expires - now)
 
     def is_good_at(self, now: float) -> bool:
-        """Tell whether it lasts long enough for a read."""
+        """Return whether it lasts long enough for a read."""
         return self.ttl is None or now < self.since + self.ttl - min(self.ttl / 10, _LONGEST_MARGIN)
 
 
@@ -140,7 +140,7 @@ class Session:
 
     def token(self) -> HeldToken:
         """
-        Give a token to read with. Threads that need one at the same time share one login.
+        Return a token to read with. Threads that need one at the same time share one login.
 
         :raises AccessDeniedError: the login was refused
         :raises ProviderUnavailableError: Vault cannot answer now
@@ -241,14 +241,14 @@ class Session:
             self.flights.run(("end", token.text), lambda: self._learn_end_of(token))
 
     def ends_leases_of(self, token: str) -> bool:
-        """Tell whether closing this session ends what was leased with ``token``, or its end did already."""
+        """Return whether closing this session ends what was leased with ``token``, or its end did already."""
         held = self._held
         if held is None or held.text != token:
             return held is None or held.is_ours
         return held.can_be_given_back
 
     def close(self) -> None:
-        """Give back the login, and with it what was leased; raises nothing. A closed session signs in no more."""
+        """Return back the login, and with it what was leased; raises nothing. A closed session signs in no more."""
         self.renewals.clear()
         with self._lock:
             held, self._held = self._held, None

@@ -83,12 +83,12 @@ class Options:
     is_part: bool = False
 
     def has(self, name: str) -> bool:
-        """Tell whether anything is said."""
+        """Return whether anything is said."""
         value = self.values.get(name)
         return value is not None and not (isinstance(value, str) and not value.strip())
 
     def secret(self, name: str) -> str:
-        """Give a text as it stands; empty for none. A whole number is a text of digits."""
+        """Return a text as it stands; empty for none. A whole number is a text of digits."""
         value = self.values.get(name)
         if isinstance(value, int) and not isinstance(value, bool):
             return str(value)
@@ -98,11 +98,11 @@ class Options:
         return ""
 
     def text(self, name: str) -> str:
-        """Give a text without the blanks around it; empty for none."""
+        """Return a text without the blanks around it; empty for none."""
         return self.secret(name).strip()
 
     def needed(self, name: str, *, by: str) -> str:
-        """Give a text that must be there."""
+        """Return a text that must be there."""
         if not self.has(name):
             self.miss(f"{by} needs {name}. Add it.")
         return self.text(name)
@@ -113,14 +113,14 @@ class Options:
             self.problems.append(problem)
 
     def segments(self, name: str) -> str:
-        """Give names between slashes, without the slashes around them; empty for none."""
+        """Return names between slashes, without the slashes around them; empty for none."""
         text = self.text(name).strip("/")
         if text and (not text.isprintable() or {"", ".", ".."} & set(text.split("/"))):
             self.problems.append(f"{name} contains a name that is empty, '.', '..' or not printable. Correct it.")
         return text
 
     def flag(self, name: str, *, default: bool) -> bool:
-        """Give true or false."""
+        """Return true or false."""
         value = self.values.get(name)
         text = str(value).strip().lower()
         if self.has(name) and text not in TRUE | FALSE:
@@ -128,7 +128,7 @@ class Options:
         return text in TRUE if text in TRUE | FALSE else default
 
     def number(self, name: str, *, default: float, most: float, unit: str) -> float:
-        """Give a number above zero."""
+        """Return a number above zero."""
         if not self.has(name):
             return default
         try:
@@ -141,7 +141,7 @@ class Options:
         return default
 
     def whole(self, name: str, *, default: int | None, least: int, most: int) -> int | None:
-        """Give a whole number."""
+        """Return a whole number."""
         if not self.has(name):
             return default
         text = str(self.values[name]).strip()
@@ -151,7 +151,7 @@ class Options:
         return default
 
     def choice(self, name: str, choices: Collection[str], *, default: str) -> str:
-        """Give one of some words; empty for any other."""
+        """Return one of some words; empty for any other."""
         text = self.text(name) or default
         if text in choices:
             return text
@@ -162,7 +162,7 @@ class Options:
         return ""
 
     def mapping(self, name: str) -> dict[str, Any]:
-        """Give an object, which may be written as the text of one in JSON."""
+        """Return an object, which may be written as the text of one in JSON."""
         value = self.values.get(name)
         if not self.has(name):
             return {}
@@ -173,7 +173,7 @@ class Options:
         return {}
 
     def existing(self, name: str, *, path: str | None = None) -> str:
-        """Give the path of a file or directory that is there; empty for none. ``path`` stands in for the value."""
+        """Return the path of a file or directory that is there; empty for none. ``path`` stands in for the value."""
         path = self.text(name) if path is None else path
         if path and not Path(path).exists():
             self.problems.append(f"{name}: there is nothing at {printable(path)}. Correct the path.")

@@ -40,7 +40,7 @@ _log = logging.getLogger(__name__)
 
 def read_verify(options: Options, *, environ: Mapping[str, str]) -> bool | str:
     """
-    Give the CA to verify with: ``ca_cert``, a path in ``verify``, one that the environment names, or True.
+    Return the CA to verify with: ``ca_cert``, a path in ``verify``, one that the environment names, or True.
 
     False only where ``verify`` says so.
     """
@@ -60,7 +60,7 @@ def read_verify(options: Options, *, environ: Mapping[str, str]) -> bool | str:
 
 
 def read_cert(options: Options, *, environ: Mapping[str, str]) -> tuple[str, str] | None:
-    """Give the client certificate and its key, which may stand in one file; None for none."""
+    """Return the client certificate and its key, which may stand in one file; None for none."""
     cert, key = options.existing("client_cert"), options.existing("client_key")
     if key and not cert:
         options.problems.append("client_key is given without a certificate. Add client_cert.")
@@ -71,7 +71,7 @@ def read_cert(options: Options, *, environ: Mapping[str, str]) -> tuple[str, str
 
 
 def read_proxies(options: Options) -> tuple[tuple[str, str], ...]:
-    """Give the proxy of each scheme."""
+    """Return the proxy of each scheme."""
     proxies = options.mapping("proxies")
     if all(isinstance(url, str) for url in proxies.values()):
         return tuple(sorted(proxies.items()))

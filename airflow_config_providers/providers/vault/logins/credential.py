@@ -33,7 +33,7 @@ class Credential:
 
     def read(self) -> str:
         """
-        Give the secret; of a file without the line ends around it.
+        Return the secret; of a file without the line ends around it.
 
         :raises ProviderUnavailableError: the file is not there or is empty, as it may be while it is being written
         :raises ProviderLookupError: the file cannot be read, is no text in UTF-8, or is larger than 64 KiB
@@ -48,7 +48,7 @@ class Credential:
         return text
 
     def version(self) -> object | None:
-        """Give a mark that changes when the file does; None without a file, and while it is not there."""
+        """Return a mark that changes when the file does; None without a file, and while it is not there."""
         if not self.path:
             return None
         try:

@@ -37,7 +37,7 @@ def translated_login(
     retry_after: Callable[[], float | None],
 ) -> _T:
     """
-    Give the result of ``call``, a login.
+    Return the result of ``call``, a login.
 
     :param refusal: returns the status with which Vault refused the login, which hvac does not show where it cannot
         read the rest of the answer; None where Vault did not refuse it
@@ -59,12 +59,12 @@ def translated_login(
 
 
 def unanswered_login(login: Login, where: str, pause: float) -> ProviderUnavailableError:
-    """Make the error for a login that is not sent for ``pause`` seconds: the last answer to it was lost."""
+    """Return the error for a login that is not sent for ``pause`` seconds: the last answer to it was lost."""
     shown = f"{pause:g} seconds" if pause <= 60 else f"{pause / 60:g} minutes"
     return ProviderUnavailableError(
         f"{where} did not answer the login {_named(login)}. If it refuses this login, a few more attempts lock the "
-        f"user out, so this process waits for up to {shown} before it sends it again. Check that Vault answers in time, "
-        f"or raise the timeout."
+        f"user out, so this process waits for up to {shown} before it sends it again. Check that Vault answers in "
+        f"time, or raise the timeout."
     )
 
 

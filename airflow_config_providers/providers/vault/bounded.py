@@ -1,8 +1,8 @@
 """
 Connections that limit the time and the size of a whole answer, so that no server hangs us or fills our memory.
 
-What ``requests`` calls a timeout is the longest silence: a server that sends a byte now and then holds it for ever.
-What fails before a request is sent can be told from what fails after it.
+What ``requests`` calls a timeout is the longest silence: a server that sends a byte now and then holds it forever.
+A failure before a request is sent can be distinguished from one after it.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ if TYPE_CHECKING:
 
 MOST: Final = MEBIBYTES * 1024 * 1024
 MOST_ON_THE_WAY: Final = 2 * MOST
-"""How many bytes an answer may have on its way, with headers and the frames of chunks."""
+"""The most bytes of an answer on the wire, with headers and the frames of chunks."""
 
 
 class BoundedAdapter(HTTPAdapter):
     """
-    Sends requests, and takes their timeout for the time of the whole answer; that not through SOCKS proxies.
+    Sends requests whose timeout limits the whole answer, except through SOCKS proxies.
 
-    Reading an answer raises ``AnswerTooLargeError`` where there is too much of it.
+    Reading an answer that is too large raises ``AnswerTooLargeError``.
     """
 
     def init_poolmanager(self, *args: Any, **kwargs: Any) -> None:  # noqa: D102 - as the parent
@@ -55,9 +55,7 @@ class BoundedAdapter(HTTPAdapter):
 
 class Bounded:
     """
-    A response of urllib3 whose ``stream`` ends with an error where it gives too much.
-
-    What is compressed counts as what it becomes.
+    A response of urllib3 whose ``stream`` ends with an error if it is too large, counted after decompression.
 
     :param most: bytes
     """
@@ -71,9 +69,9 @@ class Bounded:
 
     def stream(self, *args: Any, **kwargs: Any) -> Iterator[bytes]:
         """
-        Return the pieces of the answer.
+        Yield the pieces of the answer.
 
-        :raises AnswerTooLargeError: they are too many; the connection is closed
+        :raises AnswerTooLargeError: there are too many; the connection is closed
         """
         left = self._most
         for piece in self._raw.stream(*args, **kwargs):
@@ -85,7 +83,7 @@ class Bounded:
 
 
 class _Timed(io.RawIOBase):
-    """What comes from a socket, until its timeout has passed since this was made, or it is too much."""
+    """The bytes from a socket, until its timeout has passed since this was created, or there are too many."""
 
     def __init__(self, raw: io.RawIOBase, sock: socket.socket) -> None:
         self._raw = raw
@@ -100,7 +98,7 @@ class _Timed(io.RawIOBase):
     def readinto(self, buffer: Any) -> int | None:
         count = self._read(buffer)
         self._left -= count or 0
-        if self._left < 0:  # as where it is compressed, and becomes nothing
+        if self._left < 0:  # such as data that decompresses to nothing
             raise AnswerTooLargeError
         return count
 
@@ -137,7 +135,7 @@ class _TimedTlsConnection(HTTPSConnection):
     response_class = _TimedResponse
 
     def connect(self) -> None:
-        """Connect; where TLS or a proxy's tunnel fails, say so: as it is, it looks as if a request had been sent."""
+        """Connect; a failure of TLS or a proxy's tunnel would otherwise look as if a request had been sent."""
         try:
             super().connect()
         except ssl.SSLError:

@@ -1,4 +1,4 @@
-"""Leaves a server alone that is down, and a mount that has too many requests."""
+"""Stops requests to a server that is down, and to a mount that has too many."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ _FAILURES: Final = 3
 _PAUSE: Final = 1.0
 """Seconds until one request finds out whether the server is back."""
 _LONGEST_PAUSE: Final = 60.0
-"""Seconds for which a server is left alone at most, whatever it wants."""
+"""The most seconds without a request, whatever the server asks for."""
 
 
 class Breaker:
     """
-    Fails requests at once while a server is known to be down, as the last one failed that was sent. Thread-safe.
+    Fails requests at once while a server is known to be down, with the last error. Thread-safe.
 
     :param clock: seconds, monotonic
     :param failures: how many requests in a row fail before the next ones are not sent
@@ -38,8 +38,8 @@ class Breaker:
         """
         Watch a request, which is made in the block.
 
-        :param failure: what the block raises if the server, and not what was asked of it, is the trouble
-        :raises ProviderLookupError: the server is down, and the request is not to be sent
+        :param failure: the error of the block if the server is the problem, and not what was asked
+        :raises ProviderLookupError: the server is down, and the request must not be sent
         """
         self.refuse()
         try:
@@ -51,7 +51,7 @@ class Breaker:
 
     def refuse(self) -> None:
         """
-        Let pass a request that is to be sent.
+        Require that a request may be sent.
 
         :raises ProviderLookupError: the server is down
         """
@@ -64,7 +64,7 @@ class Breaker:
             self._until = now + _PAUSE  # this request finds out, and the others wait for it
 
     def note(self, error: ProviderLookupError) -> None:
-        """Stop at once where the next request cannot help: the address is wrong, or the server says when to ask."""
+        """Count a failure; stop at once if another request cannot help, as with a wrong address or a retry time."""
         retry_after = error.retry_after if isinstance(error, ProviderUnavailableError) else 0.0
         with self._lock:
             self._failures += 1
@@ -80,7 +80,7 @@ class Breaker:
 
 class Breakers:
     """
-    The breaker of a server, and one for each mount in it, which has a limit of its own. Thread-safe.
+    The breaker of a server, and one for each of its mounts, which have their own limits. Thread-safe.
 
     :param clock: seconds, monotonic
     """

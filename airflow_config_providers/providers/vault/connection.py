@@ -34,13 +34,13 @@ _EXTRA: Final = (
     "vm_name",
     "vmss_name",
 )
-"""What is taken from the extra as it is called there; what else stands there is left alone, as ever."""
+"""Options taken from the extra under the same name; everything else there is ignored."""
 
 _KWARGS: Final = ("assume_role_kwargs", "namespace", "proxies", "timeout", "verify")
-"""What is taken from ``client_kwargs`` as it is called there."""
+"""Options taken from ``client_kwargs`` under the same name."""
 
 _HARMLESS: Final = frozenset({"strict_http", "request_header"})
-"""What changes nothing in the requests that we make, or nothing for the worse."""
+"""Options that do not change our requests, or not for the worse."""
 
 
 class _Names(NamedTuple):
@@ -59,15 +59,15 @@ _CREDENTIALS: Final[Mapping[str, _Names]] = {
     "token": _Names(password="token"),  # noqa: S106 - the name of an option
     "userpass": _Names("username", "password"),
 }
-"""What login and password are to each way to sign in."""
+"""The meaning of login and password in each way to sign in."""
 
 
 def read_connection(connection: Any, *, auth_type: str = "") -> tuple[dict[str, Any], list[str]]:
     """
-    Return the options that ``connection`` holds, and what is wrong with it.
+    Return the options that ``connection`` holds, and its problems.
 
-    :param connection: has conn_type, host, port, schema, login, password and extra, a text in JSON
-    :param auth_type: how to sign in whatever the connection says; empty for what it says
+    :param connection: has conn_type, host, port, schema, login, password and extra, a JSON string
+    :param auth_type: how to sign in, instead of what the connection says; empty to use the connection
     """
     extra = json_object(connection.extra or "{}")
     if extra is None:

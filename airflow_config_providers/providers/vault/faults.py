@@ -1,7 +1,7 @@
 """
-From what went wrong with Vault to an error of ours.
+Our errors for what goes wrong with Vault.
 
-Told are the status and the id that Vault gave the request. What a server wrote is never told, nor what a library says.
+They contain the status, and the ID that Vault gave the request; never what a server wrote, nor a library's message.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from airflow_config_providers.exceptions import (
 _T = TypeVar("_T")
 
 MEBIBYTES: Final = 32
-"""How large an answer may be, decompressed; Vault's own default for what it takes is as much."""
+"""The largest answer, decompressed; also Vault's own default limit for requests."""
 
 REFUSALS: Final = frozenset({401, 403})
 TOO_MANY_REQUESTS: Final = 429
@@ -38,14 +38,14 @@ _UNAVAILABLE: Final[Mapping[int, str]] = {
     503: "is sealed, or down for maintenance",
 }
 _OF_THE_SERVER: Final = frozenset({429, 472, 473, 501, 502, 503, 504})
-"""Statuses that say that the server, and not what was asked of it, is the trouble."""
+"""Statuses that mean that the server is the problem, and not what was asked."""
 _ENDED: Final = re.compile(r"\binvalid token\b")
-"""What Vault says, since 1.15, of a token that has ended or never was one."""
+"""Vault's message, since 1.15, about a token that has ended or never existed."""
 _POLICY: Final = re.compile(r"1 error occurred:\s+\* permission denied\s*")
-"""What Vault says of a token that lives and may not do what was asked; of any other it says less, or more."""
+"""Vault's message about a valid token that may not do what was asked; others get a shorter or longer one."""
 _ID: Final = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _UPGRADES: Final = re.compile(r"Upgrading from non-versioned to versioned data\b")
-"""Begins what a key-value engine of version 2 says, with status 400, while it gets ready."""
+"""Beginning of the message, with status 400, of a key-value engine of version 2 that is not ready yet."""
 
 _DEEPEST_CHAIN: Final = 20
 
@@ -63,16 +63,16 @@ _CERTIFICATES: Final[Mapping[int, str]] = {
 
 
 class AnswerTooLargeError(Exception):
-    """An answer is larger than we read; never leaves this folder."""
+    """An answer is larger than we read; this error never leaves this folder."""
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
     """
-    What Vault answered: success, or a refusal that the asker can make sense of.
+    An answer of Vault: success, or a refusal that the caller can interpret.
 
-    :param status: 0 where the answer is too large
-    :param body: the JSON object; empty where there is none
+    :param status: 0 if the answer is too large
+    :param body: the JSON object; empty if there is none
     """
 
     status: int
@@ -85,7 +85,7 @@ class Answer:
 
     @property
     def is_too_large(self) -> bool:
-        """Whether there is more of it than we read; then nothing is known of it."""
+        """Whether it is larger than we read; then nothing else is known."""
         return self.status == 0
 
     @property
@@ -95,33 +95,33 @@ class Answer:
 
     @property
     def is_denied_by_policy(self) -> bool:
-        """Whether Vault refused what was asked, and knows the token."""
+        """Whether Vault knows the token and refused the request."""
         return self.is_denied and any(_POLICY.fullmatch(error) for error in self.errors)
 
     @property
     def says_token_has_ended(self) -> bool:
-        """Whether Vault says that it does not know the token there; not every version says so of one that has ended."""
+        """Whether Vault says that it does not know the token; not every version says so when a token has ended."""
         return self.is_denied and any(map(_ENDED.search, self.errors))
 
     @property
     def knows_token(self) -> bool:
-        """Whether Vault knows the token that it was asked with, whatever the token may do."""
+        """Whether Vault knows the token, whatever the token may do."""
         return self.is_good or self.is_denied_by_policy
 
     @property
     def may_know_token(self) -> bool:
-        """Whether Vault knows the token, or something before Vault answered in its place."""
+        """Whether Vault knows the token, or something in front of Vault answered instead."""
         return self.knows_token or not self.is_denied
 
     @property
     def errors(self) -> tuple[str, ...]:
-        """What Vault wrote. It is compared with what is known and never shown."""
+        """Vault's messages. They are compared with known ones, and never shown."""
         errors = self.body.get("errors")
         return tuple(map(str, errors)) if isinstance(errors, list) else ()
 
     @property
     def shown(self) -> str:
-        """The status, and the id of the request where Vault gave one."""
+        """The status, and the ID of the request if Vault gave one."""
         if self.is_too_large:
             return f"more than {MEBIBYTES} MiB"
         request_id = self.body.get("request_id")
@@ -131,9 +131,9 @@ class Answer:
 
 def check_server(status: int, *, where: str, retry_after: float | None = None) -> None:
     """
-    Let pass what another request might be answered with at the same time.
+    Require a status that does not concern the whole server.
 
-    :param retry_after: seconds before which the server wants no further request; None where it does not say
+    :param retry_after: seconds before which the server wants no further request; None if it does not say
     :raises ProviderUnavailableError: Vault cannot answer now
     """
     if status in _OF_THE_SERVER:
@@ -142,7 +142,7 @@ def check_server(status: int, *, where: str, retry_after: float | None = None) -
 
 def check_status(status: int, *, where: str) -> None:
     """
-    Let pass what is a success, or a refusal that depends on what was asked.
+    Require a success, or a refusal that depends on what was asked.
 
     :raises ProviderUnavailableError: Vault cannot answer now
     :raises ProviderLookupError: a redirect, or any other status
@@ -166,16 +166,16 @@ def _unavailable(status: int, where: str, retry_after: float | None = None) -> P
 
 def check_readiness(answer: Answer, *, where: str) -> None:
     """
-    Let pass what a mount answers that is ready.
+    Require the answer of a mount that is ready.
 
-    :raises ProviderUnavailableError: it was made, mounted or unsealed just now
+    :raises ProviderUnavailableError: it was just created, mounted or unsealed
     """
     if answer.status == 400 and any(_UPGRADES.match(error) for error in answer.errors):
         raise ProviderUnavailableError(f"{where} is still preparing the mount ({answer.shown}). Try again later.")
 
 
 def unknown_token(where: str) -> AccessDeniedError:
-    """Return the error for a token that nobody can read with."""
+    """Return the error for a token that cannot be used."""
     return AccessDeniedError(
         f"{where} does not know the token. It has ended, was revoked, or belongs to another Vault or namespace: use "
         f"another one."
@@ -183,7 +183,7 @@ def unknown_token(where: str) -> AccessDeniedError:
 
 
 def token_of_elsewhere(where: str) -> AccessDeniedError:
-    """Return the error for a token that lives, and that a read was told to be none."""
+    """Return the error for a valid token that is unknown where the secret is."""
     return AccessDeniedError(
         f"{where} knows the token, but it is not valid in the namespace of the secret. Set namespace to that of the "
         f"secret, and auth_namespace to that of the login or the token."
@@ -191,7 +191,7 @@ def token_of_elsewhere(where: str) -> AccessDeniedError:
 
 
 def no_json(where: str) -> ProviderUnavailableError:
-    """Return the error for an answer that cannot be Vault's."""
+    """Return the error for an answer that is not JSON."""
     return ProviderUnavailableError(f"{where} answered with something that is not JSON. Check what is in front of it.")
 
 
@@ -205,14 +205,14 @@ def translated(call: Callable[[], _T], *, where: str) -> _T:
         return call()
     except ConfigProvidersError as error:
         problem = error
-    except Exception as error:  # noqa: BLE001 - requests, urllib3, ssl: their texts hold URLs and bodies
+    except Exception as error:  # noqa: BLE001 - requests, urllib3, ssl: their messages contain URLs and bodies
         problem = of_library(error, where)
     problem.__cause__ = problem.__context__ = None
     raise problem
 
 
 def is_answer_lost(error: Exception) -> bool:
-    """Return whether a request may have reached Vault, and its answer did not reach us, or not so that it is read."""
+    """Return whether a request may have reached Vault, without an answer that we could read."""
     import requests.exceptions as of_requests  # noqa: PLC0415 - slow to import
     from urllib3.exceptions import ConnectTimeoutError, NewConnectionError  # noqa: PLC0415 - as above
 
@@ -267,7 +267,7 @@ def _of_tls(error: Exception, where: str) -> ConfigProvidersError:
 
 
 def _certificate_trouble(links: Sequence[BaseException]) -> str | None:
-    """Return what is wrong with a certificate, and what to do; None where nothing is."""
+    """Return what is wrong with a certificate, and what to do; None if nothing is."""
     from urllib3.util.ssl_match_hostname import CertificateError  # noqa: PLC0415 - slow to import
 
     if any(isinstance(link, CertificateError) for link in links):
@@ -278,7 +278,7 @@ def _certificate_trouble(links: Sequence[BaseException]) -> str | None:
 
 
 def _chain(error: BaseException) -> Iterator[BaseException]:
-    """Return ``error`` and what it wraps, in any of the ways in which requests and urllib3 wrap."""
+    """Yield ``error`` and the errors it wraps, in all the ways of requests and urllib3."""
     links: list[BaseException | None] = [error]
     for _ in range(_DEEPEST_CHAIN):
         link = links.pop() if links else None

@@ -1,10 +1,10 @@
 """
-A process that waits for the end of another one and then gives back what that one had of Vault.
+A process that waits for another one to end, and then gives back to Vault its login and leases.
 
 It is run as a file and imports nothing but the standard library, most of it only once there is something to do. Lines
 of JSON come on its standard input: first ``{"server": ...}``, then ``{"hold": key, "path": ..., "token": ..., "body":
-...}`` for what is to be posted at the end, ``{"drop": key}`` for what was done, and ``{"leave": true}`` to have nothing
-posted, until ``{"leave": false}``. At the end of the input, which is also what a kill leaves behind, it posts what is
+...}`` for what to post at the end, ``{"drop": key}`` for what is already done, and ``{"leave": true}`` to post nothing
+until ``{"leave": false}``. At the end of the input, which is also what a kill leaves behind, it posts what is
 held, once each, and ends.
 """
 
@@ -22,7 +22,7 @@ SECONDS_FOR_ONE = 5
 
 
 def main() -> None:
-    """Wait for the end of the input, then post what is left."""
+    """Wait for the end of the input, then post what is still held."""
     _outlive_the_others()
     data = b"".join(iter(lambda: os.read(0, 65536), b""))
     signal.alarm(SECONDS_FOR_ALL)
@@ -39,13 +39,13 @@ def _outlive_the_others() -> None:
     try:
         import resource  # noqa: PLC0415 - not on every platform
 
-        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # a core dump would hold the token
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # a core dump would contain the token
     except (ImportError, ValueError, OSError):
         pass
 
 
 def _read(data: bytes) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """Return the server and what is to be posted there. A last line that is cut off is left out."""
+    """Return the server and what to post there, without a last line that is cut off."""
     import json  # noqa: PLC0415 - nothing is imported before it is needed: this process waits, perhaps for days
 
     server: dict[str, Any] = {}
@@ -93,7 +93,7 @@ def _sender(server: dict[str, Any]) -> Any:
 def _tls(server: dict[str, Any]) -> Any:
     import ssl  # noqa: PLC0415 - as above
 
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # trusts nobody yet
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # trusts no CA yet
     if server["verify"] is False:
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE
@@ -108,7 +108,7 @@ def _tls(server: dict[str, Any]) -> Any:
 def _try(send: Any, request: dict[str, Any]) -> None:
     try:
         send(request)
-    except Exception:  # noqa: BLE001 - nobody is left to be told, and the others are to be given back too
+    except Exception:  # noqa: BLE001 - there is no one left to tell, and the others must be given back too
         return
 
 

@@ -28,11 +28,11 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 _KEPT_ENVIRON: Final = ("LD_LIBRARY_PATH",)
-"""What an interpreter may need to start at all."""
+"""Variables that an interpreter may need to start."""
 
 _SECONDS_TO_END: Final = 2.0
 _LONGEST: Final = 5.0
-"""Seconds that one request may take when all else is done."""
+"""The most seconds for one request at the end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,9 +55,9 @@ class Server:
 
 class Helper:
     """
-    Starts the process with the first thing to give back, and tells it what there is. Thread-safe.
+    Our end of the helper: starts it with the first thing to give back, and sends it everything. Thread-safe.
 
-    What cannot be told to it is logged and otherwise as if it had been: this is for the worst case only.
+    A message that cannot be sent is logged and otherwise ignored: the helper is for the worst case only.
 
     :param no_fork: held while the process is started: a fork would share the pipe to it
     """
@@ -73,11 +73,11 @@ class Helper:
 
     @property
     def pid(self) -> int | None:
-        """The id of the process; None where there is none."""
+        """The ID of the process; None if there is none."""
         return None if self._process is None else self._process.pid
 
     def hold(self, path: str, *, token: str, body: Mapping[str, Any]) -> int:
-        """Have ``body`` posted to ``path`` when this process ends; gives a key for ``drop``."""
+        """Have ``body`` posted to ``path`` when this process ends; return a key for ``drop``."""
         key = next(self._keys)
         with self._lock:
             self._held[key] = {"hold": key, "path": path, "token": token, "body": body}
@@ -85,19 +85,19 @@ class Helper:
         return key
 
     def drop(self, key: int) -> None:
-        """Have it not posted any more."""
+        """Let it no longer be posted."""
         with self._lock:
             self._held.pop(key, None)
             self._tell([{"drop": key}])
 
     def leave(self, *, is_left: bool) -> None:
-        """Have nothing posted when this process ends, or what is held again."""
+        """Have nothing posted when this process ends, or again what is held."""
         with self._lock:
             self._is_left = is_left
             self._tell([{"leave": is_left}])
 
     def close(self) -> None:
-        """End the process, at once if nothing is held; else it posts what is, which takes it half a minute at most."""
+        """End the process: at once if nothing is held, otherwise after it posted that, half a minute at most."""
         with self._lock:
             process, self._process = self._process, None
             end = _finish if self._held else _end
@@ -106,7 +106,7 @@ class Helper:
             end(process)
 
     def forget(self) -> None:
-        """In a forked child: leave the process to the parent, whose end alone it is to wait for."""
+        """In a forked child: leave the process to the parent; it waits for the end of that alone."""
         process, self._process = self._process, None
         self._lock = threading.RLock()
         self._held = {}
@@ -114,7 +114,7 @@ class Helper:
             _let_go(process)
 
     def _begin(self) -> list[Mapping[str, Any]]:
-        """Start the process and give all that it is to know."""
+        """Start the process, and return all it must know."""
         with self._no_fork:
             self._process = _start()
         return [{"server": _told(self._server)}, {"leave": self._is_left}, *self._held.values()]
@@ -131,7 +131,7 @@ class Return:
     """
     A request that ends something.
 
-    :param what: names it in a log
+    :param what: its name in logs
     """
 
     what: str
@@ -152,10 +152,10 @@ class Return:
 
 class Returns:
     """
-    Gives back, or has it given back by a process that outlives this one. Thread-safe.
+    Gives logins and leases back, or lets a process that outlives this one do it. Thread-safe.
 
-    Once Vault could not be asked to end a lease, it is not asked for others for a while, and so for logins: an end
-    waits once for each kind where Vault hangs.
+    If Vault could not be asked to end a lease, it is not asked for others for a while; the same applies to logins. So
+    if Vault hangs, the end of a job waits only once for each kind.
 
     :param no_fork: held while the process is started: a fork would share the pipe to it
     :param clock: seconds, monotonic
@@ -177,7 +177,7 @@ class Returns:
         self._is_left = False
 
     def hold(self, owed: Return) -> int | None:
-        """Have ``owed`` sent should this process end before it is done; gives a key for it, or None for nobody's."""
+        """Have ``owed`` sent if this process ends before it is done; return its key, or None without a helper."""
         if not self._settings.gives_back_after_kill:
             return None
         with self._lock:
@@ -185,22 +185,22 @@ class Returns:
         return self._helper.hold(owed.path, token=owed.token, body=owed.body)
 
     def leave(self, *, is_left: bool) -> None:
-        """Return nothing back, also not after a kill, or do so again."""
+        """Give nothing back, not even after a kill; or give back again."""
         self._is_left = is_left
         if self._helper is not None:
             self._helper.leave(is_left=is_left)
 
     def drop(self, key: int | None) -> None:
-        """Owe it no more."""
+        """Forget what was given back."""
         if key is not None and self._helper is not None:
             self._helper.drop(key)
 
     def give_back(self, owed: Return, transport: Transport, *, key: int | None) -> bool:
         """
-        Send ``owed``, once; raises nothing, and is False where Vault could not be asked.
+        Send ``owed`` once, and return whether Vault could be asked; raises nothing.
 
-        Then the helper keeps what it knows by ``key``, and tries once when this session or this process ends.
-        What was left is not sent.
+        If not, the helper keeps what it holds under ``key``, and tries once when this session or this process ends.
+        After ``leave`` nothing is sent.
         """
         if self._is_left:
             _log.info("A %s of Vault is left to a job that may still run, and ends by itself", owed.what)
@@ -220,7 +220,7 @@ class Returns:
         return True
 
     def forget(self) -> None:
-        """In a forked child: leave it all to the parent."""
+        """In a forked child: leave everything to the parent."""
         self._lock = threading.Lock()
         self._breakers = {}
         if self._helper is not None:
@@ -233,7 +233,7 @@ class Returns:
 
 
 def _server(settings: VaultSettings) -> Server:
-    """Return what the helper must know, with what requests would take from the environment."""
+    """Return what the helper must know, with the settings that requests would take from the environment."""
     import requests  # noqa: PLC0415 - slow to import, and there already
 
     session = requests.Session()
@@ -272,7 +272,7 @@ def _start() -> subprocess.Popen[bytes] | None:
 
 
 def _program() -> list[str]:
-    """Return how Python runs ``give_back``: its file, or what stands in it, where the package is in a zip."""
+    """Return Python's arguments for ``give_back``: its file, or its content if the package is in a zip."""
     path = Path(give_back.__file__)
     if path.is_file():
         return [str(path)]
@@ -298,9 +298,9 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 
 
 def _finish(process: subprocess.Popen[bytes]) -> None:
-    """Let the process end by itself; nobody waits long for a server that hangs."""
+    """Let the process end by itself, without waiting long for a server that hangs."""
     if not _has_ended(process):
-        with suppress(RuntimeError):  # a process that is about to end starts no thread, and leaves no zombie either
+        with suppress(RuntimeError):  # a process that is about to end starts no threads, and leaves no zombies either
             threading.Thread(target=process.wait, name="vault-helper", daemon=True).start()
 
 
@@ -314,9 +314,9 @@ def _has_ended(process: subprocess.Popen[bytes]) -> bool:
 
 def _let_go(process: subprocess.Popen[bytes]) -> None:
     _pipe(process).close()  # unbuffered, so there is no lock that another thread may have held
-    process.returncode = 0  # no child of ours: not to be waited for
+    process.returncode = 0  # not our child: must not be waited for
 
 
 def _pipe(process: subprocess.Popen[bytes]) -> IO[bytes]:
-    assert process.stdin is not None  # noqa: S101 - it was asked for
+    assert process.stdin is not None  # noqa: S101 - Popen was asked for it
     return process.stdin

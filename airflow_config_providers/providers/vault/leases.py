@@ -1,4 +1,4 @@
-"""What Vault gave for a time."""
+"""Leases of secrets that Vault issued for a time: held, renewed, and given back."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ _RENEW: Final = "sys/leases/renew"
 @dataclass(slots=True, eq=False)
 class Lease:
     """
-    A lease that is ours.
+    One lease.
 
-    :param id: names it to Vault; whoever has it may be able to end it
-    :param token: the one that it was leased with, and ends with
-    :param duration: seconds that were given at first
-    :param since: when it was given, or renewed, by the session's clock
+    :param id: its name in Vault; anyone who knows it may be able to end it
+    :param token: the token that it was leased with, and ends with
+    :param duration: its first duration in seconds
+    :param since: when it was issued or last renewed, by the session's clock
     :param current: seconds from then
-    :param key: what the helper knows it by
+    :param key: its key in the helper
     """
 
     id: str = field(repr=False)
@@ -53,7 +53,7 @@ class Leases:
     """
     The leases of one provider: renewed while it is open, given back when it is closed. Thread-safe.
 
-    :param session: that they are read with
+    :param session: the session that reads them
     """
 
     def __init__(self, session: Session) -> None:
@@ -70,7 +70,7 @@ class Leases:
 
     def add(self, body: Mapping[str, Any], *, token: HeldToken, since: float) -> Lease | None:
         """
-        Keep the lease that came with an answer; None where none came.
+        Keep the lease that came with an answer, and return it; None if there is none.
 
         :param since: when it was asked for, by the session's clock
         """
@@ -87,9 +87,9 @@ class Leases:
 
     def give_back(self, *, session_ends: bool) -> None:
         """
-        End them; raises nothing. Where Vault cannot be asked for one, it is not asked for the others.
+        End them; raises nothing. If Vault cannot be asked for one, it is not asked for the others.
 
-        :param session_ends: the login is given back after this, so that what goes with it is left to that
+        :param session_ends: the login is given back afterwards, which ends the leases that go with it
         """
         with self._lock:
             held, self._held = self._ongoing(self._session.clock()), []

@@ -1,4 +1,4 @@
-"""Where engines hang in Vault, and what they are."""
+"""Where engines are mounted in Vault, and of which kind they are."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ _SYSTEM_TYPES: Final = frozenset({"system", "ns_system", "token", "ns_token"})
 @dataclass(frozen=True, slots=True)
 class Mount:
     """
-    An engine.
+    One mounted engine.
 
-    :param segments: where it hangs, as one or more names
-    :param kv_version: 1 or 2 of a key-value engine; None for any other
+    :param segments: its path, as one or more names
+    :param kv_version: 1 or 2 for a key-value engine; None for any other
     """
 
     segments: Segments
@@ -32,9 +32,9 @@ class Mount:
     @classmethod
     def of(cls, data: object) -> Mount | None:
         """
-        Read what Vault says about a mount; None where it says nothing that makes sense.
+        Return the mount that Vault describes; None if the description is not usable.
 
-        :raises AccessDeniedError: it is where Vault keeps itself, perhaps in a namespace below
+        :raises AccessDeniedError: it belongs to Vault itself, perhaps in a namespace below
         """
         if not isinstance(data, Mapping) or not isinstance(data.get("path"), str):
             return None
@@ -46,11 +46,11 @@ class Mount:
         return cls(segments, _kv_version(data) if data.get("type") in _KV else None)
 
     def holds(self, segments: Segments) -> bool:
-        """Return whether ``segments`` lead into this engine."""
+        """Return whether ``segments`` are a path in this engine."""
         return segments[: len(self.segments)] == self.segments
 
     def address(self, segments: Segments) -> Segments:
-        """Return where Vault answers for ``segments``, a path that this engine holds."""
+        """Return the path in Vault's API for ``segments``, a path in this engine."""
         if self.kv_version != 2:
             return segments
         return (*self.segments, "data", *segments[len(self.segments) :])
@@ -66,9 +66,9 @@ class Mount:
 
 class Mounts:
     """
-    The mounts that a session has come to know. Thread-safe without a lock: each change is a new table.
+    The mounts that a session knows. Thread-safe without a lock: each change is a new table.
 
-    A path has one mount at most, since Vault hangs no engine below another one.
+    A path has one mount at most, since Vault mounts no engine below another one.
     """
 
     def __init__(self) -> None:
@@ -77,35 +77,35 @@ class Mounts:
         self._closed: Mapping[Segments, tuple[float, str]] = {}
 
     def find(self, segments: Segments) -> Mount | None:
-        """Return the mount that holds ``segments``; None where it is not known."""
+        """Return the mount that holds ``segments``; None if it is not known."""
         known = self._known
         found = (known.get(segments[:length]) for length in range(len(segments), 0, -1))
         return next((mount for mount in found if mount is not None), None)
 
     def remember(self, mount: Mount) -> None:
-        """Keep ``mount``."""
+        """Remember ``mount``."""
         self._known = {**self._known, mount.segments: mount}
 
     def is_absent(self, name: str) -> bool:
-        """Return whether no mount was seen whose first name is ``name``."""
+        """Return whether ``name`` is known not to begin a mount."""
         return name in self._absent
 
     def remember_absent(self, name: str) -> None:
-        """Keep that no mount has ``name`` as its first name."""
+        """Remember that no mount begins with ``name``."""
         self._absent |= {name}
 
     def is_closed(self, segments: Segments, *, now: float, token: str | None = None) -> bool:
-        """Return whether Vault refused everything lately in the folder of ``segments``: to ``token``, or to any."""
+        """Return whether Vault recently refused everything in the folder of ``segments``, to ``token`` or to any."""
         until, refused = self._closed.get(segments[:-1], (-math.inf, ""))
         return now < until and token in {None, refused}
 
     def remember_closed(self, segments: Segments, *, now: float, token: str) -> None:
-        """Keep that for a while: policies change."""
+        """Remember for a while that Vault refused everything there: policies change."""
         self._closed = {**self._closed, segments[:-1]: (now + _SECONDS_CLOSED, token)}
 
 
 def question(segments: Segments) -> str:
-    """Return the path at which Vault tells the mount of ``segments`` to whoever may read anything there."""
+    """Return the path at which Vault names the mount of ``segments``, if our token may read anything there."""
     return f"sys/internal/ui/mounts/{quoted(segments)}"
 
 

@@ -1,7 +1,7 @@
 """
 What Vault answered for a place, and why that may be nothing.
 
-What Vault wrote is compared with what is known; of it, only the number of a version is repeated.
+What Vault wrote is compared with known messages; only the number of a version is repeated.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ _HOW_ELSE: Final = "it must be written to, as pki/issue/... must, or it names so
 @dataclass(frozen=True, slots=True)
 class Place:
     """
-    Where a path may lead.
+    One place where the secret of a path may be.
 
-    :param segments: from the mount on
+    :param segments: its names, beginning with the mount
     :param guess: how many of them are probably the mount
-    :param is_given: whether the definition says that they are
-    :param is_final: whether it is the only place if there is such a mount
+    :param is_given: whether the definition says so
+    :param is_final: whether no other place is possible if there is such a mount
     """
 
     segments: Segments
@@ -44,11 +44,11 @@ class Place:
 @dataclass(frozen=True, slots=True)
 class Outcome:
     """
-    What Vault answered for a place.
+    Vault's answer for one place.
 
-    :param address: where it was asked, not quoted
-    :param mount: that holds the place; None where nobody said that there is one
-    :param token: that it was asked with
+    :param address: the path in Vault's API, not quoted
+    :param mount: the mount of the place; None if Vault did not name one
+    :param token: the token of the request
     :param since: when it was asked, by the session's clock
     """
 
@@ -61,7 +61,7 @@ class Outcome:
 
     @property
     def weight(self) -> tuple[bool, bool]:
-        """What counts where nothing was found: a mount that is there before a guess, a refusal before nothing."""
+        """The rank of the answer if nothing was found: a known mount before a guess, a refusal before nothing."""
         return self.place.is_given or self.mount is not None, self.answer.is_denied
 
     @property
@@ -71,7 +71,7 @@ class Outcome:
 
     @property
     def document(self) -> Mapping[str, Any]:
-        """What stands there; empty for nothing."""
+        """The secret; empty if there is none."""
         data = self.answer.body.get("data")
         if self.mount is not None and self.mount.kv_version == 2:
             data = data.get("data") if isinstance(data, Mapping) else None
@@ -80,9 +80,9 @@ class Outcome:
 
 def reason_of_absence(outcome: Outcome, path: VaultPath, *, where: str) -> str:
     """
-    Return sentences that say why there is nothing at a path.
+    Return why there is nothing at a path, as sentences.
 
-    :param path: of the reference
+    :param path: the path in the reference
     :param where: names the Vault
     """
     return f"{where} {_missing(outcome, path)}{_hint(outcome, path)}"
@@ -92,7 +92,7 @@ def refusal(outcome: Outcome, path: VaultPath, *, where: str) -> ProviderLookupE
     """
     Return the error for a read that did not succeed.
 
-    :param path: of the reference
+    :param path: the path in the reference
     :param where: names the Vault
     """
     answer, hint = outcome.answer, _hint(outcome, path)
@@ -110,9 +110,9 @@ def refusal(outcome: Outcome, path: VaultPath, *, where: str) -> ProviderLookupE
 
 def too_large(outcome: Outcome, path: VaultPath, *, where: str) -> ProviderLookupError:
     """
-    Return the error for an answer of which there is more than we read.
+    Return the error for an answer that is too large.
 
-    :param path: of the reference
+    :param path: the path in the reference
     :param where: names the Vault
     """
     return ProviderLookupError(
@@ -137,7 +137,7 @@ def _missing(outcome: Outcome, path: VaultPath) -> str:
 
 
 def _has_no_mount(outcome: Outcome, path: VaultPath) -> bool:
-    """Return whether the path begins with no mount that the login may read, and should."""
+    """Return whether the path should begin with a mount that the login may read, and does not."""
     place = outcome.place
     return not place.is_given and (place.segments != path.segments or outcome.mount is None)
 
@@ -154,7 +154,7 @@ def _version(metadata: Mapping[str, Any]) -> str:
 
 
 def _hint(outcome: Outcome, path: VaultPath) -> str:
-    """Return the path as a reference has it, if it was written as Vault's API has it."""
+    """Return a hint with the path as a reference needs it, if it was written as in Vault's API."""
     own = path.segments[1:] if path.segments[0] == _API else path.segments
     mount = _mount(outcome, own)
     rest = own[len(mount) :]

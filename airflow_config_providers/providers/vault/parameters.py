@@ -1,4 +1,4 @@
-"""From the parameters of a provider, and the connection that they name, to its settings."""
+"""Reads the settings of a Vault from the parameters of a provider and the connection that they name."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ PARAMS: Final = (
     "vmss_name",
     "wrapped_secret_id",
 )
-"""Every parameter there is."""
+"""All parameters."""
 
 _EITHER_OR: Final = (
     ("address", "url"),
@@ -84,7 +84,7 @@ _EITHER_OR: Final = (
     ("password", "password_path"),
     ("jwt_token", "jwt_token_path"),
 )
-"""Parameters that say the same in two ways."""
+"""Parameters with the same meaning; only one of them may be given."""
 
 _TOGETHER: Final = (
     *_EITHER_OR,
@@ -92,7 +92,7 @@ _TOGETHER: Final = (
     ("ca_cert", "verify"),
     ("client_cert", "client_key"),
 )
-"""Parameters that belong together: one that is given stands in for all of them in the connection."""
+"""Parameters that belong together: if one is given, all of them are ignored in the connection."""
 
 _LOGINS: Final[Mapping[str, Callable[[Options], Login]]] = {
     "approle": approle.read,
@@ -108,7 +108,7 @@ _LOGINS: Final[Mapping[str, Callable[[Options], Login]]] = {
 }
 
 AUTH_TYPES: Final = frozenset({*_LOGINS, "token"})
-"""Every ``auth_type`` there is."""
+"""All values of ``auth_type``."""
 
 _URL: Final = re.compile(
     r"(https?)://([a-z0-9._-]+|\[[0-9a-f:.]+\])(:[0-9]{1,5})?((?:/[a-z0-9._~-]+)*)/?", re.IGNORECASE | re.ASCII
@@ -120,13 +120,13 @@ def read_settings(
     params: Mapping[str, Any], *, connections: Callable[[str], Any | None], environ: Mapping[str, str]
 ) -> VaultSettings:
     """
-    Make settings of a provider's parameters, and of the connection that ``conn_id`` names.
+    Return the settings in a provider's parameters, and in the connection that ``conn_id`` names.
 
-    A parameter beside ``conn_id`` stands in for what the connection says; an empty one takes it away.
+    A parameter beside ``conn_id`` overrides the connection; an empty one removes what the connection says.
 
-    :param connections: gives the connection of an ID; None where there is none
-    :param environ: for ``VAULT_TOKEN``, a CA bundle and a client certificate where nothing else is said
-    :raises ProviderDefinitionError: names all that is wrong; holds no value of a secret
+    :param connections: returns the connection of an ID; None if there is none
+    :param environ: for ``VAULT_TOKEN``, a CA bundle and a client certificate, if the parameters name none
+    :raises ProviderDefinitionError: names all problems; contains no secret
     """
     options = _options(params, connections)
     settings = VaultSettings(

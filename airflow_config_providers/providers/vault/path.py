@@ -11,7 +11,7 @@ from airflow_config_providers.core.text import printable
 from airflow_config_providers.exceptions import AccessDeniedError, ConfigException
 
 SYSTEM: Final = frozenset({"sys", "auth"})
-"""Where Vault keeps itself: policies, mounts, tokens, logins."""
+"""Vault's own paths: policies, mounts, tokens, logins."""
 
 _VERSION: Final = re.compile(r"version=([0-9]{1,9})")
 _DECODINGS: Final = 5
@@ -20,10 +20,10 @@ _DECODINGS: Final = 5
 @dataclass(frozen=True, slots=True)
 class VaultPath:
     """
-    Where something stands in Vault.
+    The path of a secret.
 
     :param segments: names, not quoted; none is empty, ``.`` or ``..``
-    :param version: of a secret that has versions; None for the latest
+    :param version: version of the secret; None for the latest
     """
 
     segments: tuple[str, ...]
@@ -32,10 +32,10 @@ class VaultPath:
     @classmethod
     def parse(cls, text: str) -> VaultPath:
         """
-        Read the path of a reference, as ``secret/apps/db`` or ``secret/apps/db?version=3``.
+        Return the path of a reference, such as ``secret/apps/db`` or ``secret/apps/db?version=3``.
 
-        :raises ConfigException: it is no path
-        :raises AccessDeniedError: it would wander, or leads to where Vault keeps itself
+        :raises ConfigException: it is not a path
+        :raises AccessDeniedError: it contains ``.`` or ``..``, or is one of Vault's own
         """
         names, mark, query = text.partition("?")
         segments = tuple(names.split("/"))
@@ -49,7 +49,7 @@ class VaultPath:
 
 
 def quoted(segments: tuple[str, ...]) -> str:
-    """Return ``segments`` as a part of a URL."""
+    """Return ``segments`` as part of a URL."""
     return "/".join(quote(segment, safe="") for segment in segments)
 
 

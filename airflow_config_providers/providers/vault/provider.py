@@ -22,15 +22,15 @@ _log = logging.getLogger(__name__)
 
 class VaultConfigProvider(SecretIdProvider):
     """
-    ``${vault:secret/apps/db:password}``: the path is as in Vault's own command line, the key is one of the secret's.
+    ``${vault:secret/apps/db:password}``: the path is that of Vault's own command line, the key is one of the secret's.
 
-    A key may lead into a nested value, as ``credentials.password``; a value that is no text comes as JSON.
-    ``secret/apps/db?version=3`` is version 3. Below ``mount_point``, and below ``secret`` without one, the mount may
-    be left out. What comes with a lease has it as ttl.
+    A key may lead into a nested value, as ``credentials.password``; a value that is not a string is returned as JSON.
+    ``secret/apps/db?version=3`` is version 3. Below ``mount_point``, or below ``secret`` without one, the mount may
+    be left out. A secret with a lease has the rest of it as its ttl.
 
     The parameters are those of ``parameters.read_settings``. Providers with equal parameters share one login.
 
-    :param connections: gives Airflow's connection of an ID
+    :param connections: returns Airflow's connection of an ID
     :param environ: the process's environment
     :param sessions: the logins of this process
     """
@@ -51,19 +51,19 @@ class VaultConfigProvider(SecretIdProvider):
         """
         Take the parameters; no request is made before the first ``get``.
 
-        :raises ProviderDefinitionError: names all that is wrong with them
+        :raises ProviderDefinitionError: names all their problems
         """
         settings = read_settings(configs, connections=self._connections, environ=self._environ)
         self._reads = Reads(settings, self._sessions)
 
     def get(self, path: str, keys: Collection[str] | None = None) -> ConfigData:
         """
-        Read the secret at ``path``; where there is none there are no keys.
+        Return the secret at ``path``; if there is none, there are no keys.
 
-        :raises AccessDeniedError: Vault refuses, or the path leads to where Vault keeps itself
+        :raises AccessDeniedError: Vault refuses, or the path is one of Vault's own
         :raises ProviderUnavailableError: Vault cannot answer now
-        :raises ProviderLookupError: what stands there cannot be read
-        :raises ConfigException: ``path`` is no path
+        :raises ProviderLookupError: it cannot be read in this way
+        :raises ConfigException: ``path`` is not a path
         """
         reads = configured(self._reads)
         place = VaultPath.parse(path)
@@ -77,10 +77,10 @@ class VaultConfigProvider(SecretIdProvider):
 
     def require_allowed(self, configs: Mapping[str, Any], path: str, keys: Collection[str]) -> None:
         """
-        Refuse what is no path, and one that leads to where Vault keeps itself.
+        Refuse what is not a path, and Vault's own paths.
 
-        :raises AccessDeniedError: it does
-        :raises ConfigException: ``path`` is no path
+        :raises AccessDeniedError: it is one of Vault's own
+        :raises ConfigException: ``path`` is not a path
         """
         VaultPath.parse(path)
 
@@ -95,11 +95,11 @@ class VaultConfigProvider(SecretIdProvider):
 
     def wrapped_secret_id(self, role: str, *, mount_point: str = "", seconds: int = 300) -> str:
         """
-        Have Vault make a secret ID of an AppRole that somebody else can take out of its wrapping, once.
+        Return a new, wrapped secret ID of an AppRole, which someone else can unwrap once.
 
         :param role: its name
         :param mount_point: where the method is mounted; empty for ``approle``
-        :param seconds: for which it can be taken out
+        :param seconds: for which it can be unwrapped
         :raises AccessDeniedError: our login may not do this
         :raises ProviderLookupError: there is no such role, or Vault cannot be asked
         """
@@ -108,12 +108,12 @@ class VaultConfigProvider(SecretIdProvider):
         )
 
     def leave_lent(self, *, is_left: bool) -> None:
-        """Leave leases, and the login that they end with, to end by themselves, or give them back after all."""
+        """Let leases, and the login that they end with, expire by themselves; or give them back after all."""
         if self._reads is not None:
             self._reads.leave_lent(is_left=is_left)
 
     def close(self) -> None:
-        """Return back leases and, where no other provider uses it, the login; raises nothing."""
+        """Give back leases and, if no other provider uses it, the login; raises nothing."""
         reads, self._reads = self._reads, None
         if reads is not None:
             reads.close()

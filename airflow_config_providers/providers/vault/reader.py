@@ -1,4 +1,4 @@
-"""Finds what stands at a path, wherever in Vault that is."""
+"""Finds the secret at a path, wherever in Vault it is."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _T = TypeVar("_T")
 
 _DEFAULT: Final = ("secret",)
-"""Where Vault's own tools, and Airflow's, look for secrets."""
+"""The mount in which Vault's own tools, and Airflow's, look for secrets."""
 
 _NOTHING: Final = Answer(404)
 
@@ -29,26 +29,26 @@ class Reader:
     """
     Reads paths with a session; thread-safe.
 
-    With a ``mount_point`` a path is looked for below it and, where there is nothing, at the mount that its own first
-    names are. Without one it begins with its mount and, where there is none of that name, is looked for below
-    ``secret``. A path that begins with the ``mount_point`` is taken as it is before anything else.
+    With a ``mount_point``, a path is looked for below it and, if there is nothing, in the mount that its own first
+    names are. Without one, it begins with its mount; if there is no such mount, it is looked for below ``secret``. A
+    path that begins with the ``mount_point`` is first tried unchanged.
 
-    What kind of engine a mount is shows in the answer to the read itself, as a rule; else Vault is asked. Of threads
-    that come to an unknown mount at the same time one goes ahead, and the others wait for what it finds.
+    Usually the answer to a read shows the kind of engine; otherwise Vault is asked. If several threads come to an
+    unknown mount at the same time, one goes ahead, and the others wait for its result.
     """
 
     session: Session = field(repr=False)
 
     def read(self, path: VaultPath) -> Outcome:
         """
-        Return what stands at ``path``, or that there is nothing.
+        Return the secret at ``path``, or that there is none.
 
-        A refusal with a token that has ended leads to one new login, and to reading once more.
+        If a token that has ended is refused, there is one new login, and one more read.
 
         :raises AccessDeniedError: Vault refuses
         :raises ProviderUnavailableError: Vault cannot answer now
-        :raises ProviderLookupError: what stands there cannot be read
-        :raises ConfigException: there are no versions there
+        :raises ProviderLookupError: it cannot be read in this way
+        :raises ConfigException: the mount has no versions
         """
         outcome = self._after_others(path)
         if outcome.answer.is_good or outcome.answer.status == 404:
@@ -56,8 +56,8 @@ class Reader:
         raise refusal(outcome, path, where=self.session.where)
 
     def _after_others(self, path: VaultPath) -> Outcome:
-        """Find ``path``, where its mount is not known after another thread has been there, or as the first one."""
-        for together in (path.segments[:1], path.segments[:-1]):  # mostly one mount, and else one folder
+        """Find ``path``; if its mount is not known, go first, or after another thread has been there."""
+        for together in (path.segments[:1], path.segments[:-1]):  # usually one mount, otherwise one folder
             if self._is_known(path):
                 break
             place = self._places(path.segments)[0]
@@ -68,11 +68,11 @@ class Reader:
 
     def _ahead(self, key: Hashable, call: Callable[[], _T], *, of: Segments) -> _T | None:
         """
-        Return what ``call`` gives, or what it gives the first thread, which asks for a path of its own.
+        Return the result of ``call``, or of the first thread's call, which asks for its own path.
 
         None if that thread's call failed and this thread's may not: the failure belongs to that path, or to its mount.
 
-        :param of: the path, from the mount on
+        :param of: the path, beginning with the mount
         """
 
         def run() -> tuple[object, _T | None, ConfigProvidersError | None]:
@@ -97,7 +97,7 @@ class Reader:
         return outcome
 
     def _is_known(self, path: VaultPath) -> bool:
-        """Return whether the first place to look at is in a mount whose kind is known."""
+        """Return whether the first place to look in is a mount whose kind is known."""
         first = self._places(path.segments)[0]
         return (self.session.mounts.find(first.segments) or self._said(first)) is not None
 
@@ -137,7 +137,7 @@ class Reader:
         return self.session.mounts.is_closed(segments, now=self.session.clock(), token=token)
 
     def _note_closed(self, tried: list[Outcome]) -> None:
-        """Remember where Vault refused everything, the question for the mount too: there is none that we may read."""
+        """Remember where Vault refused everything, even to name the mount: we may not read any there."""
         for outcome in tried:
             same = [other for other in tried if other.place == outcome.place]
             if all(other.mount is None and other.answer.is_denied for other in same):
@@ -145,7 +145,7 @@ class Reader:
                 self.session.mounts.remember_closed(outcome.place.segments, now=now, token=token)
 
     def _note_absence(self, tried: list[Outcome], found: Outcome) -> None:
-        """Remember that the first name of a path is no mount, once a read below ``secret`` shows that all is well."""
+        """Remember that the first name of a path is not a mount, once a read below ``secret`` has succeeded."""
         if found.answer.is_good and len(tried) == 1 and tried[0].place.is_final:
             self.session.mounts.remember_absent(tried[0].place.segments[0])
 
@@ -170,7 +170,7 @@ class Reader:
         return Mount(place.segments[: place.guess], version) if place.is_given and version is not None else None
 
     def _plain(self, path: VaultPath, places: Iterable[Place]) -> list[Outcome]:
-        """Read where Vault does not say what engine there is, as where a gateway lets no question through."""
+        """Read without knowing the engine, as behind a gateway that blocks the question for the mount."""
         if path.version is not None or not SYSTEM.isdisjoint(path.segments):
             return []
         return [replace(self._ask(place, path, Mount(place.segments[:1])), mount=None) for place in places]
@@ -191,9 +191,9 @@ class Reader:
 
     def _mount_of(self, segments: Segments) -> Mount | None:
         """
-        Ask Vault for the mount; None where there is none, or where we may read nothing in it.
+        Return the mount that Vault names; None if there is none, or if we may read nothing in it.
 
-        Threads share the question where their paths have the first name in common, or all names but the last.
+        Threads share the question if their paths share the first name, or all names but the last.
         """
         folder = segments[:-1]
         for together in (segments[:1], folder):

@@ -1,4 +1,4 @@
-"""What one provider has read."""
+"""The reads of one provider: its cache, with the leases of the secrets."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ if TYPE_CHECKING:
     from airflow_config_providers.providers.vault.settings import VaultSettings
 
 _LEFT_OF_A_LEASE: Final = 1 / 3
-"""A lease that is renewed at two thirds has never less."""
+"""A lease that is renewed after two thirds always has more."""
 
 
 @dataclass(frozen=True, slots=True)
 class Read:
     """
-    What stood at a path.
+    The result of reading a path.
 
     :param at: when it was read, by the session's clock
-    :param ttl: milliseconds, as they were then; None for none
-    :param absence: why there was nothing; empty where there was something
+    :param ttl: milliseconds at that time; None for none
+    :param absence: why there was nothing; empty if there was something
     """
 
     document: Mapping[str, Any] = field(repr=False)
@@ -39,7 +39,7 @@ class Read:
     absence: str = ""
 
     def ttl_in(self, session: Session) -> int | None:
-        """Return the milliseconds that are left; whole seconds, as Vault counts. A lease ends with its token."""
+        """Return the milliseconds that are left, in whole seconds as Vault counts. A lease ends with its token."""
         if self.lease is None:
             return self.ttl
         left = self.lease.current - int(session.clock() - self.lease.since)
@@ -51,8 +51,8 @@ class Reads:
     """
     The reads of one provider and the leases that came with them. Thread-safe; a forked child begins anew.
 
-    What was read is given again for ``cache_ttl`` milliseconds, and what came with a lease for as long as the lease
-    is good, so that user and password belong together. What was not there or not given is asked for again.
+    A secret is returned again for ``cache_ttl`` milliseconds, and one with a lease for as long as the lease is good, so
+    that user and password belong together. A missing or refused secret is asked for again.
     """
 
     def __init__(self, settings: VaultSettings, sessions: Sessions = SESSIONS) -> None:
@@ -64,25 +64,25 @@ class Reads:
         self._reader = Reader(self.session)
 
     def forget(self) -> None:
-        """In a forked child: leave to the parent what is the parent's."""
+        """In a forked child: leave everything of the parent to the parent."""
         self._flights = SingleFlight(patience=None, asks_again=True)
         self._kept = {}
         self._leases.forget()
 
     def get(self, path: VaultPath) -> Read:
-        """Return what stands at ``path``. Threads that ask at the same time share one request."""
+        """Return the secret at ``path``. Threads that ask at the same time share one request."""
         kept = self._kept.get(path)
         if kept is not None and self._is_good(kept):
             return kept
         return self._flights.run(path, lambda: self._fresh(path))
 
     def leave_lent(self, *, is_left: bool) -> None:
-        """As the provider's; without a lease, the login is given back in any case."""
+        """As in the provider; without a lease, the login is given back in any case."""
         if not is_left or self._leases:
             self.session.leave_lent(is_left=is_left)
 
     def close(self) -> None:
-        """Return back what came with a lease and, where nobody else uses it, the login; raises nothing."""
+        """Give back the leases and, if no other provider uses it, the login; raises nothing."""
         self._kept = {}
         is_last = self._sessions.leave(self.session, self)
         self._leases.give_back(session_ends=is_last)

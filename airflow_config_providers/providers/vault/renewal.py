@@ -1,4 +1,4 @@
-"""What must be renewed before it ends."""
+"""When to renew logins and leases, and a timer that does it."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ _log = logging.getLogger(__name__)
 
 _LONGEST_WAIT: Final = 3600.0
 LONGEST: Final = 10 * 365 * 24 * 3600
-"""Seconds; what lasts longer is said to last so long."""
+"""The longest duration in seconds; longer ones are cut to it."""
 
 Clock = Callable[[], float]
 Renewal = Callable[[], float | None]
-"""Renews something and gives when it is due again, by the clock; None for never."""
+"""Renews something, and returns when it is due again, by the clock; None for never."""
 Start = Callable[[Callable[[], None]], None]
 
 
@@ -28,7 +28,7 @@ class _Due:
 
 
 def start_thread(run: Callable[[], None]) -> None:
-    """Run ``run`` in a thread that keeps no process from ending."""
+    """Run ``run`` in a thread that does not keep the process alive."""
     threading.Thread(target=run, name="vault-renewal", daemon=True).start()
 
 
@@ -48,7 +48,7 @@ class Renewals:
         self._is_running = False
 
     def add(self, key: Hashable, at: float, renew: Renewal) -> None:
-        """Have ``renew`` called at ``at``, in place of what was there under ``key``."""
+        """Have ``renew`` called at ``at``, instead of what was under ``key``."""
         with self._changed:
             self._waiting[key] = _Due(at, renew)
             self._changed.notify()
@@ -58,13 +58,13 @@ class Renewals:
         self._start(self._run)
 
     def drop(self, key: Hashable) -> None:
-        """Renew that no more."""
+        """Renew it no longer."""
         with self._changed:
             self._waiting.pop(key, None)
             self._changed.notify()
 
     def clear(self) -> None:
-        """Renew nothing more; the thread ends."""
+        """Renew nothing any longer; the thread ends."""
         with self._changed:
             self._waiting.clear()
             self._changed.notify()
@@ -81,7 +81,7 @@ class Renewals:
             self.run_due()
 
     def _wait(self) -> bool:
-        """Wait until something may be due; False where nothing is left, and the thread is to end."""
+        """Wait until something may be due; return False if nothing is left, so that the thread ends."""
         with self._changed:
             if not self._waiting:
                 self._is_running = False
@@ -109,24 +109,24 @@ class Renewals:
 def _renewed(renew: Renewal) -> float | None:
     try:
         return renew()
-    except Exception as error:  # noqa: BLE001 - the thread has others to renew, and a text may hold a value
+    except Exception as error:  # noqa: BLE001 - the thread has others to renew, and a message may contain a value
         _log.warning("A login or lease of Vault could not be renewed: %s", type(error).__name__)
         return None
 
 
 def when_to_renew(start: float, ttl: float) -> float:
-    """Return a moment at about two thirds of ``ttl`` seconds, spread so that many processes do not meet."""
-    return start + ttl * random.uniform(0.6, 0.7)  # noqa: S311 - spreads load and guards nothing
+    """Return a moment after about two thirds of ``ttl`` seconds, spread so that many processes do not coincide."""
+    return start + ttl * random.uniform(0.6, 0.7)  # noqa: S311 - spreads load, no security
 
 
 def when_to_retry(now: float, expires: float) -> float | None:
-    """Return when to try again what could not be renewed; None where too little time is left."""
+    """Return when to retry a renewal that failed; None if too little time is left."""
     left = expires - now
     return now + max(1.0, left / 4) if left > 2 else None
 
 
 def seconds(duration: object) -> float:
-    """Return the seconds that Vault says something lasts, at most ten years; 0 for anything else."""
+    """Return a duration of Vault's in seconds, at most ten years; 0 for anything else."""
     if isinstance(duration, bool) or not isinstance(duration, int | float) or not duration > 0:
         return 0.0
     return float(min(duration, LONGEST))

@@ -1,4 +1,4 @@
-"""The login of a process to one Vault."""
+"""The login of a process to one Vault, and the token it holds."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _RENEW: Final = "auth/token/renew-self"
 _SECONDS_WITHOUT_LOGIN: Final = 60.0
 
 _BATCH: Final = ("hvb.", "b.")
-"""How tokens begin that cannot be given back."""
+"""Prefixes of tokens that cannot be given back."""
 
 _LONGEST_MARGIN: Final = 30.0
 
@@ -48,12 +48,12 @@ _LONGEST_MARGIN: Final = 30.0
 @dataclass(frozen=True, slots=True)
 class HeldToken:
     """
-    A token, and what is known of its life.
+    A token, and what is known of its lifetime.
 
-    :param since: when it was given, by the session's clock
-    :param ttl: seconds from then; None for a token without end or of unknown end
-    :param mark: of the file that it was read from
-    :param key: under which it is to be given back after a kill
+    :param since: when it was issued, by the session's clock
+    :param ttl: seconds from then; None if it has no end or the end is unknown
+    :param mark: version of the file that it was read from
+    :param key: its key in the helper that gives it back after a kill
     """
 
     text: str = field(repr=False)
@@ -70,11 +70,11 @@ class HeldToken:
 
     @property
     def can_be_given_back(self) -> bool:
-        """Whether it is for us to end it, and everything that was leased with it."""
+        """Whether we can and should end it, with everything that was leased with it."""
         return self.is_ours and not self.text.startswith(_BATCH)
 
     def left(self, now: float) -> float | None:
-        """Return the seconds until it ends; None for a token without end or of unknown end."""
+        """Return the seconds until it ends; None if it has no end or the end is unknown."""
         return None if self.expires is None else max(0.0, self.expires - now)
 
     def is_good_at(self, now: float) -> bool:
@@ -84,15 +84,15 @@ class HeldToken:
 
 class Session:
     """
-    Signs in when first needed, stays signed in, and gives back what it has. Thread-safe; a forked child begins anew.
+    Signs in when first needed, stays signed in, and gives back what it has. Thread-safe; a forked child starts afresh.
 
     :param clock: seconds, monotonic
-    :param start: runs the function that renews in a thread of its own
+    :param start: runs the function that renews, in its own thread
     :param no_fork: held while a fork would do harm
-    :param attempts: what the sessions of the process know of refused logins
+    :param attempts: what the sessions of the process know about refused logins
     """
 
-    def __init__(  # noqa: PLR0913 - the first is what people give; the others are seams
+    def __init__(  # noqa: PLR0913 - callers give the first; the others are seams
         self,
         settings: VaultSettings,
         *,
@@ -153,21 +153,21 @@ class Session:
         return held
 
     def get(self, path: str, *, token: HeldToken, query: Mapping[str, str] | None = None, mount: str = "") -> Answer:
-        """Read what Vault has at ``path``, which is quoted; ``mount`` as for ``Transport.get``."""
+        """Return Vault's answer for ``path``, which is quoted; ``mount`` as in ``Transport.get``."""
         return self.transport.get(path, token=token.text, query=query, mount=mount)
 
     def post(self, path: str, body: Mapping[str, object], *, token: str, wrap_seconds: int = 0) -> Answer:
-        """Have Vault do something, and answer wrapped where ``wrap_seconds`` says for how long."""
+        """Have Vault do something; with ``wrap_seconds``, its answer is wrapped for so long."""
         return self.transport.post(path, body, token=token, wrap_seconds=wrap_seconds)
 
     def replaces(self, refused: HeldToken, answer: Answer) -> bool:
         """
-        Return whether there is another token than the one that a read was refused with, after a new login if need be.
+        Return whether there is a token other than the refused one, after a new login if necessary.
 
-        A refused token is looked up, once for all threads: while it lives, the refusal is the policy's, unless
-        ``answer`` says that the token is not known where the secret is.
+        A refused token is looked up, once for all threads: if it is still valid, the policy refused, unless ``answer``
+        says that the token is unknown where the secret is.
 
-        :raises AccessDeniedError: the token has ended, and whoever gave it has given no other; or it is of elsewhere
+        :raises AccessDeniedError: the token has ended and there is no other one; or it belongs to another namespace
         :raises ProviderUnavailableError: Vault cannot say now whether it has ended
         """
         current = self._held
@@ -187,7 +187,7 @@ class Session:
         raise error.again()
 
     def login_was_no_help(self, refused: HeldToken) -> None:
-        """Take refusals for the policy's for a while: ``refused`` may live and not be allowed to look itself up."""
+        """For a while, assume that a policy refuses: ``refused`` may be valid and not allowed to look itself up."""
         self._no_login_before = self.clock() + _SECONDS_WITHOUT_LOGIN
         self._give_back(refused, self.transport)
 
@@ -199,7 +199,7 @@ class Session:
         :raises ProviderUnavailableError: Vault cannot answer now
         """
         self.transport.get("sys/health", query={"standbyok": "true", "perfstandbyok": "true"})
-        self._ended = None  # somebody wants to know how it is now
+        self._ended = None  # the caller asks for the current state
         self._signing_in.forgive()
         held = self.token()
         if self.get(_LOOKUP, token=held).may_know_token:
@@ -209,46 +209,46 @@ class Session:
         self._give_back(held, self.transport)
 
     def hold_lease(self, lease_id: str, *, token: HeldToken) -> int | None:
-        """Have a lease given back after a kill; None where it goes with its token."""
+        """Have a lease given back after a kill, and return its key; None if it ends with its token."""
         return None if token.can_be_given_back else self._returns.hold(Return.of_lease(lease_id, token=token.text))
 
     def give_back_lease(self, lease_id: str, *, token: str, key: int | None) -> bool:
-        """Have Vault end a lease; raises nothing, and is False where Vault cannot be asked."""
+        """Have Vault end a lease, and return whether Vault could be asked; raises nothing."""
         with self._lock:
             transport = self._transport
         owed = Return.of_lease(lease_id, token=token)
         return transport is not None and self._returns.give_back(owed, transport, key=key)
 
     def leave_lent(self, *, is_left: bool) -> None:
-        """Leave login and leases to end by themselves, or give them back after all; for all who share this session."""
+        """Let login and leases expire by themselves, or give them back after all; for all who share this session."""
         self._returns.leave(is_left=is_left)
 
     def has(self, token: str) -> bool:
-        """Return whether ``token`` is the one that we read with, and what was leased with it lasts for now."""
+        """Return whether we read with ``token``, so that what was leased with it is still valid."""
         held = self._held
         if held is None or held.text != token:
             return False
         return held.is_good_at(self.clock()) if held.is_ours else held.left(self.clock()) != 0
 
     def left_of(self, token: str) -> float | None:
-        """Return the seconds that ``token`` lasts unless it is renewed; None where it has no end that we know."""
+        """Return the seconds that ``token`` lasts unless it is renewed; None if it has no known end."""
         held = self._held
         return held.left(self.clock()) if held is not None and held.text == token else 0.0
 
     def learn_end_of(self, token: HeldToken) -> None:
-        """Find out when a given token ends, which takes what was leased with it along; raises nothing."""
+        """Find out when a given token ends, and with it what was leased with it; raises nothing."""
         if not token.is_ours and not token.left(self.clock()):
             self.flights.run(("end", token.text), lambda: self._learn_end_of(token))
 
     def ends_leases_of(self, token: str) -> bool:
-        """Return whether closing this session ends what was leased with ``token``, or its end did already."""
+        """Return whether closing this session ends what was leased with ``token``, or it has already ended."""
         held = self._held
         if held is None or held.text != token:
             return held is None or held.is_ours
         return held.can_be_given_back
 
     def close(self) -> None:
-        """Return back the login, and with it what was leased; raises nothing. A closed session signs in no more."""
+        """Give back the login, and with it the leases; raises nothing. A closed session no longer signs in."""
         self.renewals.clear()
         with self._lock:
             held, self._held = self._held, None
@@ -262,7 +262,7 @@ class Session:
     @property
     def transport(self) -> Transport:
         """
-        What sends requests.
+        The transport, which sends requests.
 
         :raises ProviderLookupError: the session is closed
         :raises ProviderDefinitionError: hvac is not installed
@@ -306,7 +306,7 @@ class Session:
         given = self._signing_in.token()
         new = HeldToken(given.token, given.is_ours, since, given.ttl, mark)
         if held is not None and held.text == new.text:
-            new = replace(held, mark=mark)  # given again, and what we know of its end stays true
+            new = replace(held, mark=mark)  # the same token again: what we know of its end stays true
         if new.can_be_given_back:
             new = replace(new, key=self._returns.hold(Return.of_login(new.text)))
         self._take(new, transport)

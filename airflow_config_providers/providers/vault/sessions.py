@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 
 
 class Member(Protocol):
-    """Who uses a session."""
+    """A user of a session."""
 
     def forget(self) -> None:
-        """In a forked child: leave to the parent what is the parent's."""
+        """In a forked child: leave everything of the parent to the parent."""
 
 
 MakeSession = Callable[["VaultSettings", threading.Lock], Session]
@@ -27,10 +27,10 @@ MakeSession = Callable[["VaultSettings", threading.Lock], Session]
 
 class Sessions:
     """
-    Gives equal settings the same session while anyone uses it. Thread-safe; a forked child begins anew.
+    Gives equal settings the same session while anyone uses it. Thread-safe; a forked child starts afresh.
 
-    :param make: makes a session; its second argument is held while a fork would do harm
-    :ivar attempts: what all sessions know of logins that were refused; outlives them, and is not forgotten by a child
+    :param make: returns a new session; its second argument is held while a fork would do harm
+    :ivar attempts: what all sessions know about refused logins; outlives them, and a forked child keeps it
     """
 
     def __init__(self, make: MakeSession | None = None) -> None:
@@ -42,7 +42,7 @@ class Sessions:
         self._watches_forks = False
 
     def join(self, settings: VaultSettings, member: Member) -> Session:
-        """Have ``member`` use the session for ``settings``; connects to nothing."""
+        """Return the session for ``settings``, which ``member`` uses from now on; connects to nothing."""
         with self._lock:
             if not self._watches_forks:
                 self._watches_forks = True
@@ -54,7 +54,7 @@ class Sessions:
             return session
 
     def leave(self, session: Session, member: Member) -> bool:
-        """Have ``member`` use it no more; True for the last one, who is to close it."""
+        """Have ``member`` no longer use it; return True for the last one, which must close it."""
         with self._lock:
             _, members = self._open.get(session.settings, (session, [member]))
             members.remove(member)
@@ -63,7 +63,7 @@ class Sessions:
             return not members
 
     def forget(self) -> None:
-        """In a forked child: begin anew. There is no other thread, and a lock may be held by one that is not there."""
+        """In a forked child: start afresh, with new locks: threads that do not exist here may hold the old ones."""
         self._lock = threading.Lock()
         self.attempts.forget_threads()
         for session, members in list(self._open.values()):
@@ -86,4 +86,4 @@ def _watch_forks(sessions: weakref.ref[Sessions], no_fork: threading.Lock) -> No
 
 
 SESSIONS: Final = Sessions()
-"""Those of this process. A session is there from its first provider's ``configure`` to its last one's ``close``."""
+"""Those of this process. A session exists from its first provider's ``configure`` to its last one's ``close``."""

@@ -18,27 +18,27 @@ TRUE: Final = frozenset({"1", "on", "t", "true", "y", "yes"})
 FALSE: Final = frozenset({"0", "f", "false", "n", "no", "off"})
 
 _ROOT: Final = "root"
-"""What a namespace cannot be called, because it is Vault's word for the one that has no name."""
+"""Vault's word for the namespace without a name, so no namespace can have this name."""
 
 
 @dataclass(frozen=True, slots=True)
 class VaultSettings:
     """
-    What a deployment says about one Vault; equal settings share one login in a process.
+    The settings of one Vault; equal settings share one login in a process.
 
     :param url: scheme, host and port
     :param login: how to sign in
-    :param namespace: of Vault Enterprise and OpenBao, in which the secrets are; None for none
-    :param auth_namespace: in which to sign in; None for that of the secrets, and ``root`` for none
-    :param mount_point: the mount below which paths are looked for; None where a path begins with its mount
-    :param kv_version: 1 or 2 where it is known beforehand; None to find out, once for each mount
-    :param timeout: seconds, for connecting and for each read
+    :param namespace: namespace of the secrets, in Vault Enterprise and OpenBao; None for none
+    :param auth_namespace: namespace to sign in to; None for that of the secrets, and ``root`` for none
+    :param mount_point: the mount below which paths are looked for; None if a path begins with its mount
+    :param kv_version: 1 or 2 if it is known beforehand; None to find out, once for each mount
+    :param timeout: seconds to connect, and seconds for a whole answer
     :param verify: True, False, or the path of a CA bundle
     :param cert: paths of a client certificate and its key
     :param proxies: scheme -> URL
     :param trust_env: whether proxies and .netrc are taken from the process's environment
-    :param cache_ttl: milliseconds for which a path that was read is not read again
-    :param gives_back_after_kill: whether a small process waits to give the login back should this one be killed
+    :param cache_ttl: milliseconds before a path is read again
+    :param gives_back_after_kill: whether a small process waits to give the login back if this one is killed
     """
 
     url: str
@@ -57,12 +57,12 @@ class VaultSettings:
 
     @property
     def where(self) -> str:
-        """What errors and logs call the Vault."""
+        """The name of this Vault in errors and logs."""
         return f"Vault at {printable(self.url)}"
 
     @property
     def login_namespace(self) -> str | None:
-        """The namespace of the login, and of the token that it gives; None for none."""
+        """The namespace of the login and its token; None for none."""
         if self.auth_namespace is None:
             return self.namespace
         return None if self.auth_namespace == _ROOT else self.auth_namespace
@@ -71,11 +71,11 @@ class VaultSettings:
 @dataclass(frozen=True, slots=True)
 class Options:
     """
-    What is said about one Vault. A value that cannot be used becomes a problem and reads as if it were not there.
+    Options of one Vault, with typed readers. A value that cannot be used becomes a problem, and counts as missing.
 
-    :param values: name -> value; None and blank texts are as if they were not there
-    :param problems: a sentence for each thing that is wrong; holds no value
-    :param is_part: whether a source of them could not be read; then nothing can be said to be missing
+    :param values: name -> value; None and blank strings count as missing
+    :param problems: a sentence for each problem, without values
+    :param is_part: whether a source of options could not be read, so that nothing is reported as missing
     """
 
     values: Mapping[str, Any] = field(repr=False)
@@ -83,12 +83,12 @@ class Options:
     is_part: bool = False
 
     def has(self, name: str) -> bool:
-        """Return whether anything is said."""
+        """Return whether the option has a value."""
         value = self.values.get(name)
         return value is not None and not (isinstance(value, str) and not value.strip())
 
     def secret(self, name: str) -> str:
-        """Return a text as it stands; empty for none. A whole number is a text of digits."""
+        """Return a string unchanged; empty for none. A whole number becomes a string of digits."""
         value = self.values.get(name)
         if isinstance(value, int) and not isinstance(value, bool):
             return str(value)
@@ -98,17 +98,17 @@ class Options:
         return ""
 
     def text(self, name: str) -> str:
-        """Return a text without the blanks around it; empty for none."""
+        """Return a string without spaces around it; empty for none."""
         return self.secret(name).strip()
 
     def needed(self, name: str, *, by: str) -> str:
-        """Return a text that must be there."""
+        """Return a required string."""
         if not self.has(name):
             self.miss(f"{by} needs {name}. Add it.")
         return self.text(name)
 
     def miss(self, problem: str) -> None:
-        """Say what is missing."""
+        """Report that something is missing."""
         if not self.is_part:
             self.problems.append(problem)
 
@@ -162,7 +162,7 @@ class Options:
         return ""
 
     def mapping(self, name: str) -> dict[str, Any]:
-        """Return an object, which may be written as the text of one in JSON."""
+        """Return an object, which may be written in JSON."""
         value = self.values.get(name)
         if not self.has(name):
             return {}
@@ -173,7 +173,7 @@ class Options:
         return {}
 
     def existing(self, name: str, *, path: str | None = None) -> str:
-        """Return the path of a file or directory that is there; empty for none. ``path`` stands in for the value."""
+        """Return the path of an existing file or directory; empty for none. ``path`` replaces the value."""
         path = self.text(name) if path is None else path
         if path and not Path(path).exists():
             self.problems.append(f"{name}: there is nothing at {printable(path)}. Correct the path.")
@@ -181,7 +181,7 @@ class Options:
 
 
 def json_object(text: str) -> dict[str, Any] | None:
-    """Read a JSON object; None for anything else. A number that is not whole stays the text that it is."""
+    """Return a JSON object; None for anything else. A number that is not whole stays a string."""
     try:
         found = json.loads(text, parse_float=str, parse_constant=str)
     except (ValueError, RecursionError):

@@ -1,4 +1,4 @@
-"""Requests to one Vault: the client that sends them, its certificates and proxies, and what it answers."""
+"""Requests to one Vault: the client that sends them, its certificates and proxies, and the answers."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _UNVERIFIED: Final = "its certificate is not verified. Name a CA with ca_cert in
 _PLAIN: Final = "the connection is not encrypted. Use https (in a connection: use_tls, or the type vaults)"
 _THIS_MACHINE: Final = re.compile(r"http://(?:localhost|127(?:\.[0-9]+){3}|\[::1\])(?:[:/]|$)")
 _CA_VARIABLES: Final = ("VAULT_CACERT", "VAULT_CAPATH", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE")
-"""Environment variables that name a CA bundle, the one that counts first."""
+"""Environment variables that name a CA bundle; the first one that is set wins."""
 
 _log = logging.getLogger(__name__)
 
@@ -42,7 +42,7 @@ def read_verify(options: Options, *, environ: Mapping[str, str]) -> bool | str:
     """
     Return the CA to verify with: ``ca_cert``, a path in ``verify``, one that the environment names, or True.
 
-    False only where ``verify`` says so.
+    False only if ``verify`` says so.
     """
     said = options.values.get("verify")
     word = str(said).lower() if isinstance(said, bool) else options.text("verify")
@@ -60,7 +60,7 @@ def read_verify(options: Options, *, environ: Mapping[str, str]) -> bool | str:
 
 
 def read_cert(options: Options, *, environ: Mapping[str, str]) -> tuple[str, str] | None:
-    """Return the client certificate and its key, which may stand in one file; None for none."""
+    """Return the client certificate and its key, which may be in one file; None for none."""
     cert, key = options.existing("client_cert"), options.existing("client_key")
     if key and not cert:
         options.problems.append("client_key is given without a certificate. Add client_cert.")
@@ -81,10 +81,10 @@ def read_proxies(options: Options) -> tuple[tuple[str, str], ...]:
 
 def make_client(settings: VaultSettings) -> hvac.Client:
     """
-    Make a client without a token, which follows no redirect and whose pool serves 64 threads; connects to nothing.
+    Return a client without a token, which follows no redirects and whose pool serves 64 threads; connects to nothing.
 
-    It takes nothing from the environment by itself, but for proxies and .netrc where ``trust_env`` says so, and asks
-    nothing twice. An address that others could answer for, or listen to, is warned of once in a process.
+    It takes nothing from the environment, except proxies and .netrc if ``trust_env`` is set, and never repeats a
+    request. An address where others could answer or listen is logged as a warning, once in a process.
     """
     import hvac  # noqa: PLC0415 - optional, and slow to import
 
@@ -106,8 +106,8 @@ class Clients:
     """
     Makes clients for one Vault. Thread-safe.
 
-    :param no_fork: held while what a request needs is imported: a child that is forked halfway through an import could
-        never finish it
+    :param no_fork: held while the libraries for requests are imported: a child that is forked halfway through an
+        import could never finish it
     """
 
     def __init__(self, settings: VaultSettings, no_fork: threading.Lock, make: MakeClient = make_client) -> None:
@@ -116,14 +116,14 @@ class Clients:
         self._make = make
 
     def new_for_login(self) -> hvac.Client:
-        """Make one that asks in the namespace of the login; else as ``new``."""
+        """Return a new client that uses the namespace of the login; otherwise as ``new``."""
         client = self.new()
         client.adapter.namespace = self._settings.login_namespace
         return client
 
     def new(self) -> hvac.Client:
         """
-        Make one; it is for the caller to close.
+        Return a new client, which the caller must close.
 
         :raises ProviderDefinitionError: hvac is not installed
         """
@@ -138,18 +138,18 @@ class Clients:
 
 class Transport:
     """
-    Sends requests, each with the token that it is given; connects at the first. Thread-safe.
+    Sends requests, each with its own token; connects at the first. Thread-safe.
 
-    :param client: is never given a token
-    :param where: names the Vault in errors
-    :param breakers: keep requests from a server that is down, and from a mount that has too many
-    :param login_namespace: in which a token is looked up, renewed and given back; None for none
+    :param client: never gets a token
+    :param where: the name of the Vault in errors
+    :param breakers: stop requests to a server that is down, and to a mount that has too many
+    :param login_namespace: namespace in which a token is looked up, renewed and given back; None for none
     """
 
     def __init__(self, client: hvac.Client, *, where: str, breakers: Breakers, login_namespace: str | None) -> None:
         from hvac.adapters import RawAdapter  # noqa: PLC0415 - optional, and slow to import
 
-        self._adapter = RawAdapter.from_adapter(client.adapter)  # responses as they came: JSON would change numbers
+        self._adapter = RawAdapter.from_adapter(client.adapter)  # raw: parsed JSON would change numbers
         self._login_adapter = RawAdapter.from_adapter(client.adapter)
         self._login_adapter.namespace = login_namespace
         self._where = where
@@ -157,11 +157,11 @@ class Transport:
 
     def get(self, path: str, *, token: str = "", query: Mapping[str, str] | None = None, mount: str = "") -> Answer:
         """
-        Read what Vault has at ``path``, which is quoted.
+        Return Vault's answer for ``path``, which is quoted.
 
-        :param mount: that is asked, for its limit on requests; empty for what the path begins with
+        :param mount: the mount, which has its own limit on requests; empty for the beginning of the path
         :raises ProviderUnavailableError: Vault cannot answer now
-        :raises ProviderLookupError: it cannot be asked, or answers in a way that Vault does not
+        :raises ProviderLookupError: it cannot be asked, or answers as Vault never does
         """
         return self._ask("get", path, token, mount=mount, params=query)
 
@@ -171,8 +171,8 @@ class Transport:
         """
         Have Vault do something; errors as for ``get``.
 
-        :param timeout: seconds; None for as long as a read may take
-        :param wrap_seconds: for which the answer can be taken out of its wrapping; 0 for an answer as it is
+        :param timeout: seconds; None for those of a read
+        :param wrap_seconds: for which the wrapped answer can be unwrapped; 0 for a plain answer
         """
         more: dict[str, Any] = {} if timeout is None else {"timeout": timeout}
         if wrap_seconds:
@@ -180,7 +180,7 @@ class Transport:
         return self._ask("post", path, token, json=body, **more)
 
     def close(self) -> None:
-        """Close what connections there are."""
+        """Close the connections."""
         self._adapter.close()
 
     def _ask(self, method: str, path: str, token: str, *, mount: str = "", **kwargs: Any) -> Answer:
@@ -197,7 +197,7 @@ class Transport:
 
     def _response(self, method: str, path: str, token: str, *, mount: str, **kwargs: Any) -> requests.Response | None:
         """
-        Send a request, unless it would not be answered.
+        Send a request, unless it could not be answered; return the response.
 
         :return: None for an answer that is too large
         """
@@ -218,24 +218,24 @@ class Transport:
 
 
 def is_limit(response: requests.Response) -> bool:
-    """Return whether there are too many requests for what was asked."""
+    """Return whether Vault refused a request because there are too many."""
     return response.status_code == faults.TOO_MANY_REQUESTS
 
 
 def retry_after(response: requests.Response) -> float | None:
-    """Return the seconds of the header; None for a date, which Vault does not send."""
+    """Return the seconds in the header ``Retry-After``; None for a date, which Vault does not send."""
     text = response.headers.get("Retry-After", "")
     return float(text) if text.isascii() and text.isdecimal() and len(text) < 7 else None
 
 
 def _mount(path: str) -> str:
-    """Return the mount of a path of Vault's own; for any other the first name, which may be less than its mount."""
+    """Return the mount of one of Vault's own paths; for any other its first name, which may be less than the mount."""
     names = path.split("/", 2)
     return "/".join(names[: 2 if names[0] in {"auth", "sys"} else 1])
 
 
 def _body(content: bytes) -> Mapping[str, Any] | None:
-    """Read a JSON object with its numbers as they are written; None where it is none."""
+    """Return a JSON object with its numbers as they are written; None for anything else."""
     try:
         found = document.parse(content.decode("utf-8"))
     except (ConfigException, UnicodeDecodeError):
@@ -277,5 +277,5 @@ def _warn(settings: VaultSettings) -> None:
 
 @cache
 def _warn_once(url: str, why: str, *, process: int) -> None:
-    """Warn; ``process`` is there for the cache, which a fork copies."""
+    """Log a warning; ``process`` is part of the key because a fork copies the cache."""
     _log.warning("Vault at %s gets the login of process %d, but %s.", printable(url), process, why)

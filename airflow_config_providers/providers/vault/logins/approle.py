@@ -50,7 +50,7 @@ class AppRoleLogin(CredentialLogin):
 @dataclass(frozen=True, slots=True)
 class WrappedSecretIdLogin(Login):
     """
-    A login at an AppRole by a secret ID that is taken out of its wrapping first, which works once.
+    A login as an AppRole by a wrapped secret ID, which can be unwrapped once.
 
     :param wrapping: the wrapping token
     :param mount_point: where the method is mounted; empty for ``approle``
@@ -62,7 +62,7 @@ class WrappedSecretIdLogin(Login):
     method: ClassVar[str] = APPROLE
 
     def __call__(self, client: hvac.Client) -> VaultToken:
-        """Make sure that the secret ID came from where it should, take it out, and sign in."""
+        """Check where the secret ID was created, unwrap it, and sign in."""
         token = self._token()
         made = _post(client, _LOOKUP, {"token": token}).get("creation_path")
         mount = self.mount_point or APPROLE
@@ -75,7 +75,7 @@ class WrappedSecretIdLogin(Login):
         return AppRoleLogin(self.role_id, Credential(secret_id), self.mount_point)(client)
 
     def read(self) -> Login:
-        """Return a login at the same place by the wrapping token that the file holds now."""
+        """Return a login at the same mount by the wrapping token that the file holds now."""
         return WrappedSecretIdLogin(self.role_id, Credential(self._token()), self.mount_point or APPROLE)
 
     @property
@@ -85,7 +85,7 @@ class WrappedSecretIdLogin(Login):
 
     @property
     def can_lock_out(self) -> bool:
-        """Always: the wrapping can be used once."""
+        """Always: it can be unwrapped only once."""
         return True
 
     def _token(self) -> str:
@@ -103,9 +103,9 @@ def read(options: Options) -> Login:
 
 def wrapped_secret_id(session: Session, role: str, *, mount_point: str, seconds: int) -> str:
     """
-    Have Vault make a secret ID of ``role`` and give it wrapped.
+    Return a new, wrapped secret ID of ``role``.
 
-    :param seconds: for which it can be taken out
+    :param seconds: for which it can be unwrapped
     :raises AccessDeniedError: our token may not do this
     :raises ProviderLookupError: there is no such role, or Vault cannot be asked
     """
@@ -127,9 +127,9 @@ def wrapped_secret_id(session: Session, role: str, *, mount_point: str, seconds:
 
 def _post(client: hvac.Client, path: str, body: Mapping[str, str], *, token: str = "") -> Mapping[str, Any]:
     """
-    Post, and give the data of the answer.
+    Post, and return the data of the answer.
 
-    :raises AccessDeniedError: the wrapping token is not good, or no more
+    :raises AccessDeniedError: the wrapping token is not valid, or no longer
     """
     import hvac.exceptions  # noqa: PLC0415 - optional, and slow to import
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from airflow_config_providers.providers.vault.settings import VaultSettings
 
 SECONDS_AFTER_A_REFUSAL: Final = 16 * 60.0
-"""Vault locks a user at the fifth failed login, and begins to count anew after 15 minutes without one."""
+"""Vault locks a user at the fifth failed login, and restarts its count after 15 minutes without one."""
 
 _SECONDS_AFTER_A_FAILURE: Final = 60.0
 _MOST_KEPT: Final = 1024
@@ -26,12 +26,12 @@ _SECONDS_AFTER_LOST_ONES: Final = (8.0, 120.0, SECONDS_AFTER_A_REFUSAL)
 """
 How long a login is not sent after its first, second and third lost answer in a row; each may have been a refusal.
 
-The first pause is one that the retries of a resolve outlast. Vault locks a user at the fifth failure, and counts anew
-after 15 minutes without one. The three are three failures at most, and a test of the connection between them is a
-fourth; the last pause has Vault count anew. So this process alone locks no user out.
+The retries of one resolve last longer than the first pause. Vault locks a user at the fifth failure, and restarts its
+count after 15 minutes without one. These are three failures at most, and a test of the connection between them is a
+fourth; after the last pause Vault has restarted its count. So this process alone locks no user out.
 """
 _SECONDS_AFTER_LOST_ONES_IF_PROVEN: Final = (8.0, 60.0)
-"""For a login that worked before: Vault hardly counts failures of it, but may count the uses of its secret."""
+"""For a login that worked before: Vault is unlikely to count failures, but may count the uses of its secret."""
 _SECONDS_BETWEEN_CHECKS: Final = 60.0
 """One check of many providers tries each login once."""
 
@@ -39,7 +39,7 @@ _SECONDS_BETWEEN_CHECKS: Final = 60.0
 @dataclass(frozen=True, slots=True)
 class Refusal:
     """
-    A failure that trying again would only repeat, until some time has passed or there is something else to try with.
+    A failure that another try would only repeat, until some time has passed or the credentials have changed.
 
     :param of: what was refused
     :param until: by the session's clock
@@ -51,7 +51,7 @@ class Refusal:
 
     @classmethod
     def of_login(cls, error: ProviderLookupError, *, of: object, now: float) -> Self | None:
-        """Remember a login that failed; None for one that may succeed the next time."""
+        """Return what to remember of a login that failed; None if it may succeed the next time."""
         if isinstance(error, ProviderUnavailableError):
             return None
         denied = isinstance(error, AccessDeniedError)
@@ -59,7 +59,7 @@ class Refusal:
 
     def raise_at(self, now: float, *, of: object) -> None:
         """
-        Let pass what was not refused, or not lately.
+        Require that this was not refused recently.
 
         :raises ProviderLookupError: an equal error
         """
@@ -73,10 +73,10 @@ class _Record:
     What is known of one login.
 
     :param until: when all this is forgotten, by the clock of the sessions
-    :param error: why it is not tried; None where it is
-    :param paused_until: until when the error keeps it from being tried
+    :param error: why it is not tried; None if it may be
+    :param paused_until: when it may be tried again after the error
     :param lost: how many answers to it were lost
-    :param is_proven: whether Vault took it at the last time that it answered
+    :param is_proven: whether Vault accepted it in its last answer
     :param forgiven: when it was tried again for a check; None for never
     """
 
@@ -88,11 +88,11 @@ class _Record:
     forgiven: float | None = None
 
     def at(self, now: float) -> _Record:
-        """Return what is left of it."""
+        """Return what is still true of it."""
         return self if now < self.until else _Record(is_proven=self.is_proven)
 
     def error_at(self, now: float) -> ProviderLookupError | None:
-        """Return an equal error that says how long to wait, if another try may help then; None where it may now."""
+        """Return an equal error, with the time to wait if another try may then help; None if it may be tried now."""
         if self.error is None or now >= self.paused_until:
             return None
         if isinstance(self.error, ProviderUnavailableError):
@@ -101,16 +101,16 @@ class _Record:
 
     @property
     def pause(self) -> float:
-        """The seconds for which a login is left alone after so many lost answers."""
+        """The seconds without a try after so many lost answers."""
         pauses = _SECONDS_AFTER_LOST_ONES_IF_PROVEN if self.is_proven else _SECONDS_AFTER_LOST_ONES
         return pauses[min(self.lost, len(pauses)) - 1]
 
 
 class LoginAttempts:
     """
-    The logins of all sessions that Vault refused or did not answer. Thread-safe; nothing in it tells a secret.
+    The logins of all sessions that Vault refused or did not answer. Thread-safe; contains no secret.
 
-    A forked child knows what its parent knew: Vault counts failures for a user and not for a process.
+    A forked child knows what its parent knew: Vault counts the failures of a user, not those of a process.
     """
 
     def __init__(self) -> None:
@@ -119,13 +119,13 @@ class LoginAttempts:
         self.forget_threads()
 
     def forget_threads(self) -> None:
-        """In a forked child: let go of the locks, which threads may hold that are not there."""
+        """In a forked child: replace the locks, which may be held by threads that do not exist here."""
         self._lock = threading.Lock()
         self._turns = tuple(threading.Lock() for _ in range(_TURNS))
 
     def key(self, settings: VaultSettings, login: Login) -> bytes:
         """
-        Return a digest of where one signs in, as whom and with what; another process makes another one.
+        Return a digest of place, identity and credentials of a login; each process has its own.
 
         :param login: as ``Login.read`` returns it
         """
@@ -135,9 +135,9 @@ class LoginAttempts:
     @contextmanager
     def turn(self, key: bytes, *, seconds: float) -> Iterator[None]:
         """
-        Wait while another session signs in with the same, so that a refusal of it is known.
+        Wait while another session signs in with the same credentials, so that a refusal is known.
 
-        :raises ProviderUnavailableError: after so many seconds
+        :raises ProviderUnavailableError: it still does after so many seconds
         """
         turn = self._turns[key[0] % _TURNS]
         if not turn.acquire(timeout=seconds):
@@ -151,10 +151,10 @@ class LoginAttempts:
 
     def check(self, key: bytes, *, now: float) -> None:
         """
-        Let pass a login that was not refused lately, and whose answer was not lost lately.
+        Require a login that was not recently refused, and whose answer was not recently lost.
 
         :raises AccessDeniedError: an equal error to that of the refusal
-        :raises ProviderUnavailableError: nobody knows whether Vault refused it; says when it may be sent again
+        :raises ProviderUnavailableError: Vault may have refused it; says when it may be sent again
         """
         record = self._records.get(key)
         error = None if record is None else record.at(now).error_at(now)
@@ -170,7 +170,7 @@ class LoginAttempts:
         """
         Remember that the answer to a login was lost, which Vault may have refused.
 
-        :param error: returns why it is not sent, from the seconds for which it is not
+        :param error: returns the error for a pause of so many seconds
         """
 
         def change(record: _Record) -> _Record:
@@ -180,11 +180,11 @@ class LoginAttempts:
         self._change(key, now, change)
 
     def accepted(self, key: bytes, *, now: float) -> None:
-        """Remember only that a login works."""
+        """Forget failures of a login that works."""
         self._change(key, now, lambda _: _Record(is_proven=True))
 
     def forgive(self, key: bytes, *, now: float) -> None:
-        """Let a login be tried once more, because somebody wants to know how it is now; at most once a minute."""
+        """Allow one more try of a login, for a user who asks for its state; at most once a minute."""
         record = self._records.get(key)
         if record is None or (record.forgiven is not None and now - record.forgiven < _SECONDS_BETWEEN_CHECKS):
             return

@@ -27,17 +27,17 @@ _REGION: Final = "us-east-1"
 @dataclass(frozen=True, slots=True)
 class AwsIamLogin(Login):
     """
-    A request to AWS STS, signed and given to Vault, which sends it and so learns who signed.
+    A login by a signed request to AWS STS, which Vault sends to learn who signed it.
 
     Signs with the key if there is one, else as the role to assume, else with what boto3 finds: environment, files,
-    and the identity of the machine or pod. The two latter are asked for anew at every login.
+    and the identity of the machine or pod. The latter two are obtained again at every login.
 
-    :param role: of Vault; empty for the one that is named as the identity
-    :param region: for the signature; empty for the one that boto3 knows
+    :param role: Vault's role; empty for the one named like the identity
+    :param region: for the signature; empty for boto3's
     :param key_id: of an access key
     :param secret_key: the key itself
     :param assume_role: arguments of STS's AssumeRole, as JSON; empty for none
-    :param server_id: the text that Vault's ``iam_server_id_header_value`` asks for
+    :param server_id: the string that Vault's ``iam_server_id_header_value`` asks for
     """
 
     role: str = ""
@@ -50,7 +50,7 @@ class AwsIamLogin(Login):
     method: ClassVar[str] = "aws_iam"
 
     def __call__(self, client: hvac.Client) -> VaultToken:
-        """Sign the request and sign in by another one."""
+        """Sign the request for STS, and sign in with it."""
         answer = client.auth.aws.iam_login(
             **self._signer(),
             header_value=self.server_id or None,

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class AzureMachine:
-    """Where a managed identity lives, if Vault's role is bound to that; empty for what it is not."""
+    """The place of a managed identity, as far as Vault's role is bound to it; empty otherwise."""
 
     subscription_id: str = ""
     resource_group_name: str = ""
@@ -27,12 +27,12 @@ class AzureMachine:
 @dataclass(frozen=True, slots=True)
 class AzureLogin(Login):
     """
-    A token of Entra ID, given to Vault.
+    A login by a token of Entra ID.
 
-    It is the service principal's if there is a client secret, the named managed identity's if there is a client ID
-    alone, and else of the identity that azure-identity finds.
+    It is the service principal's if there is a client secret, the named managed identity's if there is only a client
+    ID, and otherwise that of the identity that azure-identity finds.
 
-    :param role: of Vault
+    :param role: Vault's role
     :param resource: what the token is for, the ``resource`` of Vault's configuration
     """
 
@@ -60,7 +60,7 @@ class AzureLogin(Login):
         return token_of(answer)
 
     def identity(self) -> Any:
-        """Make azure-identity's credential."""
+        """Return azure-identity's credential."""
         azure = library("azure.identity", package="azure-identity", auth_type=self.method)
         if self.client_secret:
             return azure.ClientSecretCredential(self.tenant_id, self.client_id, self.client_secret)

@@ -25,7 +25,7 @@ class Credential:
     A secret, or the file that holds it.
 
     :param given: the secret itself
-    :param path: the file, read anew at every ``read``; empty where ``given`` counts
+    :param path: the file, which every ``read`` reads again; empty to use ``given``
     """
 
     given: str = field(default="", repr=False)
@@ -33,10 +33,10 @@ class Credential:
 
     def read(self) -> str:
         """
-        Return the secret; of a file without the line ends around it.
+        Return the secret; from a file, without newlines around it.
 
-        :raises ProviderUnavailableError: the file is not there or is empty, as it may be while it is being written
-        :raises ProviderLookupError: the file cannot be read, is no text in UTF-8, or is larger than 64 KiB
+        :raises ProviderUnavailableError: the file is missing or empty, perhaps because it is still being written
+        :raises ProviderLookupError: the file cannot be read, is not UTF-8, or is larger than 64 KiB
         """
         if not self.path:
             return self.given
@@ -48,7 +48,7 @@ class Credential:
         return text
 
     def version(self) -> object | None:
-        """Return a mark that changes when the file does; None without a file, and while it is not there."""
+        """Return a mark that changes when the file does; None without a file, and while it is missing."""
         if not self.path:
             return None
         try:
@@ -97,13 +97,13 @@ class CredentialLogin(Login):
 
 
 def read_credential(options: Options, name: str) -> Credential:
-    """Return the file that ``<name>_path`` names, or else the secret in ``name``."""
+    """Return the credential in the file that ``<name>_path`` names, or else in ``name``."""
     path = options.text(f"{name}_path")
     return Credential(path=path) if path else Credential(options.secret(name))
 
 
 def needed_credential(options: Options, name: str, *, by: str) -> Credential:
-    """Return a secret that must be given; the missing one becomes a problem of the options."""
+    """Return a credential that is required; if it is missing, that is a problem of the options."""
     if not options.has(name) and not options.has(f"{name}_path"):
         options.miss(f"{by} needs {name}_path or {name}. Add one.")
     return read_credential(options, name)

@@ -37,10 +37,10 @@ def translated_login(
     retry_after: Callable[[], float | None],
 ) -> _T:
     """
-    Return the result of ``call``, a login.
+    Return the result of ``call``, which signs in.
 
-    :param refusal: returns the status with which Vault refused the login, which hvac does not show where it cannot
-        read the rest of the answer; None where Vault did not refuse it
+    :param refusal: returns the status with which Vault refused the login, which hvac does not show if it cannot
+        read the rest of the answer; None if Vault did not refuse it
     :param retry_after: returns the seconds before which Vault wanted no further request when it answered
     :raises AccessDeniedError: it was refused
     :raises ConfigProvidersError: in place of any other exception, without cause and context
@@ -84,12 +84,12 @@ def _of_login(error: Exception, login: Login, where: str, retry_after: float | N
         return ProviderLookupError(f"{where} knows no login {_named(login)} (status 404). {_unmounted(login)}")
     if status is not None:
         return _of_status(status, where, retry_after)
-    is_odd = isinstance(error, of_hvac.VaultError)  # of a status that hvac does not know it does not tell the number
+    is_odd = isinstance(error, of_hvac.VaultError)  # hvac hides the number of a status that it does not know
     return ProviderUnavailableError(f"{where} did not answer the login. Try again later.") if is_odd else None
 
 
 def _refused(error: Exception, status: int, login: Login, where: str) -> AccessDeniedError:
-    """Say that the mount is in question where Vault refuses the path, and not what was sent to it."""
+    """Return the error for a refusal; if Vault refused the path and not the credentials, it names the mount."""
     is_of_login = status == 400 and _NO_LOGIN not in (getattr(error, "errors", None) or ())
     check = "Check the role and its credentials." + ("" if is_of_login else f" {_unmounted(login)}")
     return AccessDeniedError(

@@ -17,19 +17,19 @@ if TYPE_CHECKING:
     from airflow_config_providers.providers.vault.settings import Options
 
 _CLOUD_PLATFORM: Final = "https://www.googleapis.com/auth/cloud-platform"
-_LIFE: Final = 900  # seconds; Vault takes no longer one
+_LIFE: Final = 900  # seconds; Vault accepts no longer life
 
 
 @dataclass(frozen=True, slots=True)
 class GcpLogin(Login):
     """
-    A JWT that a service account signs, given to Vault.
+    A login by a JWT that a service account signs.
 
-    A key signs it in this process. Without one the service account of the machine or pod, as google-auth finds it,
-    has Google's signJwt sign it, which it must be allowed to.
+    With a key, this process signs it. Without one, Google's signJwt signs it for the service account of the machine or
+    pod, as google-auth finds it, which must be allowed to do that.
 
-    :param role: of Vault
-    :param key_path: the file of a key; read anew at every login
+    :param role: Vault's role
+    :param key_path: the file of a key; read again at every login
     :param key: a key, as JSON
     :param scopes: of the credentials
     :param iam: address of Google's IAM Credentials
@@ -46,7 +46,7 @@ class GcpLogin(Login):
     method: ClassVar[str] = "gcp"
 
     def __call__(self, client: hvac.Client) -> VaultToken:
-        """Have a JWT signed and sign in with it."""
+        """Get a signed JWT, and sign in with it."""
         answer = client.auth.gcp.login(role=self.role, jwt=self._jwt(), use_token=False, **mounted(self.mount_point))
         return token_of(answer)
 
@@ -86,7 +86,7 @@ class GcpLogin(Login):
 
     def _signed_by_google(self, credentials: Any) -> str:
         requests = _google("auth.transport.requests")
-        credentials.refresh(requests.Request())  # the metadata server tells the name of its service account only then
+        credentials.refresh(requests.Request())  # only then does the metadata server name its service account
         email = getattr(credentials, "service_account_email", "")
         if not email:
             raise ProviderDefinitionError(

@@ -1,4 +1,4 @@
-"""How a session signs in, and does not sign in again with what was refused."""
+"""How a session signs in, without repeating a login that was refused."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ if TYPE_CHECKING:
     from airflow_config_providers.providers.vault.transport import Clients
 
 _GATEWAY_TIMEOUT: Final = 504
-"""What a proxy says that sent a request on and got no answer."""
+"""The status of a proxy that forwarded a request and got no answer."""
 _TURNS_TO_WAIT: Final = 2
-"""For how many logins that get no answer a session waits before its own."""
+"""How many logins without an answer a session waits for before its own."""
 
 
 class SigningIn:
     """
     Signs in for one session, one thread at a time.
 
-    :param attempts: what all sessions of the process know
+    :param attempts: what all sessions of the process know about failed logins
     """
 
     def __init__(
@@ -54,7 +54,7 @@ class SigningIn:
 
     def token(self) -> VaultToken:
         """
-        Sign in, but not again soon with what was refused: a few refusals lock a user of Vault everywhere.
+        Sign in, but not with credentials that were recently refused: a few refusals lock a Vault user everywhere.
 
         :raises ProviderLookupError: the login was refused, now or before, or Vault cannot be asked
         """
@@ -68,9 +68,9 @@ class SigningIn:
             return self._asked(login, key)
 
     def forgive(self) -> None:
-        """Let what was refused be tried again, because somebody wants to know how it is now."""
+        """Allow another try after a refusal, for a user who asks for the current state."""
         self._refusal = None
-        with suppress(ProviderLookupError):  # a file that is away for a moment, which does not matter to a held token
+        with suppress(ProviderLookupError):  # a file that is missing for a moment does not matter while we hold a token
             key = self._attempts.key(self._settings, self._settings.login.read())
             self._attempts.forgive(key, now=self._clock())
 
@@ -106,10 +106,10 @@ class SigningIn:
 
 class LoginTry:
     """
-    Signs in once, and sees what Vault answers, which hvac does not show.
+    Signs in once, and sees Vault's answer, which hvac does not show.
 
     :param login: as ``Login.read`` returns it
-    :param client: made for this login; asks nobody else than Vault
+    :param client: made for this login; sends requests only to Vault
     :ivar is_lost: whether Vault may have counted a failure of this login, and its answer did not reach us
     """
 
@@ -121,7 +121,7 @@ class LoginTry:
         client.adapter.session.hooks["response"].append(self._see)
 
     def run(self) -> VaultToken:
-        """Sign in; raises what the login raises."""
+        """Sign in; raises the errors of the login."""
         try:
             return self._login(self._client)
         except Exception as error:
@@ -129,17 +129,17 @@ class LoginTry:
             raise
 
     def refusal(self) -> int | None:
-        """Return the status with which Vault refused the login; None where it did not."""
+        """Return the status with which Vault refused the login; None if it did not."""
         status = None if self._last is None else self._last.status_code
         return status if status in LOGIN_REFUSALS else None
 
     @property
     def is_refused(self) -> bool:
-        """Whether Vault refused the login, if it failed, and what is in hand proves the same again."""
+        """Whether Vault refused the failed login, and would refuse it again."""
         return self._login.has_proof and self.refusal() is not None
 
     def is_limit(self) -> bool:
-        """Return whether Vault had too many requests for the login."""
+        """Return whether Vault had too many logins."""
         return self._last is not None and is_limit(self._last)
 
     def retry_after(self) -> float | None:
@@ -151,7 +151,7 @@ class LoginTry:
         self._client.adapter.close()
 
     def _is_answer_lost(self, error: Exception) -> bool:
-        """Return whether nobody knows what Vault made of the login; a status that tells of a failure says it."""
+        """Return whether it is unknown if Vault refused the login; a status of failure tells."""
         if self._last is None or self._last.ok:
             return is_answer_lost(error)
         return self._last.status_code == _GATEWAY_TIMEOUT

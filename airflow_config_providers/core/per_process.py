@@ -2,7 +2,7 @@
 Fork safety: objects that a forked child must not share with its parent, and forks that must wait.
 
 Other modules call these functions instead of ``os.register_at_fork``, so that everything that happens at a fork can be
-audited here; only the sessions of the Vault provider register their own. Registrations last as long as the process.
+audited here. Registrations last as long as the process.
 """
 
 from __future__ import annotations

@@ -116,8 +116,8 @@ def test_each_child_starts_anew_and_its_parent_does_not():
 
 
 def test_forks_are_prepared_for_in_one_place():
-    """So that it can be audited. The sessions of Vault order what happens in a child themselves."""
+    """So that it can be audited."""
     package = Path(airflow_config_providers.__file__).parent
     modules = {path.relative_to(package) for path in package.rglob("*.py") if "register_at_fork" in path.read_text()}
 
-    assert {path for path in modules if path.parts[:2] != ("providers", "vault")} == {Path("core/per_process.py")}
+    assert modules == {Path("core/per_process.py")}

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import threading
 import weakref
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final, Protocol
 
+from airflow_config_providers.core.per_process import hold_forks, run_in_children
 from airflow_config_providers.providers.vault.logins.attempts import LoginAttempts
 from airflow_config_providers.providers.vault.session import Session
 
@@ -76,13 +76,13 @@ class Sessions:
 
 
 def _watch_forks(sessions: weakref.ref[Sessions], no_fork: threading.Lock) -> None:
-    def begin_anew() -> None:
-        no_fork.release()
+    def start_anew() -> None:
         found = sessions()
         if found is not None:
             found.forget()
 
-    os.register_at_fork(before=no_fork.acquire, after_in_parent=no_fork.release, after_in_child=begin_anew)
+    hold_forks(no_fork)
+    run_in_children(start_anew)  # after the lock was released, which is the order of registration
 
 
 SESSIONS: Final = Sessions()

@@ -60,6 +60,7 @@ if TYPE_CHECKING:
     from airflow_config_providers.core.policy import RequestMetadata as RequestMetadata
     from airflow_config_providers.core.provider import BatchConfigProvider as BatchConfigProvider
     from airflow_config_providers.core.provider import ConfigProvider as ConfigProvider
+    from airflow_config_providers.core.provider import SecretIdProvider as SecretIdProvider
     from airflow_config_providers.core.reconfigurable import Reconfigurable as Reconfigurable
     from airflow_config_providers.core.reconfigurable import Reconfigurables as Reconfigurables
     from airflow_config_providers.core.registry import ConfiguredProviders as ConfiguredProviders
@@ -127,6 +128,7 @@ __getattr__, __dir__, __all__ = lazy.names(
         "provider": [
             "BatchConfigProvider",
             "ConfigProvider",
+            "SecretIdProvider",
         ],
         "reconfigurable": [
             "Reconfigurable",

@@ -124,7 +124,7 @@ def test_attack_16_an_outage_is_not_taken_for_missing_and_a_denial_not_for_an_ou
     with opened(**ALL) as providers:
         error = failure(lambda: resolved(providers, reference))
     assert not isinstance(error, UnresolvedReferenceError)
-    assert ("refuses" in str(error)) is (status in {401, 403})
+    assert ("refused to return" in str(error)) is (status in {401, 403})
 
 
 # Row 17: missing is not empty

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 _API: Final = "v1"
 _API_KINDS: Final = frozenset({"data", "metadata"})
-_HOW_ELSE: Final = "it must be written to, as pki/issue/... must, or it names something that does not exist"
+_HOW_ELSE: Final = "it must be written to, as pki/issue/... must, or it names a role that does not exist"
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +99,7 @@ def refusal(outcome: Outcome, path: VaultPath, *, where: str) -> ProviderLookupE
     asked = f"{where} refused to read '{printable(str(path))}' ({answer.shown})."
     if not answer.is_denied:
         return ProviderLookupError(
-            f"{asked} The path exists, but cannot be read this way: {_HOW_ELSE}. Correct the path.{hint}"
+            f"{asked} Vault has this path, but it cannot be read this way: {_HOW_ELSE}. Correct the path.{hint}"
         )
     address = printable("/".join(outcome.address))
     advice = f"Let a policy of the login read '{address}', or correct the path"

@@ -19,6 +19,7 @@ import pytest
 from airflow_config_providers.core.alter import ConfigResource
 from airflow_config_providers.core.policy import PolicyViolation, RequestMetadata
 from airflow_config_providers.dynamic.policies import CodeLoadingKeys
+from tests.servers.quick_java import QUICK_JAVA
 
 pytestmark = pytest.mark.integration
 
@@ -93,6 +94,8 @@ CONTEXT = [
 ]
 """Keys that Spark reads when it starts."""
 
+QUICK = {"spark.ui.enabled": "false", "spark.sql.shuffle.partitions": "1", "spark.sql.codegen.wholeStage": "false"}
+
 PODS = "spark.kubernetes.allocation.pods.allocator"
 
 
@@ -115,8 +118,8 @@ class Jvm:
         return session
 
     def _conf(self, configs: dict[str, str]) -> Any:
-        conf = self.spark.SparkConf(False).setMaster("local[1]").setAppName("a").set("spark.ui.enabled", "false")
-        for key, value in configs.items():
+        conf = self.spark.SparkConf(False).setMaster("local[1]").setAppName("a")
+        for key, value in {**QUICK, **configs}.items():
             conf.set(key, value)
         return conf
 
@@ -211,10 +214,10 @@ def gateway(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     source = folder / "Markers.java"
     source.write_text("public class Markers {\n" + "\n".join(map(marker, KEYS)) + "\n}")
     jars = Path(pyspark.__file__).parent / "jars"
-    subprocess.run([javac, "-nowarn", "-cp", f"{jars}/*", "-d", folder, source], check=True)
-    arguments = f"--driver-class-path {folder} pyspark-shell"
+    quick = [f"-J{option}" for option in QUICK_JAVA.split()]
+    subprocess.run([javac, *quick, "-proc:none", "-nowarn", "-cp", f"{jars}/*", "-d", folder, source], check=True)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("PYSPARK_SUBMIT_ARGS", arguments)
+        patch.setenv("SPARK_DIST_CLASSPATH", str(folder))  # behind Spark's jars: before them it slows the start
         found = launch_gateway()
     yield found
     found.shutdown()

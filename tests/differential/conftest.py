@@ -19,6 +19,7 @@ from typing import Any
 import pytest
 
 from tests.limits import LONGEST
+from tests.servers.quick_java import QUICK_JAVA
 
 VERSION = "4.1.0"
 LAST_WITH_ENCODER = "3.9.1"
@@ -157,6 +158,7 @@ def _gateway(java: str, classpath: Sequence[Path], py4j_jar: Path) -> Iterator[A
         jarpath=str(py4j_jar),
         classpath=os.pathsep.join(map(str, classpath)),
         java_path=java,
+        javaopts=QUICK_JAVA.split(),
         die_on_exit=True,
         enable_auth=True,
         return_proc=True,

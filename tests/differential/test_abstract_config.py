@@ -31,7 +31,7 @@ for a_prefix in ("p.", "p", "", "none."):
     MAPS += [("originals_with_prefix", a_prefix), ("originals_with_prefix", a_prefix, False)]
     MAPS += [("values_with_prefix_override", a_prefix), ("values_with_prefix_all_or_nothing", a_prefix)]
 
-cases = settings(max_examples=300, derandomize=True, deadline=None)
+cases = settings(max_examples=150, derandomize=True, deadline=None)
 
 
 @pytest.fixture(scope="module")

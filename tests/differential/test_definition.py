@@ -70,7 +70,7 @@ def _keys(draw: st.DrawFn, name: str, later: Sequence[str]) -> Key:
     return Key(name, type_, default, is_positive, sorted(dependents | {"z"} if is_undefined else dependents))
 
 
-@settings(max_examples=500, derandomize=True, deadline=None)
+@settings(max_examples=250, derandomize=True, deadline=None)
 @given(case=cases())
 def test_same_values_or_the_same_first_problem(kafka: Any, case: tuple[list[Key], Props]) -> None:
     keys, props = case
@@ -81,7 +81,7 @@ def test_same_values_or_the_same_first_problem(kafka: Any, case: tuple[list[Key]
     assert problems[:1] == ([] if error is None else [_without_value(error)])
 
 
-@settings(max_examples=300, derandomize=True, deadline=None)
+@settings(max_examples=150, derandomize=True, deadline=None)
 @given(case=cases())
 def test_same_keys_have_problems(kafka: Any, case: tuple[list[Key], Props]) -> None:
     keys, props = case

@@ -58,7 +58,7 @@ ENTRIES = st.text(alphabet=st.characters(exclude_categories=["Cs"]), max_size=8)
 )
 
 
-@settings(max_examples=2000, derandomize=True, deadline=None)
+@settings(max_examples=800, derandomize=True, deadline=None)
 @given(text=TEXTS)
 @example(text="\\\n\na=b")
 @example(text="\\\n#a=b")
@@ -70,7 +70,7 @@ def test_same_entries(kafka: Any, text: str) -> None:
     assert (_ours(text), error is None) == (theirs, theirs is not None)
 
 
-@settings(max_examples=500, derandomize=True, deadline=None)
+@settings(max_examples=250, derandomize=True, deadline=None)
 @given(configs=st.dictionaries(ENTRIES, ENTRIES, max_size=5))
 def test_written_file_is_read_back(kafka: Any, configs: dict[str, str]) -> None:
     assert kafka.python(_load(kafka, dump(configs))) == configs

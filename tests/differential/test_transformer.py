@@ -49,7 +49,7 @@ class JavaProvider:
         implements = ("org.apache.kafka.common.config.provider.ConfigProvider",)
 
 
-@settings(max_examples=1000, derandomize=True, deadline=None)
+@settings(max_examples=400, derandomize=True, deadline=None)
 @given(configs=CONFIGS, providers=PROVIDERS)
 def test_same_data_and_same_requests(kafka: Any, configs: dict[str, str | None], providers: dict[str, Any]) -> None:
     theirs = {name: JavaProvider(kafka, data, ttl) for name, (data, ttl) in providers.items()}

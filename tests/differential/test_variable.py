@@ -22,7 +22,7 @@ TEXTS = st.one_of(
 REPLACEMENT = "\ue000$1\ue001$3\ue001$4\ue002"
 
 
-@settings(max_examples=2000, derandomize=True, deadline=None)
+@settings(max_examples=800, derandomize=True, deadline=None)
 @given(text=TEXTS)
 @example(text="${a:${b:c}")
 @example(text="$${a:b}\\${a:b}")

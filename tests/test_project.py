@@ -142,3 +142,12 @@ def test_wheel_registers_with_airflow_and_names_its_providers(wheel: zipfile.Zip
     parser.read_string(text)
 
     assert {group: dict(parser[group]) for group in parser.sections()} == PROJECT["entry-points"]
+
+
+def test_the_drawing_of_the_house_has_each_folder_and_each_module_at_the_top() -> None:
+    package = Path(airflow_config_providers.__file__).parent
+    folders = {f"{path.parent.name}/" for path in package.rglob("__init__.py") if path.parent != package}
+    modules = {path.name for path in package.glob("*.py")} - {"__init__.py"}
+    drawing = (ROOT / "CONTRIBUTING.md").read_text().partition("```text\n")[2].partition("```")[0]
+
+    assert set(re.findall(r"^ +(\S+)", drawing, re.MULTILINE)) == folders | modules

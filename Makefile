@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV ?= .venv
 ARGS ?=
 SIDE_BY_SIDE := --numprocesses auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
-EXTRAS := demo test leaks kubernetes aws livy databricks lint docs bench
+EXTRAS := demo test leaks kubernetes moto livy databricks lint docs bench
 
 BIN := $(abspath $(VENV))/bin
 JAVA := $(if $(JAVA_HOME),$(JAVA_HOME)/bin/java,java)

@@ -160,7 +160,7 @@ def test_aws_credentials_that_boto3_finds_sign_in_the_same_way(recorder, define,
 
 
 def test_a_role_to_assume_signs_in_the_same_way(recorder, define, monkeypatch):
-    moto = pytest.importorskip("moto.server")
+    moto = pytest.importorskip("moto.server", reason="install the extra moto")
     arguments = {"RoleArn": "arn:aws:iam::123456789012:role/jobs", "RoleSessionName": "airflow", "DurationSeconds": 900}
     define({}, {"auth_type": "aws_iam", "client_kwargs": {"assume_role_kwargs": arguments}})
     sts = moto.ThreadedMotoServer("127.0.0.1", port=0)

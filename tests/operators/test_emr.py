@@ -10,7 +10,7 @@ from airflow_config_providers.operators.configure import configured
 from tests.operators.conftest import CANARY
 
 pytest.importorskip("airflow.providers.amazon")
-pytest.importorskip("moto")
+pytest.importorskip("moto", reason="install the extra moto")
 
 pytestmark = pytest.mark.usefixtures("connections")
 

@@ -20,7 +20,7 @@ from airflow_config_providers.providers import SecretsBackendConfigProvider
 from airflow_config_providers.providers.aws_batch import AwsBatch, AwsStore
 from airflow_config_providers.testing import FakeClock
 
-pytest.importorskip("moto", reason="install the extra aws")
+pytest.importorskip("moto", reason="install the extra moto")
 pytest.importorskip("airflow.providers.amazon", reason="install the extra aws")
 
 from tests.limits import LONGEST

@@ -426,7 +426,7 @@ def test_attack_39_what_a_url_does_to_such_a_name():
 
 @pytest.fixture
 def aws(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
-    pytest.importorskip("moto", reason="install the extra aws")
+    pytest.importorskip("moto", reason="install the extra moto")
     pytest.importorskip("airflow.providers.amazon", reason="install the extra aws")
     from tests.servers.aws import serve_aws
 

@@ -94,7 +94,9 @@ tell(lambda: ConfiguredSparkSubmitHook.of(SparkSubmitHook(), submission=None, re
 renamed(SparkSqlHook, "_prepare_command")
 tell(lambda: ConfiguredSparkSqlHook.of(SparkSqlHook("select 1"), delivery=None, reverser=None))
 render = "_do_render_template_fields"
-renamed(next(cls for cls in BaseOperator.__mro__ if render in vars(cls)), render)
+for cls in BaseOperator.__mro__:
+    if render in vars(cls):
+        renamed(cls, render)
 tell(lambda: ConfiguredSparkSubmitOperator(task_id="t", application="a.py"))
 """
 

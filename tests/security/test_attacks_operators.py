@@ -499,7 +499,7 @@ def test_a_reference_may_name_the_directory(dag, run_task, spark_submit, files, 
     left = run_task(submit(DAG("other", schedule=None), config_files=[path]), conf={"name": "../other"})
 
     assert spark_submit.spark_conf["spark.app.file"] == "jobs/blue.properties"
-    assert "which the template of its path begins with" in str(left.error)
+    assert "with which the template of its path begins" in str(left.error)
     assert str(files) + "/jobs" not in str(left.error)
 
 

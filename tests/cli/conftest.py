@@ -241,9 +241,11 @@ def deployment(tmp_path_factory: pytest.TempPathFactory) -> Deployment:
 def made(folder: Path) -> Deployment:
     """Make the deployment, once for a run of the tests, even if several folders need it."""
     deployment = Deployment(folder / "deployment" / "home")
+    driver = Driver(deployment)
     for words in (("db", "migrate"), ("dags", "reserialize")):
-        done = deployment.airflow(*words, AIRFLOW__CONFIG_PROVIDERS__APPLY_TO="spark")
-        assert done.code == 0, done.err
+        done = driver.ask({"words": words, "input": "", "environ": {"AIRFLOW__CONFIG_PROVIDERS__APPLY_TO": "spark"}})
+        assert done["code"] == 0, done["err"]
+    driver.end()
     return deployment
 
 

@@ -13,7 +13,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import pytest
 
@@ -243,22 +243,27 @@ def made(folder: Path) -> Deployment:
     deployment = Deployment(folder / "deployment" / "home")
     driver = Driver(deployment)
     for words in (("db", "migrate"), ("dags", "reserialize")):
-        done = driver.ask({"words": words, "input": "", "environ": {"AIRFLOW__CONFIG_PROVIDERS__APPLY_TO": "spark"}})
-        assert done["code"] == 0, done["err"]
+        done = driver.airflow(*words, environ={"AIRFLOW__CONFIG_PROVIDERS__APPLY_TO": "spark"})
+        assert done.code == 0, done.err
     driver.end()
     return deployment
 
 
 class Driver:
-    """The process that runs commands in a row."""
+    """
+    The process that runs commands in a row.
 
-    def __init__(self, deployment: Deployment) -> None:
+    :param log: where it writes what no command prints, such as what Airflow logs; among the output of the test if None
+    """
+
+    def __init__(self, deployment: Deployment, log: IO[str] | None = None) -> None:
         self._process = subprocess.Popen(
             [sys.executable, str(Path(__file__).with_name("driver.py"))],
             env={**deployment.environ, "PYTHONPATH": str(Path(__file__).parents[2])},
             cwd=deployment.home,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
+            stderr=log,
             text=True,
         )
 
@@ -268,6 +273,9 @@ class Driver:
         self._process.stdin.write(json.dumps(job) + "\n")
         self._process.stdin.flush()
         return json.loads(self._process.stdout.readline())
+
+    def airflow(self, *words: str, input: str = "", environ: dict[str, str] | None = None) -> Ended:  # noqa: A002
+        return Ended(**self.ask({"words": words, "input": input, "environ": environ or {}}))
 
     def end(self) -> None:
         self._process.communicate(timeout=LONGEST)
@@ -292,7 +300,7 @@ class Cli:
         return self.airflow("config-providers", *shlex.split(words), *more, input=input, environ=environ)
 
     def airflow(self, *words: str, input: str = "", environ: dict[str, str] | None = None) -> Ended:  # noqa: A002
-        return Ended(**self.driver.ask({"words": words, "input": input, "environ": environ or {}}))
+        return self.driver.airflow(*words, input=input, environ=environ)
 
     def json(self, words: str, *more: str, **settings: str) -> Any:
         """Run what must succeed, and read its rows."""

@@ -6,34 +6,37 @@ import json
 import os
 import subprocess
 import sys
+from pathlib import Path
 from secrets import token_hex
 
 import pytest
 
-from tests.cli.conftest import Deployment
+from tests.cli.conftest import Deployment, Driver
 
 pytestmark = pytest.mark.integration
 
+RUN = ("config-providers",)
 CANARY = f"c4nary-{token_hex(8)}"
 
 
-def test_a_secret_that_is_written_out_is_nowhere_to_be_seen(deployment: Deployment):
-    """Given by file, kept encrypted, hidden in every answer, and in no log."""
+def test_a_secret_that_is_written_out_is_nowhere_to_be_seen(deployment: Deployment, tmp_path: Path):
+    """Given by file, kept encrypted, hidden in every answer, and in no log; one process runs all of the commands."""
     file = deployment.home / "secret.properties"
     file.write_text(f"spark.app.token={CANARY}\nspark.app.plain=seen\n")
     task = ("--dag", "flights", "--task", "nightly.ingest")
-    run = ("config-providers",)
-    try:
-        done = [
-            deployment.airflow(*run, "alter", *task, "--add-config-file", str(file)),
-            deployment.airflow(*run, "describe", *task, "--synonyms"),
-            deployment.airflow(*run, "history", *task, "--output", "json"),
-            deployment.airflow(
-                *run, "alter", *task, "--add-config-file", "-", input=f"config.providers=x\nspark.app.token={CANARY}2\n"
-            ),
-        ]
-    finally:
-        file.unlink()
+    wrong = f"config.providers=x\nspark.app.token={CANARY}2\n"
+    with (tmp_path / "log").open("w") as log:
+        driver = Driver(deployment, log)
+        try:
+            done = [
+                driver.airflow(*RUN, "alter", *task, "--add-config-file", str(file)),
+                driver.airflow(*RUN, "describe", *task, "--synonyms"),
+                driver.airflow(*RUN, "history", *task, "--output", "json"),
+                driver.airflow(*RUN, "alter", *task, "--add-config-file", "-", input=wrong),
+            ]
+        finally:
+            driver.end()
+            file.unlink()
 
     assert [one.code for one in done] == [0, 0, 0, 3]
     assert "[hidden]" in done[1].out
@@ -41,7 +44,7 @@ def test_a_secret_that_is_written_out_is_nowhere_to_be_seen(deployment: Deployme
     assert deployment.query("select count(*) from variable where key like 'config_providers.dynamic.%flights'") == [
         (2,)
     ]
-    assert CANARY not in "".join(one.out + one.err for one in done)
+    assert CANARY not in "".join(one.out + one.err for one in done) + (tmp_path / "log").read_text()
     found = subprocess.run(
         ["grep", "-r", "--binary-files=text", "-l", CANARY, str(deployment.home)],
         capture_output=True,

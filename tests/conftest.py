@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import gc
 import logging
 import os
 import shutil
@@ -25,6 +26,11 @@ hypothesis.settings.register_profile("project", deadline=None, suppress_health_c
 hypothesis.settings.load_profile("project")
 
 logging.getLogger("py4j.clientserver").setLevel(logging.WARNING)  # it still logs when the streams are closed
+
+
+def pytest_collection_finish():
+    """Keep all that is loaded now, which is most there ever is, out of each search for garbage."""
+    gc.freeze()
 
 
 @pytest.fixture(autouse=True)

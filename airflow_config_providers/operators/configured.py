@@ -203,7 +203,7 @@ class ConfiguredOperator(BaseOperator):
         self._bounds = dict(self._bounds_of_files(before, context, jinja_env or self.get_template_env()))
         try:
             if self._is_preview(context):
-                self._settle(context, jinja_env)
+                self._preview(context, jinja_env)
             else:
                 self._resolve(context, jinja_env)
         finally:
@@ -273,7 +273,7 @@ class ConfiguredOperator(BaseOperator):
             require(TASK_RUNNER)
         return "ti" in context and not self._lock_for_execution and not has_supervisor()
 
-    def _settle(self, context: Any, jinja_env: Any) -> None:
+    def _preview(self, context: Any, jinja_env: Any) -> None:
         """Show what would be submitted, with notes about what would fail or differ in a run."""
         notes = list(self._brought_problems())
         files = [file for file in self._properties_files() if not scan(file.path)]

@@ -28,9 +28,9 @@ class SparkKubernetesMixin(ConfigProvidersMixin):
     template_spec: Any
     manage_template_specs: Callable[[], Any]
 
-    def _settle(self, context: Any, jinja_env: Any) -> None:
+    def _preview(self, context: Any, jinja_env: Any) -> None:
         self._read_application()
-        super()._settle(context, jinja_env)
+        super()._preview(context, jinja_env)
 
     def _resolve(self, context: Any, jinja_env: Any) -> None:
         self._read_application()

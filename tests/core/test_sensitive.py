@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from airflow_config_providers.core import sensitive
 from airflow_config_providers.core.sensitive import reveals, shows_secret
 from airflow_config_providers.spark.catalogue import spark_definition
 
@@ -13,6 +16,11 @@ from airflow_config_providers.spark.catalogue import spark_definition
     ['{"password":"abc"}', "{'password':'abc'}", "password: abc", "//u:p@h", "sig=abc&se=1", "password=abc"],
 )
 def test_a_secret_is_seen_however_it_is_written(text):
+    assert shows_secret(text)
+
+
+@given(st.from_regex(sensitive._TEXTS))
+def test_every_secret_that_is_looked_for_is_seen(text):
     assert shows_secret(text)
 
 

@@ -147,18 +147,20 @@ class _Node:
 
     :param ends: whether a key ends here
     :param is_free: whether any name can follow
+    :ivar letters: the letters of each part that can follow; made when they are first compared, as few ever are
     """
 
     children: dict[str, _Node] = field(default_factory=dict)
     ends: bool = False
     is_free: bool = False
-    letters: dict[str, int] = field(default_factory=dict)
+    letters: dict[str, int] = field(default_factory=dict, init=False)
 
     def at(self, name: str) -> _Node:
         node = self
         for part in name.split("."):
-            node.letters.setdefault(part, letters(part))
-            node = node.children.setdefault(part, _Node())
+            if (child := node.children.get(part)) is None:
+                child = node.children[part] = _Node()
+            node = child
         return node
 
     def near(self, parts: list[str], most: int) -> Iterator[tuple[int, str]]:
@@ -180,6 +182,7 @@ class _Node:
         if not most:
             return
         wanted = letters(part)
+        self.letters = self.letters or {other: letters(other) for other in self.children}
         for other, its_letters in self.letters.items():
             is_close = abs(len(other) - len(part)) <= most and (wanted ^ its_letters).bit_count() <= 2 * most
             cost = distance_within(part, other, most) if is_close and other != part else None

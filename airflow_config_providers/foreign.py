@@ -1,8 +1,8 @@
 """
 The private names of other packages that this package leans on: one table, checked at first use.
 
-A release may rename a private method that a class here overrides. Nobody would call the override then, and what it does
-against secrets in a log or in a command would be left out without a word. ``require`` fails closed instead.
+A release can rename a private method that a class here overrides. The override would then never be called, and its
+protection of logs and commands would silently be gone. ``require`` raises an error instead.
 """
 
 from __future__ import annotations
@@ -96,9 +96,10 @@ class ForeignName:
         where = f"{getattr(owner, '__name__', self.owner)}.{self.name} ({self.purpose})"
         if not _has(owner, self.name):
             return "" if self.since and _is_older(self.distribution, self.since) else f"{where} is missing"
-        if self.parameters is not None and (found := _parameters(getattr(owner, self.name))) != self.parameters:
-            return f"{where} takes ({', '.join(found)}) instead of ({', '.join(self.parameters)})"
-        return ""
+        found = None if self.parameters is None else _parameters(getattr(owner, self.name))
+        if found is None or found == self.parameters:
+            return ""
+        return f"{where} takes ({', '.join(found)}) instead of ({', '.join(self.parameters or ())})"
 
 
 _FOLLOWS: Final = "whether a retry follows the driver"
@@ -238,12 +239,19 @@ def _set_by_init(owner: Any) -> frozenset[str]:
     return frozenset(name for make in makers if hasattr(make, "__code__") for name in make.__code__.co_names)
 
 
-def _parameters(function: Any) -> tuple[str, ...]:
-    """Return the names of the parameters; ``inspect.signature`` takes 50 times as long."""
-    code = unwrap(function).__code__
+def _parameters(function: Any) -> tuple[str, ...] | None:
+    """
+    Return the names of the parameters; ``inspect.signature`` takes 50 times as long.
+
+    :return: None for a wrapper, as a deployment may put around a method: it passes on whatever it is given
+    """
+    code = getattr(unwrap(function), "__code__", None)
+    if code is None:
+        return None
+    named = code.co_argcount + code.co_kwonlyargcount
     further = bool(code.co_flags & CO_VARARGS) + bool(code.co_flags & CO_VARKEYWORDS)
-    found: tuple[str, ...] = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount + further]
-    return found
+    found: tuple[str, ...] = code.co_varnames[: named + further]
+    return None if further == 2 and named < 2 else found
 
 
 def _way_out(distribution: str) -> str:

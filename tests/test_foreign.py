@@ -28,6 +28,11 @@ class Hook(Maker):
     def __init__(self) -> None:
         super().__init__()
 
+    def _wrapper(self, *args: str, **kwargs: str) -> None:
+        """Take whatever it is given, as a decorator does."""
+
+    _built_in = property(str)
+
     def _log(self, lines: list[str], *more: str, times: int = 1, **rest: str) -> None:
         """Take parameters of each kind."""
 
@@ -44,8 +49,10 @@ def row(name: str, parameters: tuple[str, ...] | None = None, *, since: str = ""
         row("_made"),
         row("_declared"),
         row("_gone", since="9999.1"),
+        row("_wrapper", ("self", "lines")),
+        row("_built_in", ("self", "lines")),
     ],
-    ids=["method", "parameters", "set by __init__", "declared", "of a newer version"],
+    ids=["method", "parameters", "set by __init__", "declared", "of a newer version", "wrapper", "no code"],
 )
 def test_what_is_there_is_no_problem(there: ForeignName) -> None:
     require_rows([there], Hook)

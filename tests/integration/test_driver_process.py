@@ -130,5 +130,5 @@ def test_attack_19_what_is_printed_shows_references(found: dict[str, Any]) -> No
 def test_what_would_change_and_what_comes_too_late_is_refused(found: dict[str, Any]) -> None:
     blank, late = found["problems"]
 
-    assert blank.startswith("spark.t.blank: its value begins or ends with a blank")
+    assert blank.startswith("spark.t.blank: its value begins or ends with a space")
     assert late.startswith("There is already a SparkContext")

@@ -11,7 +11,7 @@ from airflow.providers.apache.spark.hooks.spark_sql import SparkSqlHook
 
 from airflow_config_providers.core.properties import dump
 from airflow_config_providers.core.reversal.reverse import ReverseTransformer
-from airflow_config_providers.foreign import require_bases
+from airflow_config_providers.hooks.take_over import taken_over
 from airflow_config_providers.hooks.two_streams import TwoStreams
 from airflow_config_providers.spark import child_environment
 from airflow_config_providers.spark.command_line import refusing_too_long
@@ -46,12 +46,7 @@ class ConfiguredSparkSqlHook(SparkSqlHook):
         :param withheld: returns the names of the environment variables that spark-sql must not inherit
         :raises UnsupportedVersionError: the installed Spark provider lacks something that this class leans on
         """
-        own = type(hook)
-        kind: type[Self] = cls if issubclass(cls, own) else type(cls.__name__, (cls, own), {"__doc__": cls.__doc__})
-        require_bases(kind)
-        self = kind.__new__(kind)
-        vars(self).update(vars(hook), _delivery=delivery, _reverser=reverser, _withheld=withheld, _conf=None)
-        return self
+        return taken_over(cls, hook, _delivery=delivery, _reverser=reverser, _withheld=withheld, _conf=None)
 
     def run_query(self, cmd: str | list[str] = "", **kwargs: Any) -> None:
         """

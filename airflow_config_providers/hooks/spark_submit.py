@@ -16,7 +16,7 @@ from airflow_config_providers.core.properties import dump
 from airflow_config_providers.core.reversal.reverse import ReverseTransformer
 from airflow_config_providers.core.reversal.stream import reverse_lines
 from airflow_config_providers.core.variable import scan
-from airflow_config_providers.foreign import require_bases
+from airflow_config_providers.hooks.take_over import taken_over
 from airflow_config_providers.hooks.two_streams import TwoStreams
 from airflow_config_providers.spark import child_environment
 from airflow_config_providers.spark.arguments import FROM_CONNECTION, KEYS
@@ -84,11 +84,7 @@ class ConfiguredSparkSubmitHook(SparkSubmitHook):
 
         :raises UnsupportedVersionError: the installed Spark provider lacks something that this class leans on
         """
-        own = type(hook)
-        kind: type[Self] = cls if issubclass(cls, own) else type(cls.__name__, (cls, own), {"__doc__": cls.__doc__})
-        require_bases(kind)
-        self = kind.__new__(kind)
-        vars(self).update(vars(hook), _submission=submission, _reverser=reverser, _withheld=withheld)
+        self = taken_over(cls, hook, _submission=submission, _reverser=reverser, _withheld=withheld)
         self._private_environment = {}
         self._conf = dict(hook._conf)
         self._use_settled_arguments()

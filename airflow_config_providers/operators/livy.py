@@ -6,6 +6,7 @@ from typing import Any, Final, NoReturn, Self
 
 from airflow.providers.apache.livy.triggers.livy import LivyTrigger
 
+from airflow_config_providers.foreign import require_bases
 from airflow_config_providers.operators.durable import DurableMixin
 from airflow_config_providers.operators.in_place import ConfigProvidersMixin
 
@@ -44,7 +45,15 @@ class LivyMixin(DurableMixin, ConfigProvidersMixin):
 
 
 class WaitingLivyTrigger(LivyTrigger):
-    """Waits for the end of a batch, without fetching its output."""
+    """
+    Waits for the end of a batch, without fetching its output.
+
+    :raises UnsupportedVersionError: the installed Livy provider lacks something that this class leans on
+    """
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        require_bases(type(self))
+        super().__init__(*args, **kwargs)
 
     @classmethod
     def of(cls, trigger: LivyTrigger) -> Self:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+import subprocess
+import sys
 from importlib import import_module
 
 import pytest
@@ -96,3 +98,24 @@ def test_a_deferred_task_ends_as_its_batch_although_what_was_printed_cannot_be_f
     assert run.state == "success"
     assert "The output of batch 7 could not be fetched" in shown
     assert CANARY not in shown
+
+
+RENAMED = """
+from airflow.providers.apache.livy.triggers.livy import LivyTrigger
+from airflow_config_providers.exceptions import UnsupportedVersionError
+from airflow_config_providers.operators.livy import WaitingLivyTrigger
+
+LivyTrigger._make_async_hook = LivyTrigger._get_async_hook
+del LivyTrigger._get_async_hook
+try:
+    WaitingLivyTrigger(batch_id=1, polling_interval=1)
+except UnsupportedVersionError as error:
+    print(error.problems[0].split(" (")[0])
+"""
+
+
+def test_a_trigger_is_not_made_where_its_override_would_not_be_called():
+    """In a process of its own: the stock trigger would log what the batch printed."""
+    done = subprocess.run([sys.executable, "-c", RENAMED], stdout=subprocess.PIPE, text=True, check=True)
+
+    assert done.stdout.splitlines()[-1:] == ["LivyTrigger._get_async_hook"]

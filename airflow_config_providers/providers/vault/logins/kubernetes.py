@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Final
 
 from airflow_config_providers.providers.vault.logins.base import Login, mounted
-from airflow_config_providers.providers.vault.logins.credential import Credential, CredentialLogin
+from airflow_config_providers.providers.vault.logins.credential import Credential
+from airflow_config_providers.providers.vault.logins.jwt import JwtLogin
 
 if TYPE_CHECKING:
     import hvac
@@ -17,17 +18,14 @@ JWT_PATH: Final = "/var/run/secrets/kubernetes.io/serviceaccount/token"
 
 
 @dataclass(frozen=True, slots=True)
-class KubernetesLogin(CredentialLogin):
-    """A login by a role and the token of the service account, which Kubernetes renews in its file."""
+class KubernetesLogin(JwtLogin):
+    """A login by a role and the JWT of the service account, which Kubernetes renews in its file."""
 
     method: ClassVar[str] = "kubernetes"
 
     def answer(self, client: hvac.Client, proof: str | None) -> object:
         """Return what Vault answers to the token."""
         return client.auth.kubernetes.login(role=self.who, jwt=proof, use_token=False, **mounted(self.mount_point))
-
-    def _proof(self) -> str | None:
-        return None if self.proof is None else self.proof.read().strip()
 
 
 def read(options: Options) -> Login:

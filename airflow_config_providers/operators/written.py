@@ -42,7 +42,7 @@ class FilledIn:
     @classmethod
     def of_author(cls, value: Any) -> Self:
         """Return ``value`` as something in which nothing was filled in."""
-        return cls(value, tuple(text for text in _texts(value) if scan(text)), is_literal=True)
+        return cls(value, _referring(value), is_literal=True)
 
     def is_written(self) -> bool:
         """Return whether the author wrote every reference in the result."""
@@ -96,7 +96,7 @@ class _Learnt:
         is_written = all(is_written for text, is_written in self.texts if scan(text))
         if told.written or not is_written or _references(value) != _references(self.value):
             return told
-        return FilledIn(value, tuple(text for text in _texts(value) if scan(text)), self.marked, self.marks)
+        return FilledIn(value, _referring(value), self.marked, self.marks)
 
 
 def filled_in(
@@ -184,6 +184,11 @@ def _references(value: Any) -> list[list[str]]:
     return sorted(references for references in found if references)
 
 
+def _referring(value: Any) -> tuple[str, ...]:
+    """Return the strings in ``value`` that have references."""
+    return tuple(text for text in _texts(value) if scan(text))
+
+
 def _texts(value: Any) -> list[str]:
     found: list[str] = []
     map_leaves(value, lambda leaf: found.append(leaf) if isinstance(leaf, str) else None)
@@ -230,13 +235,10 @@ class Templates:
         :param learn: as in ``filled_in``
         :param is_file: whether ``template`` is the path of a file with the template
         """
-        source = None if is_file else template
-        is_authors = self.is_authors(template)
-        found = (
-            filled_in(render, environment, learn=learn, template=source)
-            if is_authors
-            else FilledIn(render(environment))
-        )
+        if self.is_authors(template):
+            found = filled_in(render, environment, learn=learn, template=None if is_file else template)
+        else:
+            found = FilledIn(render(environment))
         self._written |= {id(text): (text, found) for text in found.written}
         if isinstance(found.value, str) and not found.written:
             self._data[id(found.value)] = found.value

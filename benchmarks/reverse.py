@@ -243,7 +243,7 @@ def stream(lines: Sequence[str], values: Sequence[str], effort: Effort) -> Repor
         rows.append([name, number(length / MB), number(length / MB / seconds), number(growths[-1]), number(shown)])
     return Report(
         "Reverse a log that does not fit into memory",
-        "A secret stands in each megabyte. Memory is what the process has more than before, at its most.",
+        "Each megabyte contains a secret. Memory is the peak of the process, less what it had before.",
         ("", "MB", "MB/s", "memory, MB", "secrets found"),
         rows,
         [Aim("memory for a log of any length", 32, max(growths), "MB")],

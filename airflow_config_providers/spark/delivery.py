@@ -45,7 +45,7 @@ def plan(  # noqa: PLR0913 - the first is split, and the others say how
     too long for a command line, the file gets it as well. A key must not be in both, since the command would win.
 
     :param configs: key -> resolved value, all layers settled
-    :param sensitive: keys whose values must not be seen; Spark is told to hide them, even those that are not in
+    :param sensitive: keys whose values must not be seen. Spark's redaction covers them, even those that are not in
         ``configs``, such as ``sun.java.command``
     :param written: key -> text with its references; without it, every sensitive value is treated as fully resolved
     :param filed: keys whose value was written in a properties file

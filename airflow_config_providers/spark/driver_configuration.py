@@ -48,7 +48,7 @@ def texts(configs: Mapping[str, str]) -> dict[str, str]:
 
 
 def with_redaction(found: ResolvedConfig) -> dict[str, str]:
-    """Return the values as a new mapping, in which Spark is told to hide those that came from references."""
+    """Return the values as a new mapping, with a pattern by which Spark hides those from references."""
     values, written = found.configs(), found.layered.settled
     changed = [key for key, value in values.items() if value != written[key]]
     redaction = widened(values.get(REDACTION_KEY), changed)

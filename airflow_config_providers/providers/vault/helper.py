@@ -185,7 +185,7 @@ class Returns:
         return self._helper.hold(owed.path, token=owed.token, body=owed.body)
 
     def leave(self, *, is_left: bool) -> None:
-        """Give nothing back, not even after a kill; or give back again."""
+        """Start or stop leaving everything to its own end, even if this process is killed."""
         self._is_left = is_left
         if self._helper is not None:
             self._helper.leave(is_left=is_left)

@@ -12,13 +12,14 @@ from airflow_config_providers.cli.output import show
 from airflow_config_providers.cli.where import require_here
 from airflow_config_providers.core.provider import ConfigProvider
 from airflow_config_providers.core.provider_definition import CONFIG_PROVIDERS
-from airflow_config_providers.core.registry import ConfiguredProviders, ProviderRegistry
+from airflow_config_providers.core.registry import ConfiguredProviders
 from airflow_config_providers.core.text import nearest, printable
 from airflow_config_providers.deployment.rows import Row
 from airflow_config_providers.exceptions import ProviderDefinitionError, ProviderUnavailableError
-from airflow_config_providers.hooks.config_providers import ConfigProvidersHook, definitions_of
-from airflow_config_providers.hooks.provider_checks import ask_each
+from airflow_config_providers.hooks.config_providers import ConfigProvidersHook
+from airflow_config_providers.job.providers_connection import definitions_of, deployment_registry
 from airflow_config_providers.providers import airflow_secrets
+from airflow_config_providers.providers.checks import ask_each
 from airflow_config_providers.providers.connection_variable import ids_of_variables
 
 _FIELDS: Final = (CONFIG_PROVIDERS, "properties", "properties_file")
@@ -29,8 +30,7 @@ _FIELDS: Final = (CONFIG_PROVIDERS, "properties", "properties_file")
 def list_(args: Any) -> None:
     """List the providers that a connection defines, and all problems; with ``--check``, test if each can answer."""
     require_here("providers list")
-    registry = ProviderRegistry(allowed_classes=settings.allowed_provider_classes(), deployment=True)
-    providers, problems = registry.open_each(_definitions(args.conn_id or settings.config_conn_id()))
+    providers, problems = deployment_registry().open_each(_definitions(args.conn_id or settings.config_conn_id()))
     with providers:
         outcomes = ask_each(providers) if args.check else {}
         rows = [_row(name, providers, outcomes.get(name)) for name in providers]

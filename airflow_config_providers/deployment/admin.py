@@ -13,15 +13,15 @@ from airflow_config_providers.core.alter import ConfigResource
 from airflow_config_providers.core.layers import ConfigLayer
 from airflow_config_providers.core.policy import AlterConfigPolicy, NamedPolicy
 from airflow_config_providers.core.text import nearest, printable
-from airflow_config_providers.deployment.deployed_task import deployed_task, deployed_texts, is_configured
 from airflow_config_providers.deployment.objections import DeployedObjections, Job
 from airflow_config_providers.deployment.outcomes import NOT_FOUND
 from airflow_config_providers.dynamic.admin import ConfigAdmin
 from airflow_config_providers.dynamic.airflow_store import VariableStore
 from airflow_config_providers.dynamic.writing import Author
 from airflow_config_providers.exceptions import ProviderUnavailableError, UnknownResourceError
-from airflow_config_providers.operators.job_layers import deployed_layers
-from airflow_config_providers.operators.job_policies import deployment_policies
+from airflow_config_providers.job.deployed_task import deployed_task, deployed_texts, is_configured
+from airflow_config_providers.job.job_layers import deployed_layers
+from airflow_config_providers.job.policies import deployment_policies
 from airflow_config_providers.spark.catalogue import spark_definition
 
 Warn = Callable[[str], None]

@@ -8,14 +8,13 @@ from typing import Any, Final
 
 from airflow_config_providers import settings
 from airflow_config_providers.core.alter import ConfigResource
-from airflow_config_providers.core.registry import ProviderRegistry
 from airflow_config_providers.core.resolver import Unresolved
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.core.variable import ConfigVariable, scan, variables
-from airflow_config_providers.deployment import mapped_task
 from airflow_config_providers.exceptions import ConfigProvidersError, ExposedValueError
-from airflow_config_providers.hooks.config_providers import definitions_of, driver_definitions_of
-from airflow_config_providers.operators.job_resolver import PlacedText, refuse_exposed
+from airflow_config_providers.job import mapped_task
+from airflow_config_providers.job.providers_connection import definitions_of, deployment_registry, driver_definitions_of
+from airflow_config_providers.job.resolver import PlacedText, refuse_exposed
 from airflow_config_providers.providers import airflow_secrets
 from airflow_config_providers.spark import specification
 from airflow_config_providers.spark.catalogue import spark_definition
@@ -138,7 +137,7 @@ class Definitions:
         self._worker = worker
         self._of_worker = specification.names(worker)
         self._of_driver = specification.names(driver)
-        self._registry = ProviderRegistry(allowed_classes=settings.allowed_provider_classes(), deployment=True)
+        self._registry = deployment_registry()
 
     @property
     def names(self) -> frozenset[str]:

@@ -1,25 +1,15 @@
-"""The connection that defines a deployment's providers."""
+"""The hook of the connection that defines a deployment's providers."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any
 
-from airflow_config_providers import settings
-from airflow_config_providers.airflow_compat import AirflowNotFoundException, BaseHook, Connection, mask_secret
-from airflow_config_providers.core import properties
-from airflow_config_providers.core.cached import cached_property
+from airflow_config_providers.airflow_compat import BaseHook
 from airflow_config_providers.core.on_demand import ProvidersOnDemand
-from airflow_config_providers.core.registry import ConfiguredProviders, ProviderRegistry, is_reserved
-from airflow_config_providers.core.text import printable
-from airflow_config_providers.exceptions import ConfigProvidersError, ProviderDefinitionError
-from airflow_config_providers.hooks.provider_checks import ask_each, told
-from airflow_config_providers.providers.connection_variable import broken_variable
-from airflow_config_providers.spark.layers import read_text
-
-_OF_DRIVER: Final = "driver."
-"""The prefix of keys that are for a driver, and not for this machine."""
+from airflow_config_providers.core.registry import ConfiguredProviders
+from airflow_config_providers.exceptions import ConfigProvidersError
+from airflow_config_providers.job.providers_connection import ProvidersConnection, deployment_registry
+from airflow_config_providers.providers.checks import ask_each, told
 
 
 class ConfigProvidersHook(BaseHook):
@@ -40,6 +30,7 @@ class ConfigProvidersHook(BaseHook):
     def __init__(self, conn_id: str = default_conn_name, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.conn_id = conn_id
+        self._providers = ProvidersConnection(conn_id)
 
     def get_conn(self) -> ConfiguredProviders:
         """
@@ -47,7 +38,7 @@ class ConfigProvidersHook(BaseHook):
 
         :raises ProviderDefinitionError: there is no such connection, or a definition in it is wrong
         """
-        return _registry().open(self.definitions())
+        return deployment_registry().open(self.definitions())
 
     def on_demand(self) -> ProvidersOnDemand:
         """
@@ -55,11 +46,11 @@ class ConfigProvidersHook(BaseHook):
 
         :raises ProviderDefinitionError: there is no such connection, or its definitions cannot be read
         """
-        return _registry().on_demand(self.definitions())
+        return self._providers.on_demand()
 
     def definitions(self) -> dict[str, str]:
         """Return ``config.providers`` and the keys below it from the connection."""
-        return definitions_of(self.conn_id, self._connection)
+        return self._providers.definitions()
 
     def driver_definitions(self) -> dict[str, str]:
         """
@@ -67,7 +58,7 @@ class ConfigProvidersHook(BaseHook):
 
         :raises ProviderDefinitionError: the connection, or the environment variable that defines it, cannot be read
         """
-        return driver_definitions_of(self.conn_id, self._connection)
+        return self._providers.driver_definitions()
 
     def test_connection(self) -> tuple[bool, str]:
         """
@@ -77,7 +68,7 @@ class ConfigProvidersHook(BaseHook):
         not respond within a minute is reported as unavailable.
         """
         try:
-            providers, problems = _registry().open_each(self.definitions())
+            providers, problems = deployment_registry().open_each(self.definitions())
         except ConfigProvidersError as error:
             return False, str(error)
         with providers:
@@ -88,99 +79,4 @@ class ConfigProvidersHook(BaseHook):
 
     def is_defined(self) -> bool:
         """Return whether the connection exists."""
-        return self._connection is not None
-
-    @cached_property
-    def _connection(self) -> Connection | None:
-        try:
-            return self.get_connection(self.conn_id)
-        except AirflowNotFoundException:
-            problem = broken_variable(self.conn_id)
-        if problem is not None:
-            raise ProviderDefinitionError(problem)
-        return None
-
-
-def _registry() -> ProviderRegistry:
-    return ProviderRegistry(allowed_classes=settings.allowed_provider_classes(), deployment=True)
-
-
-def missing_connection(conn_id: str, need: str = "holds references") -> ProviderDefinitionError:
-    """Return the error for a missing connection. ``need`` says why the configuration needs it."""
-    return ProviderDefinitionError(
-        f"The configuration {need}, but there is no connection '{printable(conn_id)}' that defines their providers. "
-        f"Correct config_conn_id, or add a connection of type config_providers with config.providers in its extra."
-    )
-
-
-def definitions_of(conn_id: str, connection: Connection | None) -> dict[str, str]:
-    """
-    Return ``config.providers`` and the keys below it from ``connection``.
-
-    :raises ConfigProvidersError: there is no connection, or its definitions cannot be read
-    """
-    if connection is None:
-        raise missing_connection(conn_id)
-    found = {key: text for key, text in _all_of(conn_id, connection).items() if not key.startswith(_OF_DRIVER)}
-    for key, value in found.items():
-        if parameter := key.partition(".param.")[2]:
-            mask_secret(value, parameter)
-    return found
-
-
-def driver_definitions_of(conn_id: str, connection: Connection | None) -> dict[str, str]:
-    """
-    Return ``config.providers`` and the keys below it for a driver from ``connection``; nothing without a connection.
-
-    :raises ProviderDefinitionError: the definitions cannot be read
-    """
-    if connection is None:
-        return {}
-    found = _all_of(conn_id, connection)
-    below = {key.removeprefix(_OF_DRIVER): text for key, text in found.items() if key.startswith(_OF_DRIVER)}
-    return {key: text for key, text in below.items() if is_reserved(key)}
-
-
-def _all_of(conn_id: str, connection: Connection) -> dict[str, str]:
-    extra = _json_object(conn_id, connection.extra)
-    keys = {key: value for key, value in extra.items() if is_reserved(key.removeprefix(_OF_DRIVER))}
-    return {
-        **_from_file(extra.get("properties_file")),
-        **_from_text(f"connection {conn_id}", extra.get("properties")),
-        **_texts(conn_id, keys),
-    }
-
-
-def _json_object(conn_id: str, text: str | None) -> Mapping[str, Any]:
-    """Parse an extra. With ``extra_dejson``, Airflow would mask parameters of a provider called ``secrets``."""
-    try:
-        extra, problem = json.loads(text or "{}"), ""
-    except json.JSONDecodeError as error:
-        extra, problem = None, f": it ends or is wrong at line {error.lineno}, column {error.colno}"
-    except (ValueError, RecursionError):
-        extra, problem = None, ""
-    if not isinstance(extra, dict):
-        raise ProviderDefinitionError(
-            f"The extra of connection '{printable(conn_id)}' is not a JSON object{problem}. Correct it."
-        )
-    return extra
-
-
-def _texts(conn_id: str, extra: Mapping[str, Any]) -> dict[str, str]:
-    odd = [key for key, value in extra.items() if not isinstance(value, str | int)]
-    if odd:
-        raise ProviderDefinitionError(
-            *(
-                f"Connection '{printable(conn_id)}': '{printable(key)}' in the extra is not a string. Correct it."
-                for key in odd
-            )
-        )
-    return {key: str(value) for key, value in extra.items()}
-
-
-def _from_text(name: str, text: str | None) -> dict[str, str]:
-    return {entry.key: entry.value for entry in properties.parse(text or "", name=name)}
-
-
-def _from_file(path: str | None) -> dict[str, str]:
-    return _from_text(path, read_text(path, name=path)) if path else {}
+        return self._providers.is_defined()

@@ -16,11 +16,11 @@ from airflow_config_providers.core.sensitive import reveals
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.core.variable import ConfigVariable
 from airflow_config_providers.exceptions import ExposedValueError
-from airflow_config_providers.hooks.spark_submit import ConfiguredSparkSubmitHook, Submission
+from airflow_config_providers.hooks.spark_submit import ConfiguredSparkSubmitHook
 from airflow_config_providers.log import reversal
 from airflow_config_providers.log.exceptions import reverse_exception
 from airflow_config_providers.spark.applications import jdbc
-from airflow_config_providers.spark.delivery import Delivery
+from airflow_config_providers.spark.delivery import Delivery, Submission
 
 _PY_FILES: Final = "spark.submit.pyFiles"
 _STOCK: Final = Path(spark_jdbc.__file__).with_name(f"{jdbc.STOCK}.py")

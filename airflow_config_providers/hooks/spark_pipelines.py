@@ -13,8 +13,9 @@ from airflow.providers.apache.spark.hooks.spark_pipelines import SparkPipelinesH
 from airflow_config_providers.core.properties import dump
 from airflow_config_providers.core.reversal.reverse import ReverseTransformer
 from airflow_config_providers.hooks.spark_connect import ConfiguredSparkConnectHook
-from airflow_config_providers.hooks.spark_submit import ConfiguredSparkSubmitHook, Submission
+from airflow_config_providers.hooks.spark_submit import ConfiguredSparkSubmitHook
 from airflow_config_providers.spark.applications import pipelines
+from airflow_config_providers.spark.delivery import Submission
 from airflow_config_providers.spark.private_file import private_file
 from airflow_config_providers.spark.redaction import REDACTION_KEY
 

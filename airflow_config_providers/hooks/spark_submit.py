@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from itertools import groupby
 from pathlib import Path
 from typing import Any, Final, Self
@@ -22,30 +21,12 @@ from airflow_config_providers.spark import child_environment
 from airflow_config_providers.spark.arguments import FROM_CONNECTION, KEYS
 from airflow_config_providers.spark.command_line import refusing_too_long
 from airflow_config_providers.spark.defaults import conf_directory, require_spark_binary
-from airflow_config_providers.spark.delivery import Delivery
+from airflow_config_providers.spark.delivery import Delivery, Submission
 from airflow_config_providers.spark.private_file import private_file
 from airflow_config_providers.spark.redaction import REDACTION_KEY
 from airflow_config_providers.spark.specification import is_specification
 
 _API_MODE: Final = "spark.api.mode"
-
-
-@dataclass(frozen=True, slots=True)
-class Submission:
-    """
-    What one run of spark-submit gets, with resolved values.
-
-    :param delivery: the resolved configuration, split into what may be in the command and what may not
-    :param arguments: hook attribute -> resolved value, for fields that are in the command anyway
-    :param environment: resolved environment variables that came from references
-    :param properties_file: whether spark-submit gets a properties file even if nothing is private: the author named
-        one, in which case Spark ignores its defaults file
-    """
-
-    delivery: Delivery
-    arguments: Mapping[str, Any] = field(repr=False)
-    environment: Mapping[str, str] = field(repr=False)
-    properties_file: bool = False
 
 
 class ConfiguredSparkSubmitHook(SparkSubmitHook):

@@ -7,8 +7,8 @@ from importlib import import_module
 from typing import Any, TypeVar
 
 from airflow_config_providers.airflow_compat import BaseOperator
+from airflow_config_providers.job.supported import OperatorSpec, spec_of
 from airflow_config_providers.operators.configured import FIELDS, ConfiguredOperator, JobOptions
-from airflow_config_providers.operators.supported import OperatorSpec, spec_of
 
 Operator = TypeVar("Operator", bound=type[BaseOperator])
 

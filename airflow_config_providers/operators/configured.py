@@ -20,16 +20,15 @@ from airflow_config_providers.core.text import one_line
 from airflow_config_providers.core.variable import scan
 from airflow_config_providers.exceptions import ConfigException, PolicyViolation
 from airflow_config_providers.foreign import TASK_RUNNER, require, require_bases
-from airflow_config_providers.operators import job_dynamic, job_place, job_policies, log_group, nested_texts
-from airflow_config_providers.operators.chosen_paths import PathTemplate, bounds_of_deployment
-from airflow_config_providers.operators.job_layers import JobLayers, listed, refuse_odd_paths
-from airflow_config_providers.operators.job_providers import JobProviders
-from airflow_config_providers.operators.job_resolver import JobResolver
-from airflow_config_providers.operators.job_run import JobRun, path_texts
-from airflow_config_providers.operators.mapped_texts import authors_params, authors_texts
-from airflow_config_providers.operators.no_retry import failing_at_once
-from airflow_config_providers.operators.told_references import resolved_line, unresolved_notes
-from airflow_config_providers.operators.written import (
+from airflow_config_providers.job import dynamic_layers, nested_texts, policies, resolve_in
+from airflow_config_providers.job.chosen_paths import PathTemplate, bounds_of_deployment
+from airflow_config_providers.job.job_layers import JobLayers, listed, refuse_odd_paths
+from airflow_config_providers.job.job_providers import JobProviders
+from airflow_config_providers.job.mapped_texts import authors_params, authors_texts
+from airflow_config_providers.job.reported import resolved_line, unresolved_notes
+from airflow_config_providers.job.resolver import JobResolver
+from airflow_config_providers.job.run import JobRun, path_texts
+from airflow_config_providers.job.written import (
     FilledIn,
     Templates,
     WrittenReferences,
@@ -37,6 +36,8 @@ from airflow_config_providers.operators.written import (
     filled_in,
     without_pushes,
 )
+from airflow_config_providers.operators import log_group
+from airflow_config_providers.operators.no_retry import failing_at_once
 from airflow_config_providers.spark.catalogue import spark_definition
 from airflow_config_providers.spark.layer_files import Bound
 from airflow_config_providers.spark.layers import ConfigFile
@@ -70,7 +71,7 @@ class JobOptions:
         if self.unresolved is not None:
             settings.parse_unresolved(self.unresolved, where="argument unresolved")
         if self.resolve_in is not None:
-            job_place.parse_place(self.resolve_in, where="argument resolve_in")
+            resolve_in.parse_place(self.resolve_in, where="argument resolve_in")
 
 
 class ConfiguredOperator(BaseOperator):
@@ -173,7 +174,7 @@ class ConfiguredOperator(BaseOperator):
 
     def _concerns_driver(self, layered: LayeredConfig) -> bool:
         """Return whether a driver would resolve or refuse anything here."""
-        return job_place.concerns_driver(layered, self._texts())
+        return resolve_in.concerns_driver(layered, self._texts())
 
     def _takes_any_key(self) -> bool:
         """Return whether the job also gets keys that do not begin with ``spark.``, which spark-submit ignores."""
@@ -279,7 +280,7 @@ class ConfiguredOperator(BaseOperator):
         files = [file for file in self._properties_files() if not scan(file.path)]
         notes += [f"{place} contains a reference, so the file is not shown." for place in self._referring_files()]
         resolver = self._resolver(JobProviders(self.config_conn_id))
-        layers = self._layers(files, context, jinja_env, job_dynamic.previewed(self._resource(), warn=notes.append))
+        layers = self._layers(files, context, jinja_env, dynamic_layers.previewed(self._resource(), warn=notes.append))
         layered = resolver.settle(layers)
         try:
             self._require_allowed(layers)
@@ -294,11 +295,11 @@ class ConfiguredOperator(BaseOperator):
             raise ConfigException(*problems)
         with ExitStack() as stack:
             resolver = self._resolver(stack.enter_context(JobProviders(self.config_conn_id)))
-            dynamic = job_dynamic.layers(self._resource())
+            dynamic = dynamic_layers.layers(self._resource())
             layers = self._layers(resolver.locate(self._properties_files()), context, jinja_env, dynamic)
             layered = resolver.settle(layers)
             self._require_allowed(layers)
-            resolver = job_place.placed(
+            resolver = resolve_in.placed(
                 resolver,
                 self.resolve_in,
                 suits_driver=self._may_be_remote() and not self._not_python() and self._concerns_driver(layered),
@@ -318,11 +319,11 @@ class ConfiguredOperator(BaseOperator):
             self.log.warning("%s", note)
         lines = self._show(resolved.layered, notes)
         self.log.info("Effective configuration:\n%s", "\n".join(lines))
-        self.log.info("%s", resolved_line(resolved, of_driver=isinstance(resolver, job_place.DriverResolver)))
+        self.log.info("%s", resolved_line(resolved, of_driver=isinstance(resolver, resolve_in.DriverResolver)))
 
     def _require_allowed(self, layers: Sequence[ConfigLayer]) -> None:
         """Refuse layers that the deployment's policies deny."""
-        job_policies.require_allowed(self._resource(), layers, self._references())
+        policies.require_allowed(self._resource(), layers, self._references())
 
     def _resolved(self, resolver: JobResolver, layers: Sequence[ConfigLayer]) -> ResolvedConfig:
         return resolver.resolve(layers, self._texts())

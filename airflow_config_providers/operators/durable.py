@@ -13,9 +13,9 @@ from airflow_config_providers.core import explain
 from airflow_config_providers.core.layers import ConfigLayer, ConfigSource, LayeredConfig
 from airflow_config_providers.core.text import one_line, printable
 from airflow_config_providers.exceptions import SubmitError
+from airflow_config_providers.job.job_providers import JobProviders
+from airflow_config_providers.job.run import JobRun
 from airflow_config_providers.operators.configured import ConfiguredOperator
-from airflow_config_providers.operators.job_providers import JobProviders
-from airflow_config_providers.operators.job_run import JobRun
 
 STATE_KEY: Final = "config_providers_submitted"
 """The key in the task's state store that holds the configuration of its job, with references."""

@@ -16,17 +16,17 @@ from airflow_config_providers.core.reversal.reverse import ReverseTransformer, r
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.core.variable import scan
 from airflow_config_providers.exceptions import ConfigException, ExposedValueError
+from airflow_config_providers.job import nested_texts
+from airflow_config_providers.job.language import not_python
+from airflow_config_providers.job.nested_texts import Path
+from airflow_config_providers.job.resolve_in import DriverResolver
+from airflow_config_providers.job.resolver import JobResolver
+from airflow_config_providers.job.stored_job import StoredJob
+from airflow_config_providers.job.supported import OperatorSpec, spec_of
 from airflow_config_providers.log.exceptions import reverse_exception
-from airflow_config_providers.operators import nested_texts
 from airflow_config_providers.operators.configured import FIELDS, ConfiguredOperator
 from airflow_config_providers.operators.deferral import reverse_deferral
-from airflow_config_providers.operators.job_language import not_python
-from airflow_config_providers.operators.job_place import DriverResolver
-from airflow_config_providers.operators.job_resolver import JobResolver
-from airflow_config_providers.operators.nested_texts import Path
 from airflow_config_providers.operators.no_retry import failing_at_once
-from airflow_config_providers.operators.stored_job import StoredJob
-from airflow_config_providers.operators.supported import OperatorSpec, spec_of
 from airflow_config_providers.operators.task_context import reversing_context
 from airflow_config_providers.spark.layers import mapping_layer
 

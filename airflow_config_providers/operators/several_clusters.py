@@ -12,11 +12,11 @@ from airflow_config_providers.core.layers import ConfigLayer, ConfigSource, Laye
 from airflow_config_providers.core.resolver import ResolvedConfig
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.exceptions import ConfigException, PolicyViolation
-from airflow_config_providers.operators import job_policies, nested_texts
+from airflow_config_providers.job import nested_texts, policies
+from airflow_config_providers.job.nested_texts import Path
+from airflow_config_providers.job.resolver import JobResolver, PlacedText
 from airflow_config_providers.operators.durable import DurableMixin
 from airflow_config_providers.operators.in_place import ConfigProvidersMixin
-from airflow_config_providers.operators.job_resolver import JobResolver, PlacedText
-from airflow_config_providers.operators.nested_texts import Path
 from airflow_config_providers.spark.layers import ConfigFile, mapping_layer
 from airflow_config_providers.spark.specification import is_specification
 
@@ -55,7 +55,7 @@ class SeveralClustersMixin(DurableMixin, ConfigProvidersMixin):
 
     def _objections(self, layers: Sequence[ConfigLayer], conf: ConfigLayer) -> list[str]:
         try:
-            job_policies.require_allowed(self._resource(), [*layers, conf], self._references())
+            policies.require_allowed(self._resource(), [*layers, conf], self._references())
         except PolicyViolation as violation:
             return [f"{printable(conf.name)}: {problem}" for problem in violation.problems]
         return []

@@ -11,11 +11,11 @@ from airflow_config_providers.core import explain
 from airflow_config_providers.core.layers import ConfigLayer, LayeredConfig
 from airflow_config_providers.hooks.spark_jdbc import ConfiguredSparkJDBCHook
 from airflow_config_providers.hooks.spark_submit import ConfiguredSparkSubmitHook
+from airflow_config_providers.job.job_layers import jdbc_layers
+from airflow_config_providers.job.resolve_in import Place, wanted_place
+from airflow_config_providers.job.stored_job import StoredJob
 from airflow_config_providers.operators.configured import FIELDS
-from airflow_config_providers.operators.job_layers import jdbc_layers
-from airflow_config_providers.operators.job_place import Place, wanted_place
 from airflow_config_providers.operators.spark_submit import ConfiguredSparkSubmitOperator
-from airflow_config_providers.operators.stored_job import StoredJob
 from airflow_config_providers.spark import arguments
 
 FIELDS_OF_ARGUMENTS: Final = tuple(

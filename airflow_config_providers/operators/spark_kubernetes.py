@@ -10,9 +10,9 @@ import yaml
 
 from airflow_config_providers.core.reversal.reverse import ReverseTransformer
 from airflow_config_providers.exceptions import ConfigException
-from airflow_config_providers.operators import nested_texts
+from airflow_config_providers.job import nested_texts
+from airflow_config_providers.job.written import FilledIn, Templates
 from airflow_config_providers.operators.in_place import ConfigProvidersMixin
-from airflow_config_providers.operators.written import FilledIn, Templates
 from airflow_config_providers.spark.layer_files import read_layer_file
 
 

@@ -10,11 +10,11 @@ from typing import Any, Final
 
 from airflow_config_providers.core.layers import ConfigLayer, ConfigSource
 from airflow_config_providers.hooks.spark_pipelines import ConfiguredSparkPipelinesHook
-from airflow_config_providers.hooks.spark_submit import Submission
+from airflow_config_providers.job.nested_texts import Text
 from airflow_config_providers.operators.in_place import ConfigProvidersMixin
-from airflow_config_providers.operators.nested_texts import Text
 from airflow_config_providers.spark import arguments
 from airflow_config_providers.spark.defaults import locate_spark_defaults
+from airflow_config_providers.spark.delivery import Submission
 from airflow_config_providers.spark.layers import ConfigFile, mapping_layer
 
 _BINARY: Final = "spark-pipelines"

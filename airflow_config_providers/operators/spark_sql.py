@@ -8,8 +8,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from airflow_config_providers.hooks.spark_sql import ConfiguredSparkSqlHook
+from airflow_config_providers.job.nested_texts import Path
 from airflow_config_providers.operators.in_place import ConfigProvidersMixin
-from airflow_config_providers.operators.nested_texts import Path
 from airflow_config_providers.spark.defaults import locate_spark_defaults
 from airflow_config_providers.spark.layers import ConfigFile, pairs
 

@@ -15,16 +15,16 @@ from airflow_config_providers.core import explain
 from airflow_config_providers.core.layers import ConfigLayer, LayeredConfig
 from airflow_config_providers.exceptions import ConfigException
 from airflow_config_providers.hooks.spark_submit import ConfiguredSparkSubmitHook
+from airflow_config_providers.job.job_layers import dag_layers
+from airflow_config_providers.job.language import not_python
+from airflow_config_providers.job.nested_texts import Text
+from airflow_config_providers.job.run import field_texts
+from airflow_config_providers.job.supported import OperatorSpec, spec_of
+from airflow_config_providers.job.written import brought_problem
 from airflow_config_providers.log.exceptions import reverse_exception
 from airflow_config_providers.operators.configured import FIELDS
 from airflow_config_providers.operators.durable import DurableMixin
-from airflow_config_providers.operators.job_language import not_python
-from airflow_config_providers.operators.job_layers import dag_layers
-from airflow_config_providers.operators.job_run import field_texts
-from airflow_config_providers.operators.nested_texts import Text
 from airflow_config_providers.operators.no_retry import failing_at_once
-from airflow_config_providers.operators.supported import OperatorSpec, spec_of
-from airflow_config_providers.operators.written import brought_problem
 from airflow_config_providers.spark import arguments
 from airflow_config_providers.spark.defaults import locate_spark_defaults
 from airflow_config_providers.spark.layers import ConfigFile

@@ -19,10 +19,10 @@ from airflow_config_providers.core.text import printable
 from airflow_config_providers.deployment.admin import Caller, Warn
 from airflow_config_providers.deployment.configurations import Configurations
 from airflow_config_providers.deployment.deployed import DeployedConfigurations
-from airflow_config_providers.deployment.deployed_task import deployed_task
 from airflow_config_providers.deployment.outcomes import NOT_FOUND
 from airflow_config_providers.deployment.rows import Row, as_json
 from airflow_config_providers.exceptions import UnknownResourceError
+from airflow_config_providers.job.deployed_task import deployed_task
 from airflow_config_providers.plugins.problems import HEADERS
 
 _FILES: Final = ("config_files", "properties_file")

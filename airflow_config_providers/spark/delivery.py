@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
-from typing import Final, NoReturn
+from typing import Any, Final, NoReturn
 
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.exceptions import UndeliverableValueError
@@ -27,6 +27,24 @@ class Delivery:
 
     def __reduce_ex__(self, protocol: object) -> NoReturn:
         raise TypeError("A Delivery cannot be pickled or copied: it holds secrets. Send the settled configuration.")
+
+
+@dataclass(frozen=True, slots=True)
+class Submission:
+    """
+    What one run of spark-submit gets, with resolved values.
+
+    :param delivery: the resolved configuration, split into what may be in the command and what may not
+    :param arguments: hook attribute -> resolved value, for fields that are in the command anyway
+    :param environment: resolved environment variables that came from references
+    :param properties_file: whether spark-submit gets a properties file even if nothing is private: the author named
+        one, in which case Spark ignores its defaults file
+    """
+
+    delivery: Delivery
+    arguments: Mapping[str, Any] = field(repr=False)
+    environment: Mapping[str, str] = field(repr=False)
+    properties_file: bool = False
 
 
 def plan(  # noqa: PLR0913 - the first is split, and the others say how

@@ -13,10 +13,10 @@ from airflow.sdk import DAG, BaseOperator
 from airflow.sdk.execution_time.task_runner import RuntimeTaskInstance
 
 from airflow_config_providers import cluster_policy
+from airflow_config_providers.job.stored_job import StoredJob
+from airflow_config_providers.job.supported import SUPPORTED
 from airflow_config_providers.operators.configure import configured
 from airflow_config_providers.operators.spark_jdbc import FIELDS_OF_ARGUMENTS
-from airflow_config_providers.operators.stored_job import StoredJob
-from airflow_config_providers.operators.supported import SUPPORTED
 from airflow_config_providers.spark import arguments
 
 GIVEN = {

@@ -12,7 +12,7 @@ from airflow_config_providers.core.data import Password
 from airflow_config_providers.dynamic.encrypted_text import EncoderSettings, EncryptedText
 from airflow_config_providers.dynamic.password_encoder import ITERATIONS
 from airflow_config_providers.exceptions import ConfigException
-from airflow_config_providers.operators.job_dynamic import Opener
+from airflow_config_providers.job.dynamic_layers import Opener
 
 WRONG = {
     "password_encoder_keyfactory_algorithm": "PBKDF2WithHmacMD5",

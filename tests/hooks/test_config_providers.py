@@ -13,6 +13,7 @@ from airflow_config_providers.airflow_compat import Connection
 from airflow_config_providers.exceptions import ConfigException, ProviderDefinitionError
 from airflow_config_providers.get_provider_info import get_provider_info
 from airflow_config_providers.hooks.config_providers import ConfigProvidersHook
+from airflow_config_providers.job.providers_connection import definitions_of
 
 DEFINITION = {"config.providers": "s", "config.providers.s.class": "directory"}
 
@@ -124,12 +125,11 @@ def test_a_definition_that_is_no_text_is_refused(connect, value):
         connect({"config.providers": value}).definitions()
 
 
-def test_an_extra_that_is_nested_too_deep_is_refused(monkeypatch):
-    deep = Connection(conn_id="config_providers_default", extra="[" * 5000 + "]" * 5000)
-    monkeypatch.setattr(ConfigProvidersHook, "get_connection", lambda self, conn_id: deep)
+def test_an_extra_that_is_nested_too_deep_is_refused():
+    deep = Connection(conn_id="deep", extra="[" * 5000 + "]" * 5000)
 
     with pytest.raises(ProviderDefinitionError, match="not a JSON object"):
-        ConfigProvidersHook().definitions()
+        definitions_of("deep", deep)
 
 
 @pytest.mark.parametrize("extra", ["[1]", "{"], ids=["list", "broken"])

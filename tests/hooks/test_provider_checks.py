@@ -10,7 +10,7 @@ import pytest
 from airflow_config_providers.core.data import ConfigData
 from airflow_config_providers.core.provider import ConfigProvider
 from airflow_config_providers.exceptions import AccessDeniedError, ProviderUnavailableError
-from airflow_config_providers.hooks.provider_checks import ask_each, told
+from airflow_config_providers.providers.checks import ask_each, told
 from tests.limits import LONGEST
 
 CANARY = "c4nary-value"

@@ -17,7 +17,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from airflow_config_providers.operators.job_run import JobRun
+from airflow_config_providers.job.run import JobRun
 from airflow_config_providers.testing import InMemoryConfigStore
 from tests.limits import LONGEST
 from tests.servers.web import WebServer

@@ -7,10 +7,10 @@ import json
 import pytest
 
 from airflow_config_providers.exceptions import ConfigException, ExposedValueError, UnresolvedReferenceError
+from airflow_config_providers.job.supported import ConfPlace, OperatorSpec
 from airflow_config_providers.operators.configure import configured
 from airflow_config_providers.operators.configured import ConfiguredOperator
 from airflow_config_providers.operators.in_place import ConfigProvidersMixin
-from airflow_config_providers.operators.supported import ConfPlace, OperatorSpec
 from tests.operators.stock import CANARY, STOPPED, OurOperator, StockOperator, everything_shown
 
 pytestmark = pytest.mark.usefixtures("connections")

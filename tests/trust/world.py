@@ -13,7 +13,7 @@ import pytest
 from airflow_config_providers.core.alter import AlterConfigOp, ConfigResource
 from airflow_config_providers.dynamic import ConfigAdmin
 from airflow_config_providers.exceptions import ConfigProvidersError
-from airflow_config_providers.operators.job_policies import deployment_policies
+from airflow_config_providers.job.policies import deployment_policies
 from airflow_config_providers.operators.spark_submit import ConfiguredSparkSubmitOperator
 from airflow_config_providers.spark.catalogue import spark_definition
 from airflow_config_providers.testing import InMemoryConfigStore

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from airflow_config_providers.core.resolver import ResolvedConfig
 from airflow_config_providers.core.text import printable
-from airflow_config_providers.operators.job_providers import JobProviders
+from airflow_config_providers.job.job_providers import JobProviders
 from airflow_config_providers.spark.layers import SUBSTITUTED_BY_SPARK
 
 

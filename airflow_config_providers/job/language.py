@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import PurePath
 from typing import Any, Final
 
-from airflow_config_providers.operators.nested_texts import Path, label
-from airflow_config_providers.operators.supported import PART, JvmSign
+from airflow_config_providers.job.nested_texts import Path, label
+from airflow_config_providers.job.supported import PART, JvmSign
 
 PYTHON_RUNNER: Final = "org.apache.spark.deploy.PythonRunner"
 """Spark's class that runs a Python program, even where Spark would refuse one."""

@@ -16,7 +16,7 @@ from airflow_config_providers.core.resolver import ConfigResolver, ResolvedConfi
 from airflow_config_providers.core.text import nearest, printable
 from airflow_config_providers.core.variable import scan, variables
 from airflow_config_providers.exceptions import ConfigException, ExposedValueError, ProviderDefinitionError
-from airflow_config_providers.operators.job_resolver import JobResolver, PlacedText, placed_texts, refuse_exposed
+from airflow_config_providers.job.resolver import JobResolver, PlacedText, placed_texts, refuse_exposed
 from airflow_config_providers.spark import specification
 from airflow_config_providers.spark.catalogue import spark_definition
 from airflow_config_providers.spark.early import is_early

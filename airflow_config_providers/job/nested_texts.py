@@ -10,7 +10,7 @@ from typing import Any, Final
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.core.variable import scan
 from airflow_config_providers.exceptions import ConfigException
-from airflow_config_providers.operators.supported import PART, ConfPlace
+from airflow_config_providers.job.supported import PART, ConfPlace
 
 Path = tuple[str | int, ...]
 

@@ -11,8 +11,8 @@ from airflow_config_providers.core import explain
 from airflow_config_providers.core.layers import ConfigLayer, ConfigSource, LayeredConfig
 from airflow_config_providers.core.variable import scan
 from airflow_config_providers.exceptions import ConfigException
-from airflow_config_providers.operators import nested_texts
-from airflow_config_providers.operators.supported import OperatorSpec
+from airflow_config_providers.job import nested_texts
+from airflow_config_providers.job.supported import OperatorSpec
 from airflow_config_providers.spark.catalogue import spark_definition
 from airflow_config_providers.spark.layers import mapping_layer, pairs
 

@@ -10,10 +10,10 @@ from airflow.sdk.definitions._internal.templater import SandboxedEnvironment
 from jinja2 import pass_context
 
 from airflow_config_providers.exceptions import ConfigException
-from airflow_config_providers.operators.chosen_paths import PathTemplate, bounds_of_deployment
-from airflow_config_providers.operators.job_layers import JobLayers, deployed_layers
-from airflow_config_providers.operators.mapped_texts import Author
-from airflow_config_providers.operators.written import FilledIn
+from airflow_config_providers.job.chosen_paths import PathTemplate, bounds_of_deployment
+from airflow_config_providers.job.job_layers import JobLayers, deployed_layers
+from airflow_config_providers.job.mapped_texts import Author
+from airflow_config_providers.job.written import FilledIn
 from airflow_config_providers.spark.catalogue import spark_definition
 from airflow_config_providers.spark.layers import ConfigFile
 

@@ -7,11 +7,11 @@ from collections.abc import Callable, Mapping
 from types import SimpleNamespace
 from typing import Any, Final
 
-from airflow_config_providers.deployment import mapped_task
-from airflow_config_providers.deployment.mapped_task import TEXTS
-from airflow_config_providers.operators.job_layers import deployed_paths
-from airflow_config_providers.operators.job_run import field_texts, path_texts
-from airflow_config_providers.operators.stored_job import StoredJob
+from airflow_config_providers.job import mapped_task
+from airflow_config_providers.job.job_layers import deployed_paths
+from airflow_config_providers.job.mapped_task import TEXTS
+from airflow_config_providers.job.run import field_texts, path_texts
+from airflow_config_providers.job.stored_job import StoredJob
 
 _CUT: Final = "Truncated. "
 """The beginning of what Airflow stores instead of an argument that is too long."""

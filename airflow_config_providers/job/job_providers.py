@@ -9,7 +9,7 @@ from airflow_config_providers.core.on_demand import ProvidersOnDemand
 from airflow_config_providers.core.provider import ConfigProvider
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.core.variable import ConfigVariable, variables
-from airflow_config_providers.hooks.config_providers import ConfigProvidersHook, missing_connection
+from airflow_config_providers.job.providers_connection import ProvidersConnection, missing_connection
 from airflow_config_providers.spark.layers import SUBSTITUTED_BY_SPARK
 
 
@@ -23,7 +23,7 @@ class JobProviders(ClosedOnExit):
     """
 
     def __init__(self, conn_id: str) -> None:
-        self._hook = ConfigProvidersHook(conn_id)
+        self._connection = ProvidersConnection(conn_id)
         self._open: ProvidersOnDemand | None = None
 
     def needed_by(self, texts: Iterable[str]) -> Mapping[str, ConfigProvider]:
@@ -34,15 +34,15 @@ class JobProviders(ClosedOnExit):
         """
         found = [variable for text in texts for variable in variables(text)]
         names = {variable.provider for variable in found}
-        if self._open is None and (names - SUBSTITUTED_BY_SPARK or (names and self._hook.is_defined())):
+        if self._open is None and (names - SUBSTITUTED_BY_SPARK or (names and self._connection.is_defined())):
             self._require_connection(found)
-            self._open = self._hook.on_demand()
+            self._open = self._connection.on_demand()
         if self._open is None or not names:
             return {}
         return self._open
 
     def _require_connection(self, found: Iterable[ConfigVariable]) -> None:
-        if self._hook.is_defined():
+        if self._connection.is_defined():
             return
         references = sorted({printable(str(one)) for one in found if one.provider not in SUBSTITUTED_BY_SPARK})
         others = f" and {len(references) - 1} more" if references[1:] else ""
@@ -51,11 +51,11 @@ class JobProviders(ClosedOnExit):
     @property
     def conn_id(self) -> str:
         """The connection that defines the providers."""
-        return self._hook.conn_id
+        return self._connection.conn_id
 
     def missing_connection(self) -> str | None:
         """Return the id of the connection that defines the providers if it is missing; otherwise None."""
-        return None if self._hook.is_defined() else self._hook.conn_id
+        return None if self._connection.is_defined() else self._connection.conn_id
 
     def named(self, name: str) -> ConfigProvider | None:
         """
@@ -64,7 +64,7 @@ class JobProviders(ClosedOnExit):
         :raises ProviderDefinitionError: as for ``needed_by``, or the definition of the provider is wrong
         """
         if self._open is None:
-            self._open = self._hook.on_demand()
+            self._open = self._connection.on_demand()
         return self._open.get(name)
 
     def environment_names(self) -> frozenset[str]:
@@ -73,7 +73,7 @@ class JobProviders(ClosedOnExit):
 
     def of_driver(self) -> Mapping[str, str]:
         """Return the definitions of driver providers in the connection; nothing if it does not exist."""
-        return self._hook.driver_definitions()
+        return self._connection.driver_definitions()
 
     def leave_lent(self, *, is_left: bool) -> None:
         """Let leases outlive this process, or not; see ``ConfigProvider.leave_lent``."""

@@ -15,13 +15,12 @@ from airflow_config_providers.core.resolver import ResolvedConfig
 from airflow_config_providers.core.reversal.reverse import SHORTEST, ReverseTransformer
 from airflow_config_providers.core.variable import scan
 from airflow_config_providers.exceptions import ConfigException
-from airflow_config_providers.hooks.spark_submit import Submission
+from airflow_config_providers.job.job_providers import JobProviders
 from airflow_config_providers.log import reversal
-from airflow_config_providers.operators.job_providers import JobProviders
-from airflow_config_providers.operators.passable import refuse_unpassable
 from airflow_config_providers.spark import exposure
 from airflow_config_providers.spark.command_line import room
-from airflow_config_providers.spark.delivery import Delivery, plan
+from airflow_config_providers.spark.delivery import Delivery, Submission, plan
+from airflow_config_providers.spark.passable import refuse_unpassable
 from airflow_config_providers.spark.redaction import sounds_sensitive
 
 _JAVA_COMMAND = "sun.java.command"

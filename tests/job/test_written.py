@@ -15,8 +15,8 @@ from airflow.sdk.definitions.context import render_template
 from jinja2.ext import Extension
 
 from airflow_config_providers.core.variable import scan
-from airflow_config_providers.operators.nested_texts import Text
-from airflow_config_providers.operators.written import Templates, WrittenReferences, filled_in
+from airflow_config_providers.job.nested_texts import Text
+from airflow_config_providers.job.written import Templates, WrittenReferences, filled_in
 
 REFERENCE = "${vault:apps/db:password}"
 

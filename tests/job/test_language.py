@@ -7,8 +7,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from airflow_config_providers.operators.job_language import PYTHON_RUNNER, not_python
-from airflow_config_providers.operators.supported import SUPPORTED
+from airflow_config_providers.job.language import PYTHON_RUNNER, not_python
+from airflow_config_providers.job.supported import SUPPORTED
 
 
 def said(operator, fields):

@@ -7,9 +7,9 @@ from types import SimpleNamespace
 from typing import Any, Final
 
 from airflow_config_providers.exceptions import ConfigException
-from airflow_config_providers.operators.job_layers import jdbc_layers
-from airflow_config_providers.operators.stored_job import StoredJob
-from airflow_config_providers.operators.supported import SUPPORTED, OperatorSpec
+from airflow_config_providers.job.job_layers import jdbc_layers
+from airflow_config_providers.job.stored_job import StoredJob
+from airflow_config_providers.job.supported import SUPPORTED, OperatorSpec
 from airflow_config_providers.spark import arguments, exposure
 
 TEXTS: Final = ("env_vars", *exposure.FIELDS)

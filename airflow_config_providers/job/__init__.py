@@ -1,0 +1,1 @@
+"""The configuration of one Spark job, from what its author wrote to what is submitted."""

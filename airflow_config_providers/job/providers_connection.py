@@ -1,0 +1,152 @@
+"""The connection that defines a deployment's providers."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any, Final
+
+from airflow_config_providers import settings
+from airflow_config_providers.airflow_compat import AirflowNotFoundException, BaseHook, Connection, mask_secret
+from airflow_config_providers.core import properties
+from airflow_config_providers.core.cached import cached_property
+from airflow_config_providers.core.on_demand import ProvidersOnDemand
+from airflow_config_providers.core.registry import ProviderRegistry, is_reserved
+from airflow_config_providers.core.text import printable
+from airflow_config_providers.exceptions import ProviderDefinitionError
+from airflow_config_providers.providers.connection_variable import broken_variable
+from airflow_config_providers.spark.layers import read_text
+
+_OF_DRIVER: Final = "driver."
+"""The prefix of keys that are for a driver, and not for this machine."""
+
+
+def deployment_registry() -> ProviderRegistry:
+    """Return the registry that makes the providers of this deployment, with the classes that it allows."""
+    return ProviderRegistry(allowed_classes=settings.allowed_provider_classes(), deployment=True)
+
+
+class ProvidersConnection:
+    """
+    A ``config_providers`` connection, which is read once.
+
+    :param conn_id: the id of the connection
+    """
+
+    def __init__(self, conn_id: str) -> None:
+        self.conn_id = conn_id
+
+    def on_demand(self) -> ProvidersOnDemand:
+        """
+        Return the providers, each of which is made and configured when it is needed. The caller must close them.
+
+        :raises ProviderDefinitionError: there is no such connection, or its definitions cannot be read
+        """
+        return deployment_registry().on_demand(self.definitions())
+
+    def definitions(self) -> dict[str, str]:
+        """Return ``config.providers`` and the keys below it from the connection."""
+        return definitions_of(self.conn_id, self._connection)
+
+    def driver_definitions(self) -> dict[str, str]:
+        """
+        Return ``config.providers`` and the keys below it for a driver that resolves itself, without ``driver.``.
+
+        :raises ProviderDefinitionError: the connection, or the environment variable that defines it, cannot be read
+        """
+        return driver_definitions_of(self.conn_id, self._connection)
+
+    def is_defined(self) -> bool:
+        """Return whether the connection exists."""
+        return self._connection is not None
+
+    @cached_property
+    def _connection(self) -> Connection | None:
+        try:
+            return BaseHook.get_connection(self.conn_id)
+        except AirflowNotFoundException:
+            problem = broken_variable(self.conn_id)
+        if problem is not None:
+            raise ProviderDefinitionError(problem)
+        return None
+
+
+def missing_connection(conn_id: str, need: str = "holds references") -> ProviderDefinitionError:
+    """Return the error for a missing connection. ``need`` says why the configuration needs it."""
+    return ProviderDefinitionError(
+        f"The configuration {need}, but there is no connection '{printable(conn_id)}' that defines their providers. "
+        f"Correct config_conn_id, or add a connection of type config_providers with config.providers in its extra."
+    )
+
+
+def definitions_of(conn_id: str, connection: Connection | None) -> dict[str, str]:
+    """
+    Return ``config.providers`` and the keys below it from ``connection``.
+
+    :raises ConfigProvidersError: there is no connection, or its definitions cannot be read
+    """
+    if connection is None:
+        raise missing_connection(conn_id)
+    found = {key: text for key, text in _all_of(conn_id, connection).items() if not key.startswith(_OF_DRIVER)}
+    for key, value in found.items():
+        if parameter := key.partition(".param.")[2]:
+            mask_secret(value, parameter)
+    return found
+
+
+def driver_definitions_of(conn_id: str, connection: Connection | None) -> dict[str, str]:
+    """
+    Return ``config.providers`` and the keys below it for a driver from ``connection``; nothing without a connection.
+
+    :raises ProviderDefinitionError: the definitions cannot be read
+    """
+    if connection is None:
+        return {}
+    found = _all_of(conn_id, connection)
+    below = {key.removeprefix(_OF_DRIVER): text for key, text in found.items() if key.startswith(_OF_DRIVER)}
+    return {key: text for key, text in below.items() if is_reserved(key)}
+
+
+def _all_of(conn_id: str, connection: Connection) -> dict[str, str]:
+    extra = _json_object(conn_id, connection.extra)
+    keys = {key: value for key, value in extra.items() if is_reserved(key.removeprefix(_OF_DRIVER))}
+    return {
+        **_from_file(extra.get("properties_file")),
+        **_from_text(f"connection {conn_id}", extra.get("properties")),
+        **_texts(conn_id, keys),
+    }
+
+
+def _json_object(conn_id: str, text: str | None) -> Mapping[str, Any]:
+    """Parse an extra. With ``extra_dejson``, Airflow would mask parameters of a provider called ``secrets``."""
+    try:
+        extra, problem = json.loads(text or "{}"), ""
+    except json.JSONDecodeError as error:
+        extra, problem = None, f": it ends or is wrong at line {error.lineno}, column {error.colno}"
+    except (ValueError, RecursionError):
+        extra, problem = None, ""
+    if not isinstance(extra, dict):
+        raise ProviderDefinitionError(
+            f"The extra of connection '{printable(conn_id)}' is not a JSON object{problem}. Correct it."
+        )
+    return extra
+
+
+def _texts(conn_id: str, extra: Mapping[str, Any]) -> dict[str, str]:
+    odd = [key for key, value in extra.items() if not isinstance(value, str | int)]
+    if odd:
+        raise ProviderDefinitionError(
+            *(
+                f"Connection '{printable(conn_id)}': '{printable(key)}' in the extra is not a string. Correct it."
+                for key in odd
+            )
+        )
+    return {key: str(value) for key, value in extra.items()}
+
+
+def _from_text(name: str, text: str | None) -> dict[str, str]:
+    return {entry.key: entry.value for entry in properties.parse(text or "", name=name)}
+
+
+def _from_file(path: str | None) -> dict[str, str]:
+    return _from_text(path, read_text(path, name=path)) if path else {}

@@ -19,7 +19,8 @@ from airflow_config_providers.dynamic.admin import ConfigAdmin
 from airflow_config_providers.dynamic.airflow_store import VariableStore
 from airflow_config_providers.dynamic.writing import Author
 from airflow_config_providers.exceptions import ProviderUnavailableError, UnknownResourceError
-from airflow_config_providers.job.deployed_task import deployed_task, deployed_texts, is_configured
+from airflow_config_providers.job.authored import AuthoredJob, referring_paths
+from airflow_config_providers.job.deployed_task import deployed_job, is_configured
 from airflow_config_providers.job.job_layers import deployed_layers
 from airflow_config_providers.job.policies import deployment_policies
 from airflow_config_providers.spark.catalogue import spark_definition
@@ -34,13 +35,13 @@ class Caller:
 
     :param name: the name for the history and the audit log
     :param environ: the environment of the jobs
-    :param of_task: returns what a task's author wrote, like ``deployed_task``
+    :param of_task: returns what a task's author wrote, like ``deployed_job``
     :param may_see: returns those of the given DAG ids that the caller may see
     """
 
     name: str = ""
     environ: Mapping[str, str] = field(default_factory=lambda: os.environ, repr=False)
-    of_task: Callable[[Any, str, Warn], Any | None] = deployed_task
+    of_task: Callable[[Any, str, Warn], AuthoredJob | None] = deployed_job
     may_see: Callable[[Collection[str]], Collection[str]] = tuple
 
 
@@ -105,8 +106,8 @@ class DeployedLayers:
         :raises ProviderUnavailableError: the database is unavailable
         """
         if resource not in self._known:
-            operator = self._operator(resource) if resource.dag_id else None
-            self._known[resource] = deployed_layers(operator, self._caller.environ, warn=self._warn)
+            job = self._job(resource) if resource.dag_id else None
+            self._known[resource] = deployed_layers(job, self._caller.environ, warn=self._warn)
         return self._known[resource]
 
     def texts(self, task: ConfigResource) -> Mapping[str, str] | None:
@@ -115,8 +116,8 @@ class DeployedLayers:
 
         It raises the same errors as a call of this object.
         """
-        job = self._operator(task)
-        return None if job is None else deployed_texts(job, str(task), self._warn)
+        job = self._job(task)
+        return None if job is None else {**job.texts, **referring_paths(job.files.values())}
 
     def jobs(self, resource: ConfigResource) -> list[Job]:
         """
@@ -138,7 +139,7 @@ class DeployedLayers:
         tasks = [task for task in dag.tasks if resource.task_id in ("", task.task_id)]
         return [Job.of(task) for task in tasks if is_configured(task)]
 
-    def _operator(self, resource: ConfigResource) -> Any | None:
+    def _job(self, resource: ConfigResource) -> AuthoredJob | None:
         dag = _dag(resource.dag_id, self._caller)
         if not resource.task_id:
             return None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 
 from airflow_config_providers import settings
 from airflow_config_providers.core.alter import ConfigResource
@@ -12,7 +12,7 @@ from airflow_config_providers.core.resolver import Unresolved
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.core.variable import ConfigVariable, scan, variables
 from airflow_config_providers.exceptions import ConfigProvidersError, ExposedValueError
-from airflow_config_providers.job import mapped_task
+from airflow_config_providers.job.deployed_task import deployed_options, stored_spec
 from airflow_config_providers.job.providers_connection import definitions_of, deployment_registry, driver_definitions_of
 from airflow_config_providers.job.resolver import PlacedText, refuse_exposed
 from airflow_config_providers.providers import airflow_secrets
@@ -23,9 +23,6 @@ from airflow_config_providers.spark.known_keys import SPARK
 from airflow_config_providers.spark.layers import SUBSTITUTED_BY_SPARK
 
 Warn = Callable[[str], None]
-
-_OPTIONS: Final = ("config_conn_id", "allow_exposed_arguments")
-"""The arguments of a task that decide which references its job can have."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,11 +42,8 @@ class Job:
     @classmethod
     def of(cls, task: Any) -> Job:
         """Return the job of a stored task; what is not stored has the default of the deployment."""
-        given, prefix = (mapped_task.given(task, _OPTIONS), "") if task.is_mapped else (vars(task), "_")
-        conn_id, allows_exposed = (given.get(f"{prefix}{name}") for name in _OPTIONS)
-        usual, spec = cls.usual(), mapped_task.stored_spec(task)
-        allows_exposed = usual.allows_exposed if allows_exposed is None else bool(allows_exposed)
-        return cls(conn_id or usual.conn_id, allows_exposed, spec is not None and spec.takes_any_key)
+        options, spec = deployed_options(task), stored_spec(task)
+        return cls(options.conn_id, options.allows_exposed, spec is not None and spec.takes_any_key)
 
     @classmethod
     def usual(cls) -> Job:

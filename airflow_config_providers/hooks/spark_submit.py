@@ -18,7 +18,7 @@ from airflow_config_providers.core.variable import scan
 from airflow_config_providers.hooks.take_over import taken_over
 from airflow_config_providers.hooks.two_streams import TwoStreams
 from airflow_config_providers.spark import child_environment
-from airflow_config_providers.spark.arguments import FROM_CONNECTION, KEYS
+from airflow_config_providers.spark.arguments import FROM_CONNECTION, SUBMIT
 from airflow_config_providers.spark.command_line import refusing_too_long
 from airflow_config_providers.spark.defaults import conf_directory, require_spark_binary
 from airflow_config_providers.spark.delivery import Delivery, Submission
@@ -73,13 +73,13 @@ class ConfiguredSparkSubmitHook(SparkSubmitHook):
 
     def _use_settled_arguments(self) -> None:
         """Leave named arguments to the configuration, except those that the stock hook mixes with its connection."""
-        for name, key in KEYS.items():
+        for name, key in SUBMIT.keys.items():
             if key in self._conf:
                 setattr(self, f"_{name}", None)
         for name, part in FROM_CONNECTION.items():
-            text = self._conf.get(KEYS[name])
+            text = self._conf.get(SUBMIT.keys[name])
             if text is not None:
-                self._connection[part] = None if scan(text) else self._conf.pop(KEYS[name])
+                self._connection[part] = None if scan(text) else self._conf.pop(SUBMIT.keys[name])
 
     def submit(self, application: str = "", **kwargs: Any) -> str | None:
         """

@@ -1,36 +1,61 @@
-"""What the author of a task wrote, read from the stored DAG without running the task."""
+"""The job of a task that is deployed: read from the stored DAG, without running the task."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Mapping
-from types import SimpleNamespace
+from collections.abc import Callable, Collection, Mapping
 from typing import Any, Final
 
-from airflow_config_providers.job import mapped_task
-from airflow_config_providers.job.job_layers import deployed_paths
-from airflow_config_providers.job.mapped_task import TEXTS
-from airflow_config_providers.job.run import field_texts, path_texts
-from airflow_config_providers.job.stored_job import StoredJob
+from airflow_config_providers.exceptions import ConfigException
+from airflow_config_providers.job.authored import STORED, AuthoredJob, stored_text
+from airflow_config_providers.job.fields import OURS, JobFields
+from airflow_config_providers.job.options import NO_OPTIONS, JobOptions
+from airflow_config_providers.job.supported import SUPPORTED, OperatorSpec
 
-_CUT: Final = "Truncated. "
-"""The beginning of what Airflow stores instead of an argument that is too long."""
+Warn = Callable[[str], None]
 
-_MARK: Final = "effective_config"
-"""The template field that only operators of this package have."""
+_NO_LAYERS: Final = "{}: its Spark configuration is not in a single place, so what the DAG sets is not shown."
+"""Such as for a step that is a command, a file that is read in the run, or several clusters."""
 
-_MARK_OF_SUBMISSION: Final = "application_args"
-"""The template field that only the operators of spark-submit have."""
+_KNOWN_IN_RUN: Final = "{}: what the DAG sets is known only in a run, which fills in the configuration."
+
+_SPARK: Final = "airflow.providers.apache.spark"
+_OURS: Final = "airflow_config_providers.operators"
+_SAME_AS: Final = {
+    f"{_SPARK}.decorators.pyspark._PySparkDecoratedOperator": f"{_SPARK}.operators.spark_pyspark.PySparkOperator",
+    f"{_OURS}.spark_submit.ConfiguredSparkSubmitOperator": f"{_SPARK}.operators.spark_submit.SparkSubmitOperator",
+    f"{_OURS}.spark_jdbc.ConfiguredSparkJDBCOperator": f"{_SPARK}.operators.spark_jdbc.SparkJDBCOperator",
+}
+"""Class -> the stock operator whose arguments it takes."""
+
+
+_CUSTOM: Final = OperatorSpec(takes_properties_file=True)
 
 
 def is_configured(task: Any) -> bool:
     """Return whether this package configures ``task``, which is from a serialized DAG."""
-    return _MARK in task.template_fields
+    return OURS[-1] in task.template_fields
 
 
-def deployed_task(task: Any, name: str, warn: Callable[[str], None]) -> Any | None:
+def spec_of_path(path: str) -> OperatorSpec | None:
+    """Return the description of the operator's class at ``path``; None for a custom class."""
+    return SUPPORTED.get(_SAME_AS.get(path, path))
+
+
+def stored_spec(task: Any) -> OperatorSpec | None:
+    """Return the description of a stored task's operator; None for a custom class, whose bases are not stored."""
+    return spec_of_path(f"{task._task_module}.{task.task_type}")
+
+
+def text_to_store(operator: Any, fields: JobFields, options: JobOptions) -> str | None:
+    """Return what Airflow stores of an operator's job, beside the template fields; None if these are sufficient."""
+    kind = type(operator)
+    is_readable = spec_of_path(f"{kind.__module__}.{kind.__name__}") is fields.spec
+    return stored_text(fields, options, template_fields=frozenset(operator.template_fields if is_readable else ()))
+
+
+def deployed_job(task: Any, name: str, warn: Warn) -> AuthoredJob | None:
     """
-    Return the fields that make the layers of ``task``, and ``TEXTS``; None if this package does not configure it.
+    Return the job of ``task``; None if this package does not configure it.
 
     :param task: an operator of a serialized DAG, mapped or not
     :param name: its name in warnings
@@ -39,41 +64,77 @@ def deployed_task(task: Any, name: str, warn: Callable[[str], None]) -> Any | No
     if not is_configured(task):
         warn(f"{name} runs {task.task_type}, an operator that this package does not configure.")
         return None
-    is_submission = _MARK_OF_SUBMISSION in task.template_fields and not mapped_task.is_jdbc(task)
-    if task.is_mapped:
-        fields = (mapped_task.of_submission if is_submission else mapped_task.of_other)(task, name, warn)
+    job = _mapped_job(task, name, warn) if task.is_mapped else _job(task)
+    if not job.is_known:
+        warn(_KNOWN_IN_RUN.format(name))
+    elif not job.layers:
+        warn(_NO_LAYERS.format(name))
+    return job
+
+
+def _job(task: Any) -> AuthoredJob:
+    stored = vars(task).get(STORED)
+    if stored is not None:
+        return AuthoredJob.read(stored)
+    return AuthoredJob.of_unrendered(JobFields.of_operator(task, stored_spec(task) or OperatorSpec()))
+
+
+def _mapped_job(task: Any, name: str, warn: Warn) -> AuthoredJob:
+    """Return what the author of a mapped task wrote for all its instances; of a custom operator, only its files."""
+    spec = stored_spec(task)
+    if spec is None:
+        warn(f"{name}: what the DAG sets is not shown, because it is mapped and {task.task_type} is a custom operator.")
+        fields = JobFields.of_arguments(_CUSTOM, _shared(task, _CUSTOM.paths), ())
     else:
-        fields = _of_submission(task) if is_submission else _of_other(task, name, warn)
-    return SimpleNamespace(**{"conf": None, **dict.fromkeys(TEXTS), **fields})
+        _warn_of_differing(task, name, warn, spec)
+        given = _shared(task, spec.argument_names(task.template_fields))
+        fields = JobFields.of_arguments(spec, {**given, **task.partial_kwargs}, task.template_fields)
+    return AuthoredJob.of_unrendered(fields, _shared_options(task))
 
 
-def deployed_texts(job: Any, name: str, warn: Callable[[str], None]) -> dict[str, str]:
+def deployed_options(task: Any) -> JobOptions:
+    """Return the options of the job of a stored task, without reading the rest."""
+    if task.is_mapped:
+        return _shared_options(task)
+    stored = vars(task).get(STORED)
+    return AuthoredJob.read(stored).options if stored is not None else NO_OPTIONS
+
+
+def _shared_options(task: Any) -> JobOptions:
+    try:
+        return JobOptions.of(_shared(task, JobOptions.__dataclass_fields__))
+    except ConfigException:  # each run will refuse them
+        return NO_OPTIONS
+
+
+def _shared(task: Any, names: Collection[str]) -> dict[str, Any]:
     """
-    Return the fields besides the configuration that may hold references, under names for people.
+    Return those of the arguments ``names`` that have the same value in all instances of a mapped task.
 
-    :param job: the result of ``deployed_task``
+    As in Airflow, an argument in ``expand`` or ``partial`` overrides the ``default_args``.
     """
-    cut = [field for field in TEXTS if str(getattr(job, field)).startswith(_CUT)]
-    for field in cut:
-        warn(f"{name}: {field} is too long for Airflow to store, so the references in it are not known.")
-    whole = SimpleNamespace(**{**vars(job), **dict.fromkeys(cut)})
-    return {**field_texts(whole), **getattr(job, "texts", {}), **path_texts(deployed_paths(job))}
+    differing = _differing(task) or ()
+    defaults = {name: value for name, value in task.dag.default_args.items() if name not in differing}
+    return {name: value for name, value in {**defaults, **task.partial_kwargs}.items() if name in names}
 
 
-def _of_other(task: Any, name: str, warn: Callable[[str], None]) -> Mapping[str, Any]:
-    """Return the fields of any other operator, whose configuration is stored as a ``StoredJob``."""
-    fields = vars(task)
-    stored = fields.get("_stored_job")
-    if stored is None:
-        warn(mapped_task.KNOWN_IN_RUN.format(name))
-    job = StoredJob.read(stored) if stored else StoredJob((), {})
-    if stored and not job.layers:
-        warn(mapped_task.NO_LAYERS.format(name))
-    files = {field: fields.get(field) for field in ("config_files", "properties_file")}
-    return {**files, "layers": job.layers, "texts": job.texts}
+def _warn_of_differing(task: Any, name: str, warn: Warn, spec: OperatorSpec) -> None:
+    if task.task_group is not None and task.task_group.group_id is not None:
+        warn(f"{name} is mapped and in a task group, whose default_args Airflow does not store. They are not shown.")
+    differing = _differing(task)
+    if differing is None:
+        warn(f"{name} is mapped over the output of another task: arguments that come from there are not shown.")
+    elif shown := [argument for argument in differing if spec.makes_layer(argument)]:
+        warn(f"{name} is mapped: its instances differ in {', '.join(shown)}, which is not shown.")
 
 
-def _of_submission(task: Any) -> Mapping[str, Any]:
-    fields = vars(task)
-    whole = fields.get("_whole_conf")
-    return {**fields, "conf": json.loads(whole)} if whole else fields
+def _differing(task: Any) -> list[str] | None:
+    """Return the arguments that differ between instances, sorted; None if they are known only in a run."""
+    if task._expand_input_attr != "expand_input":  # only the arguments of a decorated function differ
+        return []
+    value = task.expand_input.value
+    if isinstance(value, Mapping):
+        return sorted(value)
+    if isinstance(value, list) and all(isinstance(item, Mapping) for item in value):
+        return sorted({argument for item in value for argument in item})
+    return None

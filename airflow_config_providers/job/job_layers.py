@@ -6,18 +6,16 @@ import os
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import PurePath
 from typing import Any, Final
 
 from airflow_config_providers import settings
-from airflow_config_providers.core.definition.config_def import ConfigDef
 from airflow_config_providers.core.layers import ConfigLayer, ConfigSource
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.core.variable import scan
 from airflow_config_providers.exceptions import ConfigException
+from airflow_config_providers.job.authored import AuthoredJob
 from airflow_config_providers.job.chosen_paths import bounds_of_deployment
 from airflow_config_providers.job.written import FilledIn, brought_problem
-from airflow_config_providers.spark import arguments
 from airflow_config_providers.spark.catalogue import spark_definition
 from airflow_config_providers.spark.key_check import find_in_layers
 from airflow_config_providers.spark.layers import ConfigFile, environment_layer, file_layer, mapping_layer
@@ -39,7 +37,6 @@ class JobLayers:
     """
 
     files: Sequence[ConfigFile]
-    definition: ConfigDef
     render: Callable[[str], FilledIn]
     warn: Callable[[str], None]
     dynamic: Sequence[ConfigLayer] = ()
@@ -84,9 +81,7 @@ class JobLayers:
     def _environment(self, layers: Iterable[ConfigLayer]) -> Iterable[ConfigLayer]:
         if not settings.environment_enabled():
             return
-        known = dict.fromkeys(key for layer in layers for key in layer.configs)
-        keys = {**known, **dict.fromkeys(self.definition.config_keys)}
-        layer, doubts = environment_layer(os.environ, keys, self.definition)
+        layer, doubts = _environment(layers, os.environ)
         for doubt in doubts:
             self.warn(doubt)
         yield layer
@@ -105,20 +100,6 @@ class JobLayers:
         yield layer
 
 
-def dag_layers(operator: Any) -> Iterable[ConfigLayer]:
-    """Yield the layers that the author of a DAG wrote into a ``SparkSubmitOperator``."""
-    yield mapping_layer(ConfigSource.DAG_CONFIG, "conf", operator.conf or {})
-    named = mapping_layer(ConfigSource.DAG_CONFIG, "arguments", arguments.configs(operator))
-    yield replace(named, origins={key: f"argument {name}" for name, key in arguments.KEYS.items()})
-
-
-def jdbc_layers(operator: Any) -> Iterable[ConfigLayer]:
-    """Yield the layers that the author of a DAG wrote into a ``SparkJDBCOperator``."""
-    yield mapping_layer(ConfigSource.DAG_CONFIG, "spark_conf", arguments.argument(operator, "spark_conf") or {})
-    named = mapping_layer(ConfigSource.DAG_CONFIG, "arguments", arguments.jdbc_configs(operator))
-    yield replace(named, origins={key: f"argument {name}" for name, key in arguments.JDBC_KEYS.items()})
-
-
 def _refuse_references(layer: ConfigLayer) -> None:
     problems = [
         f"{printable(key)} in {layer.name} holds a reference. Permission to trigger a run does not grant permission to "
@@ -133,25 +114,31 @@ def _refuse_references(layer: ConfigLayer) -> None:
 
 
 def deployed_layers(
-    operator: Any | None, environ: Mapping[str, str], *, warn: Callable[[str], None]
+    job: AuthoredJob | None, environ: Mapping[str, str], *, warn: Callable[[str], None]
 ) -> list[ConfigLayer]:
     """
-    Return the layers of ``operator`` as deployed, with templates unrendered; for None, those of the deployment.
+    Return the layers of a job as deployed, with templates unrendered; for None, those of the deployment.
 
     :param warn: is called for each file that is not shown, because its path is rendered only in a run or because it
         cannot be read here, and for each environment variable that is ignored or doubtful
     """
-    layers = [layer for path in deployed_paths(operator) if (layer := _file_as_deployed(path, warn))]
-    if operator is not None:
-        layers += operator.layers if hasattr(operator, "layers") else dag_layers(operator)
+    job = job or AuthoredJob()
+    paths = (*settings.config_files(), *job.files.values())
+    layers = [layer for path in paths if (layer := _file_as_deployed(path, warn))]
+    layers += job.layers
     if settings.environment_enabled():
-        known = dict.fromkeys(key for layer in layers for key in layer.configs)
-        keys = {**known, **dict.fromkeys(spark_definition().config_keys)}
-        layer, doubts = environment_layer(environ, keys, spark_definition())
+        layer, doubts = _environment(layers, environ)
         layers.append(layer)
         for doubt in doubts:
             warn(doubt)
     return layers
+
+
+def _environment(layers: Iterable[ConfigLayer], environ: Mapping[str, str]) -> tuple[ConfigLayer, list[str]]:
+    """Return the layer of the variables that override a key of another layer or of Spark, and doubts about them."""
+    definition = spark_definition()
+    keys = dict.fromkeys([*(key for layer in layers for key in layer.configs), *definition.config_keys])
+    return environment_layer(environ, keys, definition)
 
 
 def _file_layer(file: ConfigFile) -> ConfigLayer:
@@ -163,37 +150,6 @@ def _file_layer(file: ConfigFile) -> ConfigLayer:
     if file.name not in settings.config_files():
         label = f"{printable(file.label)} of the task" if file.label else ""
     raise ConfigException(*(f"{problem} The file is {label}." if label else problem for problem in problems))
-
-
-def deployed_paths(operator: Any | None) -> list[str]:
-    """Return the paths of the properties files of ``operator`` as written; for None, those of the deployment."""
-    own = getattr(operator, "properties_file", None)
-    files = listed(getattr(operator, "config_files", None)) or ()
-    return [*settings.config_files(), *files, *([own] if own else [])]
-
-
-def listed(paths: Any) -> Any:
-    """
-    Return the paths of properties files as a list of strings, also if they are one path, or objects of ``pathlib``.
-
-    The output of another task is returned unchanged.
-    """
-    if isinstance(paths, str | PurePath):
-        return [str(paths)]
-    if isinstance(paths, Sequence):
-        return [str(path) if isinstance(path, PurePath) else path for path in paths]
-    return paths
-
-
-def refuse_odd_paths(paths: Any) -> None:
-    """
-    Make sure that ``config_files``, the result of ``listed``, are paths.
-
-    :raises ConfigException: something else is among them
-    """
-    items = paths if isinstance(paths, list) else () if paths is None else (paths,)
-    if odd := [type(item).__name__ for item in items if not isinstance(item, str)]:
-        raise ConfigException(f"config_files: expected paths of files, found {', '.join(odd)}. Write strings.")
 
 
 def _file_as_deployed(path: str, warn: Callable[[str], None]) -> ConfigLayer | None:

@@ -89,8 +89,8 @@ def _made(written: Any, became: Any, run: Mapping[str, Any]) -> Iterator[Any]:
         for item, value in zip(written, became, strict=False):
             yield from _made(item, value, run)
     elif isinstance(written, PurePath):
-        if became in (str(written), [str(written)]):  # a rendered template could contain the input of a run
-            yield became
+        if str(became) == str(written) or became == [str(written)]:  # a template could contain the input of a run
+            yield [str(written)]
     elif _is_made_by_author(written, run):
         yield became
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -10,9 +10,6 @@ from typing import Any, Final
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.core.variable import scan
 from airflow_config_providers.exceptions import ConfigException
-from airflow_config_providers.job.supported import PART, ConfPlace
-
-Path = tuple[str | int, ...]
 
 _DEEPEST: Final = 50
 
@@ -93,55 +90,3 @@ def refusing_depth() -> Iterator[None]:
         raise ConfigException(
             "A template inserts collections that are nested too deeply, or calls itself endlessly. Flatten it."
         )
-
-
-def find(value: Any, place: ConfPlace) -> list[Path]:
-    """
-    Return the ways from a field down to its mappings of Spark configuration.
-
-    A missing mapping is included if its parent exists.
-    """
-    return list(_find(value, place.path, place, ()))
-
-
-def places(conf: Iterable[ConfPlace], field_of: Callable[[str], Any]) -> list[tuple[str, Path]]:
-    """Return the field of every mapping of Spark configuration, and the way to it; ``field_of`` returns a field."""
-    return [(place.field, way) for place in conf for way in find(field_of(place.field), place)]
-
-
-def _find(value: Any, path: tuple[str, ...], place: ConfPlace, way: Path) -> Iterator[Path]:
-    if not path:
-        if value is None or isinstance(value, Mapping | str):
-            yield way
-    elif path[0] == PART and isinstance(value, list | tuple):
-        for index, item in enumerate(value):
-            if _is_meant(item, place):
-                yield from _find(item, path[1:], place, (*way, index))
-    elif isinstance(value, Mapping) and (path[0] in value or len(path) == 1):
-        yield from _find(value.get(path[0]), path[1:], place, (*way, path[0]))
-
-
-def _is_meant(item: Any, place: ConfPlace) -> bool:
-    return place.item is None or (isinstance(item, Mapping) and item.get(place.item[0]) == place.item[1])
-
-
-def label(field: str, way: Path) -> str:
-    """Return the label of what is at the end of ``way`` in a field."""
-    return field + "".join(f"[{step!r}]" for step in way)
-
-
-def get(value: Any, way: Path) -> Any:
-    """Return what is at the end of ``way``; None if there is nothing."""
-    for step in way:
-        value = value.get(step) if isinstance(value, Mapping) else value[step]
-    return value
-
-
-def put(value: Any, way: Path, new: Any) -> Any:
-    """Return ``value`` with ``new`` at the end of ``way``; nothing is changed in place."""
-    if not way:
-        return new
-    step, rest = way[0], way[1:]
-    if isinstance(value, Mapping):
-        return {**value, step: put(value.get(step), rest, new)}
-    return type(value)(put(item, rest, new) if index == step else item for index, item in enumerate(value))

@@ -4,18 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Final
 
 from airflow_config_providers import settings
 from airflow_config_providers.core.layers import ConfigLayer, LayeredConfig
 from airflow_config_providers.core.provider import ConfigProvider
 from airflow_config_providers.core.resolver import ConfigResolver, ResolvedConfig, Unresolved
 from airflow_config_providers.core.text import printable
-from airflow_config_providers.core.variable import variables
+from airflow_config_providers.core.variable import scan, variables
 from airflow_config_providers.exceptions import ExposedValueError
 from airflow_config_providers.job.job_providers import JobProviders
 from airflow_config_providers.spark import child_environment, exposure
+from airflow_config_providers.spark.arguments import IN_COMMAND
 from airflow_config_providers.spark.catalogue import spark_definition
 from airflow_config_providers.spark.layers import SUBSTITUTED_BY_SPARK, ConfigFile
+
+_SAFE: Final = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_@%+=:,./~-")
+"""Characters without special meaning in a text that is split into words, or that is a program."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +115,7 @@ def refuse_exposed(texts: Iterable[PlacedText], providers: Collection[str], secr
         f"{printable(item.name)}: the value of {printable(str(variable))} would be readable by every user of the "
         f"machine or of Spark's UI. Pass it {_elsewhere(item)}, or set allow_exposed_arguments=True."
         for item in texts
-        if item.key.startswith(exposure.FIELDS) or exposure.is_exposed(item.key)
+        if item.key.startswith(IN_COMMAND) or exposure.is_exposed(item.key)
         for variable in variables(item.text)
         if variable.provider in providers
     ]
@@ -118,8 +123,41 @@ def refuse_exposed(texts: Iterable[PlacedText], providers: Collection[str], secr
         raise ExposedValueError(*problems)
 
 
+def refuse_broken_words(
+    labels: Iterable[str], *, written: Mapping[str, str], values: Mapping[str, str], allow_exposed: bool
+) -> None:
+    """
+    Make sure that values do not change how a text is split into words, or read as a program.
+
+    :param labels: the labels of such texts
+    :param written: label -> text with references
+    :param values: label -> text with values
+    :raises ExposedValueError: a value does, or would be readable by others
+    """
+    for label in labels:
+        if label not in values or values[label] == written[label]:
+            continue
+        if not allow_exposed:
+            raise ExposedValueError(
+                f"{printable(label)}: the values of its references would be readable by others. Pass them through the "
+                f"Spark configuration, or set allow_exposed_arguments=True."
+            )
+        if any(character not in _SAFE for character in _inserted(written[label], values[label])):
+            raise ExposedValueError(
+                f"{printable(label)}: a value has characters that would change the meaning of the surrounding text. "
+                f"Pass it through the Spark configuration."
+            )
+
+
+def _inserted(written: str, value: str) -> str:
+    """Return the part of ``value`` from the first reference of ``written`` to the last, with the text in between."""
+    spans = scan(written)
+    head, tail = written[: spans[0][0]], written[spans[-1][1] :]
+    return value[len(head) : len(value) - len(tail)]
+
+
 def _elsewhere(item: PlacedText) -> str:
-    return "through conf" if item.key.startswith(exposure.FIELDS) else "under another key"
+    return "through conf" if item.key.startswith(IN_COMMAND) else "under another key"
 
 
 def placed_texts(texts: Mapping[str, str]) -> list[PlacedText]:

@@ -4,22 +4,24 @@ from __future__ import annotations
 
 import os
 import weakref
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Any
 
 from airflow_config_providers.airflow_compat import mask_secret
 from airflow_config_providers.core import explain
 from airflow_config_providers.core.keys import key_problems
-from airflow_config_providers.core.layers import ConfigSource
+from airflow_config_providers.core.layers import ConfigSource, LayeredConfig
 from airflow_config_providers.core.resolver import ResolvedConfig
 from airflow_config_providers.core.reversal.reverse import SHORTEST, ReverseTransformer
-from airflow_config_providers.core.variable import scan
+from airflow_config_providers.core.text import printable
 from airflow_config_providers.exceptions import ConfigException
-from airflow_config_providers.job.job_providers import JobProviders
+from airflow_config_providers.job.driver_resolver import DriverResolver
+from airflow_config_providers.job.resolver import JobResolver
 from airflow_config_providers.log import reversal
-from airflow_config_providers.spark import exposure
+from airflow_config_providers.spark.arguments import IN_COMMAND
 from airflow_config_providers.spark.command_line import room
 from airflow_config_providers.spark.delivery import Delivery, Submission, plan
+from airflow_config_providers.spark.layers import SUBSTITUTED_BY_SPARK
 from airflow_config_providers.spark.passable import refuse_unpassable
 from airflow_config_providers.spark.redaction import sounds_sensitive
 
@@ -32,18 +34,8 @@ _MASKED_AT_MOST = 200
 """The most values to register with Airflow's masker, which takes 20 s for 1,000 and is only a second safeguard."""
 
 
-def field_texts(operator: Any) -> dict[str, str]:
-    """Return label -> text for texts with references in an operator's fields, without its configuration."""
-    found = {_label("env_vars", name): value for name, value in (operator.env_vars or {}).items()}
-    for name in exposure.FIELDS:
-        value = getattr(operator, name)
-        found |= {_label(name, i): v for i, v in enumerate(value)} if isinstance(value, list) else {name: value}
-    return {name: value for name, value in found.items() if isinstance(value, str) and scan(value)}
-
-
-def path_texts(paths: Iterable[str]) -> dict[str, str]:
-    """Return label -> path for paths of properties files that have references."""
-    return {f"The path of file {path}": path for path in paths if scan(path)}
+Read = Callable[[str], Any]
+"""Returns the content of a field of an operator, with references; None if it has none."""
 
 
 class JobRun:
@@ -53,27 +45,23 @@ class JobRun:
     While it exists, and until the process or the operator ends, logs show references. A copy of its operator, pickled
     or not, gets an empty run.
 
-    :param resolved: the configuration, with the additional texts of ``field_texts``
+    :param resolved: the configuration, with the additional texts of the job
+    :param resolver: what has resolved it; None for nothing
     :param end: called when the job has ended; closes the providers
-    :param carried: returns additional keys for the job when it is submitted
-    :param withheld: names of the environment variables that child processes of the job must not inherit
-    :param providers: the providers that could have leases of the job; None for none
     """
 
     def __init__(
         self,
         resolved: ResolvedConfig | None = None,
-        end: Callable[[], None] | None = None,
-        carried: Callable[[], Mapping[str, str]] = dict,
+        resolver: JobResolver | None = None,
         *,
-        withheld: frozenset[str] = frozenset(),
-        providers: JobProviders | None = None,
+        end: Callable[[], None] | None = None,
     ) -> None:
-        self._providers = providers
-        self.withheld = withheld
         self._resolved = resolved
+        self._resolver = resolver
         self._end = end
-        self._carried = carried
+        self.withheld: frozenset[str] = resolver.withheld() if resolver else frozenset()
+        """The names of the environment variables that child processes of the job must not inherit."""
         if resolved is None:
             return
         for value in sorted(value for value in resolved.values() if len(value) >= SHORTEST)[:_MASKED_AT_MOST]:
@@ -96,37 +84,69 @@ class JobRun:
         return self._resolved.reverser if self._resolved else ReverseTransformer({}, {})
 
     @property
+    def layered(self) -> LayeredConfig:
+        """The settled layers, with references."""
+        return self._needed.layered
+
+    @property
     def shown(self) -> dict[str, str]:
         """The configuration as people see it."""
         return explain.texts(self._resolved.layered) if self._resolved else {}
 
+    @property
+    def _carried(self) -> Mapping[str, str]:
+        return self._resolver.carried() if self._resolver else {}
+
+    def resolved_line(self) -> str:
+        """Return the line with the resolved references, to distinguish them from texts that look like references."""
+        resolved = self._needed
+        found = ", ".join(map(printable, resolved.references)) or "none"
+        is_left = isinstance(self._resolver, DriverResolver)
+        rest = ". The driver resolves those of the configuration" if is_left else _kept(resolved)
+        return f"Resolved references, which this log shows in place of their values: {found}{rest}"
+
+    def unresolved_notes(self) -> Iterator[str]:
+        """Yield a sentence for each reference that is left to Spark because no connection defines providers."""
+        unresolved = self._needed.unresolved
+        if not unresolved or not self._resolver or (conn_id := self._resolver.providers.missing_connection()) is None:
+            return
+        for key, missing in unresolved.items():
+            for variable in missing:
+                if variable.provider in SUBSTITUTED_BY_SPARK:
+                    yield (
+                        f"{printable(key)}: {printable(str(variable))} is left to Spark as it is, because there is no "
+                        f"connection '{printable(conn_id)}' that defines providers. If a provider should resolve it, "
+                        f"correct config_conn_id, or add the connection."
+                    )
+
     def leave_lent(self, *, is_left: bool) -> None:
         """Let leases outlive this process, or not; see ``ConfigProvider.leave_lent``."""
-        if self._providers is not None:
-            self._providers.leave_lent(is_left=is_left)
+        if self._resolver is not None:
+            self._resolver.providers.leave_lent(is_left=is_left)
 
-    def submission(self, operator: Any, conf: Mapping[str, Any], environment_prefix: str | None) -> Submission:
+    def submission(self, read: Read, conf: Mapping[str, Any], environment_prefix: str | None) -> Submission:
         """
         Return what spark-submit gets.
 
-        :param operator: the operator, whose fields hold references
+        :param read: reads the fields of the operator
         :param conf: the hook's configuration with references, including what Airflow has added since rendering
         :param environment_prefix: the prefix of its keys if the driver's environment is configuration; otherwise None
         """
         resolved = self._needed
         shown, values = explain.texts(resolved.layered), resolved.configs()
-        conf = {**conf, **self._carried()}
+        conf = {**conf, **self._carried}
         added = {key for key, text in conf.items() if shown.get(key) != text}
         configs = {key: str(text) if key in added else values[key] for key, text in conf.items()}
-        environment = self._environment(operator)
+        written: Mapping[str, Any] = read("env_vars") or {}
+        environment = self._environment(written)
         if environment_prefix:
-            _refuse_odd_names(operator.env_vars or {}, environment_prefix)
+            _refuse_odd_names(written, environment_prefix)
         variables = {f"{environment_prefix}{name}": value for name, value in environment.items() if environment_prefix}
-        arguments = {name: value for name in exposure.FIELDS if (value := self._field(operator, name)) is not None}
-        in_process = {**(operator.env_vars or {}), **environment}
+        arguments = {name: value for name in IN_COMMAND if (value := self._field(name, read(name))) is not None}
+        in_process: Mapping[Any, object] = {**written, **environment}
         if environment_prefix == _KUBERNETES:  # only there, the variables are just strings of the configuration
             in_process = {name: str(value) for name, value in in_process.items()}
-        refuse_unpassable(in_process, _words(operator, arguments))
+        refuse_unpassable(in_process, _words(read, arguments))
         sensitive = (resolved.sensitive & configs.keys()) | set(filter(_is_secret_of_airflow, added)) | set(variables)
         delivery = plan(
             {**configs, **variables},
@@ -135,7 +155,7 @@ class JobRun:
             filed=_filed(resolved) - added,
             room=room(os.environ),
         )
-        return Submission(delivery, arguments, environment, properties_file=bool(operator.properties_file))
+        return Submission(delivery, arguments, environment, properties_file=bool(read("properties_file")))
 
     def texts(self) -> dict[str, str]:
         """Return name -> value of the additional texts, as a new mapping on each call."""
@@ -143,7 +163,7 @@ class JobRun:
 
     def configs(self) -> dict[str, str]:
         """Return the values of the configuration, or what a driver needs to resolve it, as a new mapping."""
-        return {**self._needed.configs(), **self._carried()}
+        return {**self._needed.configs(), **self._carried}
 
     def delivery(self, *, in_process: bool = False) -> Delivery:
         """
@@ -181,18 +201,25 @@ class JobRun:
             raise ConfigException("This copy of the task has no values. Run the task that Airflow has rendered.")
         return self._resolved
 
-    def _environment(self, operator: Any) -> dict[str, str]:
-        labels, texts = {name: _label("env_vars", name) for name in operator.env_vars or {}}, self._needed.texts
+    def _environment(self, written: Iterable[str]) -> dict[str, str]:
+        labels, texts = {name: _label("env_vars", name) for name in written}, self._needed.texts
         return {name: self._needed.text(label) for name, label in labels.items() if label in texts}
 
-    def _field(self, operator: Any, name: str) -> Any:
+    def _field(self, name: str, value: Any) -> Any:
         """Return the resolved value of a field; None if it has no reference."""
-        value, texts = getattr(operator, name), self._needed.texts
+        texts = self._needed.texts
         if isinstance(value, list):
             labels = [_label(name, i) for i in range(len(value))]
             found = [self._needed.text(label) if label in texts else v for label, v in zip(labels, value, strict=True)]
             return found if found != value else None
         return self._needed.text(name) if name in texts else None
+
+
+def _kept(resolved: ResolvedConfig) -> str:
+    """Return a sentence with the references that ``unresolved="keep"`` leaves as they are, except those of Spark."""
+    variables = (variable for missing in resolved.unresolved.values() for variable in missing)
+    kept = sorted({printable(str(found)) for found in variables if found.provider not in SUBSTITUTED_BY_SPARK})
+    return f". Left as they are, because unresolved is 'keep': {', '.join(kept)}" if kept else ""
 
 
 def _refuse_odd_names(names: Collection[str], prefix: str) -> None:
@@ -202,11 +229,11 @@ def _refuse_odd_names(names: Collection[str], prefix: str) -> None:
         raise ConfigException(*problems)
 
 
-def _words(operator: Any, resolved: Mapping[str, Any]) -> dict[str, object]:
+def _words(read: Read, resolved: Mapping[str, Any]) -> dict[str, object]:
     """Return label -> word for the words of the command that come from fields, with resolved values."""
     found: dict[str, object] = {}
-    for name in exposure.FIELDS:
-        value = resolved.get(name, getattr(operator, name))
+    for name in IN_COMMAND:
+        value = resolved.get(name, read(name))
         if isinstance(value, str):
             found[name] = value
         elif name == "application_args" and isinstance(value, list | tuple):

@@ -6,6 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
+from airflow_config_providers.spark import arguments
+from airflow_config_providers.spark.arguments import NamedArguments
+
 _REMOTE: Final = frozenset({"databricks", "dataproc", "emr", "kubernetes", "livy"})
 
 _TAKING_ANY_KEY: Final = frozenset({"", "databricks", "dataproc", "pyspark"})
@@ -16,7 +19,7 @@ PART: Final = "*"
 
 
 @dataclass(frozen=True, slots=True)
-class ConfPlace:
+class ConfLocation:
     """
     A place where an operator has Spark configuration.
 
@@ -54,31 +57,49 @@ class OperatorSpec:
     :param family: its name in ``[config_providers] apply_to``; empty for an unlisted operator
     :param mixin: ``module:Class`` of the mixin for it
     :param conf: the places where it can have Spark configuration
-    :param fields: additional attributes, which are not template fields, that may hold references
+    :param named: its named arguments that set Spark keys; None if it has none
+    :param texts: the only fields whose references are resolved; empty for all template fields
+    :param held: fields that keep their references, because a hook or a session gets the values
     :param words: labels of texts that are later split into words, or read as a program
     :param arguments: argument -> the attribute that has it, and the keys from there, if the names differ
+    :param binary: the program of Spark that it starts, which reads Spark's defaults file; empty for none
+    :param takes_properties_file: whether it has an argument ``properties_file``
+    :param has_clusters: whether several places with Spark configuration are several clusters
     :param jvm: the signs that a job is not a Python program, so that its driver cannot resolve references
     :param carried: arguments that its trigger only passes on, for which references are sufficient
     """
 
     family: str = ""
-    mixin: str = "airflow_config_providers.operators.in_place:ConfigProvidersMixin"
-    conf: tuple[ConfPlace, ...] = ()
-    fields: tuple[str, ...] = ()
+    mixin: str = "airflow_config_providers.operators.configured:ConfiguredOperator"
+    conf: tuple[ConfLocation, ...] = ()
+    named: NamedArguments | None = None
+    texts: tuple[str, ...] = ()
+    held: tuple[str, ...] = ()
     words: tuple[str, ...] = ()
     jvm: tuple[JvmSign, ...] = ()
     carried: tuple[str, ...] = ()
     arguments: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    binary: str = ""
+    takes_properties_file: bool = False
+    has_clusters: bool = False
 
-    def makes_conf(self, argument: str) -> bool:
-        """Return whether its Spark configuration comes from an argument of this name."""
+    def makes_layer(self, argument: str) -> bool:
+        """Return whether a layer of its Spark configuration comes from an argument of this name."""
         field, *way = self.arguments.get(argument, (argument,))
-        return any(place.field == field and place.path[: len(way)] == tuple(way) for place in self.conf)
+        is_conf = any(place.field == field and place.path[: len(way)] == tuple(way) for place in self.conf)
+        return is_conf or argument in self.paths or (self.named is not None and argument in self.named.keys)
 
     def argument_names(self, template_fields: Iterable[str]) -> set[str]:
         """Return the names of its known arguments."""
         kept_elsewhere = {field for field, *_ in self.arguments.values()}
-        return ({*template_fields, *(place.field for place in self.conf)} - kept_elsewhere) | self.arguments.keys()
+        named = self.named.keys if self.named else ()
+        fields = {*template_fields, *(place.field for place in self.conf), *self.texts, *named, *self.paths}
+        return (fields - kept_elsewhere) | self.arguments.keys()
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """The arguments that name properties files, strongest last."""
+        return ("config_files", "properties_file") if self.takes_properties_file else ("config_files",)
 
     @property
     def takes_any_key(self) -> bool:
@@ -98,7 +119,7 @@ _PIPELINES: Final = "airflow_config_providers.operators.spark_pipelines:SparkPip
 _PYSPARK: Final = "airflow_config_providers.operators.pyspark:PySparkMixin"
 _KUBERNETES: Final = "airflow_config_providers.operators.spark_kubernetes:SparkKubernetesMixin"
 _LIVY: Final = "airflow_config_providers.operators.livy:LivyMixin"
-_CLUSTERS: Final = "airflow_config_providers.operators.several_clusters:SeveralClustersMixin"
+_DURABLE: Final = "airflow_config_providers.operators.durable:DurableMixin"
 
 _LIVY_ARGUMENTS: Final = (
     *("file", "class_name", "args", "jars", "py_files", "files", "driver_memory", "driver_cores", "executor_memory"),
@@ -118,7 +139,7 @@ _TASKS: Final = tuple(
 )
 """The places where the operator of Databricks can have a task."""
 
-_PIPELINES_FIELDS: Final = ("driver_memory", "executor_cores", "executor_memory", "num_executors", "yarn_queue")
+_SUBMIT_TEXTS: Final = ("env_vars", *arguments.IN_COMMAND)
 _DATAPROC_JOBS: Final = ("spark_job", "pyspark_job", "spark_sql_job", "spark_r_job")
 
 
@@ -132,32 +153,52 @@ def _of_databricks() -> Iterator[JvmSign]:
 
 SUPPORTED: Final[Mapping[str, OperatorSpec]] = {
     "airflow.providers.apache.spark.operators.spark_submit.SparkSubmitOperator": OperatorSpec(
-        "spark_submit", _SUBMIT, jvm=(JvmSign("_java_class"), JvmSign("application", pattern=_NO_PYTHON_FILE))
+        "spark_submit",
+        _SUBMIT,
+        conf=(ConfLocation("conf"),),
+        named=arguments.SUBMIT,
+        texts=_SUBMIT_TEXTS,
+        held=("conf", *_SUBMIT_TEXTS),
+        jvm=(JvmSign("_java_class"), JvmSign("application", pattern=_NO_PYTHON_FILE)),
+        takes_properties_file=True,
     ),
-    "airflow.providers.apache.spark.operators.spark_jdbc.SparkJDBCOperator": OperatorSpec("spark_jdbc", _JDBC),
+    "airflow.providers.apache.spark.operators.spark_jdbc.SparkJDBCOperator": OperatorSpec(
+        "spark_jdbc",
+        _JDBC,
+        conf=(ConfLocation("_spark_conf"),),
+        named=arguments.JDBC,
+        texts=_SUBMIT_TEXTS,
+        held=("_spark_conf", *_SUBMIT_TEXTS),
+        arguments={"spark_conf": ("_spark_conf",)},
+        takes_properties_file=True,
+    ),
     "airflow.providers.apache.spark.operators.spark_sql.SparkSqlOperator": OperatorSpec(
         "spark_sql",
         _SQL,
-        conf=(ConfPlace("_conf"),),
+        conf=(ConfLocation("_conf"),),
+        held=("_conf",),
         words=("sql",),
+        binary="spark-sql",
         arguments={"conf": ("_conf",)},
         jvm=(JvmSign("sql"),),
     ),
     "airflow.providers.apache.spark.operators.spark_pyspark.PySparkOperator": OperatorSpec(
-        "pyspark", _PYSPARK, conf=(ConfPlace("config_kwargs"),)
+        "pyspark", _PYSPARK, conf=(ConfLocation("config_kwargs"),), held=("config_kwargs",), binary="spark-submit"
     ),
     "airflow.providers.apache.spark.operators.spark_pipelines.SparkPipelinesOperator": OperatorSpec(
         "spark_pipelines",
         _PIPELINES,
-        conf=(ConfPlace("conf"),),
-        fields=_PIPELINES_FIELDS,
+        conf=(ConfLocation("conf"),),
+        named=arguments.PIPELINES,
+        held=("conf", "env_vars"),
         words=("pipeline_spec", "keytab", "principal"),
+        binary="spark-pipelines",
         jvm=(JvmSign("pipeline_command"),),
     ),
     "airflow.providers.apache.livy.operators.livy.LivyOperator": OperatorSpec(
         "livy",
         _LIVY,
-        conf=(ConfPlace("spark_params", ("conf",)),),
+        conf=(ConfLocation("spark_params", ("conf",)),),
         jvm=(
             JvmSign("spark_params", ("class_name",)),
             JvmSign("spark_params", ("file",), _NO_PYTHON_FILE),
@@ -169,8 +210,8 @@ SUPPORTED: Final[Mapping[str, OperatorSpec]] = {
         "kubernetes",
         _KUBERNETES,
         conf=(
-            ConfPlace("template_spec", ("spark", "spec", "sparkConf")),
-            ConfPlace("template_spec", ("spec", "sparkConf")),
+            ConfLocation("template_spec", ("spark", "spec", "sparkConf")),
+            ConfLocation("template_spec", ("spec", "sparkConf")),
         ),
         jvm=tuple(
             JvmSign("template_spec", (*way, "type"), r"(?i)\A(?:java|scala|r)\Z")
@@ -181,7 +222,7 @@ SUPPORTED: Final[Mapping[str, OperatorSpec]] = {
     "airflow.providers.amazon.aws.operators.emr.EmrServerlessStartJobOperator": OperatorSpec(
         "emr",
         conf=(
-            ConfPlace(
+            ConfLocation(
                 "configuration_overrides",
                 ("applicationConfiguration", PART, "properties"),
                 item=("classification", "spark-defaults"),
@@ -195,27 +236,28 @@ SUPPORTED: Final[Mapping[str, OperatorSpec]] = {
     ),
     "airflow.providers.google.cloud.operators.dataproc.DataprocSubmitJobOperator": OperatorSpec(
         "dataproc",
-        conf=tuple(ConfPlace("job", (kind, "properties")) for kind in _DATAPROC_JOBS),
+        conf=tuple(ConfLocation("job", (kind, "properties")) for kind in _DATAPROC_JOBS),
         jvm=tuple(JvmSign("job", (kind,)) for kind in _DATAPROC_JOBS if kind != "pyspark_job"),
     ),
     "airflow.providers.google.cloud.operators.dataproc.DataprocCreateBatchOperator": OperatorSpec(
         "dataproc",
-        conf=(ConfPlace("batch", ("runtime_config", "properties")),),
+        conf=(ConfLocation("batch", ("runtime_config", "properties")),),
         jvm=tuple(JvmSign("batch", (kind,)) for kind in ("spark_batch", "spark_sql_batch", "spark_r_batch")),
     ),
     "airflow.providers.databricks.operators.databricks.DatabricksSubmitRunOperator": OperatorSpec(
         "databricks",
-        _CLUSTERS,
+        _DURABLE,
         conf=(
-            ConfPlace("json", ("new_cluster", "spark_conf")),
-            ConfPlace("json", ("tasks", PART, "new_cluster", "spark_conf")),
-            ConfPlace("json", ("tasks", PART, "for_each_task", "task", "new_cluster", "spark_conf")),
-            ConfPlace("json", ("job_clusters", PART, "new_cluster", "spark_conf")),
-            ConfPlace("new_cluster", ("spark_conf",)),
-            ConfPlace("tasks", (PART, "new_cluster", "spark_conf")),
-            ConfPlace("tasks", (PART, "for_each_task", "task", "new_cluster", "spark_conf")),
+            ConfLocation("json", ("new_cluster", "spark_conf")),
+            ConfLocation("json", ("tasks", PART, "new_cluster", "spark_conf")),
+            ConfLocation("json", ("tasks", PART, "for_each_task", "task", "new_cluster", "spark_conf")),
+            ConfLocation("json", ("job_clusters", PART, "new_cluster", "spark_conf")),
+            ConfLocation("new_cluster", ("spark_conf",)),
+            ConfLocation("tasks", (PART, "new_cluster", "spark_conf")),
+            ConfLocation("tasks", (PART, "for_each_task", "task", "new_cluster", "spark_conf")),
         ),
         jvm=tuple(_of_databricks()),
+        has_clusters=True,
     ),
 }
 """Class -> its description. Subclasses have the description of their nearest base in this table."""

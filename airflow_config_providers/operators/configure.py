@@ -7,8 +7,9 @@ from importlib import import_module
 from typing import Any, TypeVar
 
 from airflow_config_providers.airflow_compat import BaseOperator
+from airflow_config_providers.job.fields import OURS
 from airflow_config_providers.job.supported import OperatorSpec, spec_of
-from airflow_config_providers.operators.configured import FIELDS, ConfiguredOperator, JobOptions
+from airflow_config_providers.operators.configured import ConfiguredOperator
 
 Operator = TypeVar("Operator", bound=type[BaseOperator])
 
@@ -31,7 +32,7 @@ def configure_task(task: Any) -> None:
         task.template_fields = task.operator_class.template_fields
     elif not isinstance(task, ConfiguredOperator):
         task.__class__ = configured(type(task))
-        task.take_over(JobOptions())
+        task.take_over()
 
 
 class _InFront(type(BaseOperator)):  # type: ignore[misc]  # Airflow does not export the metaclass of operators
@@ -53,7 +54,7 @@ def _configured(kind: Any) -> Any:
         return kind
     shown = {name: getattr(kind, name) for name in ("__module__", "__qualname__", "__doc__")}
     order = type(kind)(kind.__name__, (_mixin(kind), kind), shown)
-    fields = (*kind.template_fields, *FIELDS)
+    fields = (*kind.template_fields, *OURS)
     own = {"template_fields": fields, "_order": order, "__reduce_ex__": _reduced}
     meta = _InFront if issubclass(_InFront, type(kind)) else type("_InFront", (_InFront, type(kind)), {})
     return meta(kind.__name__, (kind,), {**shown, **own})

@@ -1,82 +1,54 @@
-"""The base of operators whose configuration comes in layers and may hold references."""
+"""The base of operators whose configuration comes in layers, and whose fields may hold references."""
 
 from __future__ import annotations
 
+import os
 import sys
-from abc import abstractmethod
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import partial
-from typing import Any, Final
+from types import MemberDescriptorType
+from typing import Any, ClassVar
 
 from airflow_config_providers import settings
-from airflow_config_providers.airflow_compat import BaseOperator
+from airflow_config_providers.airflow_compat import BaseOperator, TaskDeferred
 from airflow_config_providers.core import explain
 from airflow_config_providers.core.alter import ConfigResource
-from airflow_config_providers.core.layers import ConfigLayer, LayeredConfig
-from airflow_config_providers.core.resolver import ResolvedConfig, Unresolved
-from airflow_config_providers.core.text import one_line
-from airflow_config_providers.core.variable import scan
-from airflow_config_providers.exceptions import ConfigException, PolicyViolation
+from airflow_config_providers.core.layers import LayeredConfig
+from airflow_config_providers.core.reversal.reverse import ReverseTransformer, reverse_object
+from airflow_config_providers.core.text import printable
+from airflow_config_providers.exceptions import ConfigException
 from airflow_config_providers.foreign import TASK_RUNNER, require, require_bases
-from airflow_config_providers.job import dynamic_layers, nested_texts, policies, resolve_in
-from airflow_config_providers.job.chosen_paths import PathTemplate, bounds_of_deployment
-from airflow_config_providers.job.job_layers import JobLayers, listed, refuse_odd_paths
-from airflow_config_providers.job.job_providers import JobProviders
-from airflow_config_providers.job.mapped_texts import authors_params, authors_texts
-from airflow_config_providers.job.reported import resolved_line, unresolved_notes
-from airflow_config_providers.job.resolver import JobResolver
-from airflow_config_providers.job.run import JobRun, path_texts
-from airflow_config_providers.job.written import (
-    FilledIn,
-    Templates,
-    WrittenReferences,
-    brought_problem,
-    filled_in,
-    without_pushes,
-)
-from airflow_config_providers.operators import log_group
+from airflow_config_providers.job import nested_texts
+from airflow_config_providers.job.authored import STORED, AuthoredJob
+from airflow_config_providers.job.authorship import Authorship, rendered
+from airflow_config_providers.job.configuration import JobConfiguration, Shown
+from airflow_config_providers.job.deployed_task import text_to_store
+from airflow_config_providers.job.driver_resolver import Driver
+from airflow_config_providers.job.fields import JobFields, listed, refuse_odd_paths
+from airflow_config_providers.job.nested_texts import Text
+from airflow_config_providers.job.options import NO_OPTIONS, JobOptions
+from airflow_config_providers.job.resolver import refuse_broken_words
+from airflow_config_providers.job.run import JobRun
+from airflow_config_providers.job.supported import OperatorSpec, spec_of
+from airflow_config_providers.job.written import without_pushes
+from airflow_config_providers.log.exceptions import reverse_exception
+from airflow_config_providers.operators.deferral import reverse_deferral
 from airflow_config_providers.operators.no_retry import failing_at_once
-from airflow_config_providers.spark.catalogue import spark_definition
-from airflow_config_providers.spark.layer_files import Bound
+from airflow_config_providers.operators.task_context import reversing_context
+from airflow_config_providers.spark.defaults import locate_spark_defaults
 from airflow_config_providers.spark.layers import ConfigFile
 from airflow_config_providers.task_process import has_supervisor
-
-FIELDS: Final = ("config_files", "effective_config")
-"""The additional template fields of such an operator."""
-
-STORED_OPTIONS: Final = ("_allow_exposed_arguments", "_config_conn_id")
-"""The attributes that decide which references a job can have, and under which keys."""
-
-_PATHS: Final = ("config_files", "properties_file")
-"""The attributes with paths of properties files."""
-
-
-@dataclass(frozen=True, slots=True)
-class JobOptions:
-    """
-    The arguments that ``ConfiguredOperator`` adds to those of an operator.
-
-    :raises ConfigException: an option has an unknown value; raised when the DAG is parsed
-    """
-
-    config_conn_id: str | None = None
-    config_files: Sequence[str] | str | None = None
-    unresolved: str | None = None
-    allow_exposed_arguments: bool | None = None
-    resolve_in: str | None = None
-
-    def __post_init__(self) -> None:
-        if self.unresolved is not None:
-            settings.parse_unresolved(self.unresolved, where="argument unresolved")
-        if self.resolve_in is not None:
-            resolve_in.parse_place(self.resolve_in, where="argument resolve_in")
 
 
 class ConfiguredOperator(BaseOperator):
     """
-    Settles layers and resolves references when a task is rendered. People see only the references.
+    A mixin for any operator, whose template fields may hold references, however nested.
+
+    When the task is rendered, the layers of its Spark configuration are settled, and references are resolved: those
+    that are written in the DAG, not those that come from data. People see only the references. The fields have the
+    values only while ``execute`` runs, or a method that continues after a deferral. What is logged, raised, returned
+    or pushed to XCom shows references.
 
     :param config_conn_id: the connection that defines the providers; None for the default of the deployment
     :param config_files: a list of properties files, in which a later one overrides an earlier one, or a single path
@@ -87,17 +59,8 @@ class ConfiguredOperator(BaseOperator):
     :param resolve_in: where to resolve: ``worker``, ``driver`` or ``auto``; None for the default of the deployment
     """
 
-    @classmethod
-    def get_serialized_fields(cls) -> frozenset[str]:
-        """Return the fields that Airflow stores, including those that decide about references, to check changes."""
-        stored = super().get_serialized_fields()  # type: ignore[no-untyped-call]  # Airflow has no types here
-        return frozenset({*stored, *STORED_OPTIONS})
-
-    _authored: Mapping[str, str] = {}
-    _bounds: Mapping[str, tuple[Bound, ...]] = {}
-    _templates: Templates | None = None
-    _is_filling_in: bool = False
-    _written: WrittenReferences | None = None
+    spec: ClassVar[OperatorSpec | None] = None
+    """The description of the operator; None to look it up by class."""
 
     def __init__(
         self,
@@ -110,79 +73,53 @@ class ConfiguredOperator(BaseOperator):
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
-        self.take_over(JobOptions(config_conn_id, config_files, unresolved, allow_exposed_arguments, resolve_in))
+        self.take_over(JobOptions(config_conn_id, unresolved, allow_exposed_arguments, resolve_in), config_files)
 
-    def take_over(self, options: JobOptions) -> None:
+    def take_over(self, options: JobOptions = NO_OPTIONS, config_files: Sequence[str] | str | None = None) -> None:
         """
         Set the attributes of ``__init__``, also on an operator that was created before it got this class.
 
         :raises UnsupportedVersionError: the installed Airflow or provider lacks something that this class leans on
         """
         require_bases(type(self))
-        self._config_conn_id = options.config_conn_id
-        self._allow_exposed_arguments = options.allow_exposed_arguments
-        self.config_files = listed(options.config_files)
-        self.unresolved = options.unresolved
-        self.resolve_in = options.resolve_in
+        self._options = options
+        self.config_files = listed(config_files)
         self.written_params: Mapping[str, Any] = getattr(self.params, "dump", dict)()  # dump() never raises
         self.start_from_trigger = False  # the triggerer does not resolve references
         self.effective_config: list[str] | None = None  # None, so that Airflow does not store it with the DAG
+        self._holds_values = False
+        self._authorship = Authorship()
         self._run = JobRun()
 
     @property
     def config_conn_id(self) -> str:
         """The connection that defines the providers. Settings are slow, so this does not run while a DAG is parsed."""
-        return settings.config_conn_id() if self._config_conn_id is None else self._config_conn_id
+        return self._options.conn_id
+
+    @property
+    def unresolved(self) -> str | None:
+        """What to do with a reference that no provider answers; None for the default of the deployment."""
+        return self._options.unresolved
 
     @property
     def allow_exposed_arguments(self) -> bool:
         """Whether resolved values may be where others can read them. Like ``config_conn_id``, it is read late."""
-        chosen = self._allow_exposed_arguments
-        return settings.allow_exposed_arguments() if chosen is None else chosen
+        return self._options.allows_exposed
 
-    @abstractmethod
-    def _own_layers(self) -> Iterable[ConfigLayer]:
-        """Return the layers that the author of the DAG wrote."""
+    @property
+    def resolve_in(self) -> str | None:
+        """Where to resolve; None for the default of the deployment."""
+        return self._options.resolve_in
 
-    @abstractmethod
-    def _texts(self) -> Mapping[str, str]:
-        """Return label -> text for texts with references outside the configuration."""
+    @classmethod
+    def get_serialized_fields(cls) -> frozenset[str]:
+        """Return the fields that Airflow stores, including the job, so that ``describe`` needs no run."""
+        stored = super().get_serialized_fields()  # type: ignore[no-untyped-call]  # Airflow has no types here
+        return frozenset({*stored, STORED})
 
-    @abstractmethod
-    def _show_conf(self, layered: LayeredConfig) -> None:
-        """Put the settled configuration into the field that people see."""
-
-    def _own_files(self) -> Sequence[ConfigFile]:
-        """Return files that the job always has, above those of the deployment and of the author."""
-        return ()
-
-    def _default_files(self) -> Sequence[ConfigFile]:
-        """Return files that the job always has, below all others."""
-        return ()
-
-    def _may_be_remote(self) -> bool:
-        """Return, without any requests, whether the driver could run on another machine."""
-        return False
-
-    def _is_remote(self) -> bool:
-        """Return whether the driver runs on another machine, to which the job's configuration is sent."""
-        return self._may_be_remote()
-
-    def _not_python(self) -> str:
-        """Return the field that shows that the job is not a Python program; its driver cannot resolve then."""
-        return ""
-
-    def _concerns_driver(self, layered: LayeredConfig) -> bool:
-        """Return whether a driver would resolve or refuse anything here."""
-        return resolve_in.concerns_driver(layered, self._texts())
-
-    def _takes_any_key(self) -> bool:
-        """Return whether the job also gets keys that do not begin with ``spark.``, which spark-submit ignores."""
-        return False
-
-    def _notes(self) -> Iterable[str]:
-        """Return additional notes for the reader of the task log."""
-        return ()
+    @property
+    def _authored_job(self) -> str | None:
+        return text_to_store(self, self._fields(), self._options)
 
     @failing_at_once
     @nested_texts.refusing_depth()
@@ -194,77 +131,37 @@ class ConfiguredOperator(BaseOperator):
         if parent is not self:
             render()
             return
-        with log_group.ended_by_failure(self.log):
+        with _outside_log_group(self.log):
             self._render_whole(render, context, jinja_env, skip=frozenset(seen_oids))
 
     def _render_whole(self, render: Callable[[], None], context: Any, jinja_env: Any, *, skip: Collection[int]) -> None:
-        before = self._authored = self._fill_in_templates(render, skip=skip)
+        fields, authorship = self._fields(), self._authorship
+        authorship.render(self, render, before=fields.texts(skip=skip), after=fields.texts)
         self.config_files = listed(self.config_files)  # what another task returned can be a string
         refuse_odd_paths(self.config_files)
-        self._bounds = dict(self._bounds_of_files(before, context, jinja_env or self.get_template_env()))
+        authorship.bound_paths(self, self._paths(), context, jinja_env or self.get_template_env())
         try:
             if self._is_preview(context):
                 self._preview(context, jinja_env)
             else:
                 self._resolve(context, jinja_env)
         finally:
-            self._authored = {}  # it can contain plain-text secrets
-
-    def _fill_in_templates(self, render: Callable[[], None], *, skip: Collection[int]) -> dict[str, str]:
-        """
-        Call ``render``, and determine which references in the fields the author wrote.
-
-        :return: label -> the author's string before rendering
-        """
-        templates = self._templates = Templates(authors_texts(self), self._templates)
-        names = (*self._fields(), "config_files")
-        before = {
-            text.label: text.text for text in self._texts_in(*names, skip=skip) if templates.is_authors(text.text)
-        }
-        try:
-            self._is_filling_in = not settings.run_config_references()
-            render()
-        finally:
-            self._is_filling_in = False
-        self._written = WrittenReferences(
-            text
-            for text in self._texts_in(*names)
-            if templates.is_written(text.text)
-            or (before.get(text.label) is text.text and templates.is_authors(text.text))
-        )
-        return before
-
-    def _bounds_of_files(
-        self, before: Mapping[str, str], context: Any, environment: Any
-    ) -> Iterator[tuple[str, tuple[Bound, ...]]]:
-        """Yield the label of each path that the author named, with its bounds."""
-        fill_in = partial(_text_of, environment=environment, context=context)
-        config_paths, params = settings.config_paths(), authors_params(self, context)
-        for text in self._paths():
-            written = before.get(text.label, before.get(text.label.partition("[")[0]))
-            template = PathTemplate(written, environment, fill_in, params)
-            yield text.label, template.bounds(text.text, config_paths)
-
-    def _paths(self) -> Iterator[nested_texts.Text]:
-        """Yield the paths of files that the author of the DAG named."""
-        for field in _PATHS:
-            yield from nested_texts.texts(getattr(self, field, None), field)
+            authorship.forget_templates()
 
     def render_template(
         self, content: Any, context: Any, jinja_env: Any = None, seen_oids: set[int] | None = None
     ) -> Any:
         """Return the result of a template, and track the references in templates of this operator's fields."""
         render = super().render_template
-        if self._templates is None or not self._is_filling_in or not isinstance(content, str):
+        if not self._authorship.is_rendering or not isinstance(content, str):
             return render(content, context, jinja_env, seen_oids)
         if id(content) in (seen_oids or ()):
             return content
-        environment = jinja_env or self.get_template_env()
-        return self._templates.fill_in(
+        return self._authorship.fill_in(
             content,
-            lambda env: render(content, context, env, seen_oids),
-            environment,
-            learn=lambda env: render(content, without_pushes(context), env, seen_oids),
+            lambda environment: render(content, context, environment, seen_oids),
+            jinja_env or self.get_template_env(),
+            learn=lambda environment: render(content, without_pushes(context), environment, seen_oids),
             is_file=content.endswith(tuple(self.template_ext)),
         )
 
@@ -276,129 +173,83 @@ class ConfiguredOperator(BaseOperator):
 
     def _preview(self, context: Any, jinja_env: Any) -> None:
         """Show what would be submitted, with notes about what would fail or differ in a run."""
-        notes = list(self._brought_problems())
-        files = [file for file in self._properties_files() if not scan(file.path)]
-        notes += [f"{place} contains a reference, so the file is not shown." for place in self._referring_files()]
-        resolver = self._resolver(JobProviders(self.config_conn_id))
-        layers = self._layers(files, context, jinja_env, dynamic_layers.previewed(self._resource(), warn=notes.append))
-        layered = resolver.settle(layers)
-        try:
-            self._require_allowed(layers)
-        except PolicyViolation as violation:
-            notes += violation.problems
+        problems = list(self._brought_problems())
+        shown = self._configuration(context, jinja_env).preview()
+        notes = [*problems, *shown.notes]
         for note in notes:
             self.log.warning("This preview differs from a run: %s", note)
-        self._show(layered, notes)
+        self._show(Shown(shown.layered, notes))
 
     def _resolve(self, context: Any, jinja_env: Any) -> None:
+        """Get the values of this run, and show where they come from."""
         if problems := list(self._brought_problems()):
             raise ConfigException(*problems)
-        with ExitStack() as stack:
-            resolver = self._resolver(stack.enter_context(JobProviders(self.config_conn_id)))
-            dynamic = dynamic_layers.layers(self._resource())
-            layers = self._layers(resolver.locate(self._properties_files()), context, jinja_env, dynamic)
-            layered = resolver.settle(layers)
-            self._require_allowed(layers)
-            resolver = resolve_in.placed(
-                resolver,
-                self.resolve_in,
-                suits_driver=self._may_be_remote() and not self._not_python() and self._concerns_driver(layered),
-                is_remote=self._is_remote,
-                not_python=self._not_python(),
-            )
-            resolved = self._resolved(resolver, layers)
-            self._run = JobRun(
-                resolved,
-                stack.pop_all().close,
-                resolver.carried,
-                withheld=resolver.withheld(),
-                providers=resolver.providers,
-            )
-        notes = [*self._notes(), *unresolved_notes(resolved, resolver.providers)]
+        self._run = run = self._configuration(context, jinja_env).resolve()
+        notes = [*self._notes(), *run.unresolved_notes()]
         for note in notes:
             self.log.warning("%s", note)
-        lines = self._show(resolved.layered, notes)
-        self.log.info("Effective configuration:\n%s", "\n".join(lines))
-        self.log.info("%s", resolved_line(resolved, of_driver=isinstance(resolver, resolve_in.DriverResolver)))
-
-    def _require_allowed(self, layers: Sequence[ConfigLayer]) -> None:
-        """Refuse layers that the deployment's policies deny."""
-        policies.require_allowed(self._resource(), layers, self._references())
-
-    def _resolved(self, resolver: JobResolver, layers: Sequence[ConfigLayer]) -> ResolvedConfig:
-        return resolver.resolve(layers, self._texts())
-
-    def _fields(self) -> list[str]:
-        """Return the names of the attributes that may hold references."""
-        return [name for name in self.template_fields if name not in FIELDS]
-
-    def _texts_in(self, *names: str, skip: Collection[int] = ()) -> Iterator[nested_texts.Text]:
-        for name in names:
-            yield from nested_texts.texts(getattr(self, name), name, skip=skip)
-
-    def _own_texts(self) -> Iterator[nested_texts.Text]:
-        """Yield the texts in which a reference that is not written in the DAG is an error."""
-        return self._texts_in("config_files")
+        self.log.info("Effective configuration:\n%s", "\n".join(self._show(Shown(run.layered, notes))))
+        self.log.info("%s", run.resolved_line())
 
     def _brought_problems(self) -> Iterator[str]:
-        return (self._brought_problem(text) for text in self._own_texts() if not self._is_written(text))
+        return self._authorship.brought_problems(self._fields().author_texts())
 
-    def _brought_problem(self, text: nested_texts.Text) -> str:
-        goes_up = self._templates is not None and self._templates.goes_up(text.text)
-        return brought_problem(text.label, template=self._authored.get(text.label, ""), goes_up=goes_up)
-
-    def _is_written(self, text: nested_texts.Text) -> bool:
-        """Return whether the references in ``text`` are written in the DAG and did not come from data."""
-        return self._written is None or self._written.cover(text) or settings.run_config_references()
-
-    def _resource(self) -> ConfigResource:
-        return ConfigResource.of_task(self.dag_id, self.task_id)
-
-    def _references(self) -> dict[str, str]:
-        """Return label -> text for all texts with references outside the configuration, including paths."""
-        return {**self._texts(), **self._referring_files()}
-
-    def _referring_files(self) -> dict[str, str]:
-        return path_texts(file.path for file in self._properties_files())
-
-    def _resolver(self, providers: JobProviders) -> JobResolver:
-        return JobResolver(providers, self._unresolved(), self.allow_exposed_arguments)
-
-    def _unresolved(self) -> Unresolved:
-        if self.unresolved is None:
-            return settings.unresolved()
-        return settings.parse_unresolved(self.unresolved, where="argument unresolved")
-
-    def _properties_files(self) -> list[ConfigFile]:
-        """Return the properties files, strongest last."""
-        files = [self._file(path, "", is_template=True) for path in settings.config_files()]
-        own = [
-            self._file(path, f"config_files[{i}]", is_template=True) for i, path in enumerate(self.config_files or ())
-        ]
-        return [*self._default_files(), *files, *own, *self._own_files()]
-
-    def _file(self, path: str, label: str, *, is_template: bool = False) -> ConfigFile:
-        """Return a file that the deployment or the author named; ``label`` is its place in the DAG."""
-        bounds = self._bounds.get(label, bounds_of_deployment(settings.config_paths()))
-        return ConfigFile(path, path, is_template=is_template, bounds=bounds, label=label)
-
-    def _layers(
-        self, files: Sequence[ConfigFile], context: Any, jinja_env: Any, dynamic: Sequence[ConfigLayer]
-    ) -> list[ConfigLayer]:
-        layers = JobLayers(
-            files=files,
-            definition=spark_definition(),
-            render=partial(_filled_in, jinja_env=jinja_env or self.get_template_env(), context=context),
+    def _configuration(self, context: Any, jinja_env: Any) -> JobConfiguration:
+        fields = self._fields()
+        return JobConfiguration(
+            resource=ConfigResource.of_task(self.dag_id, self.task_id),
+            job=AuthoredJob.of(fields, self._options, is_written=self._authorship.is_written),
+            files=self._files(fields),
+            driver=self._driver(fields),
+            run_conf=getattr(context.get("dag_run"), "conf", None),
+            render=partial(rendered, environment=jinja_env or self.get_template_env(), context=context),
             warn=self.log.warning,
-            dynamic=dynamic,
-            takes_any_key=self._takes_any_key(),
+            takes_any_key=fields.spec.takes_any_key,
         )
-        return layers.collect(self._own_layers(), getattr(context.get("dag_run"), "conf", None))
 
-    def _show(self, layered: LayeredConfig, notes: Sequence[str] = ()) -> list[str]:
+    def _fields(self) -> JobFields:
+        return JobFields.of_operator(self, self.spec or spec_of(type(self)) or OperatorSpec())
+
+    def _files(self, fields: JobFields) -> list[ConfigFile]:
+        """Return the properties files, strongest last."""
+        bounds = self._authorship.bounds
+        of_deployment = [
+            ConfigFile(path, path, is_template=True, bounds=bounds("")) for path in settings.config_files()
+        ]
+        own = [
+            ConfigFile(text, text, is_template=label != "properties_file", bounds=bounds(label), label=label)
+            for label, text in ((file.label, file.text) for file in fields.files())
+        ]
+        return [*self._default_files(), *of_deployment, *own]
+
+    def _paths(self) -> list[Text]:
+        """Return the paths of files that the author of the DAG named."""
+        return self._fields().files()
+
+    def _default_files(self) -> list[ConfigFile]:
+        """Return Spark's defaults file, which the job reads in any case."""
+        return spark_defaults(self._fields().spec.binary)
+
+    def _driver(self, fields: JobFields) -> Driver:
+        is_remote = fields.spec.is_remote and bool(fields.conf or fields.cluster_confs)
+        return Driver(is_remote, lambda: is_remote, fields.not_python(), tuple(fields.closed_confs()))
+
+    def _notes(self) -> Iterator[str]:
+        """Yield notes for the reader of the task log."""
+        fields = self._fields()
+        if fields.cluster_confs:
+            yield "Several clusters: each gets these layers around its own spark_conf, which the task's fields show."
+            return
+        if fields.spec.conf and fields.conf is None:
+            yield "No layers: this task has no Spark configuration, or several of them. Its references are resolved."
+        for text in fields.texts(*fields.names):
+            if not self._authorship.is_written(text):
+                yield f"{printable(text.label)}: a reference came from data, so none in this text is resolved."
+
+    def _show(self, shown: Shown) -> list[str]:
         """Set the fields that people see, and return all lines of ``effective_config``."""
-        lines = [*(f"! {one_line(note)}" for note in notes), *explain.lines(layered)]
-        self._show_conf(layered)
+        lines = shown.lines()
+        self._show_conf(shown.layered)
         self.effective_config = explain.shortened(
             lines,
             characters=settings.longest_field(),
@@ -406,12 +257,97 @@ class ConfiguredOperator(BaseOperator):
         )
         return lines
 
+    def _show_conf(self, layered: LayeredConfig) -> None:
+        """Put the settled configuration into the field that people see."""
+        for name, value in self._fields().shown(layered).items():
+            setattr(self, name, value)
 
-def _filled_in(text: str, *, jinja_env: Any, context: Any) -> FilledIn:
-    learn = partial(_text_of, text, context=without_pushes(context))
-    return filled_in(partial(_text_of, text, context=context), jinja_env, learn=learn, template=text)
+    def execute(self, context: Any, *args: Any, **kwargs: Any) -> Any:
+        """Run the operator with values in its fields."""
+        return self._with_values(context, partial(super().execute, context, *args, **kwargs))
+
+    def resume_execution(self, next_method: str, next_kwargs: Any, context: Any) -> Any:
+        """Continue after a deferral, with values in the fields."""
+        return self._with_values(context, partial(super().resume_execution, next_method, next_kwargs, context))
+
+    @failing_at_once
+    def _with_values(self, context: Any, run: Callable[[], Any]) -> Any:
+        if self._holds_values:
+            return run()
+        if not self._run:
+            self._resolve(context, None)
+        reverser = self._run.reverser
+        try:
+            with reversing_context(context, reverser), self._values_in_place(reverser):
+                result = run()
+        except TaskDeferred as deferred:
+            reverse_deferral(deferred, reverser, carried=self._fields().spec.carried, stop=self.on_kill)
+            raise
+        except BaseException as error:
+            reverse_exception(error, reverser)
+            raise
+        finally:
+            self._run.clear()
+        return reverse_object(result, (reverser,))
+
+    @contextmanager
+    def _values_in_place(self, reverser: ReverseTransformer) -> Iterator[None]:
+        shown = {name: getattr(self, name) for name in self._fields().names}
+        before = _attributes(self)
+        try:
+            self._holds_values = True
+            for name, value in self._values().items():
+                setattr(self, name, value)
+            yield
+        finally:
+            self._holds_values = False
+            for name, value in shown.items():
+                setattr(self, name, value)
+            self._forget(before, reverser)
+
+    def _values(self) -> dict[str, Any]:
+        """Return field -> content with values."""
+        fields, run = self._fields(), self._run
+        texts = run.texts()
+        refuse_broken_words(
+            fields.spec.words,
+            written={text.label: text.text for text in fields.other_texts()},
+            values=texts,
+            allow_exposed=self._options.allows_exposed,
+        )
+        return fields.with_configs(fields.resolved(texts), run.configs, shown=lambda: run.shown)
+
+    def _forget(self, before: Mapping[str, Any], reverser: ReverseTransformer) -> None:
+        """Reverse what ``execute`` left on the operator, where listeners and links can read it."""
+        for name, value in _attributes(self).items():
+            is_old = before.get(name) is value and not isinstance(value, dict | list | set)
+            if not is_old and (hidden := reverse_object(value, (reverser,))) is not value:
+                setattr(self, name, hidden)
 
 
-def _text_of(template: str, environment: Any, *, context: Any) -> str:
-    """Return the result of a template as a string, even in a DAG that renders templates as Python objects."""
-    return "".join(map(str, environment.from_string(template).generate(context)))
+def spark_defaults(binary: str) -> list[ConfigFile]:
+    """Return the defaults file that a program of Spark reads on this machine; empty if there is none."""
+    found = locate_spark_defaults(binary, os.environ) if binary else None
+    return [ConfigFile(str(found), str(found), is_lenient=True)] if found else []
+
+
+@contextmanager
+def _outside_log_group(log: Any) -> Iterator[None]:
+    """Show errors outside the group ``Pre Execute`` of the task log, which Airflow ends only after rendering."""
+    try:
+        yield
+    except Exception:
+        if has_supervisor():
+            log.info("::endgroup::")
+        raise
+
+
+def _attributes(operator: object) -> dict[str, Any]:
+    """Return the attributes of ``operator``, including those in slots."""
+    slots = {
+        name: getattr(operator, name)
+        for kind in type(operator).__mro__
+        for name, member in vars(kind).items()
+        if isinstance(member, MemberDescriptorType) and hasattr(operator, name)
+    }
+    return {**slots, **vars(operator)}

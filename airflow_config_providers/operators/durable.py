@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Final, Self
 
@@ -13,8 +13,7 @@ from airflow_config_providers.core import explain
 from airflow_config_providers.core.layers import ConfigLayer, ConfigSource, LayeredConfig
 from airflow_config_providers.core.text import one_line, printable
 from airflow_config_providers.exceptions import SubmitError
-from airflow_config_providers.job.job_providers import JobProviders
-from airflow_config_providers.job.run import JobRun
+from airflow_config_providers.job.configuration import following_run
 from airflow_config_providers.operators.configured import ConfiguredOperator
 
 STATE_KEY: Final = "config_providers_submitted"
@@ -87,7 +86,7 @@ class DurableMixin(ConfiguredOperator):
 
     def _follow(self, job: Any, submitted: SubmittedConfig | None, context: Any) -> bool:
         """Follow ``job`` and return True if it still runs or has succeeded; otherwise change nothing."""
-        before = {name: getattr(self, name) for name in self._fields()}
+        before = {name: getattr(self, name) for name in self._fields().names}
         if submitted is not None:
             self._show_conf(submitted.layered)
         if not self._can_follow(job, context):
@@ -95,7 +94,8 @@ class DurableMixin(ConfiguredOperator):
                 setattr(self, name, value)
             return False
         self._is_following = True
-        self._run = self._run_of_follower(submitted or SubmittedConfig())
+        used = submitted.conf.values() if submitted else ()
+        self._run = following_run(self._options, self._texts_afterwards(), used=used)
         self._show_followed(_note(job, str(self._status), submitted, state_key=self.external_id_key), submitted)
         return True
 
@@ -103,14 +103,6 @@ class DurableMixin(ConfiguredOperator):
         """Get the status of ``job``, and return whether it still runs or has succeeded."""
         self._status = status = self.get_job_status(job, context)
         return bool(self.is_job_active(status) or self.is_job_succeeded(status))  # type: ignore[attr-defined]
-
-    def _run_of_follower(self, submitted: SubmittedConfig) -> JobRun:
-        """Return a run with only the values that are needed after the job has ended, which are rarely any."""
-        with ExitStack() as stack:
-            resolver = self._resolver(stack.enter_context(JobProviders(self.config_conn_id)))
-            resolver.providers.needed_by(submitted.conf.values())
-            resolved = resolver.resolve([], self._texts_afterwards())
-            return JobRun(resolved, stack.pop_all().close, withheld=resolver.withheld())
 
     def _show_followed(self, note: str, submitted: SubmittedConfig | None) -> None:
         self.log.warning("%s", note)

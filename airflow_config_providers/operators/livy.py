@@ -8,10 +8,9 @@ from airflow.providers.apache.livy.triggers.livy import LivyTrigger
 
 from airflow_config_providers.foreign import require_bases
 from airflow_config_providers.operators.durable import DurableMixin
-from airflow_config_providers.operators.in_place import ConfigProvidersMixin
 
 
-class LivyMixin(DurableMixin, ConfigProvidersMixin):
+class LivyMixin(DurableMixin):
     """
     A mixin for ``LivyOperator`` whose trigger only waits.
 

@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, Final
 
 from airflow_config_providers.airflow_compat import BaseHook
 from airflow_config_providers.hooks.spark_connect import ConfiguredSparkConnectHook
 from airflow_config_providers.log.descriptors import guarded_descriptors
-from airflow_config_providers.operators.in_place import ConfigProvidersMixin
+from airflow_config_providers.operators.configured import ConfiguredOperator
 from airflow_config_providers.spark import jvm
 from airflow_config_providers.spark.connect_conf import giving_back_what_was_set
-from airflow_config_providers.spark.defaults import locate_spark_defaults
 from airflow_config_providers.spark.delivery import Delivery
-from airflow_config_providers.spark.layers import ConfigFile
 from airflow_config_providers.spark.redaction import REDACTION_KEY
 
 _CONNECT: Final = "spark_connect"
 """The type of a connection to a Spark Connect server, which gets its configuration and starts no JVM here."""
 
 
-class PySparkMixin(ConfigProvidersMixin):
+class PySparkMixin(ConfiguredOperator):
     """
     A mixin for ``PySparkOperator``. The function gets values, and so does Spark, through a private file.
 
@@ -60,10 +57,3 @@ class PySparkMixin(ConfigProvidersMixin):
     def _call(self, configs: Mapping[str, Any]) -> Any:
         self.config_kwargs = configs
         return super().execute_callable()  # type: ignore[misc]  # of the operator
-
-    def _default_files(self) -> Sequence[ConfigFile]:
-        defaults = locate_spark_defaults("spark-submit", os.environ)
-        return [ConfigFile(str(defaults), str(defaults), is_lenient=True)] if defaults else ()
-
-    def _with_conf(self, fields: dict[str, Any]) -> dict[str, Any]:
-        return fields  # the values are set when the session is created

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import yaml
 
 from airflow_config_providers.core.reversal.reverse import ReverseTransformer
 from airflow_config_providers.exceptions import ConfigException
-from airflow_config_providers.job import nested_texts
-from airflow_config_providers.job.written import FilledIn, Templates
-from airflow_config_providers.operators.in_place import ConfigProvidersMixin
+from airflow_config_providers.job.nested_texts import Text, texts
+from airflow_config_providers.job.written import FilledIn
+from airflow_config_providers.operators.configured import ConfiguredOperator
 from airflow_config_providers.spark.layer_files import read_layer_file
 
 
-class SparkKubernetesMixin(ConfigProvidersMixin):
+class SparkKubernetesMixin(ConfiguredOperator):
     """
     A mixin for ``SparkKubernetesOperator``.
 
@@ -41,24 +41,19 @@ class SparkKubernetesMixin(ConfigProvidersMixin):
         if not text:
             return
         if is_file := _is_path(text):
-            bounds = self._bounds.get("application_file", ())
+            bounds = self._authorship.bounds("application_file")
             content = read_layer_file(text.strip(), name=text.strip(), bounds=bounds)
             application = FilledIn(self._parse(content))
         else:
-            application = self._application(text)
+            application = self._authorship.parsed(text, self._parse)
         self.template_spec, self.application_file = application.value, None
-        if self._written is not None:
-            written = {id(string) for string in application.written}
-            specs = nested_texts.texts(self.template_spec, "template_spec")
-            self._written = self._written.with_texts(spec for spec in specs if is_file or id(spec.text) in written)
+        written = {id(string) for string in application.written}
+        specs = texts(self.template_spec, "template_spec")
+        self._authorship.add_written(spec for spec in specs if is_file or id(spec.text) in written)
 
-    def _paths(self) -> Iterator[nested_texts.Text]:
-        yield from super()._paths()
-        if self.application_file and _is_path(self.application_file):
-            yield nested_texts.Text("application_file", self.application_file)
-
-    def _application(self, text: str) -> FilledIn:
-        return (self._templates or Templates()).result(text).parsed(self._parse)
+    def _paths(self) -> list[Text]:
+        file = self.application_file
+        return [*super()._paths(), *([Text("application_file", file)] if file and _is_path(file) else [])]
 
     def _parse(self, content: str | bytes) -> Any:
         """Return an application as the operator parses it, without opening a file, which could have been replaced."""

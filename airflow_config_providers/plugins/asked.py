@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, field
-from types import SimpleNamespace
-from typing import Annotated, Any, Final
+from dataclasses import dataclass, field, replace
+from typing import Annotated, Any
 
 from airflow.api_fastapi.app import get_auth_manager
 from airflow.api_fastapi.core_api.security import GetUserDep
@@ -22,11 +21,9 @@ from airflow_config_providers.deployment.deployed import DeployedConfigurations
 from airflow_config_providers.deployment.outcomes import NOT_FOUND
 from airflow_config_providers.deployment.rows import Row, as_json
 from airflow_config_providers.exceptions import UnknownResourceError
-from airflow_config_providers.job.deployed_task import deployed_task
+from airflow_config_providers.job.authored import AuthoredJob
+from airflow_config_providers.job.deployed_task import deployed_job
 from airflow_config_providers.plugins.problems import HEADERS
-
-_FILES: Final = ("config_files", "properties_file")
-"""The arguments of a task that name files."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,15 +72,14 @@ def _caller(user: Any) -> Caller:
     return Caller(user.get_name(), environ={}, of_task=without_files, may_see=may_see)
 
 
-def without_files(task: Any, name: str, warn: Warn) -> Any | None:
-    """Return the result of ``deployed_task``, without the files that the author of the task names."""
-    found = deployed_task(task, name, warn)
-    if found is None:
+def without_files(task: Any, name: str, warn: Warn) -> AuthoredJob | None:
+    """Return the result of ``deployed_job``, without the files that the author of the task names."""
+    job = deployed_job(task, name, warn)
+    if job is None:
         return None
-    fields = vars(found)
-    if named := [field for field in _FILES if fields.get(field)]:
+    if named := dict.fromkeys(label.partition("[")[0] for label in job.files):
         warn(f"{name}: its {' and '.join(named)} are not shown: the server does not open files that DAG authors name.")
-    return SimpleNamespace(**{field: value for field, value in fields.items() if field not in _FILES})
+    return replace(job, files={})
 
 
 def _resource(dag_id: str | None, task_id: str | None) -> ConfigResource:

@@ -1,86 +1,97 @@
-"""The named arguments of ``SparkSubmitOperator`` and the Spark keys that they set."""
+"""The named arguments of stock operators, and the Spark keys that they set."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any, Final
 
-KEYS: Final = {
-    "archives": "spark.archives",
-    "driver_class_path": "spark.driver.extraClassPath",
-    "driver_memory": "spark.driver.memory",
-    "exclude_packages": "spark.jars.excludes",
-    "executor_cores": "spark.executor.cores",
-    "executor_memory": "spark.executor.memory",
-    "files": "spark.files",
-    "jars": "spark.jars",
-    "keytab": "spark.kerberos.keytab",
-    "name": "spark.app.name",
-    "num_executors": "spark.executor.instances",
-    "packages": "spark.jars.packages",
-    "principal": "spark.kerberos.principal",
-    "py_files": "spark.submit.pyFiles",
-    "repositories": "spark.jars.repositories",
-    "total_executor_cores": "spark.cores.max",
-    "yarn_queue": "spark.yarn.queue",
-}
-"""Argument -> key."""
+_NAME: Final = "spark.app.name"
 
-JDBC_KEYS: Final = {
-    "driver_memory": "spark.driver.memory",
-    "executor_cores": "spark.executor.cores",
-    "executor_memory": "spark.executor.memory",
-    "keytab": "spark.kerberos.keytab",
-    "num_executors": "spark.executor.instances",
-    "principal": "spark.kerberos.principal",
-    "spark_app_name": "spark.app.name",
-    "spark_files": "spark.files",
-    "spark_jars": "spark.jars",
-    "spark_py_files": "spark.submit.pyFiles",
-}
-"""Argument of ``SparkJDBCOperator`` -> key."""
 
-PIPELINES_KEYS: Final = {
-    "driver_memory": "spark.driver.memory",
-    "executor_cores": "spark.executor.cores",
-    "executor_memory": "spark.executor.memory",
-    "num_executors": "spark.executor.instances",
-    "yarn_queue": "spark.yarn.queue",
-}
-"""Argument of ``SparkPipelinesOperator`` -> key. ``keytab`` and ``principal`` are options of its command, not keys."""
+@dataclass(frozen=True, slots=True)
+class NamedArguments:
+    """
+    The arguments of an operator that set Spark keys.
 
-JDBC_DEFAULT_NAME: Final = "airflow-spark-jdbc"
-"""The same as ``DEFAULT_NAME`` for ``SparkJDBCOperator``."""
+    :param keys: argument -> key
+    :param default_name: the operator's default name of a job, which must not override a layer that has a name
+    :param takes_zero: whether the operator distinguishes 0 from no value
+    """
+
+    keys: Mapping[str, str]
+    default_name: str = ""
+    takes_zero: bool = False
+
+    def configs(self, read: Callable[[str], Any]) -> dict[str, Any]:
+        """Return key -> value for the arguments that were given; ``read`` returns an argument, or None."""
+        given = {key: read(name) for name, key in self.keys.items()}
+        return {key: value for key, value in given.items() if self._is_given(key, value)}
+
+    def origins(self) -> dict[str, str]:
+        """Return key -> a name for people of the argument that sets it."""
+        return {key: f"argument {name}" for name, key in self.keys.items()}
+
+    def _is_given(self, key: str, value: Any) -> bool:
+        is_default = key == _NAME and value == self.default_name
+        return not is_default and (bool(value) or (self.takes_zero and value not in (None, "")))
+
+
+SUBMIT: Final = NamedArguments(
+    {
+        "archives": "spark.archives",
+        "driver_class_path": "spark.driver.extraClassPath",
+        "driver_memory": "spark.driver.memory",
+        "exclude_packages": "spark.jars.excludes",
+        "executor_cores": "spark.executor.cores",
+        "executor_memory": "spark.executor.memory",
+        "files": "spark.files",
+        "jars": "spark.jars",
+        "keytab": "spark.kerberos.keytab",
+        "name": _NAME,
+        "num_executors": "spark.executor.instances",
+        "packages": "spark.jars.packages",
+        "principal": "spark.kerberos.principal",
+        "py_files": "spark.submit.pyFiles",
+        "repositories": "spark.jars.repositories",
+        "total_executor_cores": "spark.cores.max",
+        "yarn_queue": "spark.yarn.queue",
+    },
+    default_name="arrow-spark",
+)
+"""Of ``SparkSubmitOperator``."""
+
+JDBC: Final = NamedArguments(
+    {
+        "driver_memory": "spark.driver.memory",
+        "executor_cores": "spark.executor.cores",
+        "executor_memory": "spark.executor.memory",
+        "keytab": "spark.kerberos.keytab",
+        "num_executors": "spark.executor.instances",
+        "principal": "spark.kerberos.principal",
+        "spark_app_name": _NAME,
+        "spark_files": "spark.files",
+        "spark_jars": "spark.jars",
+        "spark_py_files": "spark.submit.pyFiles",
+    },
+    default_name="airflow-spark-jdbc",
+    takes_zero=True,
+)
+"""Of ``SparkJDBCOperator``."""
+
+PIPELINES: Final = NamedArguments(
+    {
+        "driver_memory": "spark.driver.memory",
+        "executor_cores": "spark.executor.cores",
+        "executor_memory": "spark.executor.memory",
+        "num_executors": "spark.executor.instances",
+        "yarn_queue": "spark.yarn.queue",
+    }
+)
+"""Of ``SparkPipelinesOperator``. ``keytab`` and ``principal`` are options of its command, not keys."""
 
 FROM_CONNECTION: Final = {"keytab": "keytab", "principal": "principal", "yarn_queue": "queue"}
 """Argument -> the name under which the stock hook mixes it with its connection."""
 
-DEFAULT_NAME: Final = "arrow-spark"
-"""The stock operator's default name of a job. It must not override a layer that has a name."""
-
-
-def argument(operator: Any, name: str) -> Any:
-    """Return an argument from the operator's attribute, which begins with an underscore unless it is templated."""
-    attributes = vars(operator)
-    return attributes.get(name, attributes.get(f"_{name}"))
-
-
-def jdbc_configs(operator: Any) -> dict[str, Any]:
-    """Return key -> value for the named arguments that a ``SparkJDBCOperator`` was given."""
-    given = {key: argument(operator, name) for name, key in JDBC_KEYS.items()}
-    if given["spark.app.name"] == JDBC_DEFAULT_NAME:
-        del given["spark.app.name"]
-    return {key: value for key, value in given.items() if value not in (None, "")}
-
-
-def pipelines_configs(operator: Any) -> dict[str, Any]:
-    """Return key -> value for the named arguments that a ``SparkPipelinesOperator`` was given."""
-    given = {key: argument(operator, name) for name, key in PIPELINES_KEYS.items()}
-    return {key: value for key, value in given.items() if value}
-
-
-def configs(operator: Any) -> dict[str, Any]:
-    """Return key -> value for the named arguments that a ``SparkSubmitOperator`` was given."""
-    given = {key: argument(operator, name) for name, key in KEYS.items()}
-    if given["spark.app.name"] == DEFAULT_NAME:
-        del given["spark.app.name"]
-    return {key: value for key, value in given.items() if value}
+IN_COMMAND: Final = ("application", "application_args", "proxy_user", "post_submit_commands")
+"""Arguments of ``SparkSubmitOperator`` that are in a command, which every user of the machine can read."""

@@ -7,9 +7,6 @@ from typing import Final
 from airflow_config_providers.core.definition.config_type import ConfigType
 from airflow_config_providers.spark.catalogue import spark_definition
 
-FIELDS: Final = ("application", "application_args", "proxy_user", "post_submit_commands")
-"""Fields of the operator that are in a command, which every user of the machine can read."""
-
 _NUMBERS: Final = frozenset({ConfigType.BOOLEAN, ConfigType.INT, ConfigType.LONG, ConfigType.DOUBLE})
 
 _WRITTEN_OUT: Final = frozenset(

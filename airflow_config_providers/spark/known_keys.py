@@ -97,7 +97,7 @@ def _names() -> frozenset[str]:
             *(name for name in CODE_LOADING_SPARK if "*" not in name),
             *OLDER_NAMES.keys(),
             *OLDER_NAMES.values(),
-            *arguments.KEYS.values(),
+            *arguments.SUBMIT.keys.values(),
             *READ_ONLY,
             *UNLISTED_NAMES,
         }

@@ -669,14 +669,11 @@ def test_the_moment_is_that_which_is_asked_for_and_can_be(cli: Cli, moments: str
     assert cli.deployment.query("select count(*) from variable") == [(0,)]
 
 
-def test_what_airflow_has_not_stored_whole_is_told(cli: Cli, moments: str):
+def test_what_airflow_has_not_stored_whole_is_known(cli: Cli, moments: str):
     done = cli(f"{moments} --dag flights --task cut --at render")
 
-    assert done.code == 0
-    assert done.notes == [
-        "task 'cut' of DAG 'flights': application_args is too long for Airflow to store, so the references in it are "
-        "not known."
-    ]
+    assert (done.code, done.notes) == (4, [])
+    assert "denies the configuration of task 'cut' of DAG 'flights'" in done.errors[0]
 
 
 def test_a_task_with_nothing_stored_but_references_in_its_paths_and_arguments(cli: Cli, moments: str):

@@ -14,10 +14,12 @@ from airflow.serialization.serialized_objects import DagSerialization
 from airflow.utils.platform import getuser
 from rich_argparse import RawTextRichHelpFormatter
 
+from airflow_config_providers.job.authored import STORED
+from airflow_config_providers.job.deployed_task import deployed_job
 from airflow_config_providers.operators.spark_submit import ConfiguredSparkSubmitOperator
 from airflow_config_providers.spark import arguments
 
-VALUES = {name: f"value-of-{name}" for name in arguments.KEYS}
+VALUES = {name: f"value-of-{name}" for name in arguments.SUBMIT.keys}
 
 
 def stored(dag: DAG):
@@ -31,7 +33,8 @@ def test_named_arguments_are_stored_with_the_dag():
 
     task = stored(dag).get_task("t")
 
-    assert {name: arguments.argument(task, name) for name in VALUES} == VALUES
+    (_, named) = deployed_job(task, "t", print).layers
+    assert named.configs == {arguments.SUBMIT.keys[name]: value for name, value in VALUES.items()}
 
 
 def test_a_conf_that_airflow_cuts_is_stored_whole():
@@ -42,15 +45,16 @@ def test_a_conf_that_airflow_cuts_is_stored_whole():
     found = stored(dag)
 
     assert found.get_task("long").conf.startswith("Truncated")
-    assert found.get_task("long")._whole_conf == f'{{"k": "{"x" * 5000}"}}'
+    assert deployed_job(found.get_task("long"), "long", print).layers[0].configs == {"k": "x" * 5000}
     assert found.get_task("short").conf == {"k": "x"}
-    assert getattr(found.get_task("short"), "_whole_conf", None) is None
+    assert getattr(found.get_task("short"), STORED, None) is None
+    assert deployed_job(found.get_task("short"), "short", print).layers[0].configs == {"k": "x"}
 
 
 def test_what_is_stored_beside_the_template_fields_is_not_sent_as_rendered():
     operator = ConfiguredSparkSubmitOperator(task_id="t", application="x.py")
 
-    assert not {"_whole_conf", "_executor_memory"} & set(operator.template_fields)
+    assert not {STORED, "_executor_memory"} & set(operator.template_fields)
     assert "get_serialized_fields" in vars(BaseOperator)
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib
 import inspect
-import json
 import typing
 
 import pytest
@@ -13,10 +12,10 @@ from airflow.sdk import DAG, BaseOperator
 from airflow.sdk.execution_time.task_runner import RuntimeTaskInstance
 
 from airflow_config_providers import cluster_policy
-from airflow_config_providers.job.stored_job import StoredJob
+from airflow_config_providers.job.authored import AuthoredJob
+from airflow_config_providers.job.fields import JobFields
 from airflow_config_providers.job.supported import SUPPORTED
 from airflow_config_providers.operators.configure import configured
-from airflow_config_providers.operators.spark_jdbc import FIELDS_OF_ARGUMENTS
 from airflow_config_providers.spark import arguments
 
 GIVEN = {
@@ -103,9 +102,10 @@ def test_what_a_mapped_operator_would_have_is_told_from_its_arguments(kind):
     given = WRITTEN[kind.__name__]
     with DAG("d", schedule=None):
         task = configured(kind)(task_id="t", **given)
-    told = StoredJob.of_arguments(spec(kind), {"task_id": "t", **given}, task.template_fields)
+    fields = JobFields.of_arguments(spec(kind), {"task_id": "t", **given}, task.template_fields)
+    told = AuthoredJob.of_unrendered(fields)
 
-    assert json.loads(told.text()) == json.loads(task._stored_job)
+    assert told == AuthoredJob.of_unrendered(JobFields.of_operator(task, spec(kind)))
     assert [layer.configs for layer in told.layers] == ([CONF] if spec(kind).conf else [])
     assert list(told.texts.values()) in ([REFERENCE], [f"select '{REFERENCE}'"])
 
@@ -115,9 +115,9 @@ def test_several_clusters_of_a_mapped_operator_are_told_too():
     kind, given = databricks.DatabricksSubmitRunOperator, {"tasks": [CLUSTER, {"for_each_task": {"task": CLUSTER}}]}
     with DAG("d", schedule=None):
         task = configured(kind)(task_id="t", **given)
-    told = StoredJob.of_arguments(spec(kind), given, task.template_fields)
+    told = AuthoredJob.of_unrendered(JobFields.of_arguments(spec(kind), given, task.template_fields))
 
-    assert json.loads(told.text()) == json.loads(task._stored_job)
+    assert told == AuthoredJob.of_unrendered(JobFields.of_operator(task, spec(kind)))
     assert (told.layers, len(told.texts)) == ((), 2)
 
 
@@ -168,8 +168,9 @@ def test_the_jdbc_operator_keeps_its_arguments_where_we_look():
         task = SparkJDBCOperator(task_id="t")
     hook = inspect.getsource(type(task)._get_hook)
 
-    assert [name for name in FIELDS_OF_ARGUMENTS if not hasattr(task, name) or f"self.{name}" not in hook] == []
-    assert task._spark_app_name == arguments.JDBC_DEFAULT_NAME
+    kept = JobFields.of_operator(task, spec(SparkJDBCOperator)).named.values()
+    assert [name for name in kept if not hasattr(task, name) or f"self.{name}" not in hook] == []
+    assert task._spark_app_name == arguments.JDBC.default_name
 
 
 def test_the_function_of_pyspark_is_called_where_we_call_it():

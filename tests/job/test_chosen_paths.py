@@ -10,11 +10,11 @@ from airflow.sdk.definitions._internal.templater import SandboxedEnvironment
 from jinja2 import pass_context
 
 from airflow_config_providers.exceptions import ConfigException
+from airflow_config_providers.job.authored import AuthoredJob
 from airflow_config_providers.job.chosen_paths import PathTemplate, bounds_of_deployment
 from airflow_config_providers.job.job_layers import JobLayers, deployed_layers
 from airflow_config_providers.job.mapped_texts import Author
 from airflow_config_providers.job.written import FilledIn
-from airflow_config_providers.spark.catalogue import spark_definition
 from airflow_config_providers.spark.layers import ConfigFile
 
 CONTEXT = {
@@ -221,9 +221,9 @@ def test_attack_57_describing_a_task_reads_files_as_a_run_does(tmp_path, monkeyp
     (tmp_path / "base.properties").write_text("spark.a=1\n")
     os.mkfifo(tmp_path / "fifo")
     monkeypatch.setenv("AIRFLOW__CONFIG_PROVIDERS__CONFIG_PATHS", config_paths.format(files=tmp_path))
-    operator = SimpleNamespace(layers=(), config_files=[f"{tmp_path}/{path.format()}"], properties_file=None)
+    job = AuthoredJob(files={"config_files[0]": f"{tmp_path}/{path.format()}"})
     warnings = []
-    layers = deployed_layers(operator, {}, warn=warnings.append)
+    layers = deployed_layers(job, {}, warn=warnings.append)
 
     assert [layer.configs for layer in layers] == ([{"spark.a": "1"}] if told is None else [])
     assert [told in warning for warning in warnings] == ([] if told is None else [True])
@@ -255,5 +255,5 @@ def test_a_bad_file_of_the_deployment_says_who_named_it(tmp_path, monkeypatch, t
     files = [ConfigFile(str(path), str(path))]
 
     with pytest.raises(ConfigException) as raised:
-        JobLayers(files, spark_definition(), FilledIn, print).collect([], None)
+        JobLayers(files, FilledIn, print).collect([], None)
     assert ("The file is from [config_providers] config_files." in str(raised.value)) is is_of_setting

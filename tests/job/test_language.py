@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from pathlib import PurePath
-from types import SimpleNamespace
 
 import pytest
 
-from airflow_config_providers.job.language import PYTHON_RUNNER, not_python
+from airflow_config_providers.job.fields import PYTHON_RUNNER, JobFields
 from airflow_config_providers.job.supported import SUPPORTED
 
 
 def said(operator, fields):
     """Ask about the operator of that name."""
     (spec,) = [spec for path, spec in SUPPORTED.items() if path.endswith(f".{operator}")]
-    return not_python(spec.jvm, SimpleNamespace(**fields))
+    return JobFields(spec, (), fields.get, {}).not_python()
 
 
 def task(**fields):

@@ -7,20 +7,19 @@ import json
 import pytest
 
 from airflow_config_providers.exceptions import ConfigException, ExposedValueError, UnresolvedReferenceError
-from airflow_config_providers.job.supported import ConfPlace, OperatorSpec
+from airflow_config_providers.job.supported import ConfLocation, OperatorSpec
 from airflow_config_providers.operators.configure import configured
 from airflow_config_providers.operators.configured import ConfiguredOperator
-from airflow_config_providers.operators.in_place import ConfigProvidersMixin
 from tests.operators.stock import CANARY, STOPPED, OurOperator, StockOperator, everything_shown
 
 pytestmark = pytest.mark.usefixtures("connections")
 
 
-class ConfOperator(ConfigProvidersMixin, StockOperator):
+class ConfOperator(ConfiguredOperator, StockOperator):
     """The same with Spark configuration in its payload."""
 
     template_fields = (*StockOperator.template_fields, "config_files", "effective_config")
-    spec = OperatorSpec(conf=(ConfPlace("payload", ("spark", "conf")),), words=("command",))
+    spec = OperatorSpec(conf=(ConfLocation("payload", ("spark", "conf")),), words=("command",))
 
 
 @pytest.fixture

@@ -56,7 +56,7 @@ def test_nothing_is_added_but_names_of_fields_and_what_describe_shows(path, kwar
     kind = operator_of(path)
     stock, ours = (members(stored(kind, applied=applied, **kwargs)) for applied in (False, True))
 
-    assert {name for name in ours if ours[name] != stock.get(name)} <= {"template_fields", "_stored_job"}
+    assert {name for name in ours if ours[name] != stock.get(name)} <= {"template_fields", "_authored_job"}
     assert set(stock) <= set(ours)
 
 
@@ -73,7 +73,7 @@ def test_a_dag_of_spark_submit_jobs_grows_by_less_than_a_tenth():
 def test_the_operator_is_stored_without_its_defaults():
     ours = members(stored(ConfiguredSparkSubmitOperator, applied=False, **SUBMISSION))
 
-    assert not {"effective_config", "config_files", "_files", "_whole_conf"} & set(ours)
+    assert not {"effective_config", "config_files", "_files", "_authored_job"} & set(ours)
 
 
 @pytest.mark.parametrize(

@@ -1,13 +1,11 @@
-"""Where the references of a job are resolved: on Airflow's worker, or in the driver on the cluster."""
+"""Leaves the references of a job to its driver on the cluster, instead of resolving them on Airflow's worker."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from enum import Enum
 from typing import Final
 
-from airflow_config_providers import settings
 from airflow_config_providers.airflow_compat import mask_secret
 from airflow_config_providers.core.layers import ConfigLayer, LayeredConfig
 from airflow_config_providers.core.provider import SecretIdProvider
@@ -15,7 +13,9 @@ from airflow_config_providers.core.provider_definition import ProviderDefinition
 from airflow_config_providers.core.resolver import ConfigResolver, ResolvedConfig, Unresolved
 from airflow_config_providers.core.text import nearest, printable
 from airflow_config_providers.core.variable import scan, variables
-from airflow_config_providers.exceptions import ConfigException, ExposedValueError, ProviderDefinitionError
+from airflow_config_providers.exceptions import ExposedValueError, ProviderDefinitionError
+from airflow_config_providers.job.job_providers import JobProviders
+from airflow_config_providers.job.options import ResolveIn
 from airflow_config_providers.job.resolver import JobResolver, PlacedText, placed_texts, refuse_exposed
 from airflow_config_providers.spark import specification
 from airflow_config_providers.spark.catalogue import spark_definition
@@ -28,79 +28,53 @@ _SECONDS: Final = 300
 _LONGEST: Final = 24 * 60 * 60
 
 
-class Place(Enum):
-    """Where references are resolved."""
-
-    AUTO = "auto"
-    """In the driver if the job leaves the machine and driver providers are defined; otherwise on the worker."""
-    WORKER = "worker"
-    DRIVER = "driver"
-
-
-def parse_place(text: str, *, where: str) -> Place:
+@dataclass(frozen=True, slots=True)
+class Driver:
     """
-    Parse ``auto``, ``worker`` or ``driver``.
+    The driver of a job.
 
-    :raises ConfigException: the text is something else
-    """
-    choices = [place.value for place in Place]
-    if text not in choices:
-        raise ConfigException(
-            f"{where}: '{printable(str(text))}' is not one of {', '.join(choices)}{nearest(str(text), choices)}"
-        )
-    return Place(text)
-
-
-def wanted_place(resolve_in: str | None) -> Place:
-    """
-    Return the place that the author or the deployment has chosen.
-
-    :param resolve_in: the choice of the DAG's author; None for the default of the deployment
-    :raises ConfigException: the place is unknown
-    """
-    if resolve_in is None:
-        return parse_place(settings.resolve_in(), where="[config_providers] resolve_in")
-    return parse_place(resolve_in, where="argument resolve_in")
-
-
-def placed(
-    resolver: JobResolver,
-    resolve_in: str | None,
-    *,
-    suits_driver: bool,
-    is_remote: Callable[[], bool],
-    not_python: str = "",
-) -> JobResolver:
-    """
-    Return the resolver of a job's references.
-
-    :param resolver: the worker's resolver
-    :param resolve_in: the choice of the DAG's author; None for the default of the deployment
-    :param suits_driver: whether a driver could resolve, and has something to resolve; otherwise ``auto`` means worker
-    :param is_remote: returns whether the driver is remote; called last, because it can read a connection
+    :param may_be_remote: whether it could run on another machine, as far as is known without any requests
+    :param is_remote: returns whether it does; it can read a connection
     :param not_python: the field that shows that the job is not a Python program, so that its driver cannot resolve
+    :param closed: errors for fields in which the references of the configuration cannot be left to the driver
+    """
+
+    may_be_remote: bool
+    is_remote: Callable[[], bool]
+    not_python: str = ""
+    closed: tuple[str, ...] = ()
+
+
+def driver_definitions(
+    providers: JobProviders, place: ResolveIn, driver: Driver, *, concerns: bool
+) -> Mapping[str, str] | None:
+    """
+    Return the definitions of the providers with which the driver resolves; None if the worker resolves.
+
+    :param concerns: whether there is something for a driver to resolve or to refuse
     :raises ProviderDefinitionError: the driver should resolve, but no driver providers are defined
     """
-    place = wanted_place(resolve_in)
-    if place is Place.WORKER or (place is Place.AUTO and not suits_driver):
-        return resolver
-    definitions = resolver.providers.of_driver()
-    if place is Place.AUTO and not (definitions and is_remote()):
-        return resolver
-    if not definitions and not not_python:
+    suits = driver.may_be_remote and not driver.not_python and concerns
+    if place is ResolveIn.WORKER or (place is ResolveIn.AUTO and not suits):
+        return None
+    definitions = providers.of_driver()
+    if place is ResolveIn.AUTO and not (definitions and driver.is_remote()):
+        return None
+    if not definitions and not driver.not_python:
         raise ProviderDefinitionError(
             f"The driver should resolve the references, but no driver providers are defined. Add "
-            f"driver.config.providers and the keys below it to connection '{printable(resolver.providers.conn_id)}', "
+            f"driver.config.providers and the keys below it to connection '{printable(providers.conn_id)}', "
             f"or correct config_conn_id."
         )
     specification.require_open(definitions)
-    return DriverResolver(resolver.providers, resolver.unresolved, resolver.allow_exposed, definitions, not_python)
+    return definitions
 
 
-def concerns_driver(layered: LayeredConfig, texts: Mapping[str, str]) -> bool:
+def concerns_driver(layered: LayeredConfig, texts: Mapping[str, str], clusters: Sequence[ConfigLayer] = ()) -> bool:
     """Return whether a job has references, or what ``DriverResolver`` refuses: secrets, or keys of its providers."""
     refers = any(map(scan, [*layered.settled.values(), *texts.values()]))
-    return refers or bool(layered.secrets) or any(map(specification.is_specification, layered.settled))
+    keys = [*layered.settled, *(key for cluster in clusters for key in cluster.configs)]
+    return refers or bool(layered.secrets) or any(map(specification.is_specification, keys))
 
 
 @dataclass(frozen=True, slots=True)

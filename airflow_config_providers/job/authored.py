@@ -1,0 +1,121 @@
+"""What the author of a DAG wrote about the configuration of one Spark job."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any, Final, Self
+
+from airflow_config_providers import settings
+from airflow_config_providers.core import explain
+from airflow_config_providers.core.layers import ConfigLayer, ConfigSource, LayeredConfig
+from airflow_config_providers.core.variable import scan
+from airflow_config_providers.exceptions import ConfigException
+from airflow_config_providers.job.fields import JobFields
+from airflow_config_providers.job.nested_texts import Text
+from airflow_config_providers.job.options import NO_OPTIONS, JobOptions
+from airflow_config_providers.spark.catalogue import spark_definition
+
+STORED: Final = "_authored_job"
+"""The attribute of an operator that Airflow stores with the DAG, so that ``describe`` needs no run."""
+
+
+@dataclass(frozen=True, slots=True)
+class AuthoredJob:
+    """
+    A job as its author described it: with references and, before a run, with templates.
+
+    :param layers: the author's layers; those of another author, the deployment or a run are not among them
+    :param texts: label -> text for references outside the layers
+    :param files: label -> path of each properties file that the author named, strongest last
+    :param clusters: the own configuration of each of several clusters; empty for a job with one configuration
+    :param is_known: whether the layers are known: without a run, they can depend on the results of other tasks
+    """
+
+    layers: tuple[ConfigLayer, ...] = ()
+    texts: Mapping[str, str] = field(default_factory=dict)
+    files: Mapping[str, str] = field(default_factory=dict)
+    clusters: tuple[ConfigLayer, ...] = ()
+    options: JobOptions = NO_OPTIONS
+    is_known: bool = True
+
+    @classmethod
+    def of(cls, fields: JobFields, options: JobOptions, *, is_written: Callable[[Text], bool]) -> Self:
+        """
+        Return the job in the fields of an operator that is run.
+
+        :param is_written: returns whether the references in a text are the author's; others are no references
+        :raises ConfigException: something in a field is not a configuration
+        """
+        texts = {text.label: text.text for text in fields.other_texts() if is_written(text)}
+        return cls(fields.layers(), texts, _files(fields), fields.clusters(), options)
+
+    @classmethod
+    def of_unrendered(cls, fields: JobFields, options: JobOptions = NO_OPTIONS) -> Self:
+        """Return the job in the fields of an operator before a run, which can fill in what is unknown until then."""
+        try:
+            texts = {text.label: text.text for text in fields.other_texts()}
+            return cls(fields.layers(), texts, _files(fields), options=options)
+        except ConfigException:
+            return cls(files=_files(fields), options=options, is_known=False)
+
+    @classmethod
+    def read(cls, text: str) -> Self:
+        """Return the job in ``text``, which the method ``text`` has written."""
+        found = json.loads(text)
+        return cls(
+            tuple(ConfigLayer(ConfigSource.DAG_CONFIG, *layer) for layer in found.get("layers", ())),
+            found.get("texts", {}),
+            found.get("files", {}),
+            options=JobOptions.of(found.get("options", {})),
+            is_known="layers" in found,
+        )
+
+    def text(self) -> str:
+        """Return the job as Airflow stores it, without empty parts, and with ``[hidden]`` for plain-text secrets."""
+        options = {name: value for name, value in asdict(self.options).items() if value is not None}
+        parts = {"texts": dict(self.texts), "files": dict(self.files), "options": options}
+        layers = {"layers": list(map(_stored, self.layers))} if self.is_known else {}
+        return json.dumps({**layers, **{name: part for name, part in parts.items() if part}}, separators=(",", ":"))
+
+
+def stored_text(fields: JobFields, options: JobOptions, *, template_fields: frozenset[str]) -> str | None:
+    """
+    Return what Airflow stores of a job; None if the fields that it stores anyway contain all of it.
+
+    :param template_fields: the names of those fields; empty if nothing could read the job from them
+    """
+    if options == NO_OPTIONS and template_fields and _are_stored(fields, template_fields):
+        return None
+    return AuthoredJob.of_unrendered(fields, options).text()
+
+
+def _are_stored(fields: JobFields, template_fields: frozenset[str]) -> bool:
+    """Return whether each field of the job is empty, or is stored unchanged."""
+    longest = settings.longest_field()
+    held = ((name, value) for name in (*fields.names, *fields.spec.paths) if (value := fields.read(name)))
+    return all(name in template_fields and _is_json(value) and len(str(value)) <= longest for name, value in held)
+
+
+def _is_json(value: Any) -> bool:
+    if isinstance(value, Mapping):
+        return all(isinstance(key, str) and _is_json(item) for key, item in value.items())
+    if isinstance(value, list | tuple):
+        return all(map(_is_json, value))
+    return value is None or isinstance(value, str | int | float)
+
+
+def _stored(layer: ConfigLayer) -> tuple[Any, ...]:
+    shown = explain.texts(LayeredConfig([layer], spark_definition()))
+    origins = {key: text for key, text in layer.origins.items() if key in shown}
+    return (layer.name, shown, origins) if origins else (layer.name, shown)
+
+
+def _files(fields: JobFields) -> dict[str, str]:
+    return {text.label: text.text for text in fields.files()}
+
+
+def referring_paths(paths: Iterable[str]) -> dict[str, str]:
+    """Return label -> path for paths of properties files that have references."""
+    return {f"The path of file {path}": path for path in paths if scan(path)}

@@ -1,0 +1,123 @@
+"""What in the fields of one operator its author wrote, as opposed to data that templates have inserted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
+from typing import Any
+
+from jinja2 import Environment
+
+from airflow_config_providers import settings
+from airflow_config_providers.job.chosen_paths import PathTemplate, bounds_of_deployment
+from airflow_config_providers.job.mapped_texts import authors_params, authors_texts
+from airflow_config_providers.job.nested_texts import Text
+from airflow_config_providers.job.written import (
+    FilledIn,
+    Render,
+    Templates,
+    WrittenReferences,
+    brought_problem,
+    filled_in,
+    without_pushes,
+)
+from airflow_config_providers.spark.layer_files import Bound
+
+
+class Authorship:
+    """
+    Follows the templates of an operator's fields while Airflow renders them.
+
+    A copy, pickled or not, knows only which references were written when the original was rendered.
+    """
+
+    def __init__(self) -> None:
+        self._templates = Templates()
+        self.is_rendering = False
+        """Whether ``fill_in`` is to be called for each template."""
+        self._written: WrittenReferences | None = None
+        self._before: Mapping[str, str] = {}
+        self._bounds: Mapping[str, tuple[Bound, ...]] = {}
+
+    def render(
+        self, operator: Any, render: Callable[[], None], *, before: Iterable[Text], after: Callable[[], Iterable[Text]]
+    ) -> None:
+        """
+        Render all fields, and determine which references in them the author wrote.
+
+        :param render: renders the fields, with ``fill_in`` for each template
+        :param before: the strings in the fields that will be rendered
+        :param after: returns the strings in all fields
+        """
+        templates = self._templates = Templates(authors_texts(operator), self._templates)
+        self._before = {text.label: text.text for text in before if templates.is_authors(text.text)}
+        try:
+            self.is_rendering = not settings.run_config_references()
+            render()
+        finally:
+            self.is_rendering = False
+        """Whether ``fill_in`` is to be called for each template."""
+        self._written = WrittenReferences(
+            text for text in after() if templates.is_written(text.text) or self._is_unchanged(text)
+        )
+
+    def _is_unchanged(self, text: Text) -> bool:
+        return self._before.get(text.label) is text.text and self._templates.is_authors(text.text)
+
+    def fill_in(self, template: str, render: Render, environment: Environment, *, learn: Render, is_file: bool) -> Any:
+        """Return the result of a template, with parameters as in ``Templates.fill_in``."""
+        return self._templates.fill_in(template, render, environment, learn=learn, is_file=is_file)
+
+    def bound_paths(self, operator: Any, paths: Iterable[Text], context: Any, environment: Environment) -> None:
+        """Determine where each of the files that the author named must be."""
+        fill_in = partial(text_of, environment=environment, context=context)
+        config_paths, params = settings.config_paths(), authors_params(operator, context)
+        self._bounds = {
+            path.label: PathTemplate(self._template_of(path), environment, fill_in, params).bounds(
+                path.text, config_paths
+            )
+            for path in paths
+        }
+
+    def _template_of(self, text: Text) -> str | None:
+        return self._before.get(text.label, self._before.get(text.label.partition("[")[0]))
+
+    def bounds(self, label: str) -> tuple[Bound, ...]:
+        """Return where the file must be that the author named at ``label``; elsewhere, where any file must be."""
+        found = self._bounds.get(label)
+        return bounds_of_deployment(settings.config_paths()) if found is None else found
+
+    def forget_templates(self) -> None:
+        """Forget the templates, which can contain plain-text secrets."""
+        self._before = {}
+
+    def is_written(self, text: Text) -> bool:
+        """Return whether the references in ``text`` are written in the DAG and did not come from data."""
+        return self._written is None or self._written.cover(text) or settings.run_config_references()
+
+    def brought_problems(self, texts: Iterable[Text]) -> Iterator[str]:
+        """Yield an error for each of ``texts`` into which a template has inserted a reference from data."""
+        for text in texts:
+            if not self.is_written(text):
+                template, goes_up = self._before.get(text.label, ""), self._templates.goes_up(text.text)
+                yield brought_problem(text.label, template=template, goes_up=goes_up)
+
+    def parsed(self, text: str, parse: Callable[[Any], Any]) -> FilledIn:
+        """Return the result of the template that became ``text``, after ``parse``."""
+        return self._templates.result(text).parsed(parse)
+
+    def add_written(self, texts: Iterable[Text]) -> None:
+        """Count ``texts``, which were not in a field when it was rendered, among what the author wrote."""
+        if self._written is not None:
+            self._written = self._written.with_texts(texts)
+
+
+def rendered(text: str, *, environment: Environment, context: Any) -> FilledIn:
+    """Return the result of a template that the author or the deployment wrote, but not in a field."""
+    learn = partial(text_of, text, context=without_pushes(context))
+    return filled_in(partial(text_of, text, context=context), environment, learn=learn, template=text)
+
+
+def text_of(template: Any, environment: Environment, *, context: Any) -> str:
+    """Return the result of a template as a string, even in a DAG that renders templates as Python objects."""
+    return "".join(map(str, environment.from_string(template).generate(context)))

@@ -1,0 +1,334 @@
+"""The fields of an operator, or its arguments, in which the author of a DAG describes a job."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import PurePath
+from typing import Any, Final, Self
+
+from airflow_config_providers.core import explain
+from airflow_config_providers.core.layers import ConfigLayer, ConfigSource, LayeredConfig
+from airflow_config_providers.core.text import printable
+from airflow_config_providers.core.variable import scan
+from airflow_config_providers.exceptions import ConfigException
+from airflow_config_providers.job import nested_texts
+from airflow_config_providers.job.nested_texts import Text
+from airflow_config_providers.job.supported import PART, ConfLocation, JvmSign, OperatorSpec
+from airflow_config_providers.spark.layers import mapping_layer, pairs
+
+OURS: Final = ("config_files", "effective_config")
+"""The template fields that this package adds to an operator."""
+
+PYTHON_RUNNER: Final = "org.apache.spark.deploy.PythonRunner"
+"""Spark's class that runs a Python program, even where Spark would refuse one."""
+
+_Steps = tuple[str | int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class FieldPath:
+    """
+    The way from a field down to something in it.
+
+    :param field: the attribute
+    :param steps: the keys and indices from there
+    """
+
+    field: str
+    steps: _Steps = ()
+
+    @property
+    def label(self) -> str:
+        """The way as a Python expression, as in ``Text``."""
+        return self.field + "".join(f"[{step!r}]" for step in self.steps)
+
+    @property
+    def argument(self) -> str:
+        """The label as the author of a DAG knows it."""
+        return self.label.removeprefix("_")
+
+    def get(self, value: Any) -> Any:
+        """Return what is at the end of the way in ``value``, the content of the field; None if there is nothing."""
+        for step in self.steps:
+            value = value.get(step) if isinstance(value, Mapping) else value[step]
+        return value
+
+    def put(self, value: Any, new: Any) -> Any:
+        """Return ``value`` with ``new`` at the end of the way; nothing is changed in place."""
+        return _put(value, self.steps, new)
+
+
+def _put(value: Any, steps: _Steps, new: Any) -> Any:
+    if not steps:
+        return new
+    step, rest = steps[0], steps[1:]
+    if isinstance(value, Mapping):
+        return {**value, step: _put(value.get(step), rest, new)}
+    return type(value)(_put(item, rest, new) if index == step else item for index, item in enumerate(value))
+
+
+@dataclass(frozen=True, slots=True)
+class JobFields:
+    """
+    The fields of one operator, or the arguments with which it is created.
+
+    :param spec: the description of the operator
+    :param names: the fields that may hold references
+    :param read: returns the content of a field; None if there is none
+    :param named: named argument -> the field that has it
+    """
+
+    spec: OperatorSpec
+    names: tuple[str, ...]
+    read: Callable[[str], Any]
+    named: Mapping[str, str]
+
+    @classmethod
+    def of_operator(cls, operator: Any, spec: OperatorSpec) -> Self:
+        """Return the fields of an operator, or of a stored task."""
+        attributes = vars(operator)
+        named = {name: name if name in attributes else f"_{name}" for name in (spec.named.keys if spec.named else ())}
+        return cls(spec, _names(spec, operator.template_fields, named), partial(_attribute, operator), named)
+
+    @classmethod
+    def of_arguments(cls, spec: OperatorSpec, arguments: Mapping[str, Any], template_fields: Iterable[str]) -> Self:
+        """Return the fields that an operator makes of its arguments."""
+        kept: dict[str, Any] = {}
+        for name, value in arguments.items():
+            field, *steps = spec.arguments.get(name, (name,))
+            kept[field] = _put(kept.get(field, {}), tuple(steps), value)
+        named = {name: name for name in (spec.named.keys if spec.named else ())}
+        return cls(spec, _names(spec, template_fields, named), kept.get, named)
+
+    def layers(self) -> tuple[ConfigLayer, ...]:
+        """
+        Return the layers that the author wrote.
+
+        :raises ConfigException: they are known only in a run, or are not a configuration
+        """
+        conf, named = self.conf, self.spec.named
+        layers = [] if conf is None else [self._layer(conf)]
+        if named is not None:
+            configs = named.configs(lambda name: self.read(self.named[name]))
+            layers.append(replace(_dag_layer("arguments", configs), origins=named.origins()))
+        return tuple(layers)
+
+    def clusters(self) -> tuple[ConfigLayer, ...]:
+        """
+        Return the own configuration of each of several clusters, with its place as name; empty for one configuration.
+
+        :raises ConfigException: one is not a configuration
+        """
+        return tuple(self._layer(conf) for conf in self.cluster_confs)
+
+    def _layer(self, conf: FieldPath) -> ConfigLayer:
+        return _dag_layer(conf.argument, self._configs(conf))
+
+    def _configs(self, conf: FieldPath) -> Mapping[str, Any]:
+        found = conf.get(self.read(conf.field)) or {}
+        return found if conf.steps else pairs(found)
+
+    @property
+    def conf(self) -> FieldPath | None:
+        """The place of the Spark configuration; None if there is none, or more than one."""
+        confs = self.confs
+        return confs[0] if len(confs) == 1 else None
+
+    @property
+    def cluster_confs(self) -> list[FieldPath]:
+        """The places of the configurations of several clusters; empty if there is only one, as in any operator."""
+        confs = self.confs if self.spec.has_clusters else []
+        return confs if len(confs) != 1 else []
+
+    @property
+    def confs(self) -> list[FieldPath]:
+        """The places of all mappings of Spark configuration. A missing one is included if its parent exists."""
+        return [conf for location in self.spec.conf for conf in _confs(location, self.read(location.field))]
+
+    def files(self) -> list[Text]:
+        """Return the paths of the properties files that the author named, strongest last."""
+        return [text for name in self.spec.paths for text in nested_texts.texts(self._paths(name), name)]
+
+    def _paths(self, name: str) -> Any:
+        value = self.read(name)
+        return listed(value) if name == "config_files" else str(value) if value else None
+
+    def texts(self, *names: str, skip: Collection[int] = ()) -> Iterator[Text]:
+        """
+        Yield every string in the fields ``names``; without names, in all fields, including ``config_files``.
+
+        :param skip: the ids of objects to ignore, with their content
+        :raises ConfigException: a key contains a reference, or collections are nested too deeply
+        """
+        for name in names or (*self.names, "config_files"):
+            yield from nested_texts.texts(self.read(name), name, skip=skip)
+
+    def other_texts(self) -> Iterator[Text]:
+        """Yield every string with references outside the layers."""
+        for name, value in self._besides().items():
+            yield from (text for text in nested_texts.texts(value, name) if scan(text.text))
+
+    def author_texts(self) -> Iterator[Text]:
+        """Yield the strings in which a reference that is not written in the DAG is an error."""
+        if self.spec.texts:
+            yield from self.texts()
+            return
+        yield from self.texts("config_files", *self.named.values())
+        for conf in self.confs:
+            yield from nested_texts.texts(conf.get(self.read(conf.field)), conf.label)
+
+    def shown(self, layered: LayeredConfig) -> dict[str, Any]:
+        """Return field -> what people see there: the settled configuration, with references."""
+        if not layered.settled:
+            return {}
+        settled = explain.texts(layered)
+        if (conf := self.conf) is not None:
+            return {conf.field: conf.put(self.read(conf.field), settled)}
+        found: dict[str, Any] = {}
+        for conf in self.cluster_confs:
+            own = {key: text for key, text in self._configs(conf).items() if _wins(key, layered)}
+            found[conf.field] = conf.put(found.get(conf.field, self.read(conf.field)), {**settled, **own})
+        return found
+
+    def resolved(self, texts: Mapping[str, str]) -> dict[str, Any]:
+        """Return field -> content with values, for fields outside the layers; ``texts`` are label -> value."""
+        return {
+            name: nested_texts.replace(value, name, lambda text: texts.get(text.label, text.text))
+            for name, value in self._besides().items()
+            if name not in self.spec.held and any(label.startswith(name) for label in texts)
+        }
+
+    def with_configs(
+        self, fields: dict[str, Any], configs: Callable[[], Mapping[str, str]], shown: Callable[[], Mapping[str, str]]
+    ) -> dict[str, Any]:
+        """
+        Return ``fields`` with the values of the Spark configuration in place.
+
+        :param configs: returns key -> value. It is called for each cluster: a wrapped secret ID works for one driver
+        :param shown: returns the same with references, which distinguishes what a cluster has of its own
+        """
+        if (conf := self.conf) is not None and conf.field not in self.spec.held and (values := configs()):
+            return {**fields, conf.field: conf.put(fields.get(conf.field, self.read(conf.field)), values)}
+        for conf in self.cluster_confs:
+            own, values, settled = self._configs(conf), configs(), shown()
+            given = {key: value for key, value in values.items() if own.get(key) == settled.get(key)}
+            if given:
+                before = fields.get(conf.field, self.read(conf.field))
+                fields[conf.field] = conf.put(before, {**(conf.get(before) or {}), **given})
+        return fields
+
+    def closed_confs(self) -> Iterator[str]:
+        """Yield an error for each field in which the references of the configuration cannot be left to a driver."""
+        for field in dict.fromkeys(location.field for location in self.spec.conf if location.path):
+            if isinstance(value := self.read(field), str) and scan(value):
+                yield (
+                    f"{printable(field)}: it is a single string, so the references of its Spark configuration cannot "
+                    f"be left to the driver. Write it as a mapping, or set resolve_in='worker'."
+                )
+
+    def not_python(self) -> str:
+        """Return the field that shows that the job is not a Python program; empty if there is none."""
+        found = [
+            (path.argument, value)
+            for sign in self.spec.jvm
+            for path, value in _ends(self.read(sign.field), sign.path, FieldPath(sign.field))
+            if _is_shown(value, sign)
+        ]
+        return "" if not found or any(value == PYTHON_RUNNER for _, value in found) else found[0][0]
+
+    def _besides(self) -> dict[str, Any]:
+        """Return the fields outside the layers; the place of the configuration in one of them is empty."""
+        names = self.spec.texts or [name for name in self.names if name not in self.named.values()]
+        fields = {name: self.read(name) for name in names}
+        if not self.spec.texts and (conf := self.conf) is not None:
+            fields[conf.field] = conf.put(fields[conf.field], None)
+        return fields
+
+
+def listed(paths: Any) -> Any:
+    """
+    Return the paths of properties files as a list of strings, also if they are one path, or objects of ``pathlib``.
+
+    The output of another task is returned unchanged.
+    """
+    if isinstance(paths, str | PurePath):
+        return [str(paths)]
+    if isinstance(paths, Sequence):
+        return [str(path) if isinstance(path, PurePath) else path for path in paths]
+    return paths
+
+
+def refuse_odd_paths(paths: Any) -> None:
+    """
+    Make sure that ``config_files``, the result of ``listed``, are paths.
+
+    :raises ConfigException: something else is among them
+    """
+    items = paths if isinstance(paths, list) else () if paths is None else (paths,)
+    if odd := [type(item).__name__ for item in items if not isinstance(item, str)]:
+        raise ConfigException(f"config_files: expected paths of files, found {', '.join(odd)}. Write strings.")
+
+
+def _names(spec: OperatorSpec, template_fields: Iterable[str], named: Mapping[str, str]) -> tuple[str, ...]:
+    found = dict.fromkeys([*template_fields, *named.values(), *(location.field for location in spec.conf)])
+    return tuple(name for name in found if name not in OURS)
+
+
+def _attribute(operator: Any, name: str) -> Any:
+    return getattr(operator, name, None)
+
+
+def _dag_layer(name: str, configs: Any) -> ConfigLayer:
+    return mapping_layer(ConfigSource.DAG_CONFIG, name, configs)
+
+
+def _wins(key: str, layered: LayeredConfig) -> bool:
+    """Return whether a key of a cluster's own configuration is not overridden by a layer."""
+    return layered.source(key) <= ConfigSource.DAG_CONFIG
+
+
+def _confs(location: ConfLocation, value: Any) -> Iterator[FieldPath]:
+    """Yield the ways from a field down to its mappings of Spark configuration."""
+    for path, parent in _ends(value, location.path[:-1], FieldPath(location.field), item=location.item):
+        if not location.path:
+            found, conf = parent, path
+        elif isinstance(parent, Mapping):
+            found, conf = parent.get(location.path[-1]), _below(path, location.path[-1])
+        else:
+            continue
+        if found is None or isinstance(found, Mapping | str):
+            yield conf
+
+
+def _below(path: FieldPath, step: str | int) -> FieldPath:
+    return FieldPath(path.field, (*path.steps, step))
+
+
+def _ends(
+    value: Any, keys: tuple[str, ...], path: FieldPath, *, item: tuple[str, str] | None = None
+) -> Iterator[tuple[FieldPath, Any]]:
+    """Yield what is at the ends of ``keys``, each with the way to it; ``item`` as in ``ConfLocation``."""
+    if not keys:
+        yield path, value
+    elif keys[0] == PART and isinstance(value, list | tuple):
+        for index, one in enumerate(value):
+            if item is None or (isinstance(one, Mapping) and one.get(item[0]) == item[1]):
+                yield from _ends(one, keys[1:], _below(path, index), item=item)
+    elif isinstance(value, Mapping) and keys[0] in value:
+        yield from _ends(value[keys[0]], keys[1:], _below(path, keys[0]), item=item)
+
+
+def _is_shown(value: Any, sign: JvmSign) -> bool:
+    if not sign.pattern:
+        return bool(value)
+    return isinstance(text := _text(value), str) and re.search(sign.pattern, text) is not None
+
+
+def _text(value: Any) -> Any:
+    """Return a path as a string, and the items of a list as lines."""
+    if isinstance(value, list | tuple):
+        return "\n".join(map(str, value))
+    return str(value) if isinstance(value, PurePath) else value

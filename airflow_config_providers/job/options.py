@@ -1,0 +1,94 @@
+"""What the author of a DAG can choose about the references of a job."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any, Final, Self
+
+from airflow_config_providers import settings
+from airflow_config_providers.core.resolver import Unresolved
+from airflow_config_providers.core.text import nearest, printable
+from airflow_config_providers.exceptions import ConfigException
+
+
+class ResolveIn(Enum):
+    """Where references are resolved."""
+
+    AUTO = "auto"
+    """In the driver if the job leaves the machine and driver providers are defined; otherwise on the worker."""
+    WORKER = "worker"
+    DRIVER = "driver"
+
+
+def parse_resolve_in(text: str, *, where: str) -> ResolveIn:
+    """
+    Parse ``auto``, ``worker`` or ``driver``.
+
+    :raises ConfigException: the text is something else
+    """
+    choices = [place.value for place in ResolveIn]
+    if text not in choices:
+        raise ConfigException(
+            f"{where}: '{printable(str(text))}' is not one of {', '.join(choices)}{nearest(str(text), choices)}"
+        )
+    return ResolveIn(text)
+
+
+@dataclass(frozen=True, slots=True)
+class JobOptions:
+    """
+    What the author of a DAG chose about the references of a job; None for the default of the deployment.
+
+    :param config_conn_id: the connection that defines the providers
+    :param unresolved: what to do with a reference that no provider answers: ``fail`` or ``keep``
+    :param allow_exposed_arguments: whether resolved values may be where others than the job can read them
+    :param resolve_in: where to resolve: ``worker``, ``driver`` or ``auto``
+    :raises ConfigException: an option has an unknown value; raised when the DAG is parsed
+    """
+
+    config_conn_id: str | None = None
+    unresolved: str | None = None
+    allow_exposed_arguments: bool | None = None
+    resolve_in: str | None = None
+
+    @classmethod
+    def of(cls, arguments: Mapping[str, Any]) -> Self:
+        """Return the options that are among ``arguments``."""
+        return cls(**{name: arguments[name] for name in cls.__dataclass_fields__ if name in arguments})
+
+    def __post_init__(self) -> None:
+        if self.unresolved is not None:
+            settings.parse_unresolved(self.unresolved, where="argument unresolved")
+        if self.resolve_in is not None:
+            parse_resolve_in(self.resolve_in, where="argument resolve_in")
+
+    @property
+    def conn_id(self) -> str:
+        """The connection that defines the providers."""
+        return settings.config_conn_id() if self.config_conn_id is None else self.config_conn_id
+
+    @property
+    def place(self) -> ResolveIn:
+        """Where to resolve."""
+        if self.resolve_in is None:
+            return parse_resolve_in(settings.resolve_in(), where="[config_providers] resolve_in")
+        return ResolveIn(self.resolve_in)
+
+    @property
+    def allows_exposed(self) -> bool:
+        """Whether resolved values may be where others than the job can read them."""
+        chosen = self.allow_exposed_arguments
+        return settings.allow_exposed_arguments() if chosen is None else chosen
+
+    @property
+    def when_unresolved(self) -> Unresolved:
+        """What to do with a reference that no provider answers."""
+        if self.unresolved is None:
+            return settings.unresolved()
+        return settings.parse_unresolved(self.unresolved, where="argument unresolved")
+
+
+NO_OPTIONS: Final = JobOptions()
+"""The options of a job whose author chose none."""

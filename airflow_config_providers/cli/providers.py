@@ -17,7 +17,7 @@ from airflow_config_providers.core.text import nearest, printable
 from airflow_config_providers.deployment.rows import Row
 from airflow_config_providers.exceptions import ProviderDefinitionError, ProviderUnavailableError
 from airflow_config_providers.hooks.config_providers import ConfigProvidersHook
-from airflow_config_providers.job.providers_connection import definitions_of, deployment_registry
+from airflow_config_providers.job.providers import definitions_of, deployment_registry
 from airflow_config_providers.providers import airflow_secrets
 from airflow_config_providers.providers.checks import ask_each
 from airflow_config_providers.providers.connection_variable import ids_of_variables

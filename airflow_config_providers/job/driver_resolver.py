@@ -14,8 +14,8 @@ from airflow_config_providers.core.resolver import ConfigResolver, ResolvedConfi
 from airflow_config_providers.core.text import nearest, printable
 from airflow_config_providers.core.variable import scan, variables
 from airflow_config_providers.exceptions import ExposedValueError, ProviderDefinitionError
-from airflow_config_providers.job.job_providers import JobProviders
 from airflow_config_providers.job.options import ResolveIn
+from airflow_config_providers.job.providers import JobProviders
 from airflow_config_providers.job.resolver import JobResolver, PlacedText, placed_texts, refuse_exposed
 from airflow_config_providers.spark import specification
 from airflow_config_providers.spark.catalogue import spark_definition
@@ -57,7 +57,7 @@ def driver_definitions(
     suits = driver.may_be_remote and not driver.not_python and concerns
     if place is ResolveIn.WORKER or (place is ResolveIn.AUTO and not suits):
         return None
-    definitions = providers.of_driver()
+    definitions = providers.driver_definitions()
     if place is ResolveIn.AUTO and not (definitions and driver.is_remote()):
         return None
     if not definitions and not driver.not_python:

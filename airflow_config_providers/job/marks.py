@@ -38,7 +38,7 @@ class MayBeSeenError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class _Place:
+class _MarkedSign:
     """
     A marked place in the author's text.
 
@@ -161,7 +161,7 @@ class _Marking(Extension):
         self.has_marked = False
         self.is_literal = True
         self.may_be_seen = isinstance(environment, NativeEnvironment)  # it evaluates the result as Python
-        self.places: list[_Place] = []
+        self.places: list[_MarkedSign] = []
         self._has_begun = False
 
     def filter_stream(self, stream: TokenStream) -> TokenStream | Iterator[Token]:
@@ -250,7 +250,7 @@ class _Text:
     reference is open.
     """
 
-    def __init__(self, secret: str, places: list[_Place]) -> None:
+    def __init__(self, secret: str, places: list[_MarkedSign]) -> None:
         self._secret = secret
         self._places = places
         self._last: set[int] = set()
@@ -291,7 +291,7 @@ class _Text:
         number = len(self._places)
         if number >= 10**_NUMBER_DIGITS:
             return ""
-        self._places.append(_Place(sign, self._last))
+        self._places.append(_MarkedSign(sign, self._last))
         self._last = self._last if sign == _UP else {number}
         return f"{self._secret}{number:0{_NUMBER_DIGITS}}"
 
@@ -321,4 +321,4 @@ class _Text:
         for number in range(block.begin, len(self._places)):
             place = self._places[number]
             if place.former & block.before:
-                self._places[number] = _Place(place.sign, place.former | self._last)
+                self._places[number] = _MarkedSign(place.sign, place.former | self._last)

@@ -13,7 +13,7 @@ from airflow_config_providers.core.resolver import ConfigResolver, ResolvedConfi
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.core.variable import scan, variables
 from airflow_config_providers.exceptions import ExposedValueError
-from airflow_config_providers.job.job_providers import JobProviders
+from airflow_config_providers.job.providers import JobProviders
 from airflow_config_providers.spark import child_environment, exposure
 from airflow_config_providers.spark.arguments import IN_COMMAND
 from airflow_config_providers.spark.catalogue import spark_definition

@@ -108,8 +108,9 @@ class JobRun:
     def unresolved_notes(self) -> Iterator[str]:
         """Yield a sentence for each reference that is left to Spark because no connection defines providers."""
         unresolved = self._needed.unresolved
-        if not unresolved or not self._resolver or (conn_id := self._resolver.providers.missing_connection()) is None:
+        if not unresolved or not self._resolver or self._resolver.providers.is_defined():
             return
+        conn_id = self._resolver.providers.conn_id
         for key, missing in unresolved.items():
             for variable in missing:
                 if variable.provider in SUBSTITUTED_BY_SPARK:

@@ -33,8 +33,8 @@ from airflow_config_providers.job.run import JobRun
 from airflow_config_providers.job.supported import OperatorSpec, spec_of
 from airflow_config_providers.job.written import without_pushes
 from airflow_config_providers.log.exceptions import reverse_exception
-from airflow_config_providers.operators.deferral import reverse_deferral
 from airflow_config_providers.operators.no_retry import failing_at_once
+from airflow_config_providers.operators.server_messages import reverse_deferral
 from airflow_config_providers.operators.task_context import reversing_context
 from airflow_config_providers.spark.defaults import locate_spark_defaults
 from airflow_config_providers.spark.layers import ConfigFile

@@ -15,7 +15,7 @@ from airflow.sdk.definitions.mappedoperator import MappedOperator
 from airflow.sdk.execution_time import comms, task_runner
 from airflow.sdk.execution_time.context import OutletEventAccessor
 
-from airflow_config_providers.operators.told_to_server import STORED
+from airflow_config_providers.operators.server_messages import STORED
 
 
 def test_rendering_goes_through_the_method_that_mapped_tasks_call():

@@ -1,15 +1,17 @@
-"""Reverses the messages that a task sends to Airflow's server while it runs."""
+"""Reverses what a task sends to Airflow's server: messages while it runs, and the trigger when it is deferred."""
 
 from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from typing import Any, Final
 
 from airflow_config_providers.core.nested import map_leaves
 from airflow_config_providers.core.reversal.reverse import ReverseTransformer, reverse_object
+from airflow_config_providers.core.text import printable
+from airflow_config_providers.exceptions import ExposedValueError
 
 _log = logging.getLogger(__name__)
 
@@ -114,3 +116,31 @@ def _legal_run_id(shown: str) -> str:
     legal = _NOT_IN_A_RUN_ID.sub("_", shown)
     _log.warning("The ID of a run contained a value. The run is triggered as %s.", legal)
     return legal
+
+
+def reverse_deferral(
+    deferred: Any, reverser: ReverseTransformer, *, carried: Collection[str], stop: Callable[[], Any]
+) -> None:
+    """
+    Keep values out of the trigger, and out of the arguments with which the task resumes.
+
+    :param deferred: a ``TaskDeferred``
+    :param carried: arguments that the trigger only passes on, in which references replace values
+    :param stop: called if this fails, since the job could already run
+    :raises ExposedValueError: the trigger would need a value
+    """
+    deferred.kwargs = reverse_object(deferred.kwargs, (reverser,))
+    _, arguments = deferred.trigger.serialize()
+    hidden = {name: reverse_object(value, (reverser,)) for name, value in arguments.items()}
+    changed = {name for name, value in arguments.items() if hidden[name] is not value}
+    if not changed:
+        return
+    if not changed <= set(carried):
+        with suppress(Exception):  # the reason below is more important than an error of stop
+            stop()
+        raise ExposedValueError(
+            f"The trigger {type(deferred.trigger).__name__} would be stored with values, in "
+            f"{', '.join(printable(name) for name in sorted(changed - set(carried)))}. Run this task with "
+            f"deferrable=False, or let the job itself resolve its references."
+        )
+    deferred.trigger = type(deferred.trigger)(**hidden)

@@ -1,21 +1,24 @@
-"""The connection that defines a deployment's providers."""
+"""The providers of a deployment, which a connection defines, and those of one job."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from airflow_config_providers import settings
 from airflow_config_providers.airflow_compat import AirflowNotFoundException, BaseHook, Connection, mask_secret
 from airflow_config_providers.core import properties
 from airflow_config_providers.core.cached import cached_property
+from airflow_config_providers.core.closing import ClosedOnExit
 from airflow_config_providers.core.on_demand import ProvidersOnDemand
+from airflow_config_providers.core.provider import ConfigProvider
 from airflow_config_providers.core.registry import ProviderRegistry, is_reserved
 from airflow_config_providers.core.text import printable
+from airflow_config_providers.core.variable import ConfigVariable, variables
 from airflow_config_providers.exceptions import ProviderDefinitionError
 from airflow_config_providers.providers.connection_variable import broken_variable
-from airflow_config_providers.spark.layers import read_text
+from airflow_config_providers.spark.layers import SUBSTITUTED_BY_SPARK, read_text
 
 _OF_DRIVER: Final = "driver."
 """The prefix of keys that are for a driver, and not for this machine."""
@@ -69,6 +72,66 @@ class ProvidersConnection:
         if problem is not None:
             raise ProviderDefinitionError(problem)
         return None
+
+
+class JobProviders(ProvidersConnection, ClosedOnExit):
+    """
+    Opens each of the deployment's providers on first use, and keeps it open until the job has ended.
+
+    A lease of a provider, such as a database user of Vault, is valid only while the provider is open.
+
+    :param conn_id: the connection that defines the providers; it is not read if there are no references
+    """
+
+    def __init__(self, conn_id: str) -> None:
+        super().__init__(conn_id)
+        self._open: ProvidersOnDemand | None = None
+
+    def needed_by(self, texts: Iterable[str]) -> Mapping[str, ConfigProvider]:
+        """
+        Return the providers if ``texts`` have references that could be theirs. Each is opened on first use.
+
+        :raises ProviderDefinitionError: the connection is missing, or its definitions cannot be read
+        """
+        found = [variable for text in texts for variable in variables(text)]
+        names = {variable.provider for variable in found}
+        if self._open is None and (names - SUBSTITUTED_BY_SPARK or (names and self.is_defined())):
+            self._require_connection(found)
+            self._open = self.on_demand()
+        if self._open is None or not names:
+            return {}
+        return self._open
+
+    def _require_connection(self, found: Iterable[ConfigVariable]) -> None:
+        if self.is_defined():
+            return
+        references = sorted({printable(str(one)) for one in found if one.provider not in SUBSTITUTED_BY_SPARK})
+        others = f" and {len(references) - 1} more" if references[1:] else ""
+        raise missing_connection(self.conn_id, f"refers to {references[0]}{others}")
+
+    def named(self, name: str) -> ConfigProvider | None:
+        """
+        Return the provider of that name; None if there is none.
+
+        :raises ProviderDefinitionError: as for ``needed_by``, or the definition of the provider is wrong
+        """
+        if self._open is None:
+            self._open = self.on_demand()
+        return self._open.get(name)
+
+    def environment_names(self) -> frozenset[str]:
+        """Return the names of the environment variables that the providers can read; none if none was needed."""
+        return self._open.environment_names() if self._open is not None else frozenset()
+
+    def leave_lent(self, *, is_left: bool) -> None:
+        """Let leases outlive this process, or not; see ``ConfigProvider.leave_lent``."""
+        if self._open is not None:
+            self._open.leave_lent(is_left=is_left)
+
+    def close(self) -> None:
+        """Close the providers, which ends their leases."""
+        if self._open is not None:
+            self._open.close()
 
 
 def missing_connection(conn_id: str, need: str = "holds references") -> ProviderDefinitionError:

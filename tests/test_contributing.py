@@ -1,0 +1,56 @@
+"""What CONTRIBUTING.md shows works."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+
+ASK = """
+import importlib.metadata, sys, tomllib
+from airflow_config_providers.core.registry import ProviderRegistry
+from airflow_config_providers.providers.netrc import NetrcConfigProvider
+
+with open("pyproject.toml", "rb") as file:
+    listed = tomllib.load(file)["project"]["entry-points"]["airflow_config_providers.providers"]
+assert listed["netrc"] == f"{NetrcConfigProvider.__module__}:{NetrcConfigProvider.__name__}"
+
+definition = {
+    "config.providers": "machines",
+    "config.providers.machines.class": "airflow_config_providers.providers.netrc.NetrcConfigProvider",
+    "config.providers.machines.param.file": sys.argv[1],
+}
+with ProviderRegistry(allowed_classes=[definition["config.providers.machines.class"]]).open(definition) as providers:
+    print(dict(providers["machines"].get("db.example.com", {"login", "password", "none"}).data))
+"""
+
+
+@pytest.fixture
+def changed(tmp_path: Path) -> Path:
+    """A copy of the package to which the diff of the page was applied."""
+    if shutil.which("git") is None:
+        pytest.skip("needs git: install it with the package manager of the machine")
+    (diff,) = re.findall(
+        r"^```diff\n(.*?)^```$", (ROOT / "CONTRIBUTING.md").read_text(), flags=re.MULTILINE | re.DOTALL
+    )
+    shutil.copytree(ROOT / "airflow_config_providers", tmp_path / "airflow_config_providers")
+    shutil.copy(ROOT / "pyproject.toml", tmp_path)
+    subprocess.run(["git", "apply", "-"], input=diff, cwd=tmp_path, text=True, check=True)
+    return tmp_path
+
+
+def test_the_provider_in_the_diff_answers(changed: Path) -> None:
+    machines = changed / "netrc"
+    machines.write_text("machine db.example.com login etl password s3cr3t\n")
+    machines.chmod(0o600)
+    command, environment = [sys.executable, "-c", ASK, machines], {"PYTHONPATH": str(changed)}
+    done = subprocess.run(command, cwd=changed, env=environment, capture_output=True, text=True, check=False)
+
+    assert done.stderr == ""
+    assert done.stdout == "{'login': 'etl', 'password': 's3cr3t'}\n"

@@ -82,6 +82,8 @@ class JobResolver:
         """Return ``files`` with references in their paths resolved; their names still show the references."""
         directories = {name: name for file in files for bound in file.bounds for name in bound.directories}
         texts = {**directories, **{file.name: file.path for file in files}}
+        if not any(map(scan, texts.values())):
+            return list(files)
         resolved = self._resolver(self.providers.needed_by(texts.values())).resolve([], texts)
         return [replace(file, path=resolved.text(file.name), bounds=file.bounds_in(resolved.text)) for file in files]
 

@@ -99,11 +99,11 @@ def _are_stored(fields: JobFields, template_fields: frozenset[str]) -> bool:
 
 
 def _is_json(value: Any) -> bool:
-    if isinstance(value, Mapping):
-        return all(isinstance(key, str) and _is_json(item) for key, item in value.items())
-    if isinstance(value, list | tuple):
-        return all(map(_is_json, value))
-    return value is None or isinstance(value, str | int | float)
+    try:
+        json.dumps(value)
+    except (TypeError, ValueError, RecursionError):
+        return False
+    return True
 
 
 def _stored(layer: ConfigLayer) -> tuple[Any, ...]:

@@ -209,10 +209,10 @@ class JobRun:
     def _field(self, name: str, value: Any) -> Any:
         """Return the resolved value of a field; None if it has no reference."""
         texts = self._needed.texts
-        if isinstance(value, list):
+        if isinstance(value, list | tuple):
             labels = [_label(name, i) for i in range(len(value))]
             found = [self._needed.text(label) if label in texts else v for label, v in zip(labels, value, strict=True)]
-            return found if found != value else None
+            return found if found != list(value) else None
         return self._needed.text(name) if name in texts else None
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Final, Self
 
@@ -15,6 +15,7 @@ from airflow_config_providers.exceptions import ConfigException
 from airflow_config_providers.job.fields import JobFields
 from airflow_config_providers.job.nested_texts import Text
 from airflow_config_providers.job.options import NO_OPTIONS, JobOptions
+from airflow_config_providers.job.supported import spec_of_path
 from airflow_config_providers.spark.catalogue import spark_definition
 
 STORED: Final = "_authored_job"
@@ -80,18 +81,20 @@ class AuthoredJob:
         return json.dumps({**layers, **{name: part for name, part in parts.items() if part}}, separators=(",", ":"))
 
 
-def stored_text(fields: JobFields, options: JobOptions, *, template_fields: frozenset[str]) -> str | None:
+def stored_text(operator: Any, fields: JobFields, options: JobOptions) -> str | None:
     """
-    Return what Airflow stores of a job; None if the fields that it stores anyway contain all of it.
+    Return what Airflow stores of an operator's job; None if the template fields, which it stores anyway, contain it.
 
-    :param template_fields: the names of those fields; empty if nothing could read the job from them
+    The job can only be read from them if the class of the operator says where it is.
     """
-    if options == NO_OPTIONS and template_fields and _are_stored(fields, template_fields):
+    kind = type(operator)
+    is_readable = spec_of_path(f"{kind.__module__}.{kind.__name__}") is fields.spec
+    if is_readable and options == NO_OPTIONS and _are_stored(fields, operator.template_fields):
         return None
     return AuthoredJob.of_unrendered(fields, options).text()
 
 
-def _are_stored(fields: JobFields, template_fields: frozenset[str]) -> bool:
+def _are_stored(fields: JobFields, template_fields: Collection[str]) -> bool:
     """Return whether each field of the job is empty, or is stored unchanged."""
     longest = settings.longest_field()
     held = ((name, value) for name in (*fields.names, *fields.spec.paths) if (value := fields.read(name)))

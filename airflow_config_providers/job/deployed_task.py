@@ -1,4 +1,4 @@
-"""The job of a task that is deployed: read from the stored DAG, without running the task."""
+"""The job of a deployed task, as its author wrote it, without running the task."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from collections.abc import Callable, Collection, Mapping
 from typing import Any, Final
 
 from airflow_config_providers.exceptions import ConfigException
-from airflow_config_providers.job.authored import STORED, AuthoredJob, stored_text
+from airflow_config_providers.job.authored import STORED, AuthoredJob
 from airflow_config_providers.job.fields import OURS, JobFields
 from airflow_config_providers.job.options import NO_OPTIONS, JobOptions
-from airflow_config_providers.job.supported import SUPPORTED, OperatorSpec
+from airflow_config_providers.job.supported import OperatorSpec, spec_of_path
 
 Warn = Callable[[str], None]
 
@@ -17,16 +17,6 @@ _NO_LAYERS: Final = "{}: its Spark configuration is not in a single place, so wh
 """Such as for a step that is a command, a file that is read in the run, or several clusters."""
 
 _KNOWN_IN_RUN: Final = "{}: what the DAG sets is known only in a run, which fills in the configuration."
-
-_SPARK: Final = "airflow.providers.apache.spark"
-_OURS: Final = "airflow_config_providers.operators"
-_SAME_AS: Final = {
-    f"{_SPARK}.decorators.pyspark._PySparkDecoratedOperator": f"{_SPARK}.operators.spark_pyspark.PySparkOperator",
-    f"{_OURS}.spark_submit.ConfiguredSparkSubmitOperator": f"{_SPARK}.operators.spark_submit.SparkSubmitOperator",
-    f"{_OURS}.spark_jdbc.ConfiguredSparkJDBCOperator": f"{_SPARK}.operators.spark_jdbc.SparkJDBCOperator",
-}
-"""Class -> the stock operator whose arguments it takes."""
-
 
 _CUSTOM: Final = OperatorSpec(takes_properties_file=True)
 
@@ -36,21 +26,9 @@ def is_configured(task: Any) -> bool:
     return OURS[-1] in task.template_fields
 
 
-def spec_of_path(path: str) -> OperatorSpec | None:
-    """Return the description of the operator's class at ``path``; None for a custom class."""
-    return SUPPORTED.get(_SAME_AS.get(path, path))
-
-
 def stored_spec(task: Any) -> OperatorSpec | None:
     """Return the description of a stored task's operator; None for a custom class, whose bases are not stored."""
     return spec_of_path(f"{task._task_module}.{task.task_type}")
-
-
-def text_to_store(operator: Any, fields: JobFields, options: JobOptions) -> str | None:
-    """Return what Airflow stores of an operator's job, beside the template fields; None if these are sufficient."""
-    kind = type(operator)
-    is_readable = spec_of_path(f"{kind.__module__}.{kind.__name__}") is fields.spec
-    return stored_text(fields, options, template_fields=frozenset(operator.template_fields if is_readable else ()))
 
 
 def deployed_job(task: Any, name: str, warn: Warn) -> AuthoredJob | None:

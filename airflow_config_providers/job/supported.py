@@ -265,6 +265,21 @@ SUPPORTED: Final[Mapping[str, OperatorSpec]] = {
 FAMILIES: Final = tuple(dict.fromkeys(spec.family for spec in SUPPORTED.values()))
 
 
+_SPARK: Final = "airflow.providers.apache.spark"
+_OURS: Final = "airflow_config_providers.operators"
+_SAME_AS: Final = {
+    f"{_SPARK}.decorators.pyspark._PySparkDecoratedOperator": f"{_SPARK}.operators.spark_pyspark.PySparkOperator",
+    f"{_OURS}.spark_submit.ConfiguredSparkSubmitOperator": f"{_SPARK}.operators.spark_submit.SparkSubmitOperator",
+    f"{_OURS}.spark_jdbc.ConfiguredSparkJDBCOperator": f"{_SPARK}.operators.spark_jdbc.SparkJDBCOperator",
+}
+"""Class -> the stock operator whose arguments it takes."""
+
+
+def spec_of_path(path: str) -> OperatorSpec | None:
+    """Return the description of the operator's class at ``path``; None for a custom class."""
+    return SUPPORTED.get(_SAME_AS.get(path, path))
+
+
 def spec_of(kind: type) -> OperatorSpec | None:
     """Return the description of an operator's class; None if neither it nor a base of it is in the table."""
     for base in kind.__mro__:

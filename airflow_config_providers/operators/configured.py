@@ -20,10 +20,9 @@ from airflow_config_providers.core.text import printable
 from airflow_config_providers.exceptions import ConfigException
 from airflow_config_providers.foreign import TASK_RUNNER, require, require_bases
 from airflow_config_providers.job import nested_texts
-from airflow_config_providers.job.authored import STORED, AuthoredJob
+from airflow_config_providers.job.authored import STORED, AuthoredJob, stored_text
 from airflow_config_providers.job.authorship import Authorship, rendered
 from airflow_config_providers.job.configuration import JobConfiguration, Shown
-from airflow_config_providers.job.deployed_task import text_to_store
 from airflow_config_providers.job.driver_resolver import Driver
 from airflow_config_providers.job.fields import JobFields, listed, refuse_odd_paths
 from airflow_config_providers.job.nested_texts import Text
@@ -119,7 +118,7 @@ class ConfiguredOperator(BaseOperator):
 
     @property
     def _authored_job(self) -> str | None:
-        return text_to_store(self, self._fields(), self._options)
+        return stored_text(self, self._fields(), self._options)
 
     @failing_at_once
     @nested_texts.refusing_depth()

@@ -10,7 +10,7 @@ from jinja2 import Environment
 
 from airflow_config_providers import settings
 from airflow_config_providers.job.chosen_paths import PathTemplate, bounds_of_deployment
-from airflow_config_providers.job.mapped_texts import authors_params, authors_texts
+from airflow_config_providers.job.mapped_task import authors_params, authors_texts
 from airflow_config_providers.job.nested_texts import Text
 from airflow_config_providers.job.written import (
     FilledIn,

@@ -16,7 +16,7 @@ from jinja2.tests import TESTS
 
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.core.variable import scan
-from airflow_config_providers.job.mapped_texts import Author
+from airflow_config_providers.job.mapped_task import Author
 from airflow_config_providers.spark.layer_files import Bound
 
 _OF_THE_DEPLOYMENT: Final = frozenset(

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable
 from typing import Any, Final
 
 from airflow_config_providers.exceptions import ConfigException
 from airflow_config_providers.job.authored import STORED, AuthoredJob
 from airflow_config_providers.job.fields import OURS, JobFields
+from airflow_config_providers.job.mapped_task import differing_arguments, shared_arguments
 from airflow_config_providers.job.options import NO_OPTIONS, JobOptions
 from airflow_config_providers.job.supported import OperatorSpec, spec_of_path
 
@@ -62,10 +63,10 @@ def _mapped_job(task: Any, name: str, warn: Warn) -> AuthoredJob:
     spec = stored_spec(task)
     if spec is None:
         warn(f"{name}: what the DAG sets is not shown, because it is mapped and {task.task_type} is a custom operator.")
-        fields = JobFields.of_arguments(_CUSTOM, _shared(task, _CUSTOM.paths), ())
+        fields = JobFields.of_arguments(_CUSTOM, shared_arguments(task, _CUSTOM.paths), ())
     else:
         _warn_of_differing(task, name, warn, spec)
-        given = _shared(task, spec.argument_names(task.template_fields))
+        given = shared_arguments(task, spec.argument_names(task.template_fields))
         fields = JobFields.of_arguments(spec, {**given, **task.partial_kwargs}, task.template_fields)
     return AuthoredJob.of_unrendered(fields, _shared_options(task))
 
@@ -80,39 +81,16 @@ def deployed_options(task: Any) -> JobOptions:
 
 def _shared_options(task: Any) -> JobOptions:
     try:
-        return JobOptions.of(_shared(task, JobOptions.__dataclass_fields__))
+        return JobOptions.of(shared_arguments(task, JobOptions.__dataclass_fields__))
     except ConfigException:  # each run will refuse them
         return NO_OPTIONS
-
-
-def _shared(task: Any, names: Collection[str]) -> dict[str, Any]:
-    """
-    Return those of the arguments ``names`` that have the same value in all instances of a mapped task.
-
-    As in Airflow, an argument in ``expand`` or ``partial`` overrides the ``default_args``.
-    """
-    differing = _differing(task) or ()
-    defaults = {name: value for name, value in task.dag.default_args.items() if name not in differing}
-    return {name: value for name, value in {**defaults, **task.partial_kwargs}.items() if name in names}
 
 
 def _warn_of_differing(task: Any, name: str, warn: Warn, spec: OperatorSpec) -> None:
     if task.task_group is not None and task.task_group.group_id is not None:
         warn(f"{name} is mapped and in a task group, whose default_args Airflow does not store. They are not shown.")
-    differing = _differing(task)
+    differing = differing_arguments(task)
     if differing is None:
         warn(f"{name} is mapped over the output of another task: arguments that come from there are not shown.")
     elif shown := [argument for argument in differing if spec.makes_layer(argument)]:
         warn(f"{name} is mapped: its instances differ in {', '.join(shown)}, which is not shown.")
-
-
-def _differing(task: Any) -> list[str] | None:
-    """Return the arguments that differ between instances, sorted; None if they are known only in a run."""
-    if task._expand_input_attr != "expand_input":  # only the arguments of a decorated function differ
-        return []
-    value = task.expand_input.value
-    if isinstance(value, Mapping):
-        return sorted(value)
-    if isinstance(value, list) and all(isinstance(item, Mapping) for item in value):
-        return sorted({argument for item in value for argument in item})
-    return None

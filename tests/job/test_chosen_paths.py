@@ -13,7 +13,7 @@ from airflow_config_providers.exceptions import ConfigException
 from airflow_config_providers.job.authored import AuthoredJob
 from airflow_config_providers.job.chosen_paths import PathTemplate, bounds_of_deployment
 from airflow_config_providers.job.job_layers import JobLayers, deployed_layers
-from airflow_config_providers.job.mapped_texts import Author
+from airflow_config_providers.job.mapped_task import Author
 from airflow_config_providers.job.written import FilledIn
 from airflow_config_providers.spark.layers import ConfigFile
 

@@ -1,4 +1,4 @@
-"""Distinguishes what the author of a DAG wrote into a mapped task from the output of other tasks."""
+"""The arguments of a mapped task: which the author of the DAG wrote, and which are the same in all instances."""
 
 from __future__ import annotations
 
@@ -129,3 +129,26 @@ def _literals(given: Any) -> Iterator[Any]:
 def _keep(leaf: object, found: dict[int, str]) -> None:
     if isinstance(leaf, str):
         found[id(leaf)] = leaf
+
+
+def shared_arguments(task: Any, names: Collection[str]) -> dict[str, Any]:
+    """
+    Return those of the arguments ``names`` that have the same value in all instances of a stored mapped task.
+
+    As in Airflow, an argument in ``expand`` or ``partial`` overrides the ``default_args``.
+    """
+    differing = differing_arguments(task) or ()
+    defaults = {name: value for name, value in task.dag.default_args.items() if name not in differing}
+    return {name: value for name, value in {**defaults, **task.partial_kwargs}.items() if name in names}
+
+
+def differing_arguments(task: Any) -> list[str] | None:
+    """Return the arguments of a stored mapped task that differ between instances, sorted; None if they are known only in a run."""
+    if task._expand_input_attr != "expand_input":  # only the arguments of a decorated function differ
+        return []
+    value = task.expand_input.value
+    if isinstance(value, Mapping):
+        return sorted(value)
+    if isinstance(value, list) and all(isinstance(item, Mapping) for item in value):
+        return sorted({argument for item in value for argument in item})
+    return None

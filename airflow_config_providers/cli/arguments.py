@@ -13,8 +13,7 @@ from airflow_config_providers.core.alter import AlterConfigOp, ConfigResource, O
 from airflow_config_providers.core.registry import is_reserved
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.spark.known_keys import SPARK
-from airflow_config_providers.spark.layers import read_text
-from airflow_config_providers.spark.other_formats import refuse_other_format
+from airflow_config_providers.spark.layer_files import read_text, refuse_other_format
 
 _PAIR: Final = re.compile(r"\s*([^=\s,\[\]]+)\s*=(?:\[([^\]]*)\]|((?:\$\{[^}]*\}|[^,\[\]])*))\s*(?:,|$)")
 """``k=v`` or ``k=[a,b]``, as in kafka-configs.sh. A comma inside a reference does not end the pair."""

@@ -18,9 +18,9 @@ from airflow_config_providers.job.resolver import PlacedText, refuse_exposed
 from airflow_config_providers.providers import airflow_secrets
 from airflow_config_providers.spark import specification
 from airflow_config_providers.spark.catalogue import spark_definition
+from airflow_config_providers.spark.expansion import SUBSTITUTED_BY_SPARK
 from airflow_config_providers.spark.key_check import find_in
 from airflow_config_providers.spark.known_keys import SPARK
-from airflow_config_providers.spark.layers import SUBSTITUTED_BY_SPARK
 
 Warn = Callable[[str], None]
 

@@ -23,7 +23,7 @@ from airflow_config_providers.job.providers import JobProviders
 from airflow_config_providers.job.resolver import JobResolver, PlacedText
 from airflow_config_providers.job.run import JobRun
 from airflow_config_providers.job.written import FilledIn
-from airflow_config_providers.spark.layers import ConfigFile
+from airflow_config_providers.spark.layer_files import ConfigFile
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ from airflow_config_providers.job.resolver import JobResolver, PlacedText, place
 from airflow_config_providers.spark import specification
 from airflow_config_providers.spark.catalogue import spark_definition
 from airflow_config_providers.spark.early import is_early
-from airflow_config_providers.spark.layers import SUBSTITUTED_BY_SPARK
+from airflow_config_providers.spark.expansion import SUBSTITUTED_BY_SPARK
 
 _ROLE: Final = "wrapping.role"
 _TTL: Final = "wrapping.ttl"

@@ -17,7 +17,7 @@ from airflow_config_providers.exceptions import ConfigException
 from airflow_config_providers.job import nested_texts
 from airflow_config_providers.job.nested_texts import Text
 from airflow_config_providers.job.supported import PART, ConfLocation, JvmSign, OperatorSpec
-from airflow_config_providers.spark.layers import mapping_layer, pairs
+from airflow_config_providers.spark.layer_sources import mapping_layer, pairs
 
 OURS: Final = ("config_files", "effective_config")
 """The template fields that this package adds to an operator."""

@@ -18,7 +18,8 @@ from airflow_config_providers.job.chosen_paths import bounds_of_deployment
 from airflow_config_providers.job.written import FilledIn, brought_problem
 from airflow_config_providers.spark.catalogue import spark_definition
 from airflow_config_providers.spark.key_check import find_in_layers
-from airflow_config_providers.spark.layers import ConfigFile, environment_layer, file_layer, mapping_layer
+from airflow_config_providers.spark.layer_files import ConfigFile, file_layer
+from airflow_config_providers.spark.layer_sources import environment_layer, mapping_layer
 
 _JINJA: Final = re.compile(r"\{[{%#]")
 

@@ -18,7 +18,8 @@ from airflow_config_providers.core.text import printable
 from airflow_config_providers.core.variable import ConfigVariable, variables
 from airflow_config_providers.exceptions import ProviderDefinitionError
 from airflow_config_providers.providers.connection_variable import broken_variable
-from airflow_config_providers.spark.layers import SUBSTITUTED_BY_SPARK, read_text
+from airflow_config_providers.spark.expansion import SUBSTITUTED_BY_SPARK
+from airflow_config_providers.spark.layer_files import read_text
 
 _OF_DRIVER: Final = "driver."
 """The prefix of keys that are for a driver, and not for this machine."""

@@ -17,7 +17,8 @@ from airflow_config_providers.job.providers import JobProviders
 from airflow_config_providers.spark import child_environment, exposure
 from airflow_config_providers.spark.arguments import IN_COMMAND
 from airflow_config_providers.spark.catalogue import spark_definition
-from airflow_config_providers.spark.layers import SUBSTITUTED_BY_SPARK, ConfigFile
+from airflow_config_providers.spark.expansion import SUBSTITUTED_BY_SPARK
+from airflow_config_providers.spark.layer_files import ConfigFile
 
 _SAFE: Final = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_@%+=:,./~-")
 """Characters without special meaning in a text that is split into words, or that is a program."""

@@ -36,7 +36,7 @@ from airflow_config_providers.operators.no_retry import failing_at_once
 from airflow_config_providers.operators.server_messages import reverse_deferral
 from airflow_config_providers.operators.task_context import reversing_context
 from airflow_config_providers.spark.defaults import locate_spark_defaults
-from airflow_config_providers.spark.layers import ConfigFile
+from airflow_config_providers.spark.layer_files import ConfigFile
 from airflow_config_providers.task_process import has_supervisor
 
 

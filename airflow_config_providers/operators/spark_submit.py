@@ -16,7 +16,7 @@ from airflow_config_providers.job.driver_resolver import Driver
 from airflow_config_providers.job.fields import OURS, JobFields
 from airflow_config_providers.operators.configured import spark_defaults
 from airflow_config_providers.operators.durable import DurableMixin
-from airflow_config_providers.spark.layers import ConfigFile
+from airflow_config_providers.spark.layer_files import ConfigFile
 
 
 class ConfiguredSparkSubmitOperator(DurableMixin, SparkSubmitOperator):

@@ -73,7 +73,7 @@ class FileDefinitions:
         with importing():
             import javaproperties  # noqa: F401, PLC0415 - so that parse does not
 
-            from airflow_config_providers.spark.layers import read_text  # noqa: PLC0415 - not to start Airflow
+            from airflow_config_providers.spark.layer_files import read_text  # noqa: PLC0415 - not to start Airflow
 
         text = read_text(self.path, name=self.path)
         return {entry.key: entry.value for entry in properties.parse(text, name=self.path)}

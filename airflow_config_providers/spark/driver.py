@@ -15,7 +15,7 @@ from airflow_config_providers.exceptions import ConfigException
 from airflow_config_providers.log import reversal
 from airflow_config_providers.spark import child_environment, driver_configuration, specification
 from airflow_config_providers.spark.driver_process import DriverProcess, driver_process
-from airflow_config_providers.spark.layers import read_text
+from airflow_config_providers.spark.layer_files import read_text
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

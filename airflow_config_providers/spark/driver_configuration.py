@@ -13,7 +13,7 @@ from airflow_config_providers.exceptions import ExposedValueError, Undeliverable
 from airflow_config_providers.spark import fidelity
 from airflow_config_providers.spark.catalogue import spark_definition
 from airflow_config_providers.spark.early import is_early
-from airflow_config_providers.spark.layers import SUBSTITUTED_BY_SPARK
+from airflow_config_providers.spark.expansion import SUBSTITUTED_BY_SPARK
 from airflow_config_providers.spark.redaction import REDACTION_KEY, widened
 from airflow_config_providers.spark.specification import is_specification
 

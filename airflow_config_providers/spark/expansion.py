@@ -7,6 +7,9 @@ from typing import Final
 
 from airflow_config_providers.core.variable import parse, variables
 
+SUBSTITUTED_BY_SPARK: Final = frozenset({"env", "system", "spark", "sparkconf", "hiveconf", "hivevar"})
+"""Prefixes of ``${prefix:name}`` that Spark itself replaces."""
+
 # Strings that are not compiled at import: re compiles each once, and few values hold "${".
 _SPARK: Final = r"\$\{(?:env:|system:|spark\.)"
 """What Spark replaces when it reads a key that it knows."""

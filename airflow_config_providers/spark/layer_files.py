@@ -1,13 +1,19 @@
-"""Reads the properties files of layers."""
+"""The properties files of layers: where they must be, how they are read, and what they set."""
 
 from __future__ import annotations
 
+import json
 import os
+import re
 import stat
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+from pathlib import Path, PurePath
 from typing import Final
 
+from airflow_config_providers.core import properties
+from airflow_config_providers.core.layers import ConfigLayer, ConfigSource
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.exceptions import ConfigException
 from airflow_config_providers.providers.allowed_files import DEFAULT_MAX_BYTES
@@ -16,6 +22,14 @@ from airflow_config_providers.providers.real_path import Steps, is_inside, open_
 _OF_THE_SYSTEM: Final = (("proc",), ("sys",))
 _NO_FILE: Final = "it is not a regular file"
 _LIVE: Final = "the operating system generates its content, which is not configuration"
+
+_SUFFIXES: Final = {".json": "JSON", ".yaml": "YAML", ".yml": "YAML"}
+
+_OPENS: Final = re.compile(r"[\w.\"'-]+:\s*(#.*)?")
+"""A name with nothing after its colon."""
+
+_BELOW: Final = re.compile(r"\s+(- |[\w.\"'-]+:(\s|$)).*")
+"""An indented line below such a name: an item of a list, or another name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +47,100 @@ class Bound:
     def holds(self, real: Steps) -> bool:
         """Return whether the real path ``real`` is inside one of the directories."""
         return is_inside(real, [steps(os.path.realpath(directory)) for directory in self.directories])
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigFile:
+    """
+    A properties file that becomes a layer.
+
+    :param name: its name in messages: the path as written, with references
+    :param path: the path of the file
+    :param is_template: whether its values are Jinja templates; in Spark's own files, ``{{APP_ID}}`` belongs to Spark
+    :param is_lenient: whether a key may appear twice, as in files that the author of the job cannot correct
+    :param bounds: where the file must be
+    :param label: the argument of the task that names the file; empty if none does
+    """
+
+    name: str
+    path: str = field(repr=False)
+    is_template: bool = False
+    is_lenient: bool = False
+    bounds: tuple[Bound, ...] = ()
+    label: str = ""
+
+    def bounds_in(self, located: Callable[[str], str]) -> tuple[Bound, ...]:
+        """Return the bounds with each directory replaced by what ``located`` returns for it."""
+        return tuple(replace(bound, directories=tuple(map(located, bound.directories))) for bound in self.bounds)
+
+
+def file_layer(file: ConfigFile) -> ConfigLayer:
+    """
+    Return a layer for a Java properties file. The origin of each key is its file and line.
+
+    :raises ConfigException: the file cannot be read, is outside its bounds, is malformed, or sets a key twice
+    """
+    content = read_layer_file(file.path, name=file.name, bounds=file.bounds)
+    text = _decoded(content, name=file.name)
+    if not file.is_lenient:
+        refuse_other_format(text, name=file.name)
+    entries = properties.parse(text, name=file.name)
+    lines = _lines_by_key(entries)
+    if not file.is_lenient:
+        _refuse_repeated(lines, name=file.name)
+    return ConfigLayer(
+        ConfigSource.STATIC_FILE_CONFIG,
+        file.name,
+        {entry.key: entry.value for entry in entries},
+        {key: f"{file.name}:{found[-1]}" for key, found in lines.items()},
+    )
+
+
+def _refuse_repeated(lines: Mapping[str, Sequence[int]], *, name: str) -> None:
+    problems = [
+        f"{printable(name)}: '{printable(key)}' is set in lines {', '.join(map(str, found))}. Keep one."
+        for key, found in lines.items()
+        if len(found) > 1
+    ]
+    if problems:
+        raise ConfigException(*problems)
+
+
+def _lines_by_key(entries: Iterable[properties.Property]) -> dict[str, list[int]]:
+    lines: dict[str, list[int]] = {}
+    for entry in entries:
+        lines.setdefault(entry.key, []).append(entry.line)
+    return lines
+
+
+def read_text(path: str, *, name: str) -> str:
+    """
+    Return the text of a configuration file, with its line ends unchanged.
+
+    :param name: its name in messages
+    :raises ConfigException: the file cannot be read, or is not UTF-8
+    """
+    try:
+        content = Path(path).read_bytes()
+    except OSError as error:
+        problem = error.strerror or type(error).__name__
+    else:
+        return _decoded(content, name=name)
+    raise _unreadable(name, problem)
+
+
+def _decoded(content: bytes, *, name: str) -> str:
+    try:
+        return content.decode("utf-8")
+    except UnicodeDecodeError as error:
+        problem = f"byte {error.start} is not UTF-8"
+    raise _unreadable(name, problem)
+
+
+def _unreadable(name: str, problem: str) -> ConfigException:
+    return ConfigException(
+        f"The properties file '{printable(name)}' cannot be read: {problem}. Correct the path or the file."
+    )
 
 
 def read_layer_file(path: str, *, name: str, bounds: Iterable[Bound] = ()) -> bytes:
@@ -55,9 +163,7 @@ def read_layer_file(path: str, *, name: str, bounds: Iterable[Bound] = ()) -> by
     if outside:
         raise ConfigException(*(f"The file '{printable(name)}' {problem}" for problem in outside))
     if isinstance(found, str):
-        raise ConfigException(
-            f"The properties file '{printable(name)}' cannot be read: {found}. Correct the path or the file."
-        )
+        raise _unreadable(name, found)
     return found
 
 
@@ -76,3 +182,39 @@ def _read(real: Steps) -> bytes | str:
     if len(content) > DEFAULT_MAX_BYTES:
         return f"it is larger than {DEFAULT_MAX_BYTES} bytes"
     return content
+
+
+def refuse_other_format(text: str, *, name: str) -> None:
+    """
+    Refuse ``text`` that is not meant as Java properties.
+
+    :param name: the name of the file
+    :raises ConfigException: the text looks like YAML or JSON
+    """
+    if found := _format_of(text.replace("\r\n", "\n"), name):
+        raise ConfigException(
+            f"{printable(name)} looks like {found}, but is read as a Java properties file. Write one key and its value "
+            f"on each line, such as spark.executor.memory=4g, and name the file .properties."
+        )
+
+
+def _format_of(text: str, name: str) -> str:
+    if by_name := _SUFFIXES.get(PurePath(name).suffix.lower()):
+        return by_name
+    if text.lstrip("\ufeff \t\n").startswith(("{", "[")) and _is_json(text):
+        return "JSON"
+    return "YAML" if _is_yaml(text) else ""
+
+
+def _is_yaml(text: str) -> bool:
+    lines = [line for line in text.split("\n") if line.strip() and not line.lstrip().startswith("#")]
+    is_nested = any(_OPENS.fullmatch(one) and _BELOW.fullmatch(below) for one, below in pairwise(lines))
+    return bool(lines) and (lines[0].split() == ["---"] or is_nested)
+
+
+def _is_json(text: str) -> bool:
+    try:
+        json.loads(text.lstrip("\ufeff"))
+    except (ValueError, RecursionError):
+        return False
+    return True

@@ -15,7 +15,7 @@ from airflow_config_providers.job.chosen_paths import PathTemplate, bounds_of_de
 from airflow_config_providers.job.job_layers import JobLayers, deployed_layers
 from airflow_config_providers.job.mapped_task import Author
 from airflow_config_providers.job.written import FilledIn
-from airflow_config_providers.spark.layers import ConfigFile
+from airflow_config_providers.spark.layer_files import ConfigFile
 
 CONTEXT = {
     "var": {"value": {"dir": "/srv/conf", "environment": "prod", "root": "/"}},

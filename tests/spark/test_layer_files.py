@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from airflow_config_providers.exceptions import ConfigException
-from airflow_config_providers.spark.layer_files import Bound, read_layer_file
+from airflow_config_providers.spark.layer_files import Bound, ConfigFile, file_layer, read_layer_file
 
 LARGEST = 1024 * 1024
 
@@ -135,3 +135,105 @@ def test_a_bound_may_be_reached_by_a_link_itself(tmp_path):
 
     bounds = [Bound((str(tmp_path / "link"),), "is elsewhere.")]
     assert read_layer_file(str(tmp_path / "link" / "a"), name="x", bounds=bounds) == b"a=1\n"
+
+
+def file_of(tmp_path, content: bytes, **kwargs):
+    path = tmp_path / "base.properties"
+    path.write_bytes(content)
+    return ConfigFile("base.properties", str(path), **kwargs)
+
+
+def test_each_key_of_a_file_has_its_line_as_origin(tmp_path):
+    layer = file_layer(file_of(tmp_path, b"# a comment\nspark.a = 1\n\nspark.b = x \\\n  y\nspark.c 3\n"))
+
+    assert layer.configs == {"spark.a": "1", "spark.b": "x y", "spark.c": "3"}
+    assert layer.origins == {
+        "spark.a": "base.properties:2",
+        "spark.b": "base.properties:4",
+        "spark.c": "base.properties:6",
+    }
+
+
+def test_attack_36_a_key_that_a_file_sets_twice_is_an_error_with_both_lines(tmp_path):
+    with pytest.raises(ConfigException, match=r"'spark.a' is set in lines 1, 3"):
+        file_layer(file_of(tmp_path, b"spark.a=1\nspark.b=1\nspark.a=2\n"))
+
+
+def test_in_a_file_that_is_not_ours_to_correct_the_last_one_counts(tmp_path):
+    layer = file_layer(file_of(tmp_path, b"spark.a=1\nspark.a=2\n", is_lenient=True))
+
+    assert layer.configs == {"spark.a": "2"}
+    assert layer.origin("spark.a") == "base.properties:2"
+
+
+@pytest.mark.parametrize("text", ["NO", "yes", "0123", "1e5", "null", "!!python/object:x", "[1, 2]", "${a", "&a *a"])
+def test_attack_36_a_text_stays_the_text_it_is(tmp_path, text):
+    assert file_layer(file_of(tmp_path, f"spark.a={text}".encode())).configs == {"spark.a": text}
+
+
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [
+        pytest.param(b"spark.a=1\nspark.b=\\u12G4\n", "base.properties:2", id="malformed"),
+        pytest.param(b"spark.a=\xff", "byte 8 is not UTF-8", id="not-utf-8"),
+    ],
+)
+def test_a_file_that_cannot_be_read_is_named_with_the_place(tmp_path, content, problem):
+    with pytest.raises(ConfigException, match=problem):
+        file_layer(file_of(tmp_path, content))
+
+
+def test_a_missing_file_is_named_as_the_author_named_it(tmp_path):
+    with pytest.raises(ConfigException, match=r"'\$\{p:file\}' cannot be read: No such file") as caught:
+        file_layer(ConfigFile("${p:file}", str(tmp_path / "resolved-secret-path")))
+    assert "resolved-secret-path" not in str(caught.value)
+
+
+def layer(folder, name, text, *, is_lenient=False):
+    path = folder / name
+    path.write_text(text)
+    return file_layer(ConfigFile(str(path), str(path), is_lenient=is_lenient))
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "kind"),
+    [
+        pytest.param("base.yaml", "spark.executor.memory: 4g\n", "YAML", id="a name of YAML"),
+        pytest.param("base.YML", "spark.executor.memory: 4g\n", "YAML", id="a short name of YAML"),
+        pytest.param("base.json", '{"spark.executor.memory": "4g"}', "JSON", id="a name of JSON"),
+        pytest.param("base.conf", "# jobs\n---\nspark.executor.memory: 4g\n", "YAML", id="the start of YAML"),
+        pytest.param("base.conf", "spark:\n  executor:\n    memory: 4g\n", "YAML", id="names below names"),
+        pytest.param("base.conf", "jars:  # all\r\n\r\n  - a.jar\r\n", "YAML", id="a list"),
+        pytest.param("base.conf", '\n{\n  "spark.executor.memory": "4g"\n}\n', "JSON", id="an object of JSON"),
+        pytest.param("base.conf", '["spark.executor.memory"]', "JSON", id="a list of JSON"),
+    ],
+)
+def test_a_file_of_another_format_is_refused_with_what_it_looks_like(tmp_path, name, text, kind):
+    with pytest.raises(ConfigException) as caught:
+        layer(tmp_path, name, text)
+
+    assert f"{name} looks like {kind}, but is read as a Java properties file" in str(caught.value)
+    assert "spark.executor.memory=4g" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "configs"),
+    [
+        pytest.param("spark.executor.memory: 4g\n", {"spark.executor.memory": "4g"}, id="colons"),
+        pytest.param("  spark.a.b:\n  spark.c.d: x\n", {"spark.a.b": "", "spark.c.d": "x"}, id="all farther in"),
+        pytest.param("spark.a.b:\n  spark.c.d=x\n", {"spark.a.b": "", "spark.c.d": "x"}, id="one farther in"),
+        pytest.param("spark.a.b=--- x\n", {"spark.a.b": "--- x"}, id="dashes in a value"),
+        pytest.param("spark.a.b={{ ds }}\n", {"spark.a.b": "{{ ds }}"}, id="a template"),
+        pytest.param("{spark.a=1\n", {"{spark.a": "1"}, id="a brace that opens no JSON"),
+        pytest.param("", {}, id="nothing"),
+    ],
+)
+def test_properties_are_not_taken_for_another_format(tmp_path, text, configs):
+    assert layer(tmp_path, "base.properties", text).configs == configs
+
+
+def test_a_file_that_is_sparks_own_is_read_as_spark_does(tmp_path):
+    assert layer(tmp_path, "base.conf", "spark:\n  memory: 4g\n", is_lenient=True).configs == {
+        "spark": "",
+        "memory": "4g",
+    }

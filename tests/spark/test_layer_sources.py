@@ -9,59 +9,7 @@ from airflow_config_providers.core.definition.config_type import ConfigType
 from airflow_config_providers.core.layers import ConfigSource
 from airflow_config_providers.exceptions import ConfigException
 from airflow_config_providers.spark.catalogue import spark_definition
-from airflow_config_providers.spark.layers import ConfigFile, environment_layer, file_layer, mapping_layer
-
-
-def file_of(tmp_path, content: bytes, **kwargs):
-    path = tmp_path / "base.properties"
-    path.write_bytes(content)
-    return ConfigFile("base.properties", str(path), **kwargs)
-
-
-def test_each_key_of_a_file_has_its_line_as_origin(tmp_path):
-    layer = file_layer(file_of(tmp_path, b"# a comment\nspark.a = 1\n\nspark.b = x \\\n  y\nspark.c 3\n"))
-
-    assert layer.configs == {"spark.a": "1", "spark.b": "x y", "spark.c": "3"}
-    assert layer.origins == {
-        "spark.a": "base.properties:2",
-        "spark.b": "base.properties:4",
-        "spark.c": "base.properties:6",
-    }
-
-
-def test_attack_36_a_key_that_a_file_sets_twice_is_an_error_with_both_lines(tmp_path):
-    with pytest.raises(ConfigException, match=r"'spark.a' is set in lines 1, 3"):
-        file_layer(file_of(tmp_path, b"spark.a=1\nspark.b=1\nspark.a=2\n"))
-
-
-def test_in_a_file_that_is_not_ours_to_correct_the_last_one_counts(tmp_path):
-    layer = file_layer(file_of(tmp_path, b"spark.a=1\nspark.a=2\n", is_lenient=True))
-
-    assert layer.configs == {"spark.a": "2"}
-    assert layer.origin("spark.a") == "base.properties:2"
-
-
-@pytest.mark.parametrize("text", ["NO", "yes", "0123", "1e5", "null", "!!python/object:x", "[1, 2]", "${a", "&a *a"])
-def test_attack_36_a_text_stays_the_text_it_is(tmp_path, text):
-    assert file_layer(file_of(tmp_path, f"spark.a={text}".encode())).configs == {"spark.a": text}
-
-
-@pytest.mark.parametrize(
-    ("content", "problem"),
-    [
-        pytest.param(b"spark.a=1\nspark.b=\\u12G4\n", "base.properties:2", id="malformed"),
-        pytest.param(b"spark.a=\xff", "byte 8 is not UTF-8", id="not-utf-8"),
-    ],
-)
-def test_a_file_that_cannot_be_read_is_named_with_the_place(tmp_path, content, problem):
-    with pytest.raises(ConfigException, match=problem):
-        file_layer(file_of(tmp_path, content))
-
-
-def test_a_missing_file_is_named_as_the_author_named_it(tmp_path):
-    with pytest.raises(ConfigException, match=r"'\$\{p:file\}' cannot be read: No such file") as caught:
-        file_layer(ConfigFile("${p:file}", str(tmp_path / "resolved-secret-path")))
-    assert "resolved-secret-path" not in str(caught.value)
+from airflow_config_providers.spark.layer_sources import environment_layer, mapping_layer
 
 
 def test_values_become_text_as_spark_writes_them():

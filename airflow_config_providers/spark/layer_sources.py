@@ -1,14 +1,11 @@
-"""Layers of Spark configuration from the places where people write it."""
+"""Layers of Spark configuration from mappings and from the environment; ``layer_files`` reads those in files."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
-from pathlib import Path
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from airflow_config_providers.core import properties
 from airflow_config_providers.core.definition.config_def import ConfigDef
 from airflow_config_providers.core.environment import EnvironmentOverrides
 from airflow_config_providers.core.java_text import format_double
@@ -16,39 +13,9 @@ from airflow_config_providers.core.layers import ConfigLayer, ConfigSource
 from airflow_config_providers.core.registry import is_reserved
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.exceptions import ConfigException
-from airflow_config_providers.spark.layer_files import Bound, read_layer_file
-from airflow_config_providers.spark.other_formats import refuse_other_format
-
-SUBSTITUTED_BY_SPARK: Final = frozenset({"env", "system", "spark", "sparkconf", "hiveconf", "hivevar"})
-"""Prefixes of ``${prefix:name}`` that Spark itself replaces."""
 
 _SERVICE_LINK: Final = re.compile(r"(tcp|udp|sctp)://(\[[0-9A-Fa-f:.]+\]|[0-9.]+):[0-9]{1,5}", re.ASCII)
 """The values that Kubernetes sets for ``<SERVICE>_PORT`` and ``<SERVICE>_PORT_<number>_TCP``."""
-
-
-@dataclass(frozen=True, slots=True)
-class ConfigFile:
-    """
-    A properties file that becomes a layer.
-
-    :param name: its name in messages: the path as written, with references
-    :param path: the path of the file
-    :param is_template: whether its values are Jinja templates; in Spark's own files, ``{{APP_ID}}`` belongs to Spark
-    :param is_lenient: whether a key may appear twice, as in files that the author of the job cannot correct
-    :param bounds: where the file must be
-    :param label: the argument of the task that names the file; empty if none does
-    """
-
-    name: str
-    path: str = field(repr=False)
-    is_template: bool = False
-    is_lenient: bool = False
-    bounds: tuple[Bound, ...] = ()
-    label: str = ""
-
-    def bounds_in(self, located: Callable[[str], str]) -> tuple[Bound, ...]:
-        """Return the bounds with each directory replaced by what ``located`` returns for it."""
-        return tuple(replace(bound, directories=tuple(map(located, bound.directories))) for bound in self.bounds)
 
 
 def mapping_layer(source: ConfigSource, name: str, configs: Any) -> ConfigLayer:
@@ -79,41 +46,6 @@ def pairs(conf: Mapping[str, Any] | str) -> Mapping[str, Any]:
     if not isinstance(conf, str):
         return conf
     return {key.strip(): value for key, _, value in (part.partition("=") for part in conf.split(","))}
-
-
-def file_layer(file: ConfigFile) -> ConfigLayer:
-    """
-    Return a layer for a Java properties file. The origin of each key is its file and line.
-
-    :raises ConfigException: the file cannot be read, is outside its bounds, is malformed, or sets a key twice
-    """
-    content = read_layer_file(file.path, name=file.name, bounds=file.bounds)
-    text = _decoded(content, name=file.name)
-    if not file.is_lenient:
-        refuse_other_format(text, name=file.name)
-    entries = properties.parse(text, name=file.name)
-    lines = _lines_by_key(entries)
-    repeated = {key: found for key, found in lines.items() if len(found) > 1}
-    if repeated and not file.is_lenient:
-        raise ConfigException(
-            *(
-                f"{printable(file.name)}: '{printable(key)}' is set in lines {', '.join(map(str, found))}. Keep one."
-                for key, found in repeated.items()
-            )
-        )
-    return ConfigLayer(
-        ConfigSource.STATIC_FILE_CONFIG,
-        file.name,
-        {entry.key: entry.value for entry in entries},
-        {key: f"{file.name}:{found[-1]}" for key, found in lines.items()},
-    )
-
-
-def _lines_by_key(entries: Iterable[properties.Property]) -> dict[str, list[int]]:
-    lines: dict[str, list[int]] = {}
-    for entry in entries:
-        lines.setdefault(entry.key, []).append(entry.line)
-    return lines
 
 
 def environment_layer(
@@ -152,36 +84,6 @@ def _left_out(key: str, name: str) -> str:
     return (
         f"The environment variable {name} is ignored: it looks like a service link of Kubernetes, and does not fit "
         f"{key}. Set enableServiceLinks: false for the pod, or rename the service."
-    )
-
-
-def read_text(path: str, *, name: str) -> str:
-    """
-    Return the text of a configuration file, with its line ends unchanged.
-
-    :param name: its name in messages
-    :raises ConfigException: the file cannot be read, or is not UTF-8
-    """
-    try:
-        content = Path(path).read_bytes()
-    except OSError as error:
-        problem = error.strerror or type(error).__name__
-    else:
-        return _decoded(content, name=name)
-    raise _unreadable(name, problem)
-
-
-def _decoded(content: bytes, *, name: str) -> str:
-    try:
-        return content.decode("utf-8")
-    except UnicodeDecodeError as error:
-        problem = f"byte {error.start} is not UTF-8"
-    raise _unreadable(name, problem)
-
-
-def _unreadable(name: str, problem: str) -> ConfigException:
-    return ConfigException(
-        f"The properties file '{printable(name)}' cannot be read: {problem}. Correct the path or the file."
     )
 
 

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import cache, lru_cache
 from typing import Final
 
+from airflow_config_providers.core.cached import cached_property
 from airflow_config_providers.core.older_names import OLDER_NAMES
 from airflow_config_providers.dynamic.policies.generated_names import CODE_LOADING_HADOOP, CODE_LOADING_SPARK
 from airflow_config_providers.spark import arguments
 from airflow_config_providers.spark.catalogue import spark_definition
 from airflow_config_providers.spark.read_only import READ_ONLY
-from airflow_config_providers.spark.spelling import distance_within, letters
 from airflow_config_providers.spark.unlisted_names import UNLISTED_NAMES
 
 SPARK: Final = "spark."
@@ -49,6 +47,11 @@ _FREE: Final = (
     "spark.yarn.executor.resource",
 )
 """The keys below which people choose the names."""
+
+_ANY: Final = "*"
+"""The rest of such a key."""
+
+_SEPARATORS: Final = str.maketrans("", "", "._-")
 
 _MOST: Final = 2
 """The most letters in which a key can differ from the one that it probably means."""
@@ -112,12 +115,14 @@ def _beginnings_of_hadoop() -> frozenset[str]:
 
 @cache
 def _by_squashed() -> dict[str, str]:
-    return {_squashed(name): name for name in sorted(_names(), reverse=True) if not name.startswith(_HADOOP)}
+    names = [name for name in sorted(_names(), reverse=True) if not name.startswith(_HADOOP)]
+    squashed = _squashed("\n".join(names)).split("\n")  # at once, which takes a tenth of the time
+    return dict(zip(squashed, names, strict=True))
 
 
 def _squashed(key: str) -> str:
     """Return ``key`` without the separators and the case, which people confuse."""
-    return re.sub("[._-]", "", key).lower()
+    return key.translate(_SEPARATORS).lower()
 
 
 @lru_cache(maxsize=4096)
@@ -140,28 +145,30 @@ def _is_free(parts: Iterable[str]) -> bool:
     return node is not None and node.is_free
 
 
-@dataclass(slots=True)
 class _Node:
     """
-    The keys with the same first parts.
+    The keys with the same first parts. They are split further on first use: few ever are.
 
-    :param ends: whether a key ends here
-    :param is_free: whether any name can follow
-    :ivar letters: the letters of each part that can follow; made when they are first compared, as few ever are
+    :param rests: the other parts of each key: empty if a key ends here, and ``_ANY`` if any name can follow
     """
 
-    children: dict[str, _Node] = field(default_factory=dict)
-    ends: bool = False
-    is_free: bool = False
-    letters: dict[str, int] = field(default_factory=dict, init=False)
+    def __init__(self, rests: Collection[str]) -> None:
+        self._rests = rests
+        self.ends = "" in rests
+        self.is_free = _ANY in rests
 
-    def at(self, name: str) -> _Node:
-        node = self
-        for part in name.split("."):
-            if (child := node.children.get(part)) is None:
-                child = node.children[part] = _Node()
-            node = child
-        return node
+    @cached_property
+    def children(self) -> Mapping[str, _Node]:
+        """Next part -> the keys with it."""
+        found: dict[str, list[str]] = {}
+        for rest in self._rests:
+            part, _, rest_of_it = rest.partition(".")
+            found.setdefault(part, []).append(rest_of_it)
+        return {part: _Node(rests) for part, rests in found.items() if part not in ("", _ANY)}
+
+    @cached_property
+    def _letters(self) -> Mapping[str, int]:
+        return {part: _letters(part) for part in self.children}
 
     def near(self, parts: list[str], most: int) -> Iterator[tuple[int, str]]:
         """Yield the keys that differ in at most ``most`` letters, each as a pair: the number of letters and the key."""
@@ -181,11 +188,10 @@ class _Node:
         most = min(most, _allowed(part))
         if not most:
             return
-        wanted = letters(part)
-        self.letters = self.letters or {other: letters(other) for other in self.children}
-        for other, its_letters in self.letters.items():
+        wanted = _letters(part)
+        for other, its_letters in self._letters.items():
             is_close = abs(len(other) - len(part)) <= most and (wanted ^ its_letters).bit_count() <= 2 * most
-            cost = distance_within(part, other, most) if is_close and other != part else None
+            cost = _distance_within(part, other, most) if is_close and other != part else None
             if cost is not None and self._may_stand_for(other):
                 yield cost, other
 
@@ -201,10 +207,45 @@ def _allowed(part: str) -> int:
 
 @cache
 def _tree() -> _Node:
-    root = _Node()
-    for name in _names():
-        if not name.startswith(_HADOOP):
-            root.at(name).ends = True
-    for name in _FREE:
-        root.at(name).is_free = True
-    return root
+    names = [name for name in _names() if not name.startswith(_HADOOP)]
+    return _Node([*names, *(f"{name}.{_ANY}" for name in _FREE)])
+
+
+def _letters(word: str) -> int:
+    """Return a number with a bit for each letter of ``word``: a difference of n letters changes at most 2n bits."""
+    found = 0
+    for letter in word.lower():
+        found |= 1 << (ord(letter) & 63)
+    return found
+
+
+def _distance_within(one: str, other: str, most: int) -> int | None:
+    """
+    Return how many letters must be added, removed, replaced or swapped with the next to get from one to the other.
+
+    Case is ignored. The time is bounded for small ``most``, however long the words are.
+
+    :return: None if it is more than ``most``
+    """
+    return _distance(one.lower(), other.lower(), most)
+
+
+def _distance(one: str, other: str, most: int) -> int | None:
+    same = _same_letters(one, other)
+    one, other = one[same:], other[same:]
+    if not one or not other:
+        rest = len(one) + len(other)
+        return rest if rest <= most else None
+    if most == 0 or abs(len(one) - len(other)) > most:
+        return None
+    ways = [(one[1:], other), (one, other[1:]), (one[1:], other[1:])]
+    if one[:2] == other[1::-1]:
+        ways.append((one[2:], other[2:]))
+    found = [cost for way in ways if (cost := _distance(*way, most - 1)) is not None]
+    return 1 + min(found) if found else None
+
+
+def _same_letters(one: str, other: str) -> int:
+    """Return the length of the common prefix of both words."""
+    pairs = enumerate(zip(one, other, strict=False))
+    return next((place for place, (a, b) in pairs if a != b), min(len(one), len(other)))

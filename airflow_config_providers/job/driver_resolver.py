@@ -19,8 +19,8 @@ from airflow_config_providers.job.providers import JobProviders
 from airflow_config_providers.job.resolver import JobResolver, PlacedText, placed_texts, refuse_exposed
 from airflow_config_providers.spark import specification
 from airflow_config_providers.spark.catalogue import spark_definition
-from airflow_config_providers.spark.early import is_early
 from airflow_config_providers.spark.expansion import SUBSTITUTED_BY_SPARK
+from airflow_config_providers.spark.exposure import is_early
 
 _ROLE: Final = "wrapping.role"
 _TTL: Final = "wrapping.ttl"

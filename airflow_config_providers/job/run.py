@@ -19,10 +19,9 @@ from airflow_config_providers.job.driver_resolver import DriverResolver
 from airflow_config_providers.job.resolver import JobResolver
 from airflow_config_providers.log import reversal
 from airflow_config_providers.spark.arguments import IN_COMMAND
-from airflow_config_providers.spark.command_line import room
+from airflow_config_providers.spark.command_line import refuse_unpassable, room
 from airflow_config_providers.spark.delivery import Delivery, Submission, plan
 from airflow_config_providers.spark.expansion import SUBSTITUTED_BY_SPARK
-from airflow_config_providers.spark.passable import refuse_unpassable
 from airflow_config_providers.spark.redaction import sounds_sensitive
 
 _JAVA_COMMAND = "sun.java.command"

@@ -4,20 +4,67 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass
 from functools import cache
 from pkgutil import get_data
 from types import MappingProxyType
-from typing import Final
+from typing import Any, Final
 
 from airflow_config_providers.core.cached import cached_property
 from airflow_config_providers.core.definition.config_def import ConfigDef, ConfigKey, Importance
-from airflow_config_providers.core.definition.config_type import ConfigType
+from airflow_config_providers.core.definition.config_type import ConfigType, invalid_value
 from airflow_config_providers.core.definition.validators import Validator
+from airflow_config_providers.core.quantity import SIZES, TIMES, read_quantity
 from airflow_config_providers.core.sensitive import reveals
 from airflow_config_providers.spark.expansion import is_substituted_by_spark
-from airflow_config_providers.spark.read_only import READ_ONLY
 from airflow_config_providers.spark.redaction import sounds_sensitive
-from airflow_config_providers.spark.units import SIZE, TIME
+
+_CONNECTION: Final = "the operator takes it from its Spark connection. Change it there."
+_FOLLOWED: Final = "the operator sets it when it follows a job that runs elsewhere. Change durable in the DAG."
+_SPARK: Final = "Spark itself sets it when a job starts. Remove it."
+
+READ_ONLY: Final[Mapping[str, str]] = {
+    "spark.app.id": _SPARK,
+    "spark.app.startTime": _SPARK,
+    "spark.executor.id": _SPARK,
+    "spark.kubernetes.submission.waitAppCompletion": _FOLLOWED,
+    "spark.master": _CONNECTION,
+    "spark.submit.deployMode": _CONNECTION,
+    "spark.yarn.submit.waitAppCompletion": _FOLLOWED,
+}
+"""
+Key -> the reason.
+
+``spark-submit`` gets the master as an option, which overrides every key, and the operator follows a job according to
+the deploy mode of the connection, not of a key. If it polls a cluster for the end of a job, it makes spark-submit
+return at once, and fails a job on YARN whose configuration says otherwise.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class ValidQuantity:
+    """
+    A validator of whole numbers with or without a unit, in upper or lower case. None is valid.
+
+    :param units: unit -> its size
+    :param example: an example for messages
+    """
+
+    units: Mapping[str, int]
+    example: str
+
+    def ensure_valid(self, name: str, value: Any) -> None:
+        """Refuse a value that Spark could not read."""
+        if value is not None and read_quantity(value, self.units, default_unit=next(iter(self.units))) is None:
+            units = ", ".join(self.units)
+            raise invalid_value(name, f"Expected a whole number with a unit ({units}) or none, such as {self.example}")
+
+    def __str__(self) -> str:
+        return f"whole number with or without one of {', '.join(self.units)}"
+
+
+SIZE: Final = ValidQuantity(SIZES, "512m")
+TIME: Final = ValidQuantity(TIMES, "10s")
 
 _QUANTITIES: Final[dict[str, Validator]] = {"SIZE": SIZE, "TIME": TIME}
 _TYPE_NAMES: Final = {"SIZE": "SIZE", "TIME": "DURATION"}

@@ -1,4 +1,4 @@
-"""The limits of a command's length."""
+"""What a command can get: the limits of its length, and of what its arguments and its environment hold."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Final
 
-from airflow_config_providers.core.text import octets
-from airflow_config_providers.exceptions import SubmitError
+from airflow_config_providers.core.text import octets, printable
+from airflow_config_providers.exceptions import ConfigException, SubmitError
 
 _USUAL: Final = 2 * 1024 * 1024
 """The limit of Linux, unless stacks are smaller; if they are unlimited, ``SC_ARG_MAX`` is too high."""
@@ -58,6 +58,42 @@ def refusing_too_long() -> Iterator[None]:
 def size(configs: Mapping[str, str]) -> int:
     """Return how many bytes the arguments ``--conf key=value`` for ``configs`` take together."""
     return sum(_size("--conf") + _size(key) + _size(value) + 2 * _POINTER for key, value in configs.items())
+
+
+def refuse_unpassable(variables: Mapping[object, object], texts: Mapping[str, object]) -> None:
+    """
+    Refuse what the operating system cannot pass to a program; its own error would name nothing.
+
+    :param variables: the environment variables
+    :param texts: label -> argument
+    :raises ConfigException: lists all of them, without values
+    """
+    problems = [*_problems_of_names(variables)]
+    values = {f"env_vars[{name!r}]": value for name, value in variables.items()}
+    for label, value in {**values, **texts}.items():
+        if problem := _problem(value):
+            problems.append(f"{printable(label)}: its value {problem}")
+    if problems:
+        raise ConfigException(*problems)
+
+
+def _problems_of_names(variables: Mapping[object, object]) -> Iterator[str]:
+    for name in variables:
+        problem = _problem(name)
+        if problem is None and "=" in str(name):
+            problem = "contains an equals sign. Rename it."
+        if problem:
+            yield f"{printable(f'env_vars[{name!r}]')}: its name {problem}"
+
+
+def _problem(value: object) -> str | None:
+    if not isinstance(value, str | bytes | os.PathLike):
+        return "is not a string. Put it in quotes."
+    try:
+        octets = os.fsencode(value)
+    except UnicodeEncodeError:
+        return "contains half of a surrogate pair, which is not a character. Correct it."
+    return "contains a NUL character. Remove it." if 0 in octets else None
 
 
 def _size(text: str) -> int:

@@ -9,13 +9,21 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
 from airflow_config_providers.core import properties
+from airflow_config_providers.core.layers import ConfigLayer, ConfigSource
+from airflow_config_providers.core.provider import ConfigProvider
 from airflow_config_providers.core.registry import ProviderRegistry
-from airflow_config_providers.core.resolver import ResolvedConfig, Unresolved
-from airflow_config_providers.exceptions import ConfigException
+from airflow_config_providers.core.resolver import ConfigResolver, ResolvedConfig, Unresolved
+from airflow_config_providers.core.text import printable
+from airflow_config_providers.core.variable import variables
+from airflow_config_providers.exceptions import ConfigException, ExposedValueError, UndeliverableValueError
 from airflow_config_providers.log import reversal
-from airflow_config_providers.spark import child_environment, driver_configuration, specification
+from airflow_config_providers.spark import child_environment, fidelity, specification
+from airflow_config_providers.spark.catalogue import spark_definition
 from airflow_config_providers.spark.driver_process import DriverProcess, driver_process
+from airflow_config_providers.spark.expansion import SUBSTITUTED_BY_SPARK
+from airflow_config_providers.spark.exposure import is_early
 from airflow_config_providers.spark.layer_files import read_text
+from airflow_config_providers.spark.redaction import REDACTION_KEY, widened
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -56,10 +64,8 @@ def session(
     configs = {**process.configs(), **own}
     with ExitStack() as stack:
         opened = stack.enter_context(ProviderRegistry(deployment=True).on_demand(_definitions(configs, providers)))
-        found = driver_configuration.resolved(
-            configs, opened, unresolved=Unresolved(unresolved), has_begun=process.has_begun
-        )
-        values = driver_configuration.with_redaction(found)
+        found = resolved(configs, opened, unresolved=Unresolved(unresolved), has_begun=process.has_begun)
+        values = with_redaction(found)
         reversal.install(found.reverser)
         _start(process, values, found, withheld=child_environment.withheld(opened.environment_names()))
         atexit.register(stack.pop_all().close)
@@ -67,6 +73,38 @@ def session(
         builder.config(key, values.get(key, text))
     found.clear()
     return builder.getOrCreate()
+
+
+def resolved(
+    configs: Mapping[str, str],
+    providers: Mapping[str, ConfigProvider],
+    *,
+    unresolved: Unresolved = Unresolved.FAIL,
+    has_begun: bool,
+) -> ResolvedConfig:
+    """
+    Return ``configs`` resolved, without the keys that define providers for the driver.
+
+    :param has_begun: whether the driver's JVM already runs
+    :raises ExposedValueError: a reference is in a key that Spark reads before Python runs, or that it shows
+    :raises UndeliverableValueError: Spark would change a value
+    :raises ConfigProvidersError: for the reasons of ``ConfigResolver.resolve``
+    """
+    written = {key: text for key, text in configs.items() if not specification.is_specification(key)}
+    if has_begun:
+        _refuse_early(written, providers)
+    resolver = ConfigResolver(providers, spark_definition(), unresolved=unresolved, foreign=SUBSTITUTED_BY_SPARK)
+    found = resolver.resolve([ConfigLayer(ConfigSource.DAG_CONFIG, "Spark's configuration", written)])
+    _refuse_changes(found)
+    return found
+
+
+def with_redaction(found: ResolvedConfig) -> dict[str, str]:
+    """Return the values as a new mapping, with a pattern by which Spark hides those from references."""
+    values, written = found.configs(), found.layered.settled
+    changed = [key for key, value in values.items() if value != written[key]]
+    redaction = widened(values.get(REDACTION_KEY), changed)
+    return values if redaction is None else {**values, REDACTION_KEY: redaction}
 
 
 def _definitions(configs: Mapping[str, str], given: Mapping[str, str] | str | None) -> dict[str, str]:
@@ -93,3 +131,28 @@ def _start(
         problem = found.reverser.reverse_text(f"{type(error).__name__}: {error}")
     if problem:
         raise ConfigException(f"Spark did not start: {problem}")
+
+
+def _refuse_early(written: Mapping[str, str], providers: Mapping[str, ConfigProvider]) -> None:
+    problems = [
+        f"{printable(key)}: Spark reads this key before Python runs, or shows it, so {printable(str(variable))} cannot "
+        f"be resolved in the driver. Write the value itself, or resolve on the worker."
+        for key, text in written.items()
+        if is_early(key)
+        for variable in variables(text)
+        if variable.provider in providers
+    ]
+    if problems:
+        raise ExposedValueError(*problems)
+
+
+def _refuse_changes(found: ResolvedConfig) -> None:
+    written, values = found.layered.settled, found.configs()
+    problems = [
+        problem
+        for key, value in values.items()
+        if value != written[key]
+        for problem in fidelity.problems_in_process(key, value, written=written[key])
+    ]
+    if problems:
+        raise UndeliverableValueError(*problems)

@@ -9,8 +9,8 @@ from typing import Protocol
 from airflow_config_providers.exceptions import ConfigException, UndeliverableValueError
 from airflow_config_providers.foreign import SPARK_CONTEXT, require
 from airflow_config_providers.spark import child_environment, fidelity
+from airflow_config_providers.spark.jvm import reading_properties
 from airflow_config_providers.spark.layer_files import ConfigFile, file_layer
-from airflow_config_providers.spark.submit_arguments import reading_properties
 
 
 class DriverProcess(Protocol):

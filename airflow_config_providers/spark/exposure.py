@@ -1,4 +1,4 @@
-"""The keys and fields whose values other people can read, however they reach Spark."""
+"""The keys and fields whose values other people can read, and the keys that Spark reads before a driver can act."""
 
 from __future__ import annotations
 
@@ -67,6 +67,35 @@ _ENVIRONMENT_OF_EXECUTORS: Final = "spark.executorEnv."
 _NEEDED_BEFORE_EXECUTORS_CONNECT: Final = ("spark.auth", "spark.network", "spark.port.", "spark.rpc", "spark.ssl")
 """Prefixes of keys that Spark passes to executors as ``-D`` options."""
 
+_READ_EARLY: Final = frozenset(
+    {
+        "spark.app.name",
+        "spark.archives",
+        "spark.driver.cores",
+        "spark.driver.log.dfsDir",
+        "spark.files",
+        "spark.jars",
+        "spark.master",
+        "spark.plugins",
+        "spark.pyspark.driver.python",
+        "spark.pyspark.python",
+        "spark.repl.local.jars",
+    }
+)
+_READ_EARLY_BELOW: Final = (
+    "spark.driver.defaultJavaOptions",
+    "spark.driver.extra",
+    "spark.driver.memory",
+    "spark.driver.resource.",
+    "spark.driver.supervise",
+    "spark.jars.",
+    "spark.kerberos.",
+    "spark.kubernetes.",
+    "spark.submit.",
+    "spark.yarn.",
+)
+"""Prefixes of more keys that spark-submit or the driver's JVM reads before Python runs."""
+
 
 def is_exposed(key: str) -> bool:
     """Return whether Spark itself shows the value of ``key`` in a command or a page. Numbers are not secret."""
@@ -77,3 +106,8 @@ def is_exposed(key: str) -> bool:
         return False
     written_out_below = (_ENVIRONMENT_OF_EXECUTORS, *_NEEDED_BEFORE_EXECUTORS_CONNECT)
     return key in _WRITTEN_OUT or key.startswith(written_out_below) or key.endswith(".port")
+
+
+def is_early(key: str) -> bool:
+    """Return whether spark-submit or the driver's JVM reads ``key`` before Python runs, or Spark shows it."""
+    return key in _READ_EARLY or key.startswith(_READ_EARLY_BELOW) or is_exposed(key)

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import os
+import shlex
 import sys
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping, MutableMapping
 from contextlib import contextmanager, suppress
-from typing import Any
+from typing import Any, Final
 
+from airflow_config_providers.core.properties import dump
 from airflow_config_providers.foreign import SPARK_CONTEXT, require
 from airflow_config_providers.spark import child_environment
 from airflow_config_providers.spark.delivery import Delivery
-from airflow_config_providers.spark.submit_arguments import reading_properties
+from airflow_config_providers.spark.private_file import PrivateFile, private_file
+
+_ARGUMENTS: Final = "PYSPARK_SUBMIT_ARGS"
 
 
 def has_started() -> bool:
@@ -20,6 +24,27 @@ def has_started() -> bool:
 
     require(SPARK_CONTEXT)
     return SparkContext._gateway is not None
+
+
+@contextmanager
+def reading_properties(
+    configs: Mapping[str, str], environ: MutableMapping[str, str], *, anonymous: bool | None = None
+) -> Iterator[None]:
+    """
+    Make the JVM that PySpark starts in this block read ``configs`` from a file that nobody else can read.
+
+    :param environ: the environment of this process, which is restored when the block ends
+    :param anonymous: see ``private_file``
+    """
+    before = environ.get(_ARGUMENTS)
+    with private_file(dump(configs).encode("ascii"), anonymous=anonymous) as file:
+        environ[_ARGUMENTS] = f"--properties-file {shlex.quote(_path(file))} {before or 'pyspark-shell'}"
+        try:
+            yield
+        finally:
+            environ.pop(_ARGUMENTS)
+            if before is not None:
+                environ[_ARGUMENTS] = before
 
 
 @contextmanager
@@ -68,3 +93,8 @@ def _forget(keys: Iterable[str]) -> None:
         with suppress(Py4JError, OSError):  # the JVM has ended, and its properties with it
             for key in keys:
                 jvm.java.lang.System.clearProperty(key)
+
+
+def _path(file: PrivateFile) -> str:
+    """Return a path for the JVM, which inherits none of our descriptors but can open those of its user's processes."""
+    return f"/proc/{os.getpid()}/fd/{file.pass_fds[0]}" if file.pass_fds else file.path

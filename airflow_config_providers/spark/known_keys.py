@@ -10,8 +10,7 @@ from airflow_config_providers.core.cached import cached_property
 from airflow_config_providers.core.older_names import OLDER_NAMES
 from airflow_config_providers.dynamic.policies.generated_names import CODE_LOADING_HADOOP, CODE_LOADING_SPARK
 from airflow_config_providers.spark import arguments
-from airflow_config_providers.spark.catalogue import spark_definition
-from airflow_config_providers.spark.read_only import READ_ONLY
+from airflow_config_providers.spark.catalogue import READ_ONLY, spark_definition
 from airflow_config_providers.spark.unlisted_names import UNLISTED_NAMES
 
 SPARK: Final = "spark."

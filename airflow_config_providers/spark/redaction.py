@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection, Iterator, Mapping
 from typing import Final
 
-from airflow_config_providers.spark.hadoop_names import other_names
+from airflow_config_providers.core.older_names import OLDER_NAMES
 
 REDACTION_KEY: Final = "spark.redaction.regex"
 
@@ -70,6 +70,17 @@ def _shown_as(key: str) -> Iterator[str]:
             yield key.replace(prefix, shown, 1)
     if key.startswith(_OF_HADOOP):
         yield from sorted(other_names(key.removeprefix(_OF_HADOOP)))
+
+
+def other_names(key: str) -> set[str]:
+    """
+    Return Hadoop's other names of ``key``. If one of a key's names is set, Hadoop sets all of them.
+
+    :param key: the key without ``spark.hadoop.``, as in the names
+    """
+    current = OLDER_NAMES.get(f"{_OF_HADOOP}{key}", f"{_OF_HADOOP}{key}")
+    former = {older for older, new in OLDER_NAMES.items() if new == current}
+    return {name.removeprefix(_OF_HADOOP) for name in (current, *former)} - {key}
 
 
 def _quoted(text: str) -> str:

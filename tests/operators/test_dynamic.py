@@ -19,8 +19,7 @@ from airflow_config_providers.exceptions import (
     ReservedKeyError,
 )
 from airflow_config_providers.operators.spark_submit import ConfiguredSparkSubmitOperator
-from airflow_config_providers.spark.catalogue import spark_definition
-from airflow_config_providers.spark.read_only import READ_ONLY
+from airflow_config_providers.spark.catalogue import READ_ONLY, spark_definition
 from tests.dynamic.written import put
 from tests.operators.stock import SHOWS_OUTPUT
 

@@ -14,7 +14,7 @@ from airflow_config_providers.dynamic.document import Document, StoredConfig, na
 from airflow_config_providers.dynamic.policies import ForbiddenKeys
 from airflow_config_providers.exceptions import ConfigException, SubmitError, UndeliverableValueError
 from airflow_config_providers.operators.spark_submit import ConfiguredSparkSubmitOperator
-from airflow_config_providers.spark import driver_configuration
+from airflow_config_providers.spark import driver
 from airflow_config_providers.spark.catalogue import spark_definition
 from airflow_config_providers.testing import InMemoryConfigStore
 from tests.dynamic.written import put
@@ -123,7 +123,7 @@ def test_attack_68_nor_by_a_variable_of_the_driver_on_kubernetes(dag, run_task, 
 @pytest.mark.parametrize(("key", "told"), KEYS)
 def test_attack_68_nor_in_the_driver(key, told):
     with pytest.raises(ConfigException, match="of the key is ") as error:
-        driver_configuration.resolved({key: VALUE}, {}, has_begun=True)
+        driver.resolved({key: VALUE}, {}, has_begun=True)
 
     assert told in str(error.value)
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from airflow_config_providers.spark.redaction import DEFAULT_PATTERN, sounds_sensitive, widened
+from airflow_config_providers.spark.redaction import DEFAULT_PATTERN, other_names, sounds_sensitive, widened
 
 
 @pytest.mark.parametrize(
@@ -80,3 +80,16 @@ def test_attack_31_the_pattern_matches_the_key_and_no_other(key: str, other: str
 
     assert re.fullmatch(pattern, key)
     assert (re.fullmatch(pattern, other) is not None) is (other == key)
+
+
+@pytest.mark.parametrize(
+    ("key", "expected"),
+    [
+        pytest.param("fs.default.name", {"fs.defaultFS"}, id="replaced"),
+        pytest.param("fs.defaultFS", {"fs.default.name"}, id="replaces"),
+        pytest.param("t.x", set(), id="unknown"),
+        pytest.param("fs.s3a.encryption.key", {"fs.s3a.server-side-encryption.key"}, id="of a jar that PySpark lacks"),
+    ],
+)
+def test_a_value_is_set_under_these_names_too(key: str, expected: set[str]) -> None:
+    assert other_names(key) == expected

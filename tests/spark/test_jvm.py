@@ -1,4 +1,4 @@
-"""What PySpark starts its JVM with."""
+"""The JVM that PySpark starts, and what it reads."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from airflow_config_providers.spark.submit_arguments import reading_properties
+from airflow_config_providers.spark.jvm import reading_properties
 
 
 def file_in(environ):

@@ -6,7 +6,7 @@ import pytest
 
 from airflow_config_providers.core.resolver import ResolvedConfig, Unresolved
 from airflow_config_providers.exceptions import ExposedValueError, UndeliverableValueError, UnresolvedReferenceError
-from airflow_config_providers.spark import driver_configuration
+from airflow_config_providers.spark import driver
 from airflow_config_providers.spark.redaction import DEFAULT_PATTERN, REDACTION_KEY
 from airflow_config_providers.testing import InMemoryConfigProvider
 
@@ -15,13 +15,13 @@ CANARY = "canary-driver-7f3a"
 
 def resolved(configs: dict[str, str], value: str = CANARY, **kwargs: Any) -> ResolvedConfig:
     provider = InMemoryConfigProvider({"a": {"b": value}})
-    return driver_configuration.resolved(configs, {"vault": provider}, **{"has_begun": True, **kwargs})
+    return driver.resolved(configs, {"vault": provider}, **{"has_begun": True, **kwargs})
 
 
 def test_references_are_resolved_and_hidden() -> None:
     found = resolved({"spark.app.uri": "x://${vault:a:b}", "spark.app.open": "text"})
 
-    values = driver_configuration.with_redaction(found)
+    values = driver.with_redaction(found)
 
     assert values.pop(REDACTION_KEY).startswith(r"^spark[.]app[.]uri$|")
     assert values == {"spark.app.uri": f"x://{CANARY}", "spark.app.open": "text"}
@@ -29,7 +29,7 @@ def test_references_are_resolved_and_hidden() -> None:
 
 
 def test_attack_31_a_key_that_spark_hides_by_default_is_hidden_whatever_a_system_property_says() -> None:
-    values = driver_configuration.with_redaction(resolved({"spark.app.password": "${vault:a:b}"}))
+    values = driver.with_redaction(resolved({"spark.app.password": "${vault:a:b}"}))
 
     assert values[REDACTION_KEY] == DEFAULT_PATTERN
 
@@ -37,7 +37,7 @@ def test_attack_31_a_key_that_spark_hides_by_default_is_hidden_whatever_a_system
 def test_without_references_spark_hides_what_it_hides() -> None:
     configs = {"spark.app.open": "text", "spark.master": "local"}
 
-    assert driver_configuration.with_redaction(resolved(configs)) == configs
+    assert driver.with_redaction(resolved(configs)) == configs
 
 
 def test_the_specification_itself_is_left_out() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Final
 
 from airflow.providers.common.compat.sdk import (
@@ -15,6 +16,7 @@ from airflow.providers.common.compat.sdk import (
 )
 from airflow.sdk.exceptions import AirflowSecretsBackendAccessDenied
 
+from airflow_config_providers.core.reversal.reverse import SHORTEST
 from airflow_config_providers.task_process import has_supervisor
 
 if TYPE_CHECKING:
@@ -30,11 +32,14 @@ __all__ = [
     "Connection",
     "TaskDeferred",
     "conf",
-    "mask_secret",
+    "mask_secrets",
     "masked",
     "task_decorator_factory",
 ]
 
+
+_MASKED_AT_MOST: Final = 200
+"""The most values to register at a time: the masker takes 20 s for 1,000, and reversal hides them before it does."""
 
 _OF_DAG_FILES: Final = frozenset({"BaseOperator", "task_decorator_factory"})
 """Names that import much of the Task SDK; some of its modules read ``[database] sql_alchemy_conn`` on import."""
@@ -49,14 +54,26 @@ def __getattr__(name: str) -> Any:
     return getattr(sdk, name)
 
 
-def mask_secret(secret: Any, name: str | None = None) -> None:
-    """Register a secret with the masker of this process and, in a task, with the masker of its supervisor."""
-    if has_supervisor():
-        from airflow.sdk.log import mask_secret as mask  # noqa: PLC0415 - calling it imports much, too
-    else:
-        from airflow.sdk._shared.secrets_masker import mask_secret as mask  # noqa: PLC0415 - one of the two is needed
+def mask_secrets(values: Iterable[str], *, name: str | None = None) -> None:
+    """
+    Register secrets with the masker of this process and, in a task, with the masker of its supervisor.
 
-    mask(secret, name)
+    Those that are shorter than reversal hides are left out: the masker would not hide them either, but would log that.
+
+    :param values: the secrets; at most ``_MASKED_AT_MOST`` of them are registered
+    :param name: the name of their parameter; Airflow then masks them only if the name is that of a secret
+    """
+    for value in sorted(value for value in values if len(value) >= SHORTEST)[:_MASKED_AT_MOST]:
+        _mask_secret(value, name)
+
+
+def _mask_secret(secret: str, name: str | None) -> None:
+    if has_supervisor():
+        from airflow.sdk.log import mask_secret  # noqa: PLC0415 - calling it imports much, too
+    else:
+        from airflow.sdk._shared.secrets_masker import mask_secret  # noqa: PLC0415 - one of the two is needed
+
+    mask_secret(secret, name)
 
 
 def masked(text: str) -> str:

@@ -11,7 +11,7 @@ from typing import Any, Final, Self
 from airflow.providers.apache.spark.hooks.spark_connect import SparkConnectHook
 
 from airflow_config_providers import settings
-from airflow_config_providers.airflow_compat import BaseHook, Connection, mask_secret
+from airflow_config_providers.airflow_compat import BaseHook, Connection, mask_secrets
 from airflow_config_providers.core.resolver import ConfigResolver
 from airflow_config_providers.core.reversal.reverse import ReverseTransformer
 from airflow_config_providers.core.text import is_unicode, printable
@@ -109,8 +109,7 @@ class ConfiguredSparkConnectHook(SparkConnectHook):
             if stack is self._stack:
                 self._reversers.append(resolved.reverser)
             stack.enter_context(reversal.reversing(resolved.reverser))
-            for value in resolved.values():
-                mask_secret(value)
+            mask_secrets(resolved.values())
             values = {name: resolved.text(name) for name in texts}
             _refuse_halves(values)
             return values

@@ -10,8 +10,8 @@ from typing import Any, Final
 from airflow.providers.apache.spark.hooks import spark_jdbc
 from airflow.providers.apache.spark.hooks.spark_jdbc import SparkJDBCHook
 
-from airflow_config_providers.airflow_compat import mask_secret
-from airflow_config_providers.core.reversal.reverse import SHORTEST, ReverseTransformer
+from airflow_config_providers.airflow_compat import mask_secrets
+from airflow_config_providers.core.reversal.reverse import ReverseTransformer
 from airflow_config_providers.core.sensitive import reveals
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.core.variable import ConfigVariable
@@ -93,8 +93,7 @@ def _hidden(found: Mapping[str, str], conn_id: str) -> Iterator[tuple[ConfigVari
     """Yield what logs must not show. The user is not hidden, as in all of Airflow: it is often a common word."""
     for name, value in found.items():
         if name != "user":
-            if len(value) >= SHORTEST:
-                mask_secret(value)
+            mask_secrets([value])
             yield ConfigVariable("", "", name, f"[hidden: {name} of connection {printable(conn_id)}]"), value
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from airflow_config_providers.airflow_compat import mask_secret
+from airflow_config_providers.airflow_compat import mask_secrets
 from airflow_config_providers.core.layers import ConfigLayer, LayeredConfig
 from airflow_config_providers.core.provider import SecretIdProvider
 from airflow_config_providers.core.provider_definition import ProviderDefinition, read_definitions
@@ -141,7 +141,7 @@ class DriverResolver(JobResolver):
             mount_point=str(definition.params.get("auth_mount_point", "")).strip("/"),
             seconds=_seconds(definition),
         )
-        mask_secret(made)
+        mask_secrets([made])
         return made
 
     def _problems(self, layered: LayeredConfig, texts: Mapping[str, str], own: Sequence[PlacedText]) -> Iterator[str]:

@@ -7,12 +7,12 @@ import weakref
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Any
 
-from airflow_config_providers.airflow_compat import mask_secret
+from airflow_config_providers.airflow_compat import mask_secrets
 from airflow_config_providers.core import explain
 from airflow_config_providers.core.keys import key_problems
 from airflow_config_providers.core.layers import ConfigSource, LayeredConfig
 from airflow_config_providers.core.resolver import ResolvedConfig
-from airflow_config_providers.core.reversal.reverse import SHORTEST, ReverseTransformer
+from airflow_config_providers.core.reversal.reverse import ReverseTransformer
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.exceptions import ConfigException
 from airflow_config_providers.job.driver_resolver import DriverResolver
@@ -28,9 +28,6 @@ _JAVA_COMMAND = "sun.java.command"
 """The property with the command that started Spark, which Spark shows."""
 
 _KUBERNETES = "spark.kubernetes.driverEnv."
-
-_MASKED_AT_MOST = 200
-"""The most values to register with Airflow's masker, which takes 20 s for 1,000 and is only a second safeguard."""
 
 
 Read = Callable[[str], Any]
@@ -63,8 +60,7 @@ class JobRun:
         """The names of the environment variables that child processes of the job must not inherit."""
         if resolved is None:
             return
-        for value in sorted(value for value in resolved.values() if len(value) >= SHORTEST)[:_MASKED_AT_MOST]:
-            mask_secret(value)
+        mask_secrets(resolved.values())
         installation = reversal.install(resolved.reverser)
         self._let_go = weakref.finalize(self, _let_go, installation, resolved.reverser, end)
 

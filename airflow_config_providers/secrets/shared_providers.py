@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 from airflow_config_providers.core.data import ConfigData
 from airflow_config_providers.core.on_demand import ProvidersOnDemand
 from airflow_config_providers.core.provider import BatchConfigProvider, ConfigProvider
-from airflow_config_providers.core.reversal.reverse import SHORTEST
 from airflow_config_providers.core.single_flight import SingleFlight
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.core.under_way import UnderWay
@@ -28,12 +27,12 @@ def open_for_deployment(definitions: Mapping[str, str]) -> ProvidersOnDemand:
     :raises ConfigProvidersError: the definitions cannot be read
     """
     from airflow_config_providers import settings  # noqa: PLC0415 - Airflow may be reading its configuration
-    from airflow_config_providers.airflow_compat import mask_secret  # noqa: PLC0415 - as above
+    from airflow_config_providers.airflow_compat import mask_secrets  # noqa: PLC0415 - as above
     from airflow_config_providers.core.registry import ProviderRegistry  # noqa: PLC0415 - as above
 
     for key, value in definitions.items():
-        if (parameter := key.partition(".param.")[2]) and len(value) >= SHORTEST:
-            mask_secret(value, parameter)
+        if parameter := key.partition(".param.")[2]:
+            mask_secrets([value], name=parameter)
     registry = ProviderRegistry(
         allowed_classes=settings.allowed_provider_classes(), deployment=True, importing=importing
     )

@@ -115,7 +115,7 @@ def test_it_is_made_in_under_15_ms_of_the_processor() -> None:
 
 
 def test_spark_modules_import_no_airflow_and_no_pyspark() -> None:
-    modules = ["catalogue", "defaults", "delivery", "expansion", "fidelity", "private_file", "redaction", "units"]
+    modules = ["catalogue", "defaults", "delivery", "expansion", "fidelity", "private_file", "redaction"]
     script = "import json, sys; " + "".join(f"import airflow_config_providers.spark.{name}; " for name in modules)
     script += "print(json.dumps([m for m in ('airflow', 'pyspark', 'py4j', 'javaproperties') if m in sys.modules]))"
 

@@ -1,0 +1,49 @@
+"""The names of Airflow that this package uses."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from secrets import token_hex
+
+import pytest
+from airflow.sdk._shared.secrets_masker import reset_secrets_masker
+
+from airflow_config_providers.airflow_compat import mask_secrets, masked
+
+
+@pytest.fixture(autouse=True)
+def of_a_new_process() -> Iterator[None]:
+    """Each secret makes masking slower."""
+    yield
+    reset_secrets_masker()
+
+
+def test_a_secret_is_masked() -> None:
+    secret = token_hex(6)
+
+    mask_secrets([secret])
+
+    assert masked(f"at {secret} now") == "at *** now"
+
+
+def test_a_parameter_whose_name_is_that_of_no_secret_is_not_masked() -> None:
+    value = token_hex(6)
+
+    mask_secrets([value], name="auth_type")
+
+    assert masked(value) == value
+
+
+def test_a_short_secret_is_left_out_without_a_warning(caplog: pytest.LogCaptureFixture) -> None:
+    mask_secrets(["zq7"])
+
+    assert masked("zq7") == "zq7"
+    assert caplog.records == []
+
+
+def test_the_masker_which_is_slow_gets_a_few_hundred_secrets_at_most() -> None:
+    secrets = [token_hex(6) for _ in range(250)]
+
+    mask_secrets(secrets)
+
+    assert sum(masked(secret) == "***" for secret in secrets) == 200

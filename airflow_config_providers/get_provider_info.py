@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import asdict, dataclass
+from typing import Any, Final
 
 from airflow_config_providers import __version__
 
 
 def get_provider_info() -> dict[str, Any]:
     """Describe the connection type, the settings and the backend that this provider adds to Airflow."""
+    options = {name: asdict(option) for name, option in OPTIONS.items()}
     return {
         "package-name": "airflow-config-providers",
         "name": "Config Providers",
@@ -23,7 +25,7 @@ def get_provider_info() -> dict[str, Any]:
             }
         ],
         "cli": ["airflow_config_providers.cli.definition.commands"],
-        "config": {"config_providers": {"description": "Configuration of Spark jobs.", "options": _options()}},
+        "config": {"config_providers": {"description": "Configuration of Spark jobs.", "options": options}},
     }
 
 
@@ -54,133 +56,140 @@ _CONNECTION_TYPE: dict[str, Any] = {
 }
 
 
-def _options() -> dict[str, Any]:
-    return {
-        "apply_to": _option(
-            "string",
-            "",
-            "Stock operators that get references, layers and reversal in every DAG: spark for all, or families, "
-            "separated by commas.",
-        ),
-        "opt_out_enabled": _option(
-            "boolean", "True", "Let a DAG with the tag config_providers:off keep its stock operators unchanged."
-        ),
-        "config_conn_id": _option(
-            "string",
-            "config_providers_default",
-            "Default for config_conn_id: the connection that defines the providers.",
-        ),
-        "allow_exposed_arguments": _option(
-            "boolean", "False", "Default for allow_exposed_arguments: allow values where others can read them."
-        ),
-        "resolve_in": _option(
-            "string",
-            "auto",
-            "Where references are resolved by default: worker, driver or auto. auto: in the driver, if the job leaves "
-            "the machine and the connection defines driver providers; otherwise on the worker.",
-        ),
-        "run_config_enabled": _option(
-            "boolean", "False", "Let dag_run.conf set Spark configuration; it then overrides every other layer."
-        ),
-        "run_config_key": _option("string", "spark_conf", "Key of dag_run.conf that holds Spark configuration."),
-        "run_config_references": _option(
-            "boolean",
-            "False",
-            "Allow references in run configuration, and in what templates fill in from runs, variables and results. "
-            "Anyone who can trigger a run can then use every provider.",
-        ),
-        "environment_enabled": _option(
-            "boolean", "False", "Let environment variables of the worker override Spark configuration (FLIP-161)."
-        ),
-        "allowed_provider_classes": _option(
-            "string",
-            "",
-            "Dotted paths of classes, separated by commas, that provider definitions may name in addition to the short "
-            "names.",
-        ),
-        "policies_file": _option(
-            "string",
-            "",
-            "File of the policies that every change of the dynamic configuration and every run of a job must pass.",
-        ),
-        "allowed_policy_classes": _option(
-            "string",
-            "",
-            "Dotted paths of classes, separated by commas, that the policies file may name in addition to the "
-            "ready-made policies.",
-        ),
-        "config_files": _option(
-            "string",
-            "",
-            "Java properties files, separated by commas, that every job starts from. If several set a key, the last "
-            "file wins.",
-        ),
-        "config_paths": _option(
-            "string",
-            "",
-            "Directories, separated by commas, that must contain the properties files of all jobs; symbolic links are "
-            "followed. Empty: anywhere, but a run can choose a file only below a directory that the DAG or the "
-            "deployment names.",
-        ),
-        "dynamic_enabled": _option(
-            "boolean",
-            "True",
-            "Let tasks read their dynamic configuration, which costs one or two requests per task.",
-        ),
-        "password_encoder_secret": _option(
-            "string",
-            "",
-            "Encrypts the secrets that are stored in the dynamic configuration. At least 16 bytes.",
-            secret=True,
-        ),
-        "password_encoder_old_secret": _option(
-            "string", "", "The previous password_encoder_secret; set it only while rotating.", secret=True
-        ),
-        "password_encoder_keyfactory_algorithm": _option(
-            "string",
-            "PBKDF2WithHmacSHA512",
-            "How the key is derived from password_encoder_secret: PBKDF2WithHmacSHA and 1, 224, 256, 384 or 512.",
-        ),
-        "password_encoder_cipher_algorithm": _option(
-            "string",
-            "AES/GCM/NoPadding",
-            "How secrets are encrypted: AES in mode GCM, CBC, CFB or OFB. Only GCM detects a changed value.",
-        ),
-        "password_encoder_key_length": _option(
-            "integer", "256", "Length in bits of the key that encrypts secrets: 128, 192 or 256."
-        ),
-        "password_encoder_iterations": _option(
-            "integer", "100000", "Iterations that derive the key from password_encoder_secret; at most 1,000,000."
-        ),
-        "unresolved": _option(
-            "string",
-            "fail",
-            "What happens to a reference without a value: fail the task, or keep the reference as written.",
-        ),
-        "misspelt_keys": _option(
-            "string",
-            "warn",
-            "What happens to a key that is nearly one that Spark knows: warn, fail or ignore. Unless misspelt_keys is "
-            "ignore, keys that do not begin with spark. are refused.",
-        ),
-        "max_workers": _option(
-            "integer", "32", "Number of paths, or of secrets of a secrets backend, that are read at the same time."
-        ),
-        "resolve_timeout": _option(
-            "integer",
-            "60",
-            "Seconds for resolving one configuration, with all logins and retries. A reference that has no answer by "
-            "then fails the task.",
-        ),
-    }
+@dataclass(frozen=True, slots=True)
+class Option:
+    """
+    An option of Airflow's configuration.
+
+    :param type: the name of its type in Airflow
+    :param default: the default, as it is written in ``airflow.cfg``
+    :param description: what it does, and its risk
+    """
+
+    type: str
+    default: str
+    description: str
+    sensitive: bool = False
+    version_added: str = "0.1.0"
+    example: None = None
 
 
-def _option(kind: str, default: str, description: str, *, secret: bool = False) -> dict[str, Any]:
-    return {
-        "sensitive": secret,
-        "description": description,
-        "version_added": "0.1.0",
-        "type": kind,
-        "example": None,
-        "default": default,
-    }
+OPTIONS: Final = {
+    "apply_to": Option(
+        "string",
+        "",
+        "Stock operators that get references, layers and reversal in every DAG: spark for all, or families, "
+        "separated by commas.",
+    ),
+    "opt_out_enabled": Option(
+        "boolean", "True", "Let a DAG with the tag config_providers:off keep its stock operators unchanged."
+    ),
+    "config_conn_id": Option(
+        "string",
+        "config_providers_default",
+        "Default for config_conn_id: the connection that defines the providers.",
+    ),
+    "allow_exposed_arguments": Option(
+        "boolean", "False", "Default for allow_exposed_arguments: allow values where others can read them."
+    ),
+    "resolve_in": Option(
+        "string",
+        "auto",
+        "Where references are resolved by default: worker, driver or auto. auto: in the driver, if the job leaves "
+        "the machine and the connection defines driver providers; otherwise on the worker.",
+    ),
+    "run_config_enabled": Option(
+        "boolean", "False", "Let dag_run.conf set Spark configuration; it then overrides every other layer."
+    ),
+    "run_config_key": Option("string", "spark_conf", "Key of dag_run.conf that holds Spark configuration."),
+    "run_config_references": Option(
+        "boolean",
+        "False",
+        "Allow references in run configuration, and in what templates fill in from runs, variables and results. "
+        "Anyone who can trigger a run can then use every provider.",
+    ),
+    "environment_enabled": Option(
+        "boolean", "False", "Let environment variables of the worker override Spark configuration (FLIP-161)."
+    ),
+    "allowed_provider_classes": Option(
+        "string",
+        "",
+        "Dotted paths of classes, separated by commas, that provider definitions may name in addition to the short "
+        "names.",
+    ),
+    "policies_file": Option(
+        "string",
+        "",
+        "File of the policies that every change of the dynamic configuration and every run of a job must pass.",
+    ),
+    "allowed_policy_classes": Option(
+        "string",
+        "",
+        "Dotted paths of classes, separated by commas, that the policies file may name in addition to the "
+        "ready-made policies.",
+    ),
+    "config_files": Option(
+        "string",
+        "",
+        "Java properties files, separated by commas, that every job starts from. If several set a key, the last "
+        "file wins.",
+    ),
+    "config_paths": Option(
+        "string",
+        "",
+        "Directories, separated by commas, that must contain the properties files of all jobs; symbolic links are "
+        "followed. Empty: anywhere, but a run can choose a file only below a directory that the DAG or the "
+        "deployment names.",
+    ),
+    "dynamic_enabled": Option(
+        "boolean",
+        "True",
+        "Let tasks read their dynamic configuration, which costs one or two requests per task.",
+    ),
+    "password_encoder_secret": Option(
+        "string",
+        "",
+        "Encrypts the secrets that are stored in the dynamic configuration. At least 16 bytes.",
+        sensitive=True,
+    ),
+    "password_encoder_old_secret": Option(
+        "string", "", "The previous password_encoder_secret; set it only while rotating.", sensitive=True
+    ),
+    "password_encoder_keyfactory_algorithm": Option(
+        "string",
+        "PBKDF2WithHmacSHA512",
+        "How the key is derived from password_encoder_secret: PBKDF2WithHmacSHA and 1, 224, 256, 384 or 512.",
+    ),
+    "password_encoder_cipher_algorithm": Option(
+        "string",
+        "AES/GCM/NoPadding",
+        "How secrets are encrypted: AES in mode GCM, CBC, CFB or OFB. Only GCM detects a changed value.",
+    ),
+    "password_encoder_key_length": Option(
+        "integer", "256", "Length in bits of the key that encrypts secrets: 128, 192 or 256."
+    ),
+    "password_encoder_iterations": Option(
+        "integer", "100000", "Iterations that derive the key from password_encoder_secret; at most 1,000,000."
+    ),
+    "unresolved": Option(
+        "string",
+        "fail",
+        "What happens to a reference without a value: fail the task, or keep the reference as written.",
+    ),
+    "misspelt_keys": Option(
+        "string",
+        "warn",
+        "What happens to a key that is nearly one that Spark knows: warn, fail or ignore. Unless misspelt_keys is "
+        "ignore, keys that do not begin with spark. are refused.",
+    ),
+    "max_workers": Option(
+        "integer", "32", "Number of paths, or of secrets of a secrets backend, that are read at the same time."
+    ),
+    "resolve_timeout": Option(
+        "integer",
+        "60",
+        "Seconds for resolving one configuration, with all logins and retries. A reference that has no answer by "
+        "then fails the task.",
+    ),
+}
+"""The settings of the deployment: the options of section ``[config_providers]``."""

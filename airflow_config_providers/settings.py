@@ -15,6 +15,7 @@ from airflow_config_providers.core.data import Password
 from airflow_config_providers.core.resolver import Unresolved
 from airflow_config_providers.core.text import nearest, octets, printable
 from airflow_config_providers.exceptions import ConfigException
+from airflow_config_providers.get_provider_info import OPTIONS
 from airflow_config_providers.spark.key_check import Misspelt
 
 if TYPE_CHECKING:
@@ -43,12 +44,12 @@ def apply_to() -> list[str]:
 
 def opt_out_enabled() -> bool:
     """Return whether a DAG may keep its stock operators as they are."""
-    return _boolean("opt_out_enabled", fallback=True)
+    return _boolean("opt_out_enabled")
 
 
 def config_conn_id() -> str:
     """Return the connection that defines the providers of operators that name no connection."""
-    return _text("config_conn_id", "config_providers_default")
+    return _text("config_conn_id")
 
 
 def allow_exposed_arguments() -> bool:
@@ -58,7 +59,7 @@ def allow_exposed_arguments() -> bool:
 
 def resolve_in() -> str:
     """Return where references are resolved by default: ``auto``, ``worker`` or ``driver``."""
-    return _text("resolve_in", "auto")
+    return _text("resolve_in")
 
 
 def run_config_enabled() -> bool:
@@ -73,7 +74,7 @@ def run_config_references() -> bool:
 
 def run_config_key() -> str:
     """Return the key of ``dag_run.conf`` that holds Spark configuration."""
-    return _text("run_config_key", "spark_conf")
+    return _text("run_config_key")
 
 
 def environment_enabled() -> bool:
@@ -83,17 +84,17 @@ def environment_enabled() -> bool:
 
 def dynamic_enabled() -> bool:
     """Return whether tasks read their dynamic configuration, which costs one or two requests for each task."""
-    return _boolean("dynamic_enabled", fallback=True)
+    return _boolean("dynamic_enabled")
 
 
 def password_encoder_secret() -> str:
     """Return the secret that encrypts secrets of the dynamic configuration; empty for none."""
-    return _text("password_encoder_secret", "")
+    return _text("password_encoder_secret")
 
 
 def password_encoder_old_secret() -> str:
     """Return the previous ``password_encoder_secret``, which is set while rotating; empty for none."""
-    return _text("password_encoder_old_secret", "")
+    return _text("password_encoder_old_secret")
 
 
 def password_encoder() -> PasswordEncoder | None:
@@ -140,12 +141,12 @@ def require_long(secret: str) -> None:
 
 def _password_encoder(secret: str) -> PasswordEncoder:
     from airflow_config_providers.dynamic.encrypted_text import EncoderSettings  # noqa: PLC0415 - few need it
-    from airflow_config_providers.dynamic.password_encoder import ITERATIONS, PasswordEncoder  # noqa: PLC0415 - as above
+    from airflow_config_providers.dynamic.password_encoder import PasswordEncoder  # noqa: PLC0415 - as above
 
-    key_factory = _text("password_encoder_keyfactory_algorithm", "PBKDF2WithHmacSHA512")
-    cipher = _text("password_encoder_cipher_algorithm", "AES/GCM/NoPadding")
-    key_length = _number("password_encoder_key_length", 256)
-    iterations = _number("password_encoder_iterations", ITERATIONS)
+    key_factory = _text("password_encoder_keyfactory_algorithm")
+    cipher = _text("password_encoder_cipher_algorithm")
+    key_length = _number("password_encoder_key_length")
+    iterations = _number("password_encoder_iterations")
     wrong = EncoderSettings(key_factory.upper(), cipher.upper(), key_length, iterations).wrong()
     if wrong:
         raise ConfigException(*(f"[{SECTION}] {_OF_ENCODER[field]} {what}" for field, what in wrong.items()))
@@ -161,7 +162,7 @@ def _password_encoder(secret: str) -> PasswordEncoder:
 
 def policies_file() -> str:
     """Return the file of the policies that every change and every run must pass; empty for none."""
-    return _text("policies_file", "")
+    return _text("policies_file")
 
 
 def allowed_policy_classes() -> frozenset[str]:
@@ -186,7 +187,7 @@ def config_paths() -> tuple[str, ...]:
 
 def max_workers() -> int:
     """Return how many paths, and secrets of a secrets backend, are read at the same time."""
-    text = _text("max_workers", "32")
+    text = _text("max_workers")
     if not text.isascii() or not text.isdigit() or int(text) < 1:
         raise ConfigException(f"[{SECTION}] max_workers: expected a whole number from 1. Correct it in airflow.cfg.")
     return int(text)
@@ -194,7 +195,7 @@ def max_workers() -> int:
 
 def resolve_timeout() -> float:
     """Return the seconds within which the providers must answer all references of one configuration."""
-    text = _text("resolve_timeout", "60")
+    text = _text("resolve_timeout")
     if not text.isascii() or not text.isdigit() or not 0 < int(text) <= _DAY:
         raise ConfigException(
             f"[{SECTION}] resolve_timeout: expected a number of seconds from 1 to {_DAY}. Correct it in airflow.cfg."
@@ -209,7 +210,7 @@ def longest_field() -> int:
 
 def unresolved() -> Unresolved:
     """Return what happens to a reference that no provider answers."""
-    return parse_unresolved(_text("unresolved", "fail"), where=f"[{SECTION}] unresolved")
+    return parse_unresolved(_text("unresolved"), where=f"[{SECTION}] unresolved")
 
 
 def parse_unresolved(text: str, *, where: str) -> Unresolved:
@@ -224,7 +225,7 @@ def parse_unresolved(text: str, *, where: str) -> Unresolved:
 
 def misspelt_keys() -> Misspelt:
     """Return what happens to a key whose spelling is close to one that Spark knows."""
-    text, choices = _text("misspelt_keys", "warn"), [choice.value for choice in Misspelt]
+    text, choices = _text("misspelt_keys"), [choice.value for choice in Misspelt]
     if text not in choices:
         raise ConfigException(
             f"[{SECTION}] misspelt_keys: '{printable(text)}' is not one of {', '.join(choices)}"
@@ -233,19 +234,20 @@ def misspelt_keys() -> Misspelt:
     return Misspelt(text)
 
 
-def _text(option: str, default: str) -> str:
+def _text(option: str) -> str:
+    default = OPTIONS[option].default
     return str(conf.get(SECTION, option, fallback=default) or default).strip()
 
 
-def _number(option: str, default: int) -> int:
+def _number(option: str) -> int:
     """Return a whole number, or 0 for anything else: none of the options that use this allow 0."""
-    text = _text(option, str(default))
+    text = _text(option)
     return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else 0
 
 
-def _boolean(option: str, *, fallback: bool = False) -> bool:
-    return bool(conf.getboolean(SECTION, option, fallback=fallback))
+def _boolean(option: str) -> bool:
+    return bool(conf.getboolean(SECTION, option, fallback=OPTIONS[option].default == "True"))
 
 
 def _list(option: str) -> list[str]:
-    return [item for part in _text(option, "").split(",") if (item := part.strip())]
+    return [item for part in _text(option).split(",") if (item := part.strip())]

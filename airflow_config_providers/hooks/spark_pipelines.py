@@ -10,13 +10,12 @@ from typing import Any, Final
 
 from airflow.providers.apache.spark.hooks.spark_pipelines import SparkPipelinesHook
 
-from airflow_config_providers.core.properties import dump
 from airflow_config_providers.core.reversal.reverse import ReverseTransformer
 from airflow_config_providers.hooks.spark_connect import ConfiguredSparkConnectHook
 from airflow_config_providers.hooks.spark_submit import ConfiguredSparkSubmitHook
 from airflow_config_providers.spark.applications import pipelines
 from airflow_config_providers.spark.delivery import Submission
-from airflow_config_providers.spark.private_file import private_file
+from airflow_config_providers.spark.private_file import private_properties
 from airflow_config_providers.spark.redaction import REDACTION_KEY
 
 _REMOTE: Final = "spark.remote"
@@ -84,7 +83,7 @@ class ConfiguredSparkPipelinesHook(ConfiguredSparkSubmitHook, SparkPipelinesHook
         if "SPARK_REMOTE" not in (self._env_vars or {}):  # it overrides the connection, as in the stock hook
             configs[_REMOTE] = self._connect.get_connection_url()
         configs.pop(REDACTION_KEY, None)  # a static setting of the server, which a session cannot set
-        with private_file(dump(configs).encode("ascii")) as file:
+        with private_properties(configs) as file:
             self._properties_file = file.path
             yield file.pass_fds
 

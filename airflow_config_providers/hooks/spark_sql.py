@@ -9,7 +9,6 @@ from typing import Any, Self
 
 from airflow.providers.apache.spark.hooks.spark_sql import SparkSqlHook
 
-from airflow_config_providers.core.properties import dump
 from airflow_config_providers.core.reversal.reverse import ReverseTransformer
 from airflow_config_providers.hooks.take_over import taken_over
 from airflow_config_providers.hooks.two_streams import TwoStreams
@@ -17,7 +16,7 @@ from airflow_config_providers.spark import child_environment
 from airflow_config_providers.spark.command_line import refusing_too_long
 from airflow_config_providers.spark.defaults import require_spark_binary
 from airflow_config_providers.spark.delivery import Delivery
-from airflow_config_providers.spark.private_file import private_file
+from airflow_config_providers.spark.private_file import private_properties
 
 
 class ConfiguredSparkSqlHook(SparkSqlHook):
@@ -63,7 +62,7 @@ class ConfiguredSparkSqlHook(SparkSqlHook):
                 self._streams = stack.enter_context(TwoStreams())
                 pass_fds = self._streams.pass_fds
                 if delivery.private:
-                    file = stack.enter_context(private_file(dump(delivery.private).encode("ascii")))
+                    file = stack.enter_context(private_properties(delivery.private))
                     words, pass_fds = [*words, "--properties-file", file.path], (*pass_fds, *file.pass_fds)
                 environ = child_environment.without(os.environ, self._withheld())
                 super().run_query(words, pass_fds=pass_fds, **{"env": environ, **kwargs})

@@ -11,7 +11,6 @@ from typing import Any, Final, Self
 
 from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook
 
-from airflow_config_providers.core.properties import dump
 from airflow_config_providers.core.reversal.reverse import ReverseTransformer
 from airflow_config_providers.core.reversal.stream import reverse_lines
 from airflow_config_providers.core.variable import scan
@@ -22,7 +21,7 @@ from airflow_config_providers.spark.arguments import FROM_CONNECTION, SUBMIT
 from airflow_config_providers.spark.command_line import refusing_too_long
 from airflow_config_providers.spark.defaults import conf_directory, require_spark_binary
 from airflow_config_providers.spark.delivery import Delivery, Submission
-from airflow_config_providers.spark.private_file import private_file
+from airflow_config_providers.spark.private_file import private_properties
 from airflow_config_providers.spark.redaction import REDACTION_KEY
 from airflow_config_providers.spark.specification import is_specification
 
@@ -180,7 +179,7 @@ class ConfiguredSparkSubmitHook(SparkSubmitHook):
         if not private and not submission.properties_file:
             yield ()
             return
-        with private_file(dump(private).encode("ascii")) as file:
+        with private_properties(private) as file:
             self._properties_file = file.path
             yield file.pass_fds
 

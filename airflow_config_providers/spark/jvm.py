@@ -9,11 +9,10 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, MutableMapp
 from contextlib import contextmanager, suppress
 from typing import Any, Final
 
-from airflow_config_providers.core.properties import dump
 from airflow_config_providers.foreign import SPARK_CONTEXT, require
 from airflow_config_providers.spark import child_environment
 from airflow_config_providers.spark.delivery import Delivery
-from airflow_config_providers.spark.private_file import PrivateFile, private_file
+from airflow_config_providers.spark.private_file import PrivateFile, private_properties
 
 _ARGUMENTS: Final = "PYSPARK_SUBMIT_ARGS"
 
@@ -37,7 +36,7 @@ def reading_properties(
     :param anonymous: see ``private_file``
     """
     before = environ.get(_ARGUMENTS)
-    with private_file(dump(configs).encode("ascii"), anonymous=anonymous) as file:
+    with private_properties(configs, anonymous=anonymous) as file:
         environ[_ARGUMENTS] = f"--properties-file {shlex.quote(_path(file))} {before or 'pyspark-shell'}"
         try:
             yield

@@ -1,4 +1,4 @@
-"""The keys and fields whose values other people can read, and the keys that Spark reads before a driver can act."""
+"""The keys whose values other people can read, and those that Spark reads before a driver can resolve references."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from functools import cache, lru_cache
 from typing import Final
 
@@ -46,6 +46,8 @@ _FREE: Final = (
     "spark.yarn.executor.resource",
 )
 """The keys below which people choose the names."""
+
+_BELOW_FREE: Final = tuple(f"{name}." for name in _FREE)
 
 _ANY: Final = "*"
 """The rest of such a key."""
@@ -126,22 +128,12 @@ def _squashed(key: str) -> str:
 
 @lru_cache(maxsize=4096)
 def _nearest(key: str) -> str | None:
-    parts = key.split(".")
-    if _is_free(parts):
+    if key.startswith(_BELOW_FREE) or key in _FREE:
         return None
     if same := _by_squashed().get(_squashed(key)):
         return same
-    found = sorted(_tree().near(parts, _MOST))
+    found = sorted(_tree().near(key.split("."), _MOST))
     return found[0][1] if found else None
-
-
-def _is_free(parts: Iterable[str]) -> bool:
-    node: _Node | None = _tree()
-    for part in parts:
-        if node is None or node.is_free:
-            break
-        node = node.children.get(part)
-    return node is not None and node.is_free
 
 
 class _Node:

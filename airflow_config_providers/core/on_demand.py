@@ -94,12 +94,12 @@ class ProvidersOnDemand(ClosedOnExit, Mapping[str, ConfigProvider]):
         """Return the names of the environment variables that the providers can read; opens none."""
         return self._environment_names()
 
-    def leave_lent(self, *, is_left: bool) -> None:
-        """Call ``ConfigProvider.leave_lent`` of each open provider."""
+    def keep_leases(self, *, is_left: bool) -> None:
+        """Call ``ConfigProvider.keep_leases`` of each open provider."""
         with self._lock:
             opened = list(self._opened.values())
         for provider in opened:
-            provider.leave_lent(is_left=is_left)
+            provider.keep_leases(is_left=is_left)
 
     def close(self) -> None:
         """Close the open providers; no other is opened afterwards."""

@@ -93,7 +93,7 @@ class ConfigProvider(ABC):
         """Undo every ``subscribe``; unsupported unless overridden."""
         raise NotImplementedError(f"{type(self).__name__} does not support subscriptions")
 
-    def leave_lent(self, *, is_left: bool) -> None:  # noqa: B027 - not every provider lends something
+    def keep_leases(self, *, is_left: bool) -> None:  # noqa: B027 - not every provider lends something
         """
         Keep leases and the like when the provider is closed or the process is killed, or no longer keep them.
 

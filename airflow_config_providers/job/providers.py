@@ -124,10 +124,10 @@ class JobProviders(ProvidersConnection, ClosedOnExit):
         """Return the names of the environment variables that the providers can read; none if none was needed."""
         return self._open.environment_names() if self._open is not None else frozenset()
 
-    def leave_lent(self, *, is_left: bool) -> None:
-        """Let leases outlive this process, or not; see ``ConfigProvider.leave_lent``."""
+    def keep_leases(self, *, is_left: bool) -> None:
+        """Let leases outlive this process, or not; see ``ConfigProvider.keep_leases``."""
         if self._open is not None:
-            self._open.leave_lent(is_left=is_left)
+            self._open.keep_leases(is_left=is_left)
 
     def close(self) -> None:
         """Close the providers, which ends their leases."""

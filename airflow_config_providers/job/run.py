@@ -115,10 +115,10 @@ class JobRun:
                         f"correct config_conn_id, or add the connection."
                     )
 
-    def leave_lent(self, *, is_left: bool) -> None:
-        """Let leases outlive this process, or not; see ``ConfigProvider.leave_lent``."""
+    def keep_leases(self, *, is_left: bool) -> None:
+        """Let leases outlive this process, or not; see ``ConfigProvider.keep_leases``."""
         if self._resolver is not None:
-            self._resolver.providers.leave_lent(is_left=is_left)
+            self._resolver.providers.keep_leases(is_left=is_left)
 
     def submission(self, read: Read, conf: Mapping[str, Any], environment_prefix: str | None) -> Submission:
         """

@@ -132,7 +132,7 @@ class DurableMixin(ConfiguredOperator):
             )
         job = super().submit_job(context)  # type: ignore[misc]  # of the operator
         if self._state_store(context) is not None:
-            self._run.leave_lent(is_left=True)
+            self._run.keep_leases(is_left=True)
         return job
 
     def poll_until_complete(self, external_id: Any, context: Any) -> Any:
@@ -159,11 +159,11 @@ class DurableMixin(ConfiguredOperator):
             yield
         except BaseException as error:
             if self._is_killed or isinstance(error, AirflowTaskTimeout) or not self._may_run(job, context):
-                self._run.leave_lent(is_left=False)
+                self._run.keep_leases(is_left=False)
             else:
                 self.log.warning("Job %s is perhaps still running: its leases are left to expire.", printable(str(job)))
             raise
-        self._run.leave_lent(is_left=False)
+        self._run.keep_leases(is_left=False)
 
     def _may_run(self, job: Any, context: Any) -> bool:
         try:
@@ -177,7 +177,7 @@ class DurableMixin(ConfiguredOperator):
         try:
             super().on_kill()
         finally:
-            self._run.leave_lent(is_left=False)
+            self._run.keep_leases(is_left=False)
 
 
 def _note(job: Any, status: str, submitted: SubmittedConfig | None, *, state_key: str) -> str:

@@ -21,7 +21,7 @@ class LendingConfigProvider(ConfigProvider):
         self._write("lent")
         return ConfigData(dict.fromkeys(keys or (), "lent to the job"), ttl=60_000)
 
-    def leave_lent(self, *, is_left: bool) -> None:
+    def keep_leases(self, *, is_left: bool) -> None:
         self._write("left to the job" if is_left else "left no more")
 
     def close(self) -> None:

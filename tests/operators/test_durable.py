@@ -280,7 +280,7 @@ def test_a_job_that_airflow_may_not_know_of_keeps_what_it_was_lent(run_task, mas
     run = run_task(operator(), state=WatchedState(refuse))
 
     assert run.state == "failed"
-    assert diary() == ["opened", "lent", "left to the job", "taken back after the job"], "the last is for leave_lent"
+    assert diary() == ["opened", "lent", "left to the job", "taken back after the job"], "the last is for keep_leases"
 
 
 @pytest.mark.parametrize(("status", "is_left"), [("UNKNOWN", True), ("FAILED", False)])

@@ -107,10 +107,10 @@ class VaultConfigProvider(SecretIdProvider):
             configured(self._reads).session, role, mount_point=mount_point, seconds=seconds
         )
 
-    def leave_lent(self, *, is_left: bool) -> None:
+    def keep_leases(self, *, is_left: bool) -> None:
         """Let leases, and the login that they end with, expire by themselves; or give them back after all."""
         if self._reads is not None:
-            self._reads.leave_lent(is_left=is_left)
+            self._reads.keep_leases(is_left=is_left)
 
     def close(self) -> None:
         """Give back leases and, if no other provider uses it, the login; raises nothing."""

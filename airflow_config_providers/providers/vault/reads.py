@@ -76,10 +76,10 @@ class Reads:
             return kept
         return self._flights.run(path, lambda: self._fresh(path))
 
-    def leave_lent(self, *, is_left: bool) -> None:
+    def keep_leases(self, *, is_left: bool) -> None:
         """As in the provider; without a lease, the login is given back in any case."""
         if not is_left or self._leases:
-            self.session.leave_lent(is_left=is_left)
+            self.session.keep_leases(is_left=is_left)
 
     def close(self) -> None:
         """Give back the leases and, if no other provider uses it, the login; raises nothing."""

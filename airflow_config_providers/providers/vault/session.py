@@ -219,7 +219,7 @@ class Session:
         owed = Return.of_lease(lease_id, token=token)
         return transport is not None and self._returns.give_back(owed, transport, key=key)
 
-    def leave_lent(self, *, is_left: bool) -> None:
+    def keep_leases(self, *, is_left: bool) -> None:
         """Let login and leases expire by themselves, or give them back after all; for all who share this session."""
         self._returns.leave(is_left=is_left)
 

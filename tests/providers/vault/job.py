@@ -37,13 +37,13 @@ def wait(*_: object) -> None:
 
 
 def wait_for_a_job_that_goes_on(provider: ConfigProvider, paths: list[str]) -> None:
-    provider.leave_lent(is_left=True)
+    provider.keep_leases(is_left=True)
     wait()
 
 
 def wait_after_such_a_job(provider: ConfigProvider, paths: list[str]) -> None:
-    provider.leave_lent(is_left=True)
-    provider.leave_lent(is_left=False)
+    provider.keep_leases(is_left=True)
+    provider.keep_leases(is_left=False)
     wait()
 
 

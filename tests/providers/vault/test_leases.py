@@ -30,7 +30,7 @@ def test_a_lease_is_the_ttl(vault) -> None:
 def test_at_a_close_a_job_that_goes_on_keeps_its_lease(vault) -> None:
     with opened(vault) as provider:
         provider.get(vault.creds())
-        provider.leave_lent(is_left=True)
+        provider.keep_leases(is_left=True)
     assert len(vault.live_leases()) == 1
     assert counted(vault)[REVOKE_LOGIN] == 0
 
@@ -38,8 +38,8 @@ def test_at_a_close_a_job_that_goes_on_keeps_its_lease(vault) -> None:
 def test_at_a_close_after_such_a_job_has_ended_its_lease_is_given_back(vault) -> None:
     with opened(vault) as provider:
         provider.get(vault.creds())
-        provider.leave_lent(is_left=True)
-        provider.leave_lent(is_left=False)
+        provider.keep_leases(is_left=True)
+        provider.keep_leases(is_left=False)
     assert vault.live_leases() == frozenset()
 
 

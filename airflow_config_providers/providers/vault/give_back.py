@@ -1,17 +1,16 @@
 """
 A process that waits for another one to end, and then gives back to Vault its login and leases.
 
-It is run as a file and imports nothing but the standard library, most of it only once there is something to do. Lines
-of JSON come on its standard input: first ``{"server": ...}``, then ``{"hold": key, "path": ..., "token": ..., "body":
-...}`` for what to post at the end, ``{"drop": key}`` for what is already done, and ``{"leave": true}`` to post nothing
-until ``{"leave": false}``. At the end of the input, which is also what a kill leaves behind, it posts what is
-held, once each, and ends.
+It is run as a file. While it waits, it has imported almost nothing, since each import costs the task time and memory;
+later it imports only the standard library. Lines of JSON come on its standard input: first ``{"server": ...}``, then
+``{"hold": key, "path": ..., "token": ..., "body": ...}`` for what to post at the end, ``{"drop": key}`` for what is
+already done, and ``{"leave": true}`` to post nothing until ``{"leave": false}``. At the end of the input, which is also
+what a kill leaves behind, it posts what is held, once each, and ends.
 """
 
 from __future__ import annotations
 
-import os
-import signal
+import sys
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,19 +22,16 @@ SECONDS_FOR_ONE = 5
 
 def main() -> None:
     """Wait for the end of the input, then post what is still held."""
-    _outlive_the_others()
-    data = b"".join(iter(lambda: os.read(0, 65536), b""))
-    signal.alarm(SECONDS_FOR_ALL)
-    server, held = _read(data)
+    _dump_no_core()
+    server, held = _read(sys.stdin.buffer.read())
     if held:
+        _end_in_time()
         send = _sender(server)
         for request in held:
             _try(send, request)
 
 
-def _outlive_the_others() -> None:
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, signal.SIG_IGN)
+def _dump_no_core() -> None:
     try:
         import resource  # noqa: PLC0415 - not on every platform
 
@@ -44,9 +40,15 @@ def _outlive_the_others() -> None:
         pass
 
 
+def _end_in_time() -> None:
+    import signal  # noqa: PLC0415 - imports a lot
+
+    signal.alarm(SECONDS_FOR_ALL)
+
+
 def _read(data: bytes) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """Return the server and what to post there, without a last line that is cut off."""
-    import json  # noqa: PLC0415 - nothing is imported before it is needed: this process waits, perhaps for days
+    import json  # noqa: PLC0415 - imports a lot
 
     server: dict[str, Any] = {}
     held: dict[int, dict[str, Any]] = {}
@@ -91,6 +93,7 @@ def _sender(server: dict[str, Any]) -> Any:
 
 
 def _tls(server: dict[str, Any]) -> Any:
+    import os  # noqa: PLC0415 - as above
     import ssl  # noqa: PLC0415 - as above
 
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # trusts no CA yet

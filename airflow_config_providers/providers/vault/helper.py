@@ -6,12 +6,13 @@ import itertools
 import json
 import logging
 import os
+import signal
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from importlib.resources import files
 from pathlib import Path
@@ -29,6 +30,8 @@ _log = logging.getLogger(__name__)
 
 _KEPT_ENVIRON: Final = ("LD_LIBRARY_PATH",)
 """Variables that an interpreter may need to start."""
+
+_UNHEARD: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 _SECONDS_TO_END: Final = 2.0
 _LONGEST: Final = 5.0
@@ -97,10 +100,10 @@ class Helper:
             self._tell([{"leave": is_left}])
 
     def close(self) -> None:
-        """End the process: at once if nothing is held, otherwise after it posted that, half a minute at most."""
+        """End the process: at once if it has nothing to post, otherwise after it did, half a minute at most."""
         with self._lock:
             process, self._process = self._process, None
-            end = _finish if self._held else _end
+            end = _finish if self._held and not self._is_left else _end
             self._held.clear()
         if process is not None:
             end(process)
@@ -251,6 +254,17 @@ def _told(server: Server) -> Mapping[str, Any]:
     return {name: getattr(server, name) for name in names}
 
 
+@contextmanager
+def _deaf() -> Iterator[None]:
+    """Have a process that is started in the block never see the signals that end the others, not even at its start."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, _UNHEARD)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+@_deaf()
 def _start() -> subprocess.Popen[bytes] | None:
     interpreter = sys.executable or ""
     if "python" not in Path(interpreter).name:
@@ -292,24 +306,20 @@ def _written(process: subprocess.Popen[bytes], messages: Iterable[Mapping[str, A
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    if not _has_ended(process):
-        process.kill()
-        process.wait()
+    """Kill the process, which has nothing to do: its own end would take longer than a job's last request."""
+    process.kill()
+    process.wait()
+    _pipe(process).close()
 
 
 def _finish(process: subprocess.Popen[bytes]) -> None:
     """Let the process end by itself, without waiting long for a server that hangs."""
-    if not _has_ended(process):
+    _pipe(process).close()
+    try:
+        process.wait(_SECONDS_TO_END)
+    except subprocess.TimeoutExpired:
         with suppress(RuntimeError):  # a process that is about to end starts no threads, and leaves no zombies either
             threading.Thread(target=process.wait, name="vault-helper", daemon=True).start()
-
-
-def _has_ended(process: subprocess.Popen[bytes]) -> bool:
-    """Close the pipe to the process, and give it a moment."""
-    _pipe(process).close()
-    with suppress(subprocess.TimeoutExpired):
-        process.wait(_SECONDS_TO_END)
-    return process.returncode is not None
 
 
 def _let_go(process: subprocess.Popen[bytes]) -> None:

@@ -60,15 +60,16 @@ def test_a_signal_to_both_does_not_keep_the_login(vault, params: dict[str, objec
     with started_job("wait", params, f"{vault.kv2}/a") as process:
         said(process, "waiting")
         helper = helper_of(process.pid)
-        assert eventually(lambda: ignores(helper, signal.SIGTERM))
+        assert is_deaf_to(helper, signal.SIGTERM)
         os.kill(helper, signal.SIGTERM)
         process.terminate()
         assert eventually(lambda: is_given_back(vault))
 
 
-def ignores(pid: int, number: int) -> bool:
+def is_deaf_to(pid: int, number: int) -> bool:
+    """Return whether a signal never reaches a process."""
     lines = Path(f"/proc/{pid}/status").read_text().splitlines()
-    (mask,) = (int(line.split()[1], 16) for line in lines if line.startswith("SigIgn"))
+    (mask,) = (int(line.split()[1], 16) for line in lines if line.startswith("SigBlk"))
     return bool(mask >> (number - 1) & 1)
 
 
@@ -154,7 +155,7 @@ def test_the_helper_is_small_and_holds_nothing_of_the_process(vault, params: dic
         said(process, "waiting")
         helper = helper_of(process.pid)
         folder = Path(f"/proc/{helper}")
-        assert eventually(lambda: ignores(helper, signal.SIGTERM))
+        assert all(is_deaf_to(helper, number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP))
         assert eventually(lambda: sorted(open_files(helper)) == [0, 1, 2])  # at its start it reads Python's own
         opened = open_files(helper)
         assert opened[0].startswith("pipe:")
@@ -163,7 +164,8 @@ def test_the_helper_is_small_and_holds_nothing_of_the_process(vault, params: dic
         assert set(folder.joinpath("environ").read_bytes().split(b"\0")) <= {b"", *library_path()}
         assert str(params["secret_id"]) not in command(helper)
         assert os.getsid(helper) == helper
-        assert resident_kibibytes(helper) < 12 * 1024
+        assert kibibytes(helper, "Rss") < 12 * 1024
+        assert kibibytes(helper, "Pss") < 5 * 1024
 
 
 def library_path() -> list[bytes]:
@@ -171,9 +173,31 @@ def library_path() -> list[bytes]:
     return [f"{name}={os.environ[name]}".encode()] if name in os.environ else []
 
 
-def resident_kibibytes(pid: int) -> int:
-    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
-    return next(int(line.split()[1]) for line in lines if line.startswith("VmRSS"))
+def kibibytes(pid: int, kind: str) -> int:
+    """Return the memory of a process; ``Pss`` counts a page that several processes share in parts."""
+    lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith(f"{kind}:"))
+
+
+@pytest.mark.parametrize("is_left", [False, True], ids=["nothing is held", "a job goes on"])
+def test_the_end_does_not_wait_for_a_helper_that_has_nothing_to_do(is_left: bool) -> None:
+    helper = Helper(Server("http://127.0.0.1:1", None, True, None, ""))
+    key = helper.hold("auth/token/revoke-self", token=TOKEN, body={})
+    if is_left:
+        helper.leave(is_left=True)
+    else:
+        helper.drop(key)
+    process = helper._process
+    helper.close()
+    assert process.returncode == -signal.SIGKILL
+
+
+def test_starting_the_helper_leaves_our_own_signals_as_they_are() -> None:
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, ())
+    helper = Helper(Server("http://127.0.0.1:1", None, True, None, ""))
+    helper.drop(helper.hold("auth/token/revoke-self", token=TOKEN, body={}))
+    helper.close()
+    assert signal.pthread_sigmask(signal.SIG_BLOCK, ()) == before
 
 
 def test_at_a_proper_end_the_helper_ends_and_nothing_is_given_back_twice(vault, params: dict[str, object]) -> None:

@@ -13,7 +13,7 @@ from urllib.parse import unquote
 from tests.servers.web import Request, Response
 
 if TYPE_CHECKING:
-    from airflow_config_providers.providers.vault.logins.base import VaultToken
+    from airflow_config_providers.providers.vault.logins.login import VaultToken
     from airflow_config_providers.providers.vault.settings import VaultSettings
 
 GIVEN_TOKEN = "hvs.given-by-the-recorder"

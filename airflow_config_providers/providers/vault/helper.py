@@ -20,7 +20,7 @@ from typing import IO, TYPE_CHECKING, Any, Final, Self
 
 from airflow_config_providers.exceptions import ConfigProvidersError, ProviderLookupError
 from airflow_config_providers.providers.vault import give_back
-from airflow_config_providers.providers.vault.breaker import Breaker
+from airflow_config_providers.providers.vault.transport import Breaker
 
 if TYPE_CHECKING:
     from airflow_config_providers.providers.vault.settings import VaultSettings

@@ -15,8 +15,7 @@ from airflow_config_providers.exceptions import AccessDeniedError, ProviderLooku
 
 if TYPE_CHECKING:
     from airflow_config_providers.providers.vault.faults import Answer
-    from airflow_config_providers.providers.vault.mounts import Mount, Segments
-    from airflow_config_providers.providers.vault.path import VaultPath
+    from airflow_config_providers.providers.vault.paths import Mount, Segments, VaultPath
     from airflow_config_providers.providers.vault.session import HeldToken
 
 _API: Final = "v1"

@@ -15,15 +15,12 @@ from airflow_config_providers.providers.vault.logins import (
     aws,
     azure,
     gcp,
-    github,
     jwt,
-    kubernetes,
     password,
     token,
 )
-from airflow_config_providers.providers.vault.logins.base import Login
-from airflow_config_providers.providers.vault.settings import Options, VaultSettings
-from airflow_config_providers.providers.vault.transport import read_cert, read_proxies, read_verify
+from airflow_config_providers.providers.vault.logins.login import Login
+from airflow_config_providers.providers.vault.settings import FALSE, TRUE, Options, VaultSettings
 
 PARAMS: Final = (
     "address",
@@ -99,9 +96,9 @@ _LOGINS: Final[Mapping[str, Callable[[Options], Login]]] = {
     "aws_iam": aws.read,
     "azure": azure.read,
     "gcp": gcp.read,
-    "github": github.read,
+    "github": token.read_github,
     "jwt": jwt.read,
-    "kubernetes": kubernetes.read,
+    "kubernetes": jwt.read_service_account,
     "ldap": partial(password.read, of=password.LdapLogin),
     "radius": partial(password.read, of=password.RadiusLogin),
     "userpass": partial(password.read, of=password.UserpassLogin),
@@ -113,6 +110,9 @@ AUTH_TYPES: Final = frozenset({*_LOGINS, "token"})
 _URL: Final = re.compile(
     r"(https?)://([a-z0-9._-]+|\[[0-9a-f:.]+\])(:[0-9]{1,5})?((?:/[a-z0-9._~-]+)*)/?", re.IGNORECASE | re.ASCII
 )
+_CA_VARIABLES: Final = ("VAULT_CACERT", "VAULT_CAPATH", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE")
+"""Environment variables that name a CA bundle; the first one that is set wins."""
+
 _DAY: Final = 24 * 60 * 60 * 1000
 
 
@@ -136,9 +136,9 @@ def read_settings(
         mount_point=options.segments("mount_point") or None,
         kv_version=options.whole("kv_engine_version", default=None, least=1, most=2),
         timeout=options.number("timeout", default=10.0, most=3600.0, unit="seconds"),
-        verify=read_verify(options, environ=environ),
-        cert=read_cert(options, environ=environ),
-        proxies=read_proxies(options),
+        verify=_verify(options, environ),
+        cert=_cert(options, environ),
+        proxies=_proxies(options),
         trust_env=options.flag("trust_env", default=False),
         cache_ttl=options.whole("cache.ttl", default=1000, least=0, most=_DAY) or 0,
         gives_back_after_kill=options.flag("give_back_after_kill", default=True),
@@ -215,3 +215,44 @@ def _checked_url(text: str, problems: list[str]) -> str:
         "contain a user, a password, a query or a fragment."
     )
     return ""
+
+
+def _verify(options: Options, environ: Mapping[str, str]) -> bool | str:
+    """
+    Return the CA to verify with: ``ca_cert``, a path in ``verify``, one that the environment names, or True.
+
+    False only if ``verify`` says so.
+    """
+    said = options.values.get("verify")
+    word = str(said).lower() if isinstance(said, bool) else options.text("verify")
+    ca_cert = options.existing("ca_cert")
+    if word.lower() in FALSE:
+        if ca_cert:
+            options.problems.append("verify is false, but ca_cert names a CA to verify with. Leave one of them out.")
+        return False
+    if ca_cert:
+        return ca_cert
+    if word and word.lower() not in TRUE:
+        return options.existing("verify")
+    named = next((name for name in _CA_VARIABLES if environ.get(name)), None)
+    return True if named is None else options.existing(named, path=environ[named])
+
+
+def _cert(options: Options, environ: Mapping[str, str]) -> tuple[str, str] | None:
+    """Return the client certificate and its key, which may be in one file; None for none."""
+    cert, key = options.existing("client_cert"), options.existing("client_key")
+    if key and not cert:
+        options.problems.append("client_key is given without a certificate. Add client_cert.")
+    if not cert and environ.get("VAULT_CLIENT_CERT"):
+        cert = options.existing("VAULT_CLIENT_CERT", path=environ["VAULT_CLIENT_CERT"])
+        key = options.existing("VAULT_CLIENT_KEY", path=environ.get("VAULT_CLIENT_KEY", ""))
+    return (cert, key or cert) if cert else None
+
+
+def _proxies(options: Options) -> tuple[tuple[str, str], ...]:
+    """Return the proxy of each scheme."""
+    proxies = options.mapping("proxies")
+    if all(isinstance(url, str) for url in proxies.values()):
+        return tuple(sorted(proxies.items()))
+    options.problems.append("proxies has a value that is not a string. Write an address for each scheme.")
+    return ()

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Final, TypeVar
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.exceptions import ConfigException, ConfigProvidersError, ProviderUnavailableError
 from airflow_config_providers.providers.vault.faults import Answer
-from airflow_config_providers.providers.vault.mounts import Mount, Segments, question
 from airflow_config_providers.providers.vault.outcome import Outcome, Place, refusal, too_large
-from airflow_config_providers.providers.vault.path import SYSTEM, VaultPath, quoted
+from airflow_config_providers.providers.vault.paths import SYSTEM, Mount, Segments, VaultPath, question, quoted
 
 if TYPE_CHECKING:
     from airflow_config_providers.providers.vault.session import Session

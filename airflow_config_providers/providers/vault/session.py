@@ -12,12 +12,11 @@ from typing import TYPE_CHECKING, Final
 from airflow_config_providers.core.single_flight import SingleFlight
 from airflow_config_providers.exceptions import ConfigProvidersError, ProviderLookupError
 from airflow_config_providers.providers.vault import faults
-from airflow_config_providers.providers.vault.breaker import Breakers
 from airflow_config_providers.providers.vault.faults import Answer
 from airflow_config_providers.providers.vault.helper import Return, Returns
 from airflow_config_providers.providers.vault.logins.attempts import LoginAttempts, Refusal
 from airflow_config_providers.providers.vault.logins.signing_in import SigningIn
-from airflow_config_providers.providers.vault.mounts import Mounts
+from airflow_config_providers.providers.vault.paths import Mounts
 from airflow_config_providers.providers.vault.renewal import (
     Clock,
     Renewals,
@@ -27,7 +26,7 @@ from airflow_config_providers.providers.vault.renewal import (
     when_to_renew,
     when_to_retry,
 )
-from airflow_config_providers.providers.vault.transport import Clients, MakeClient, Transport, make_client
+from airflow_config_providers.providers.vault.transport import Breakers, Clients, MakeClient, Transport, make_client
 
 if TYPE_CHECKING:
     from airflow_config_providers.providers.vault.settings import VaultSettings

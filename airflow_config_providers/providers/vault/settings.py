@@ -7,12 +7,10 @@ import math
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from airflow_config_providers.core.text import nearest, printable
-
-if TYPE_CHECKING:
-    from airflow_config_providers.providers.vault.logins.base import Login
+from airflow_config_providers.providers.vault.logins.login import Credential, Login
 
 TRUE: Final = frozenset({"1", "on", "t", "true", "y", "yes"})
 FALSE: Final = frozenset({"0", "f", "false", "n", "no", "off"})
@@ -111,6 +109,17 @@ class Options:
         """Report that something is missing."""
         if not self.is_part:
             self.problems.append(problem)
+
+    def credential(self, name: str) -> Credential:
+        """Return the credential in the file that ``<name>_path`` names, or else in ``name``."""
+        path = self.text(f"{name}_path")
+        return Credential(path=path) if path else Credential(self.secret(name))
+
+    def needed_credential(self, name: str, *, by: str) -> Credential:
+        """Return a required credential."""
+        if not self.has(name) and not self.has(f"{name}_path"):
+            self.miss(f"{by} needs {name}_path or {name}. Add one.")
+        return self.credential(name)
 
     def segments(self, name: str) -> str:
         """Return names between slashes, without the slashes around them; empty for none."""

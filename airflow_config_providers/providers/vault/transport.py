@@ -1,4 +1,4 @@
-"""Requests to one Vault: the client that sends them, its certificates and proxies, and the answers."""
+"""Requests to one Vault: the client that sends them, the breakers that stop them, and the answers."""
 
 from __future__ import annotations
 
@@ -6,24 +6,34 @@ import logging
 import os
 import re
 import threading
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
 from airflow_config_providers.core import document
 from airflow_config_providers.core.text import printable
-from airflow_config_providers.exceptions import ConfigException, ProviderDefinitionError, ProviderLookupError
+from airflow_config_providers.exceptions import (
+    ConfigException,
+    ProviderDefinitionError,
+    ProviderLookupError,
+    ProviderUnavailableError,
+)
 from airflow_config_providers.providers.vault import faults
 from airflow_config_providers.providers.vault.faults import Answer, AnswerTooLargeError
-from airflow_config_providers.providers.vault.settings import FALSE, TRUE
 
 if TYPE_CHECKING:
     import hvac
     import requests
 
-    from airflow_config_providers.providers.vault.breaker import Breakers
-    from airflow_config_providers.providers.vault.settings import Options, VaultSettings
+    from airflow_config_providers.providers.vault.settings import VaultSettings
+
+_FAILURES: Final = 3
+"""How many requests in a row fail before the next ones are not sent."""
+_PAUSE: Final = 1.0
+"""Seconds until one request finds out whether the server is back."""
+_LONGEST_PAUSE: Final = 60.0
+"""The most seconds without a request, whatever the server asks for."""
 
 THREADS: Final = 64
 
@@ -32,51 +42,106 @@ MakeClient = Callable[["VaultSettings"], "hvac.Client"]
 _UNVERIFIED: Final = "its certificate is not verified. Name a CA with ca_cert instead of verify=false"
 _PLAIN: Final = "the connection is not encrypted. Use https (in a connection: use_tls, or the type vaults)"
 _THIS_MACHINE: Final = re.compile(r"http://(?:localhost|127(?:\.[0-9]+){3}|\[::1\])(?:[:/]|$)")
-_CA_VARIABLES: Final = ("VAULT_CACERT", "VAULT_CAPATH", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE")
-"""Environment variables that name a CA bundle; the first one that is set wins."""
 
 _log = logging.getLogger(__name__)
 
 
-def read_verify(options: Options, *, environ: Mapping[str, str]) -> bool | str:
+class Breaker:
     """
-    Return the CA to verify with: ``ca_cert``, a path in ``verify``, one that the environment names, or True.
+    Fails requests at once while a server is known to be down, with the last error. Thread-safe.
 
-    False only if ``verify`` says so.
+    :param clock: seconds, monotonic
+    :param failures: how many requests in a row fail before the next ones are not sent
     """
-    said = options.values.get("verify")
-    word = str(said).lower() if isinstance(said, bool) else options.text("verify")
-    ca_cert = options.existing("ca_cert")
-    if word.lower() in FALSE:
-        if ca_cert:
-            options.problems.append("verify is false, but ca_cert names a CA to verify with. Leave one of them out.")
-        return False
-    if ca_cert:
-        return ca_cert
-    if word and word.lower() not in TRUE:
-        return options.existing("verify")
-    named = next((name for name in _CA_VARIABLES if environ.get(name)), None)
-    return True if named is None else options.existing(named, path=environ[named])
+
+    def __init__(self, clock: Callable[[], float], *, failures: int = _FAILURES) -> None:
+        self._clock = clock
+        self._most = failures
+        self._lock = threading.Lock()
+        self._failures = 0
+        self._error: ProviderLookupError | None = None
+        self._until = 0.0
+
+    @contextmanager
+    def watching(self, failure: type[ProviderLookupError]) -> Iterator[None]:
+        """
+        Watch a request, which is made in the block.
+
+        :param failure: the error of the block if the server is the problem, and not what was asked
+        :raises ProviderLookupError: the server is down, and the request must not be sent
+        """
+        self.refuse()
+        try:
+            yield
+        except failure as error:
+            self.note(error)
+            raise
+        self.reset()
+
+    def refuse(self) -> None:
+        """
+        Require that a request may be sent.
+
+        :raises ProviderLookupError: the server is down
+        """
+        with self._lock:
+            if self._error is None:
+                return
+            now = self._clock()
+            if now < self._until:
+                raise self._error.again()
+            self._until = now + _PAUSE  # this request finds out, and the others wait for it
+
+    def note(self, error: ProviderLookupError) -> None:
+        """Count a failure; stop at once if another request cannot help, as with a wrong address or a retry time."""
+        retry_after = error.retry_after if isinstance(error, ProviderUnavailableError) else 0.0
+        with self._lock:
+            self._failures += 1
+            if self._failures >= self._most or retry_after is not None:
+                pause = min(retry_after or _PAUSE, _LONGEST_PAUSE)
+                self._error, self._until = error.again(), self._clock() + pause
+
+    def reset(self) -> None:
+        """Let every request pass: the server has answered."""
+        with self._lock:
+            self._failures, self._error = 0, None
 
 
-def read_cert(options: Options, *, environ: Mapping[str, str]) -> tuple[str, str] | None:
-    """Return the client certificate and its key, which may be in one file; None for none."""
-    cert, key = options.existing("client_cert"), options.existing("client_key")
-    if key and not cert:
-        options.problems.append("client_key is given without a certificate. Add client_cert.")
-    if not cert and environ.get("VAULT_CLIENT_CERT"):
-        cert = options.existing("VAULT_CLIENT_CERT", path=environ["VAULT_CLIENT_CERT"])
-        key = options.existing("VAULT_CLIENT_KEY", path=environ.get("VAULT_CLIENT_KEY", ""))
-    return (cert, key or cert) if cert else None
+class Breakers:
+    """
+    The breaker of a server, and one for each of its mounts, which have their own limits. Thread-safe.
 
+    :param clock: seconds, monotonic
+    """
 
-def read_proxies(options: Options) -> tuple[tuple[str, str], ...]:
-    """Return the proxy of each scheme."""
-    proxies = options.mapping("proxies")
-    if all(isinstance(url, str) for url in proxies.values()):
-        return tuple(sorted(proxies.items()))
-    options.problems.append("proxies has a value that is not a string. Write an address for each scheme.")
-    return ()
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock = clock
+        self._server = Breaker(clock)
+        self._mounts: dict[str, Breaker] = {}
+
+    @contextmanager
+    def watching(
+        self, mount: str, failure: type[ProviderLookupError], *, is_limit: Callable[[], bool]
+    ) -> Iterator[None]:
+        """
+        Watch a request to ``mount``, as ``Breaker.watching`` does.
+
+        :param is_limit: returns whether the block failed because the mount has too many requests: the server is up
+        """
+        limit = self._mounts.setdefault(mount, Breaker(self._clock))
+        limit.refuse()
+        self._server.refuse()
+        try:
+            yield
+        except failure as error:
+            if not is_limit():
+                self._server.note(error)
+                raise
+            limit.note(error)
+            self._server.reset()
+            raise
+        limit.reset()
+        self._server.reset()
 
 
 def make_client(settings: VaultSettings) -> hvac.Client:

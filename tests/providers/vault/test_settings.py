@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from airflow_config_providers.exceptions import ProviderDefinitionError
 from airflow_config_providers.providers.vault.logins.approle import AppRoleLogin
-from airflow_config_providers.providers.vault.logins.credential import Credential
-from airflow_config_providers.providers.vault.logins.kubernetes import KubernetesLogin
+from airflow_config_providers.providers.vault.logins.jwt import KubernetesLogin
+from airflow_config_providers.providers.vault.logins.login import Credential
 from airflow_config_providers.providers.vault.logins.password import UserpassLogin
 from airflow_config_providers.providers.vault.logins.token import TokenLogin
 from airflow_config_providers.providers.vault.parameters import PARAMS, read_settings

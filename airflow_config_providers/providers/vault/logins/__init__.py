@@ -1,1 +1,1 @@
-"""Ways to sign in to Vault: a file for each method, and what they share."""
+"""Ways to sign in to Vault: a file for each kind of proof, and what they share."""

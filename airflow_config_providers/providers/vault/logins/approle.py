@@ -14,9 +14,14 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.exceptions import AccessDeniedError, ProviderLookupError
-from airflow_config_providers.providers.vault.logins.base import Login, VaultToken, mounted
-from airflow_config_providers.providers.vault.logins.credential import Credential, CredentialLogin, read_credential
-from airflow_config_providers.providers.vault.path import quoted
+from airflow_config_providers.providers.vault.logins.login import (
+    Credential,
+    CredentialLogin,
+    Login,
+    VaultToken,
+    mounted,
+)
+from airflow_config_providers.providers.vault.paths import quoted
 
 if TYPE_CHECKING:
     import hvac
@@ -98,7 +103,7 @@ def read(options: Options) -> Login:
     if options.has("wrapped_secret_id"):
         return WrappedSecretIdLogin(role_id, Credential(options.secret("wrapped_secret_id")), mount_point)
     has_secret = options.has("secret_id") or options.has("secret_id_path")
-    return AppRoleLogin(role_id, read_credential(options, "secret_id") if has_secret else None, mount_point)
+    return AppRoleLogin(role_id, options.credential("secret_id") if has_secret else None, mount_point)
 
 
 def wrapped_secret_id(session: Session, role: str, *, mount_point: str, seconds: int) -> str:

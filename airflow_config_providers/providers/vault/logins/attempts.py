@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, Self, cast
 from airflow_config_providers.exceptions import AccessDeniedError, ProviderLookupError, ProviderUnavailableError
 
 if TYPE_CHECKING:
-    from airflow_config_providers.providers.vault.logins.base import Login
+    from airflow_config_providers.providers.vault.logins.login import Login
     from airflow_config_providers.providers.vault.settings import VaultSettings
 
 SECONDS_AFTER_A_REFUSAL: Final = 16 * 60.0

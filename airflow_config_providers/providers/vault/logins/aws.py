@@ -14,7 +14,7 @@ from airflow_config_providers.exceptions import (
     ProviderDefinitionError,
     ProviderUnavailableError,
 )
-from airflow_config_providers.providers.vault.logins.base import Login, VaultToken, library, mounted, token_of
+from airflow_config_providers.providers.vault.logins.login import Login, VaultToken, library, mounted, token_of
 
 if TYPE_CHECKING:
     import hvac

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from airflow_config_providers.exceptions import AccessDeniedError, ProviderUnavailableError
-from airflow_config_providers.providers.vault.logins.base import Login, VaultToken, library, mounted, token_of
+from airflow_config_providers.providers.vault.logins.login import Login, VaultToken, library, mounted, token_of
 
 if TYPE_CHECKING:
     import hvac

@@ -1,17 +1,23 @@
-"""Sign in to Vault with a JWT of an identity provider (auth_type ``jwt``)."""
+"""Sign in to Vault with a JWT (auth_type ``jwt``), such as that of a pod's service account (``kubernetes``)."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Final
 
-from airflow_config_providers.providers.vault.logins.base import Login, mounted
-from airflow_config_providers.providers.vault.logins.credential import Credential, CredentialLogin, needed_credential
+from airflow_config_providers.providers.vault.logins.login import (
+    Credential,
+    CredentialLogin,
+    Login,
+    mounted,
+)
 
 if TYPE_CHECKING:
     import hvac
 
     from airflow_config_providers.providers.vault.settings import Options
+
+JWT_PATH: Final = "/var/run/secrets/kubernetes.io/serviceaccount/token"
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,5 +41,23 @@ def read(options: Options) -> Login:
     if options.has("jwt_token"):
         proof = Credential(options.secret("jwt_token"))
     else:
-        proof = needed_credential(options, "jwt_token", by="auth_type jwt")
+        proof = options.needed_credential("jwt_token", by="auth_type jwt")
     return JwtLogin(role, proof, options.segments("auth_mount_point"))
+
+
+@dataclass(frozen=True, slots=True)
+class KubernetesLogin(JwtLogin):
+    """A login by a role and the JWT of the service account, which Kubernetes renews in its file."""
+
+    method: ClassVar[str] = "kubernetes"
+
+    def answer(self, client: hvac.Client, proof: str | None) -> object:
+        """Return what Vault answers to the token."""
+        return client.auth.kubernetes.login(role=self.who, jwt=proof, use_token=False, **mounted(self.mount_point))
+
+
+def read_service_account(options: Options) -> Login:
+    """Return the login as a service account that the options describe."""
+    role = options.needed("kubernetes_role", by="auth_type kubernetes")
+    proof = Credential(path=options.text("kubernetes_jwt_path") or JWT_PATH)
+    return KubernetesLogin(role, proof, options.segments("auth_mount_point"))

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 from urllib.parse import quote
 
-from airflow_config_providers.providers.vault.logins.base import Login, mounted
-from airflow_config_providers.providers.vault.logins.credential import CredentialLogin, needed_credential
+from airflow_config_providers.providers.vault.logins.login import CredentialLogin, Login, mounted
 
 if TYPE_CHECKING:
     import hvac
@@ -65,5 +64,5 @@ def read(options: Options, *, of: type[PasswordLogin]) -> Login:
     """Return the login ``of`` a method that the options describe."""
     by = f"auth_type {of.method}"
     options.needed("username", by=by)
-    proof = needed_credential(options, "password", by=by)
+    proof = options.needed_credential("password", by=by)
     return of(options.segments("username"), proof, options.segments("auth_mount_point"))

@@ -1,15 +1,20 @@
-"""A token that was made elsewhere (auth_type ``token``)."""
+"""Sign in with a token that was made elsewhere: Vault's own (auth_type ``token``), or one of GitHub (``github``)."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, ClassVar, Final
 
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.exceptions import ProviderLookupError
-from airflow_config_providers.providers.vault.logins.base import Login, VaultToken
-from airflow_config_providers.providers.vault.logins.credential import Credential, read_credential
+from airflow_config_providers.providers.vault.logins.login import (
+    Credential,
+    CredentialLogin,
+    Login,
+    VaultToken,
+    mounted,
+)
 
 if TYPE_CHECKING:
     import hvac
@@ -60,4 +65,21 @@ def read(options: Options, *, environ: Mapping[str, str]) -> Login:
             "auth_type token needs token_path or token, or the environment variable VAULT_TOKEN. Add one, or name "
             "another auth_type."
         )
-    return TokenLogin(read_credential(options, "token"))
+    return TokenLogin(options.credential("token"))
+
+
+@dataclass(frozen=True, slots=True)
+class GithubLogin(CredentialLogin):
+    """A login by a token, which says whose it is."""
+
+    method: ClassVar[str] = "github"
+
+    def answer(self, client: hvac.Client, proof: str | None) -> object:
+        """Return what Vault answers to the token."""
+        return client.auth.github.login(token=proof, use_token=False, **mounted(self.mount_point))
+
+
+def read_github(options: Options) -> Login:
+    """Return the login by a token of GitHub that the options describe."""
+    proof = options.needed_credential("token", by="auth_type github")
+    return GithubLogin("", proof, options.segments("auth_mount_point"))

@@ -22,8 +22,8 @@ from airflow_config_providers.exceptions import (
 )
 from airflow_config_providers.providers.vault.logins.aws import AwsIamLogin
 from airflow_config_providers.providers.vault.logins.azure import AzureLogin, AzureMachine
-from airflow_config_providers.providers.vault.logins.base import Login
 from airflow_config_providers.providers.vault.logins.gcp import GcpLogin
+from airflow_config_providers.providers.vault.logins.login import Login
 from airflow_config_providers.providers.vault.parameters import read_settings
 from airflow_config_providers.providers.vault.settings import VaultSettings
 from tests.servers.recorder import GIVEN_TOKEN, Recorded, Recorder, signed_in

@@ -1,15 +1,20 @@
-"""What every way to sign in to Vault has in common."""
+"""What a way to sign in to Vault is, and ways that need one secret, given directly or in a file that may change."""
 
 from __future__ import annotations
 
 import importlib
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from abc import abstractmethod
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol, Self
 
-from airflow_config_providers.exceptions import ProviderDefinitionError, ProviderLookupError
+from airflow_config_providers.core.text import printable
+from airflow_config_providers.exceptions import ProviderDefinitionError, ProviderLookupError, ProviderUnavailableError
 
 if TYPE_CHECKING:
     import hvac
+
+_MOST_BYTES: Final = 64 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +41,7 @@ class Login(Protocol):
         """
         Sign in with a client that has no token; the client does not get one either.
 
-        Raises what hvac and requests raise, which ``logins.faults`` turns into our errors, or one of ours:
+        Raises what hvac and requests raise, which ``signing_in`` turns into our errors, or one of ours:
 
         :raises ProviderDefinitionError: a library is missing
         :raises ProviderUnavailableError: a token file is missing or empty
@@ -116,3 +121,102 @@ def library(module: str, *, package: str, auth_type: str) -> Any:
 
 def _seconds(duration: object) -> float | None:
     return float(duration) if isinstance(duration, int | float) and duration > 0 else None
+
+
+@dataclass(frozen=True, slots=True)
+class Credential:
+    """
+    A secret, or the file that holds it.
+
+    :param given: the secret itself
+    :param path: the file, which every ``read`` reads again; empty to use ``given``
+    """
+
+    given: str = field(default="", repr=False)
+    path: str = ""
+
+    def read(self) -> str:
+        """
+        Return the secret; from a file, without newlines around it.
+
+        :raises ProviderUnavailableError: the file is missing or empty, perhaps because it is still being written
+        :raises ProviderLookupError: the file cannot be read, is not UTF-8, or is larger than 64 KiB
+        """
+        if not self.path:
+            return self.given
+        text = _text(self.path).strip("\r\n")
+        if not text:
+            raise ProviderUnavailableError(
+                f"The file {printable(self.path)} is empty. Perhaps it is still being written."
+            )
+        return text
+
+    def version(self) -> object | None:
+        """Return a mark that changes when the file does; None without a file, and while it is missing."""
+        if not self.path:
+            return None
+        try:
+            status = Path(self.path).stat()
+        except (OSError, ValueError):
+            return None
+        return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
+
+
+@dataclass(frozen=True, slots=True)
+class CredentialLogin(Login):
+    """
+    A login by a secret that proves who signs in, in one request.
+
+    :param who: the role or the user; empty if the secret says it
+    :param proof: None for an AppRole without a secret ID
+    :param mount_point: where the method is mounted; empty for its usual mount
+    """
+
+    who: str
+    proof: Credential | None
+    mount_point: str = ""
+    method: ClassVar[str]
+
+    def __call__(self, client: hvac.Client) -> VaultToken:
+        """Sign in."""
+        return token_of(self.answer(client, self._proof()))
+
+    @abstractmethod
+    def answer(self, client: hvac.Client, proof: str | None) -> object:
+        """Return what Vault answers to the login."""
+
+    def read(self) -> Self:
+        """Return a login at the same mount by the secret that the file holds now."""
+        proof = self._proof()
+        place = self.mount_point or self.method
+        return replace(self, proof=None if proof is None else Credential(proof), mount_point=place)
+
+    @property
+    def has_proof(self) -> bool:
+        """Always."""
+        return True
+
+    def _proof(self) -> str | None:
+        return None if self.proof is None else self.proof.read()
+
+
+def _text(path: str) -> str:
+    try:
+        with Path(path).open("rb") as file:
+            data = file.read(_MOST_BYTES + 1)
+        if len(data) <= _MOST_BYTES:
+            return data.decode("utf-8")
+        problem = "is larger than 64 KiB, so it holds no token"
+    except FileNotFoundError:
+        problem = ""
+    except OSError as error:
+        problem = f"cannot be read ({error.strerror})"
+    except UnicodeDecodeError:
+        problem = "is not UTF-8"
+    except ValueError:
+        problem = "has a name that no file can have"
+    if not problem:
+        raise ProviderUnavailableError(
+            f"There is no file {printable(path)} to sign in with. Mount it, or correct the path."
+        )
+    raise ProviderLookupError(f"The file {printable(path)} {problem}. Correct it, or the path.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -19,13 +20,11 @@ from airflow_config_providers.exceptions import (
     UnresolvedReferenceError,
 )
 from airflow_config_providers.secrets import definitions, trail
-from airflow_config_providers.secrets.connections import connection_shape, team_of
 from airflow_config_providers.secrets.entry_files import EntryFiles, load_definitions, load_variables, paths
-from airflow_config_providers.secrets.event_loop import off_the_loop
 from airflow_config_providers.secrets.imports import importing
 from airflow_config_providers.secrets.process_state import state
 from airflow_config_providers.secrets.resolution import resolved
-from airflow_config_providers.secrets.shapes import Shape, variable_shape
+from airflow_config_providers.secrets.shapes import Shape, connection_shape, team_of, variable_shape
 
 _T = TypeVar("_T")
 _log = logging.getLogger(__name__)
@@ -153,6 +152,28 @@ class ConfigProvidersBackend(BaseSecretsBackend):
         form = shape(definition)
         content = resolved(form.content, str(question), definitions=self._definitions, state=here)
         return form.written(content)
+
+
+def off_the_loop(call: Callable[[], _T]) -> _T:
+    """
+    Return the result of a blocking call, made in another thread if this one runs an event loop that allows it.
+
+    In a triggerer, requests of other threads to Airflow go through that loop: they would wait for this thread, and this
+    thread for them. Airflow prepares its loop with ``greenback``; without that, the call is made in this thread.
+    """
+    greenback = sys.modules.get("greenback")
+    if greenback is None or not _runs_a_loop() or not greenback.has_portal():
+        return call()
+    result: _T = greenback.await_(asyncio.to_thread(call))
+    return result
+
+
+def _runs_a_loop() -> bool:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True
 
 
 def _stopping(question: _Question, answer: Callable[[], _T]) -> _T | None:

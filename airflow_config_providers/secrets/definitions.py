@@ -10,7 +10,7 @@ from typing import Any, Protocol
 from airflow_config_providers.core import properties
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.exceptions import ConfigException, ProviderDefinitionError
-from airflow_config_providers.secrets.changing_file import state_of
+from airflow_config_providers.secrets.entry_files import state_of
 from airflow_config_providers.secrets.imports import importing
 
 

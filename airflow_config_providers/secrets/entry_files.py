@@ -1,24 +1,30 @@
-"""Files of connections, variables and settings, as Airflow's local filesystem backend reads them."""
+"""
+Files of connections, variables and settings, as Airflow's local filesystem backend reads them.
+
+They are read again after they change.
+"""
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import time
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import PurePath
+from pathlib import Path, PurePath
 from typing import Any, Final
 
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.exceptions import ConfigException, ConfigProvidersError
-from airflow_config_providers.secrets.changing_file import ChangingFiles
 from airflow_config_providers.secrets.imports import importing
 
 TEAM: Final = "{team_name}"
 """The placeholder in a path for the name of the team that asks."""
-
 _TEAM_NAME: Final = re.compile(r"[A-Za-z0-9_-]+")
 _HARMLESS: Final = ("The file is empty.", "The file should contain the object.")
+
+_SETTLED_AFTER: Final = 2.0
+"""Seconds after which another change gets a different modification time, on any file system."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,3 +163,41 @@ def _problem(path: str, error: Exception) -> str:
         mistake.message.rstrip(".") if mistake.message in _HARMLESS else f"line {mistake.line_no + first} is wrong"
         for mistake in mistakes
     )
+
+
+def state_of(path: str) -> Hashable:
+    """
+    Return a value that changes when the file at ``path`` is changed or replaced. It follows links.
+
+    :raises OSError: there is no such file, or it is not accessible
+    """
+    found = Path(path).stat()
+    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
+
+
+class ChangingFiles:
+    """
+    Keeps what was read from files until they change. Safe to use from several threads.
+
+    :param clock: returns the seconds since the epoch
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.time) -> None:
+        self._clock = clock
+        self._kept: dict[Hashable, tuple[Hashable, Any]] = {}
+
+    def read(self, path: str, load: Callable[[str], Any]) -> Any:
+        """
+        Return ``load(path)``, or its previous result if the file has not changed since.
+
+        :raises OSError: the file is not accessible
+        :raises Exception: what ``load`` raises
+        """
+        state = state_of(path)
+        kept = self._kept.get((path, load))
+        if kept is not None and kept[0] == state:
+            return kept[1]
+        content = load(path)
+        if self._clock() - Path(path).stat().st_mtime > _SETTLED_AFTER:
+            self._kept[path, load] = (state, content)
+        return content

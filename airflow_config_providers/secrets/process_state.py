@@ -9,12 +9,146 @@ from __future__ import annotations
 
 import atexit
 import threading
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 
+from airflow_config_providers.core.data import ConfigData
+from airflow_config_providers.core.on_demand import ProvidersOnDemand
 from airflow_config_providers.core.per_process import run_in_children
+from airflow_config_providers.core.provider import BatchConfigProvider, ConfigProvider
 from airflow_config_providers.core.single_flight import SingleFlight
-from airflow_config_providers.secrets.changing_file import ChangingFiles
+from airflow_config_providers.core.text import printable
+from airflow_config_providers.core.under_way import UnderWay
+from airflow_config_providers.secrets import trail
 from airflow_config_providers.secrets.definitions import Definitions
-from airflow_config_providers.secrets.shared_providers import SharedProviders
+from airflow_config_providers.secrets.entry_files import ChangingFiles
+from airflow_config_providers.secrets.imports import importing
+
+Open = Callable[[Mapping[str, str]], ProvidersOnDemand]
+
+
+def open_for_deployment(definitions: Mapping[str, str]) -> ProvidersOnDemand:
+    """
+    Return the providers of ``definitions``, of the classes that the deployment allows.
+
+    :raises ConfigProvidersError: the definitions cannot be read
+    """
+    from airflow_config_providers import settings  # noqa: PLC0415 - Airflow may be reading its configuration
+    from airflow_config_providers.airflow_compat import mask_secrets  # noqa: PLC0415 - as above
+    from airflow_config_providers.core.registry import ProviderRegistry  # noqa: PLC0415 - as above
+
+    for key, value in definitions.items():
+        if parameter := key.partition(".param.")[2]:
+            mask_secrets([value], name=parameter)
+    registry = ProviderRegistry(
+        allowed_classes=settings.allowed_provider_classes(), deployment=True, importing=importing
+    )
+    return registry.on_demand(definitions)
+
+
+class SharedProviders:
+    """
+    Providers that are opened on first use, once for all threads, and again after their definitions change.
+
+    Providers of previous definitions are closed when they are no longer in use.
+
+    :param definitions: the definitions of the providers
+    :param open_: returns the providers of definitions
+    """
+
+    def __init__(self, definitions: Definitions, open_: Open = open_for_deployment) -> None:
+        self._definitions = definitions
+        self._open_providers = open_
+        self._lock = threading.Lock()
+        self._opening = SingleFlight()
+        self._kept: _Opened | None = None
+
+    @contextmanager
+    def use(self) -> Iterator[ProvidersOnDemand]:
+        """
+        Yield the providers, which stay open while the ``with`` block runs.
+
+        :raises ConfigProvidersError: their definitions cannot be read
+        """
+        opened = self._taken()
+        try:
+            yield ProvidersOnDemand(
+                opened.providers,
+                lambda name: _named(name, self._open_one(opened.providers, name)),
+                under_way=opened.under_way,
+            )
+        finally:
+            self._give_back(opened)
+
+    def close(self) -> None:
+        """Close the providers, now or when they are no longer in use; the next use opens them again."""
+        self._replace(None)
+
+    def _taken(self) -> _Opened:
+        while True:
+            state = self._definitions.state()
+            with self._lock:
+                if self._kept is not None and self._kept.state == state:
+                    self._kept.users += 1
+                    return self._kept
+            with trail.step(f"the providers of {self._definitions}", identity=self._definitions):
+                self._opening.run(state, lambda state=state: self._open(state))  # type: ignore[misc]  # a bound name
+
+    def _open(self, state: Hashable) -> None:
+        self._replace(_Opened(self._open_providers(self._definitions.read()), state))
+
+    def _open_one(self, providers: ProvidersOnDemand, name: str) -> ConfigProvider:
+        if providers.is_open(name):
+            return providers[name]
+        with trail.step(f"opening provider {printable(name)}", identity=(self._definitions, name)):
+            return providers[name]
+
+    def _replace(self, opened: _Opened | None) -> None:
+        with self._lock:
+            former, self._kept = self._kept, opened
+            is_unused = former is not None and former.users == 0
+        if former is not None and is_unused:
+            former.providers.close()
+
+    def _give_back(self, opened: _Opened) -> None:
+        with self._lock:
+            opened.users -= 1
+            is_over = opened is not self._kept and opened.users == 0
+        if is_over:
+            opened.providers.close()
+
+
+@dataclass(slots=True)
+class _Opened:
+    providers: ProvidersOnDemand
+    state: Hashable
+    users: int = 0
+    under_way: UnderWay = field(default_factory=UnderWay)
+
+
+class _Named(ConfigProvider):
+    """A provider that adds a step to the trail for each answer."""
+
+    def __init__(self, name: str, provider: ConfigProvider) -> None:
+        self._step = f"provider {printable(name)}"
+        self._provider = provider
+
+    def get(self, path: str, keys: Collection[str] | None = None) -> ConfigData:
+        with trail.step(self._step):
+            return self._provider.get(path, keys)
+
+
+class _NamedBatch(_Named, BatchConfigProvider):
+    _provider: BatchConfigProvider
+
+    def get_batch(self, wanted: Mapping[str, Collection[str]]) -> Mapping[str, ConfigData | Exception]:
+        with trail.step(self._step):
+            return self._provider.get_batch(wanted)
+
+
+def _named(name: str, provider: ConfigProvider) -> ConfigProvider:
+    return (_NamedBatch if isinstance(provider, BatchConfigProvider) else _Named)(name, provider)
 
 
 class ProcessState:
@@ -47,6 +181,8 @@ class ProcessState:
 
 
 _state = ProcessState()
+
+
 _inherited: list[ProcessState] = []
 
 

@@ -8,7 +8,7 @@ import threading
 import greenback
 import pytest
 
-from airflow_config_providers.secrets.event_loop import off_the_loop
+from airflow_config_providers.secrets.config_providers import off_the_loop
 from tests.limits import LONGEST
 
 

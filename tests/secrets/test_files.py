@@ -10,9 +10,8 @@ import pytest
 
 from airflow_config_providers.airflow_compat import AirflowSecretsBackendAccessDenied
 from airflow_config_providers.exceptions import ConfigException
-from airflow_config_providers.secrets.changing_file import ChangingFiles
 from airflow_config_providers.secrets.config_providers import ConfigProvidersBackend
-from airflow_config_providers.secrets.entry_files import paths
+from airflow_config_providers.secrets.entry_files import ChangingFiles, paths
 
 CANARY = "c4nary-Zq8"
 

@@ -19,8 +19,8 @@ from airflow_config_providers.exceptions import ProviderDefinitionError, Provide
 from airflow_config_providers.hooks.config_providers import ConfigProvidersHook
 from airflow_config_providers.job.providers import definitions_of, deployment_registry
 from airflow_config_providers.providers import airflow_secrets
+from airflow_config_providers.providers.airflow_secrets import ids_of_variables
 from airflow_config_providers.providers.checks import ask_each
-from airflow_config_providers.providers.connection_variable import ids_of_variables
 
 _FIELDS: Final = (CONFIG_PROVIDERS, "properties", "properties_file")
 """The fields of a connection's extra that are read."""

@@ -17,7 +17,7 @@ from airflow_config_providers.core.registry import ProviderRegistry, is_reserved
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.core.variable import ConfigVariable, variables
 from airflow_config_providers.exceptions import ProviderDefinitionError
-from airflow_config_providers.providers.connection_variable import broken_variable
+from airflow_config_providers.providers.airflow_secrets import broken_variable
 from airflow_config_providers.spark.expansion import SUBSTITUTED_BY_SPARK
 from airflow_config_providers.spark.layer_files import read_text
 

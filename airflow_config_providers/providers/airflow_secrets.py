@@ -9,14 +9,21 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, Final, TypeVar
 
-from airflow_config_providers.core.document import as_text
+from airflow_config_providers.core.document import as_text, parse
 from airflow_config_providers.core.text import printable
-from airflow_config_providers.exceptions import ConfigProvidersError, ProviderDefinitionError, ProviderUnavailableError
+from airflow_config_providers.exceptions import (
+    ConfigException,
+    ConfigProvidersError,
+    ProviderDefinitionError,
+    ProviderUnavailableError,
+)
 from airflow_config_providers.providers.backend_faults import denied, fault, unavailable
-from airflow_config_providers.providers.connection_variable import broken_variable
 from airflow_config_providers.task_process import has_supervisor
 
 EXECUTION_API: Final = "Airflow's Execution API"
+
+_CONN: Final = "AIRFLOW_CONN_"
+"""What the names of environment variables that define connections begin with."""
 
 _T = TypeVar("_T")
 
@@ -160,6 +167,28 @@ def asked(ask: Callable[[], _T | None], *, who: str, what: str) -> _T | None:
         return None
     problem.__cause__ = problem.__context__ = None
     raise problem
+
+
+def ids_of_variables(environ: Mapping[str, str] = os.environ) -> list[str]:
+    """Return the ids of all connections that variables define, in lower case."""
+    return [name.removeprefix(_CONN).lower() for name in environ if name.startswith(_CONN)]
+
+
+def broken_variable(conn_id: str, environ: Mapping[str, str] = os.environ) -> str | None:
+    """
+    Return where the JSON of the variable breaks, without its content; None if it does not break.
+
+    Airflow ignores such a variable, and then has no such connection.
+    """
+    name = f"{_CONN}{conn_id.upper()}"
+    text = environ.get(name, "").strip()
+    if not text.startswith("{"):
+        return None
+    try:
+        parse(text)
+    except ConfigException as error:
+        return f"The environment variable {name} does not define a connection. {error} Correct the variable."
+    return None
 
 
 def _first_answer(ask: Callable[[Any], _T | None], what: str) -> _T | None:

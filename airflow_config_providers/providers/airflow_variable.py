@@ -10,7 +10,7 @@ from airflow_config_providers.exceptions import ConfigException
 from airflow_config_providers.providers import airflow_secrets
 from airflow_config_providers.providers.airflow_provider import AirflowConfigProvider
 from airflow_config_providers.providers.allowed_names import ALLOWLIST_PATTERN
-from airflow_config_providers.providers.json_text import read_json
+from airflow_config_providers.providers.fields import read_json
 from airflow_config_providers.providers.side_by_side import side_by_side
 
 

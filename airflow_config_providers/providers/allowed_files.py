@@ -85,7 +85,7 @@ class AllowedFiles:
         :raises AccessDeniedError: it is not
         :raises ConfigException: it cannot be a path
         """
-        self._allowed(path, LinksReadOnce(self.link))
+        _Look(self).real(path)
 
     def read(self, path: str) -> bytes | None:
         """
@@ -116,16 +116,16 @@ class AllowedFiles:
         :raises ConfigException: a file is not UTF-8. Other errors as with ``read``.
         """
 
-        def read(link: LinksReadOnce) -> tuple[Mapping[str, str] | None, bool]:
-            real = self._allowed(path, link)
-            found, is_steady = _told(path, lambda: self._found(path, real, keys, link)) or (None, True)
+        def read(look: _Look) -> tuple[Mapping[str, str] | None, bool]:
+            real = look.real(path)
+            found, is_steady = _told(path, lambda: self._found(path, real, keys, look)) or (None, True)
             is_whole = found is not None and keys is not None and found.keys() >= set(keys)
-            return found, is_whole or (is_steady and link.are_current())
+            return found, is_whole or (is_steady and look.link.are_current())
 
         return self._attempted(path, read)
 
     def _found(
-        self, path: str, real: Steps, keys: Collection[str] | None, link: Link
+        self, path: str, real: Steps, keys: Collection[str] | None, look: _Look
     ) -> tuple[Mapping[str, str] | None, bool]:
         """Return the texts, and whether the directory that they were read from is still in its place."""
         with open_real(real, is_kind=stat.S_ISDIR) as directory:
@@ -134,20 +134,10 @@ class AllowedFiles:
             listed = os.listdir(directory)  # noqa: PTH208 - a descriptor
             names = [name for name in listed if name.isprintable() and (keys is None or name in keys)]
             texts: dict[str, str] = {}
-            for parent, files in self._by_parent(path, real, names, link).items():
+            for parent, files in look.by_parent(path, real, names).items():
                 with _opened(parent, directory if parent == real else None) as descriptor:
                     texts.update(self._texts(path, files, descriptor))
             return texts, _is_at(directory, real)
-
-    def _by_parent(self, path: str, real: Steps, names: Iterable[str], link: Link) -> dict[Steps, dict[str, str]]:
-        """Return directory -> key -> name in it, for all of ``names`` in the directory at ``real``."""
-        roots, found = self._real_roots(link), defaultdict[Steps, dict[str, str]](dict)
-        for name in names:
-            place = real_path((*real, name), roots, link=link)
-            if place is None:
-                raise _denied(f"{path}/{name}")
-            found[place[:-1]][name] = place[-1] if place else "."
-        return found
 
     def _texts(self, path: str, files: Mapping[str, str], directory: int | None) -> Iterator[tuple[str, str]]:
         for key, name in files.items():
@@ -202,48 +192,83 @@ class AllowedFiles:
         return content
 
     def _use(self, path: str, use: Callable[[int], _T], *, is_kind: Callable[[int], bool]) -> _T | None:
-        def read(link: LinksReadOnce) -> tuple[_T | None, bool]:
-            real = self._allowed(path, link)
+        def read(look: _Look) -> tuple[_T | None, bool]:
+            real = look.real(path)
 
             def opened() -> _T | None:
                 with open_real(real, is_kind=is_kind) as descriptor:
                     return None if descriptor is None else use(descriptor)
 
             found = _told(path, opened)
-            return found, found is not None or link.are_current()
+            return found, found is not None or look.link.are_current()
 
         return self._attempted(path, read)
 
-    def _attempted(self, path: str, read: Callable[[LinksReadOnce], tuple[_T, bool]]) -> _T:
+    def _attempted(self, path: str, read: Callable[[_Look], tuple[_T, bool]]) -> _T:
         """
         Return the result of ``read`` from the first attempt during which nothing was switched.
 
         :raises ProviderUnavailableError: something was switched during every attempt
         """
         for _ in range(_ATTEMPTS):
-            found, is_sound = read(LinksReadOnce(self.link))
+            found, is_sound = read(_Look(self))
             if is_sound:
                 return found
         raise ProviderUnavailableError(f"{printable(path)} was replaced each time it was read. Try again later.")
 
-    def _allowed(self, path: str, link: Link) -> Steps:
+
+class _Look:
+    """
+    One look at the files, to which each link leads to one place.
+
+    :param files: the files that may be read
+    :ivar link: reads each link once
+    """
+
+    def __init__(self, files: AllowedFiles) -> None:
+        self.link = LinksReadOnce(files.link)
+        self._allowed = files.allowed
+        self._roots: list[Steps] = [()]
+
+    def real(self, path: str) -> Steps:
+        """
+        Return the real place of ``path``; it need not exist.
+
+        :raises AccessDeniedError: it is not inside an allowed path
+        :raises ConfigException: it cannot be a path
+        """
         _refuse_unprintable(path)
-        real = self._real(path, link)
+        real = self._real(path)
         if real is None:
             raise _denied(path)
         return real
 
-    def _real(self, path: str, link: Link) -> Steps | None:
-        if self.allowed is None:
-            return real_path(steps(Path(path).absolute()), [()], link=link)
+    def by_parent(self, path: str, real: Steps, names: Iterable[str]) -> dict[Steps, dict[str, str]]:
+        """
+        Return directory -> key -> name in it, for all of ``names`` in the directory at ``real``.
+
+        :param real: what ``real`` returned for ``path``
+        :raises AccessDeniedError: one is not inside an allowed path
+        """
+        found = defaultdict[Steps, dict[str, str]](dict)
+        for name in names:
+            place = real_path((name,), self._roots, below=real, link=self.link)
+            if place is None:
+                raise _denied(f"{path}/{name}")
+            found[place[:-1]][name] = place[-1] if place else "."
+        return found
+
+    def _real(self, path: str) -> Steps | None:
+        if self._allowed is None:
+            return real_path(steps(Path(path).absolute()), self._roots, link=self.link)
         normal = steps(os.path.normpath(path))
-        root = next((root for root in self.allowed if is_inside(normal, [root])), None)
+        root = next((root for root in self._allowed if is_inside(normal, [root])), None)
         if root is None or not path.startswith("/"):
             return None
-        return real_path(_real_root(root, link) + normal[len(root) :], self._real_roots(link), link=link)
-
-    def _real_roots(self, link: Link) -> list[Steps]:
-        return [()] if self.allowed is None else [_real_root(allowed, link) for allowed in self.allowed]
+        real = {allowed: real_path(allowed, [()], link=self.link) for allowed in self._allowed}
+        self._roots = [place for place in real.values() if place is not None]
+        below = real[root]
+        return None if below is None else real_path(normal[len(root) :], self._roots, below=below, link=self.link)
 
 
 @contextmanager
@@ -284,11 +309,6 @@ def _text(path: str, content: bytes | None) -> str | None:
 
 def _is_open(descriptor: int) -> bool:
     return True
-
-
-def _real_root(root: Steps, link: Link) -> Steps:
-    found = real_path(root, [()], link=link)
-    return root if found is None else found
 
 
 def _paths(value: object) -> list[str] | None:

@@ -1,4 +1,4 @@
-"""Which of Airflow's variables, connections and options a provider may read."""
+"""Which names a provider may read: environment variables, and Airflow's variables, connections and options."""
 
 from __future__ import annotations
 
@@ -55,17 +55,25 @@ class AllowedNames:
                 f"The {kind} '{printable(name)}' is not read: the name could be mistaken for another. A name must not "
                 f"be empty, have a part that is '.' or '..', or contain ? # % \\ or a character that cannot be printed."
             )
-        must_be_told = is_sensitive or self._may_be_of_a_team(name)
-        is_told = name in self.pattern.pattern.split("|")
-        if not self.pattern.fullmatch(name) or (must_be_told and not is_told):
-            way = ", written out between the bars of the pattern" if must_be_told else ""
+        is_special = is_sensitive or self._may_be_of_a_team(name)
+        if not self.match(name, to_the_letter=is_special):
             raise AccessDeniedError(
                 f"The {kind} '{printable(name)}' is not allowed by {ALLOWLIST_PATTERN} of the provider. "
-                f"Correct the reference, or ask the deployment owner to allow it{way}."
+                f"{way_out(to_the_letter=is_special)}"
             )
+
+    def match(self, name: str, *, to_the_letter: bool) -> bool:
+        """Return whether the pattern matches ``name``, and if ``to_the_letter``, has it as an alternative."""
+        return bool(self.pattern.fullmatch(name)) and (not to_the_letter or name in self.pattern.pattern.split("|"))
 
     def _may_be_of_a_team(self, name: str) -> bool:
         return self.has_teams and any(separator in name for separator in _TEAM_SEPARATORS)
+
+
+def way_out(*, to_the_letter: bool) -> str:
+    """Return what can be done about a name that the pattern does not allow."""
+    way = ", written out between the bars of the pattern" if to_the_letter else ""
+    return f"Correct the reference, or ask the deployment owner to allow it{way}."
 
 
 def _compiled(pattern: str) -> re.Pattern[str]:

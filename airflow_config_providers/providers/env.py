@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
-from typing import Any, ClassVar, Final, Self
+from typing import Any, ClassVar, Final
 
 from airflow_config_providers.core.data import ConfigData
 from airflow_config_providers.core.provider import ConfigProvider, configured
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.core.unanswered import no_default
 from airflow_config_providers.core.variable import ConfigVariable
-from airflow_config_providers.exceptions import AccessDeniedError, ConfigException, ProviderDefinitionError
-
-ALLOWLIST_PATTERN: Final = "allowlist.pattern"
+from airflow_config_providers.exceptions import AccessDeniedError, ConfigException
+from airflow_config_providers.providers.allowed_names import ALLOWLIST_PATTERN, AllowedNames, way_out
 
 SENSITIVE_PREFIXES: Final = (
     "AIRFLOW__",
@@ -48,8 +45,8 @@ class EnvVarConfigProvider(ConfigProvider):
 
     def __init__(self, environ: Mapping[str, str] | None = None) -> None:
         self._environ = environ
-        self._allowlist: _Allowlist | None = None
-        self._allowed: Mapping[str, str] = {}
+        self._allowed: AllowedNames | None = None
+        self._found: Mapping[str, str] = {}
 
     def configure(self, configs: Mapping[str, Any]) -> None:
         """
@@ -57,8 +54,8 @@ class EnvVarConfigProvider(ConfigProvider):
 
         :raises ProviderDefinitionError: the pattern is not a regular expression
         """
-        self._allowlist = _Allowlist.of(configs)
-        self._allowed = self._allowed_by(self._allowlist)
+        self._allowed = AllowedNames.of(configs)
+        self._found = self._allowed_by(self._allowed)
 
     def get(self, path: str, keys: Collection[str] | None = None) -> ConfigData:
         """
@@ -66,10 +63,10 @@ class EnvVarConfigProvider(ConfigProvider):
 
         :raises ConfigException: ``path`` is not empty
         """
-        allowlist = configured(self._allowlist)
+        allowed = configured(self._allowed)
         _refuse_path(path, keys)
-        found = {name: value for name, value in self._allowed.items() if keys is None or name in keys}
-        return ConfigData(found, denials={name: allowlist.denial(name) for name in keys or () if name not in allowlist})
+        found = {name: value for name, value in self._found.items() if keys is None or name in keys}
+        return ConfigData(found, denials={name: _denial(name) for name in keys or () if not _allows(allowed, name)})
 
     def require_allowed(self, configs: Mapping[str, Any], path: str, keys: Collection[str]) -> None:
         """
@@ -80,8 +77,8 @@ class EnvVarConfigProvider(ConfigProvider):
         :raises ProviderDefinitionError: the parameters cannot be used
         """
         _refuse_path(path, keys)
-        allowlist = _Allowlist.of(configs)
-        if denials := [allowlist.denial(name) for name in keys if name not in allowlist]:
+        allowed = AllowedNames.of(configs)
+        if denials := [_denial(name) for name in keys if not _allows(allowed, name)]:
             raise AccessDeniedError(*denials)
 
     def environment_names(self, configs: Mapping[str, Any]) -> Collection[str]:
@@ -90,41 +87,28 @@ class EnvVarConfigProvider(ConfigProvider):
 
         :raises ProviderDefinitionError: the pattern is not a regular expression
         """
-        return frozenset(self._allowed_by(_Allowlist.of(configs)))
+        return frozenset(self._allowed_by(AllowedNames.of(configs)))
 
     def check(self) -> str:
         """Return how many variables can be read."""
-        configured(self._allowlist)
-        found = len(self._allowed)
+        configured(self._allowed)
+        found = len(self._found)
         return f"{found} {'variable' if found == 1 else 'variables'}"
 
-    def _allowed_by(self, allowlist: _Allowlist) -> dict[str, str]:
+    def _allowed_by(self, allowed: AllowedNames) -> dict[str, str]:
         environ = os.environ if self._environ is None else self._environ
-        return {name: value for name, value in environ.items() if name in allowlist}
+        return {name: value for name, value in environ.items() if _allows(allowed, name)}
 
 
-@dataclass(frozen=True, slots=True)
-class _Allowlist:
-    """The names that ``allowlist.pattern`` allows."""
+def _allows(allowed: AllowedNames, name: str) -> bool:
+    return allowed.match(name, to_the_letter=name.startswith(SENSITIVE_PREFIXES))
 
-    pattern: re.Pattern[str]
-    literal: frozenset[str]
 
-    @classmethod
-    def of(cls, configs: Mapping[str, Any]) -> Self:
-        text = str(configs.get(ALLOWLIST_PATTERN, ".*"))
-        return cls(_compiled(text), frozenset(text.split("|")))
-
-    def __contains__(self, name: str) -> bool:
-        return bool(self.pattern.fullmatch(name)) and (name in self.literal or not _is_sensitive(name))
-
-    def denial(self, name: str) -> str:
-        """Return why a name is not allowed."""
-        way = ", written out between the bars of the pattern" if _is_sensitive(name) else ""
-        return (
-            f"{ALLOWLIST_PATTERN} of the provider does not allow the environment variable {printable(name)}. Correct "
-            f"the reference, or ask the deployment owner to allow it{way}."
-        )
+def _denial(name: str) -> str:
+    return (
+        f"{ALLOWLIST_PATTERN} of the provider does not allow the environment variable {printable(name)}. "
+        f"{way_out(to_the_letter=name.startswith(SENSITIVE_PREFIXES))}"
+    )
 
 
 def _refuse_path(path: str, keys: Collection[str] | None) -> None:
@@ -135,15 +119,3 @@ def _refuse_path(path: str, keys: Collection[str] | None) -> None:
         f"Environment variables have no path, but the reference has {printable(path)}. "
         f"{hints[0] if hints else 'Write only the provider and the name, as in ${env:DB_PASSWORD}.'}"
     )
-
-
-def _is_sensitive(name: str) -> bool:
-    return name.startswith(SENSITIVE_PREFIXES)
-
-
-def _compiled(pattern: str) -> re.Pattern[str]:
-    try:
-        return re.compile(pattern)
-    except re.error as error:
-        problem = f"{error.msg} at position {error.pos}"
-    raise ProviderDefinitionError(f"{ALLOWLIST_PATTERN} is not a regular expression of Python: {problem}.")

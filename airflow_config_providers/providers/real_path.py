@@ -68,17 +68,18 @@ class LinksReadOnce:
         return all(self._read(path) == target for path, target in self._known.items())
 
 
-def real_path(path: Steps, roots: Collection[Steps], *, link: Link = link_target) -> Steps | None:
+def real_path(path: Steps, roots: Collection[Steps], *, below: Steps = (), link: Link = link_target) -> Steps | None:
     """
     Return ``path`` without symbolic links; None if they lead out of ``roots`` or in circles.
 
     Looks at nothing outside the roots. The path need not exist.
 
     :param roots: real paths themselves
+    :param below: where ``path`` begins, a real path itself
     :param link: reads a symbolic link
     """
     todo = deque(path)
-    found: Steps = ()
+    found = below
     links = 0
     while todo:
         step = todo.popleft()

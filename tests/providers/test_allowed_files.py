@@ -150,3 +150,13 @@ def test_attack_71_a_file_whose_directory_was_switched_and_removed_is_read_anew(
         return target
 
     assert AllowedFiles.of({"allowed.paths": str(root)}, link=link).read(f"{root}/current/file") == b"data2"
+
+
+def test_an_allowed_path_that_became_a_circle_of_links_allows_nothing(root: Path) -> None:
+    (root / "current").symlink_to("data")
+    files = AllowedFiles.of({"allowed.paths": f"{root}/current"})
+    (root / "new").symlink_to("current")
+    (root / "new").replace(root / "current")
+
+    with pytest.raises(AccessDeniedError):
+        files.require(f"{root}/current/file")

@@ -13,6 +13,7 @@ from airflow_config_providers.providers.real_path import (
     LinksReadOnce,
     Steps,
     is_inside,
+    link_target,
     open_directory,
     open_in,
     open_real,
@@ -244,3 +245,19 @@ def test_nothing_stays_open(root: Path) -> None:
 
 def open_descriptors() -> list[str]:
     return sorted(descriptor.name for descriptor in Path("/proc/self/fd").iterdir())
+
+
+@pytest.mark.parametrize("name", ["sub/file", "link", "sub/up", "missing", "out", "sub/out"])
+def test_below_a_real_path_it_leads_where_the_whole_path_leads(root: Path, name: str) -> None:
+    """The steps that are known to be real are not looked at again, and a link may still go up from them."""
+    for link, target in {"link": "sub/file", "sub/up": "../sub/file", "out": "../outside", "sub/out": "../.."}.items():
+        (root / link).symlink_to(target)
+    looked_at: list[Steps] = []
+
+    def link_at(path: Steps) -> str | None:
+        looked_at.append(path)
+        return link_target(path)
+
+    roots = [steps(root)]
+    assert real_path(steps(name), roots, below=steps(root), link=link_at) == real_path(steps(root / name), roots)
+    assert steps(root) not in looked_at

@@ -1,14 +1,14 @@
-"""The fields of an Airflow connection, as strings."""
+"""The fields of an Airflow connection, and of a JSON object in a variable, as strings."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 from typing import Any, Final
 
-from airflow_config_providers.core.document import as_text, parse_object, read_all
+from airflow_config_providers.core.document import as_text, parse_object, read_all, read_key
 from airflow_config_providers.core.text import printable
+from airflow_config_providers.exceptions import ConfigException
 from airflow_config_providers.providers.airflow_secrets import asked
-from airflow_config_providers.providers.json_text import read_json
 
 URI: Final = "uri"
 PLAIN: Final = ("conn_type", "host", "port", "schema", "login", "password", "extra")
@@ -52,3 +52,24 @@ def _text(connection: Any, name: str) -> str | None:
 
 def _in_extra(connection: Any, key: str) -> str | None:
     return read_json(connection.extra or None, [key], what=f"extra of connection '{connection.conn_id}'").get(key)
+
+
+def read_json(text: str | None, keys: Collection[str] | None, *, what: str) -> dict[str, str]:
+    """
+    Return the values of ``keys`` in the JSON object ``text``; ``keys=None`` means all at its top.
+
+    :param text: None if there is none, and so no key
+    :param what: what holds the string, for the message
+    :raises ConfigException: ``text`` is not a JSON object
+    """
+    if text is None:
+        return {}
+    document = parse_object(text)
+    if document is None:
+        raise ConfigException(
+            f"The {printable(what)} is not a JSON object, so it has no keys. Refer to it as a whole, or correct it."
+        )
+    if keys is None:
+        return read_all(document)
+    found = {key: read_key(document, key) for key in keys}
+    return {key: value for key, value in found.items() if value is not None}

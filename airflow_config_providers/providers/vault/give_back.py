@@ -1,55 +1,38 @@
 """
-A process that waits for another one to end, and then gives back to Vault its login and leases.
+Gives back to Vault the login and leases of a process that has ended.
 
-It is run as a file. While it waits, it has imported almost nothing, since each import costs the task time and memory;
-later it imports only the standard library. Lines of JSON come on its standard input: first ``{"server": ...}``, then
-``{"hold": key, "path": ..., "token": ..., "body": ...}`` for what to post at the end, ``{"drop": key}`` for what is
-already done, and ``{"leave": true}`` to post nothing until ``{"leave": false}``. At the end of the input, which is also
-what a kill leaves behind, it posts what is held, once each, and ends.
+It is run as a file, by the script in ``helper`` that waits for that end, and imports only the standard library. On its
+standard input are lines of JSON: first ``{"server": ...}``, then ``{"hold": key, "path": ..., "token": ..., "body":
+...}`` for what to post, ``{"drop": key}`` for what is already done, and ``{"leave": true}`` to post nothing until
+``{"leave": false}``. It posts what is held, once each, and ends.
 """
 
 from __future__ import annotations
 
+import json
+import signal
+import ssl
 import sys
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
+import urllib.request
+from pathlib import Path
+from typing import Any
 
 SECONDS_FOR_ALL = 30
 SECONDS_FOR_ONE = 5
 
 
 def main() -> None:
-    """Wait for the end of the input, then post what is still held."""
-    _dump_no_core()
+    """Post what is held at the end of the input."""
     server, held = _read(sys.stdin.buffer.read())
     if held:
-        _end_in_time()
+        signal.alarm(SECONDS_FOR_ALL)
         send = _sender(server)
         for request in held:
             _try(send, request)
 
 
-def _dump_no_core() -> None:
-    try:
-        import resource  # noqa: PLC0415 - not on every platform
-
-        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # a core dump would contain the token
-    except (ImportError, ValueError, OSError):
-        pass
-
-
-def _end_in_time() -> None:
-    import signal  # noqa: PLC0415 - imports a lot
-
-    signal.alarm(SECONDS_FOR_ALL)
-
-
 def _read(data: bytes) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """Return the server and what to post there, without a last line that is cut off."""
-    import json  # noqa: PLC0415 - imports a lot
-
     server: dict[str, Any] = {}
     held: dict[int, dict[str, Any]] = {}
     is_left = False
@@ -67,9 +50,6 @@ def _read(data: bytes) -> tuple[dict[str, Any], list[dict[str, Any]]]:
 
 
 def _sender(server: dict[str, Any]) -> Any:
-    import json  # noqa: PLC0415 - as above
-    import urllib.request  # noqa: PLC0415 - as above
-
     class NoRedirect(urllib.request.HTTPRedirectHandler):
         def redirect_request(self, *_: Any) -> None:  # a token goes nowhere but to its Vault
             return None
@@ -93,16 +73,13 @@ def _sender(server: dict[str, Any]) -> Any:
 
 
 def _tls(server: dict[str, Any]) -> Any:
-    import os  # noqa: PLC0415 - as above
-    import ssl  # noqa: PLC0415 - as above
-
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # trusts no CA yet
     if server["verify"] is False:
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE
     elif isinstance(server["verify"], str):
-        is_folder = os.path.isdir(server["verify"])  # noqa: PTH112 - pathlib would be one import more
-        context.load_verify_locations(**{"capath" if is_folder else "cafile": server["verify"]})
+        kind = "capath" if Path(server["verify"]).is_dir() else "cafile"
+        context.load_verify_locations(**{kind: server["verify"]})
     if server["cert"]:
         context.load_cert_chain(*server["cert"])
     return context

@@ -21,7 +21,7 @@ from airflow_config_providers.core.policy import (
 )
 from airflow_config_providers.deployment.admin import DeployedLayers, admin
 from airflow_config_providers.deployment.rows import Row
-from airflow_config_providers.dynamic.policies.match import MatchedPolicy
+from airflow_config_providers.dynamic.policies.policy_set import MatchedPolicy
 from airflow_config_providers.exceptions import ConfigException
 from airflow_config_providers.job.policies import open_policies, rendered
 

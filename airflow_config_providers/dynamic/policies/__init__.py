@@ -7,25 +7,24 @@ from typing import TYPE_CHECKING
 from airflow_config_providers import lazy
 
 if TYPE_CHECKING:
-    from airflow_config_providers.dynamic.policies.allowed_references import AllowedReferences as AllowedReferences
     from airflow_config_providers.dynamic.policies.bounds import Bounds as Bounds
     from airflow_config_providers.dynamic.policies.cel import CelExpression as CelExpression
     from airflow_config_providers.dynamic.policies.cel import CelPolicy as CelPolicy
     from airflow_config_providers.dynamic.policies.classes import PolicyClasses as PolicyClasses
     from airflow_config_providers.dynamic.policies.code_loading_keys import CODE_LOADING_KEYS as CODE_LOADING_KEYS
     from airflow_config_providers.dynamic.policies.code_loading_keys import CodeLoadingKeys as CodeLoadingKeys
-    from airflow_config_providers.dynamic.policies.dynamic_allocation import DynamicAllocation as DynamicAllocation
-    from airflow_config_providers.dynamic.policies.forbidden_keys import ForbiddenKeys as ForbiddenKeys
+    from airflow_config_providers.dynamic.policies.if_then import DynamicAllocation as DynamicAllocation
     from airflow_config_providers.dynamic.policies.if_then import IfThen as IfThen
-    from airflow_config_providers.dynamic.policies.immutable_keys import ImmutableKeys as ImmutableKeys
+    from airflow_config_providers.dynamic.policies.key_policies import ForbiddenKeys as ForbiddenKeys
+    from airflow_config_providers.dynamic.policies.key_policies import ImmutableKeys as ImmutableKeys
+    from airflow_config_providers.dynamic.policies.key_policies import RequiredKeys as RequiredKeys
     from airflow_config_providers.dynamic.policies.policy_set import PolicySet as PolicySet
-    from airflow_config_providers.dynamic.policies.references_only import ReferencesOnly as ReferencesOnly
-    from airflow_config_providers.dynamic.policies.required_keys import RequiredKeys as RequiredKeys
+    from airflow_config_providers.dynamic.policies.reference_policies import AllowedReferences as AllowedReferences
+    from airflow_config_providers.dynamic.policies.reference_policies import ReferencesOnly as ReferencesOnly
 
 __getattr__, __dir__, __all__ = lazy.names(
     __name__,
     {
-        "allowed_references": ["AllowedReferences"],
         "bounds": ["Bounds"],
         "cel": [
             "CelExpression",
@@ -36,12 +35,19 @@ __getattr__, __dir__, __all__ = lazy.names(
             "CODE_LOADING_KEYS",
             "CodeLoadingKeys",
         ],
-        "dynamic_allocation": ["DynamicAllocation"],
-        "forbidden_keys": ["ForbiddenKeys"],
-        "if_then": ["IfThen"],
-        "immutable_keys": ["ImmutableKeys"],
+        "if_then": [
+            "DynamicAllocation",
+            "IfThen",
+        ],
+        "key_policies": [
+            "ForbiddenKeys",
+            "ImmutableKeys",
+            "RequiredKeys",
+        ],
         "policy_set": ["PolicySet"],
-        "references_only": ["ReferencesOnly"],
-        "required_keys": ["RequiredKeys"],
+        "reference_policies": [
+            "AllowedReferences",
+            "ReferencesOnly",
+        ],
     },
 )

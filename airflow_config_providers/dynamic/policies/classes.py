@@ -17,16 +17,16 @@ ENTRY_POINT_GROUP: Final = "airflow_config_providers.policies"
 
 _PACKAGE: Final = "airflow_config_providers.dynamic.policies"
 READY: Final[Mapping[str, str]] = {
-    "allowed_references": f"{_PACKAGE}.allowed_references.AllowedReferences",
+    "allowed_references": f"{_PACKAGE}.reference_policies.AllowedReferences",
     "bounds": f"{_PACKAGE}.bounds.Bounds",
     "cel": f"{_PACKAGE}.cel.CelPolicy",
     "code_loading_keys": f"{_PACKAGE}.code_loading_keys.CodeLoadingKeys",
-    "dynamic_allocation": f"{_PACKAGE}.dynamic_allocation.DynamicAllocation",
-    "forbidden_keys": f"{_PACKAGE}.forbidden_keys.ForbiddenKeys",
+    "dynamic_allocation": f"{_PACKAGE}.if_then.DynamicAllocation",
+    "forbidden_keys": f"{_PACKAGE}.key_policies.ForbiddenKeys",
     "if_then": f"{_PACKAGE}.if_then.IfThen",
-    "immutable_keys": f"{_PACKAGE}.immutable_keys.ImmutableKeys",
-    "references_only": f"{_PACKAGE}.references_only.ReferencesOnly",
-    "required_keys": f"{_PACKAGE}.required_keys.RequiredKeys",
+    "immutable_keys": f"{_PACKAGE}.key_policies.ImmutableKeys",
+    "references_only": f"{_PACKAGE}.reference_policies.ReferencesOnly",
+    "required_keys": f"{_PACKAGE}.key_policies.RequiredKeys",
 }
 """Short name -> class of the ready policies. No other package can use these names."""
 

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from airflow_config_providers.core.policy import AlterConfigPolicy, RequestMetadata
 from airflow_config_providers.dynamic.policies.generated_names import CODE_LOADING_HADOOP, CODE_LOADING_SPARK
-from airflow_config_providers.dynamic.policies.immutable_keys import ImmutableKeys
+from airflow_config_providers.dynamic.policies.key_policies import ImmutableKeys
 from airflow_config_providers.dynamic.policies.params import Params
 
 _FAMILIES: Final = (

@@ -1,19 +1,19 @@
-"""A policy on keys that require other keys."""
+"""Ready policies on keys that require other keys."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Set
-from typing import Any
+from typing import Any, Final
 
+from airflow_config_providers.core.data import HIDDEN
 from airflow_config_providers.core.java_text import BLANKS, parse_integer
 from airflow_config_providers.core.policy import AlterConfigPolicy, RequestMetadata
 from airflow_config_providers.core.quantity import SIZES, TIMES, read_quantity
 from airflow_config_providers.core.text import printable
-from airflow_config_providers.dynamic.policies.driver_options import all_settings, unreadable
+from airflow_config_providers.dynamic.policies.java_options import all_settings, unreadable
 from airflow_config_providers.dynamic.policies.key_names import canonical_name, current_name
 from airflow_config_providers.dynamic.policies.params import Params
-from airflow_config_providers.dynamic.policies.substitution import is_known
 from airflow_config_providers.exceptions import ConfigException, PolicyViolation
 
 _Condition = Mapping[str, str | None]
@@ -21,6 +21,15 @@ _Condition = Mapping[str, str | None]
 
 _Texts = Mapping[str, Set[str]]
 """Key -> its values; more than one if it appears under several names."""
+
+_NO_LOST_SHUFFLE_FILES: Final[Mapping[str, Any]] = {
+    "if": {"spark.dynamicAllocation.enabled": "true"},
+    "then": [
+        {"spark.dynamicAllocation.shuffleTracking.enabled": "true"},
+        {"spark.shuffle.service.enabled": "true"},
+        {"spark.decommission.enabled": "true", "spark.storage.decommission.shuffleBlocks.enabled": "true"},
+    ],
+}
 
 
 class IfThen(AlterConfigPolicy):
@@ -60,6 +69,26 @@ class IfThen(AlterConfigPolicy):
         )
 
 
+class DynamicAllocation(AlterConfigPolicy):
+    """
+    Denies dynamic allocation that would lose shuffle files together with executors.
+
+    Dynamic allocation needs shuffle tracking, a shuffle service, or executors that migrate their blocks. Tracking is on
+    by default since Spark 3.4; the policy requires it explicitly, so that it applies to every version. There are no
+    parameters.
+    """
+
+    def configure(self, configs: Mapping[str, Any]) -> None:
+        """Refuse parameters."""
+        Params(configs).finish()
+        self._rule = IfThen()
+        self._rule.configure(_NO_LOST_SHUFFLE_FILES)
+
+    def validate(self, request: RequestMetadata) -> None:
+        """Refuse such dynamic allocation."""
+        self._rule.validate(request)
+
+
 def _by_name(configs: Mapping[str, str]) -> _Texts:
     found: dict[str, set[str]] = {}
     for key, text in all_settings(configs):
@@ -83,8 +112,13 @@ def _is(key: str, wanted: str | None, configs: _Texts) -> bool | None:
     texts = configs.get(canonical_name(key), set())
     if not texts or wanted is None:
         return not texts and wanted is None
-    found = {_equal(_plain(text), wanted) if is_known(text) else None for text in texts}
+    found = {None if _is_completed_later(text) else _equal(_plain(text), wanted) for text in texts}
     return found.pop() if len(found) == 1 else None
+
+
+def _is_completed_later(text: str) -> bool:
+    """Return whether a part of ``text`` is hidden, or completed by our references, by Spark or by Hadoop."""
+    return "${" in text or text == HIDDEN
 
 
 def _equal(text: str, wanted: str) -> bool | None:

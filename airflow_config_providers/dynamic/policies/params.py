@@ -54,13 +54,6 @@ class Params:
         found = self._take(name, default=False)
         return found if isinstance(found, bool) else self._refuse(name, "expected true or false", False)
 
-    def mapping(self, name: str) -> Mapping[str, Any]:
-        """Return a mapping with string keys, which is required and must not be empty."""
-        found = self._take(name)
-        if not isinstance(found, Mapping) or not found or not all(isinstance(key, str) for key in found):
-            return self._refuse(name, "expected a mapping with string keys", {})
-        return found
-
     def mappings(self, name: str) -> list[Mapping[str, Any]]:
         """Return a list of mappings, which is required and must not be empty; one mapping means a list of one."""
         found = self._take(name)

@@ -1,20 +1,26 @@
-"""The policies of a deployment, ready to be asked."""
+"""The policies of a deployment, ready to be asked, and the changes that each of them checks."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from typing import Self, TypeVar, overload
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any, Self, TypeVar, overload
 
+from airflow_config_providers.core.alter import ResourceType
 from airflow_config_providers.core.closing import Closing, close_all
-from airflow_config_providers.core.policy import AlterConfigPolicy, NamedPolicy, RequestMetadata
+from airflow_config_providers.core.policy import AlterConfigPolicy, Moment, NamedPolicy, RequestMetadata
+from airflow_config_providers.core.text import nearest, printable
 from airflow_config_providers.dynamic.policies.cel import CelExpression
 from airflow_config_providers.dynamic.policies.classes import PolicyClasses
-from airflow_config_providers.dynamic.policies.match import Match, MatchedPolicy
+from airflow_config_providers.dynamic.policies.params import Params
+from airflow_config_providers.dynamic.policies.patterns import Patterns
 from airflow_config_providers.dynamic.policies.policy_file import PolicyEntry, read_policies
 from airflow_config_providers.exceptions import ConfigException, ConfigProvidersError, PolicyViolation
 
 _T = TypeVar("_T")
+_Choice = TypeVar("_Choice", bound=Enum)
 
 
 class PolicySet(Closing, Sequence[NamedPolicy]):
@@ -65,6 +71,78 @@ class PolicySet(Closing, Sequence[NamedPolicy]):
         return len(self._policies)
 
 
+@dataclass(frozen=True, slots=True)
+class Match:
+    """
+    The changes that a policy checks; None means all.
+
+    :param dags: patterns of DAG ids; the deployment default belongs to the DAG with the empty name
+    :param tasks: patterns of task ids; a resource that is not a task has an empty task id
+    """
+
+    resources: frozenset[ResourceType] | None = None
+    dags: Patterns | None = None
+    tasks: Patterns | None = None
+    moments: frozenset[Moment] | None = None
+
+    @classmethod
+    def read(cls, given: Mapping[str, Any]) -> Match:
+        """
+        Return a match for the fields ``resources``, ``dags``, ``tasks`` and ``at``.
+
+        :raises ConfigException: fields are wrong; lists all problems
+        """
+        params = Params(given)
+        resources = _chosen(params, "resources", {kind.name.lower(): kind for kind in ResourceType})
+        dags, tasks = (Patterns.of(params.texts_if_given(name)) for name in ("dags", "tasks"))
+        moments = _chosen(params, "at", {moment.value: moment for moment in Moment})
+        params.finish()
+        return cls(resources, dags, tasks, moments)
+
+    def fits(self, request: RequestMetadata) -> bool:
+        """Return whether the policy checks ``request``."""
+        resource = request.resource
+        return (
+            (self.resources is None or resource.type in self.resources)
+            and (self.dags is None or self.dags.matches(resource.dag_id))
+            and (self.tasks is None or self.tasks.matches(resource.task_id))
+            and (self.moments is None or request.at in self.moments)
+        )
+
+
+class MatchedPolicy(AlterConfigPolicy):
+    """
+    A policy that checks only some changes.
+
+    :param when: an additional condition; if it cannot be evaluated, the change is denied
+    """
+
+    def __init__(self, policy: AlterConfigPolicy, match: Match, when: CelExpression | None = None) -> None:
+        self._policy, self._match, self._when = policy, match, when
+
+    @property
+    def subject(self) -> str:
+        """The subject of the policy."""
+        return self._policy.subject
+
+    def validate(self, request: RequestMetadata) -> None:
+        """Ask the policy if the change matches."""
+        if self.is_asked(request):
+            self._policy.validate(request)
+
+    def is_asked(self, request: RequestMetadata) -> bool:
+        """
+        Return whether the policy checks ``request``.
+
+        :raises PolicyViolation: the condition ``when`` cannot be evaluated
+        """
+        return self._match.fits(request) and (self._when is None or self._when.holds(request))
+
+    def close(self) -> None:
+        """Close the policy."""
+        self._policy.close()
+
+
 class _Denying(AlterConfigPolicy):
     """Denies everything."""
 
@@ -101,6 +179,18 @@ def _tried(entry: PolicyEntry, problems: list[str], field: str, call: Callable[[
     except Exception as error:  # noqa: BLE001 - a policy can raise anything; its text can hold a value
         problems.append(f"{place}: it failed with {type(error).__name__}. Correct it.")
     return None
+
+
+def _chosen(params: Params, name: str, choices: Mapping[str, _Choice]) -> frozenset[_Choice] | None:
+    texts = params.texts_if_given(name)
+    if texts is None:
+        return None
+    params.problems += [
+        f"'{name}': '{printable(text)}' is not one of {', '.join(choices)}{nearest(text, choices) or '.'}"
+        for text in texts
+        if text not in choices
+    ]
+    return frozenset(choices[text] for text in texts if text in choices)
 
 
 def _closable(policies: Sequence[NamedPolicy]) -> list[tuple[str, AlterConfigPolicy]]:

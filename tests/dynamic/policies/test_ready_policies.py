@@ -22,9 +22,9 @@ from airflow_config_providers.dynamic.policies import (
     ReferencesOnly,
     RequiredKeys,
 )
+from airflow_config_providers.dynamic.policies.bounds import HARMLESS, UNLIMITED
 from airflow_config_providers.dynamic.policies.key_names import names_of
 from airflow_config_providers.dynamic.policies.patterns import Patterns
-from airflow_config_providers.dynamic.policies.unlimited import HARMLESS, UNLIMITED
 from airflow_config_providers.exceptions import ConfigException
 from airflow_config_providers.spark.catalogue import spark_definition
 

@@ -116,20 +116,15 @@ def seal() -> Callable[[Password], str] | None:
     secret = password_encoder_secret()
     if not secret:
         return None
-    encoder = cache(partial(_long_password_encoder, secret))
+    encoder = cache(partial(sealing_encoder, secret))
     return lambda password: encoder().encode(password)
 
 
-def _long_password_encoder(secret: str) -> PasswordEncoder:
-    require_long(secret)
-    return _password_encoder(secret)
-
-
-def require_long(secret: str) -> None:
+def sealing_encoder(secret: str) -> PasswordEncoder:
     """
-    Make sure that a secret is long enough to encrypt with it.
+    Return an encoder that encrypts with ``secret``.
 
-    :raises ConfigException: it is so short that it could be guessed
+    :raises ConfigException: the secret is so short that it could be guessed, or other settings are wrong
     """
     if len(octets(secret)) < _LEAST_OCTETS:
         raise ConfigException(
@@ -137,6 +132,7 @@ def require_long(secret: str) -> None:
             f"new one with 'openssl rand -base64 32'. Then re-encrypt what is stored: airflow config-providers encoder "
             f"rotate"
         )
+    return _password_encoder(secret)
 
 
 def _password_encoder(secret: str) -> PasswordEncoder:

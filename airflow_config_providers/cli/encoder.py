@@ -10,9 +10,9 @@ from airflow_config_providers.cli.output import show
 from airflow_config_providers.cli.where import require_here
 from airflow_config_providers.deployment.admin import user
 from airflow_config_providers.dynamic.airflow_store import VariableStore
+from airflow_config_providers.dynamic.document import PREFIX
 from airflow_config_providers.dynamic.password_encoder import PasswordEncoder
-from airflow_config_providers.dynamic.rotation import PREFIX, Rotation, documents
-from airflow_config_providers.dynamic.stored_names import stored_names
+from airflow_config_providers.dynamic.rotation import Rotation, documents
 from airflow_config_providers.exceptions import ConfigException
 
 
@@ -20,8 +20,8 @@ from airflow_config_providers.exceptions import ConfigException
 def rotate(args: Any) -> None:
     """Re-encrypt, with the new secret, what was encrypted with the old one. Show the number of secrets per variable."""
     require_here("encoder rotate")
-    rotation = Rotation(VariableStore(user()), _encoder(), validate_only=args.validate_only)
-    done = list(rotation.rotate(documents(stored_names(PREFIX))))
+    store = VariableStore(user())
+    done = list(Rotation(store, _encoder(), validate_only=args.validate_only).rotate(documents(store.names(PREFIX))))
     rows = [{"variable": one.name, "secrets": one.secrets, "reencoded": one.reencoded} for one in done if one.secrets]
     show(rows, args.output, nothing="No secrets are stored.")
     if problems := [problem for one in done for problem in one.problems]:
@@ -29,11 +29,10 @@ def rotate(args: Any) -> None:
 
 
 def _encoder() -> PasswordEncoder:
-    encoder = settings.password_encoder()
-    if encoder is None:
+    secret = settings.password_encoder_secret()
+    if not secret:
         raise ConfigException(
             "There is no secret to encrypt with. In [config_providers], set password_encoder_secret to the new secret "
             "and password_encoder_old_secret to the previous one."
         )
-    settings.require_long(settings.password_encoder_secret())
-    return encoder
+    return settings.sealing_encoder(secret)

@@ -17,7 +17,7 @@ from airflow_config_providers.deployment.objections import DeployedObjections, J
 from airflow_config_providers.deployment.outcomes import NOT_FOUND
 from airflow_config_providers.dynamic.admin import ConfigAdmin
 from airflow_config_providers.dynamic.airflow_store import VariableStore
-from airflow_config_providers.dynamic.writing import Author
+from airflow_config_providers.dynamic.writer import Author
 from airflow_config_providers.exceptions import ProviderUnavailableError, UnknownResourceError
 from airflow_config_providers.job.authored import AuthoredJob, referring_paths
 from airflow_config_providers.job.deployed_task import deployed_job, is_configured

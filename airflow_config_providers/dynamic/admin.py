@@ -15,8 +15,12 @@ from airflow_config_providers.core.policy import AlterConfigPolicy, NamedPolicy,
 from airflow_config_providers.core.reconfigurable import Reconfigurables
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.dynamic import history
-from airflow_config_providers.dynamic.attempts import Attempts
-from airflow_config_providers.dynamic.change import (
+from airflow_config_providers.dynamic.contention import Attempts
+from airflow_config_providers.dynamic.document import DEPLOYMENT, StoredConfig, Value, name_of
+from airflow_config_providers.dynamic.followers import Followers, Settle
+from airflow_config_providers.dynamic.history import Change
+from airflow_config_providers.dynamic.inheritance import dynamic_layer, inherited, settled
+from airflow_config_providers.dynamic.planner import (
     LONGEST_VALUE,
     CheckedChange,
     Edit,
@@ -30,15 +34,10 @@ from airflow_config_providers.dynamic.change import (
     on_texts,
     refuse_many,
 )
-from airflow_config_providers.dynamic.document import StoredConfig, Value, name_of
-from airflow_config_providers.dynamic.followers import Followers, Settle
-from airflow_config_providers.dynamic.history import Change
-from airflow_config_providers.dynamic.layers import dynamic_layer, inherited, settled
 from airflow_config_providers.dynamic.reasons import Reasons
-from airflow_config_providers.dynamic.snapshot import DEPLOYMENT, Snapshot
+from airflow_config_providers.dynamic.snapshot import Snapshot
 from airflow_config_providers.dynamic.store import ConfigStore
-from airflow_config_providers.dynamic.taking_back import take_back
-from airflow_config_providers.dynamic.writing import Author, Writer
+from airflow_config_providers.dynamic.writer import Author, Writer, take_back
 from airflow_config_providers.exceptions import (
     ConfigException,
     ConfigProvidersError,
@@ -46,7 +45,7 @@ from airflow_config_providers.exceptions import (
     UnknownResourceError,
 )
 
-Outcomes = Mapping[ConfigResource, PlannedChange | ConfigProvidersError]
+PlansOrErrors = Mapping[ConfigResource, PlannedChange | ConfigProvidersError]
 """Resource of a request -> its planned change, or why it is refused."""
 
 Layers = Callable[[ConfigResource], Sequence[ConfigLayer]]
@@ -242,11 +241,11 @@ class ConfigAdmin:
         request = _Request(event, edits, validate_only, if_version, cache(self._beneath))
         with self._followers.turn([] if validate_only else edits):
             names = {name_of(resource) for resource in (DEPLOYMENT, *edits)}
-            outcomes, snapshot = self._attempts.until_done(partial(self._attempt, request), names)
+            planned, snapshot = self._attempts.until_done(partial(self._attempt, request), names)
             if not validate_only:
-                outcomes = self._told(outcomes, request, snapshot)
-        _raise_refusals(outcomes, is_written=not validate_only)
-        return self._results(_plans(outcomes), snapshot, request.beneath)
+                planned = self._told(planned, request, snapshot)
+        _raise_refusals(planned, is_written=not validate_only)
+        return self._results(_plans(planned), snapshot, request.beneath)
 
     def _changes(self, resource: ConfigResource, snapshot: Snapshot) -> list[Change]:
         found = [change for change in snapshot.history(resource).changes if change.task_id == resource.task_id]
@@ -254,21 +253,21 @@ class ConfigAdmin:
             self._layers(resource)
         return found
 
-    def _attempt(self, request: _Request, store: ConfigStore) -> tuple[Outcomes, Snapshot] | None:
+    def _attempt(self, request: _Request, store: ConfigStore) -> tuple[PlansOrErrors, Snapshot] | None:
         """Plan and write a change; return None if others wrote meanwhile."""
         edits = request.edits
         snapshot = Snapshot.read(store, [*edits, *self._followers.concerned(edits)], histories=True)
-        outcomes = {resource: self._planned(resource, request, snapshot) for resource in edits}
-        outcomes |= self._followers.refusals(_plans(outcomes), self._settled_after(request, snapshot))
-        plans = [plan for plan in _plans(outcomes) if plan.keys]
+        planned = {resource: self._planned(resource, request, snapshot) for resource in edits}
+        planned |= self._followers.refusals(_plans(planned), self._settled_after(request, snapshot))
+        plans = [plan for plan in _plans(planned) if plan.keys]
         if plans and not request.validate_only:
             is_done = Writer(store, self._author).write(snapshot, plans, event=request.event)
-            return (outcomes, snapshot) if is_done else None
-        return outcomes, snapshot
+            return (planned, snapshot) if is_done else None
+        return planned, snapshot
 
-    def _told(self, outcomes: Outcomes, request: _Request, snapshot: Snapshot) -> Outcomes:
+    def _told(self, planned: PlansOrErrors, request: _Request, snapshot: Snapshot) -> PlansOrErrors:
         back = partial(take_back, snapshot, self._attempts, self._author)
-        return {**outcomes, **self._followers.tell(_plans(outcomes), self._settled_after(request, snapshot), back)}
+        return {**planned, **self._followers.tell(_plans(planned), self._settled_after(request, snapshot), back)}
 
     def _settled_after(self, request: _Request, snapshot: Snapshot) -> Settle:
         def settle(resource: ConfigResource, plans: Plans) -> Mapping[str, Value]:
@@ -347,9 +346,9 @@ class ConfigAdmin:
     def _results(
         self, plans: Sequence[PlannedChange], snapshot: Snapshot, beneath: Callable[[ConfigResource], _Beneath]
     ) -> dict[ConfigResource, AlterConfigResult]:
-        results, planned = {}, by_resource(plans)
+        results, all_plans = {}, by_resource(plans)
         for plan in plans:
-            layers = (*_dynamic_after(plan.resource, planned, snapshot), *beneath(plan.resource).layers)
+            layers = (*_dynamic_after(plan.resource, all_plans, snapshot), *beneath(plan.resource).layers)
             entries = LayeredConfig(layers, self._definition).entries()
             changed = {key: entries.get(key) for key in plan.keys}
             results[plan.resource] = AlterConfigResult(plan.resource, changed, layers)
@@ -455,8 +454,8 @@ def _config_after(plan: PlannedChange, snapshot: Snapshot) -> StoredConfig:
     return StoredConfig(plan.after, version)
 
 
-def _plans(outcomes: Outcomes) -> list[PlannedChange]:
-    return [outcome for outcome in outcomes.values() if isinstance(outcome, PlannedChange)]
+def _plans(planned: PlansOrErrors) -> list[PlannedChange]:
+    return [plan for plan in planned.values() if isinstance(plan, PlannedChange)]
 
 
 def _refuse_odd(resource: ConfigResource) -> None:
@@ -471,10 +470,10 @@ def _refuse_stale(resource: ConfigResource, version: int, wanted: int | None) ->
         )
 
 
-def _raise_refusals(outcomes: Outcomes, *, is_written: bool) -> None:
+def _raise_refusals(planned: PlansOrErrors, *, is_written: bool) -> None:
     reasons = Reasons()
-    reasons.extend(outcome for outcome in outcomes.values() if isinstance(outcome, ConfigProvidersError))
+    reasons.extend(error for error in planned.values() if isinstance(error, ConfigProvidersError))
     if reasons:
-        changed = [str(plan.resource) for plan in _plans(outcomes) if plan.keys and is_written]
+        changed = [str(plan.resource) for plan in _plans(planned) if plan.keys and is_written]
         rest = [f"The other resources were changed: {', '.join(changed)}."] if changed else []
         raise reasons.together(*rest)

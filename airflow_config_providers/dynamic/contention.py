@@ -1,16 +1,32 @@
-"""How several writers of one database wait for each other."""
+"""How several writers of the same configuration wait for each other."""
 
 from __future__ import annotations
 
 import random
 import sqlite3
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Final, cast
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass
+from itertools import count
+from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
+
+from airflow_config_providers.dynamic.store import ConfigStore, TurnTaking
+from airflow_config_providers.exceptions import ProviderUnavailableError
 
 if TYPE_CHECKING:
     from sqlalchemy.exc import DBAPIError
     from sqlalchemy.orm import Session
+
+_T = TypeVar("_T")
+
+UNGUARDED: Final = 2
+"""The number of attempts without a lock. After them, a writer takes a turn; otherwise it might never succeed."""
+
+_ATTEMPTS: Final = 200
+_SHORTEST_WAIT: Final = 0.01
+_LONGEST_WAIT: Final = 0.25
+"""Seconds. An attempt takes about ten milliseconds, so a dozen others finish in that time."""
+
 
 _STATES: Final = frozenset({"40001", "40P01", "55P03"})
 """SQLSTATEs of a transaction that failed because of other transactions."""
@@ -18,13 +34,61 @@ _STATES: Final = frozenset({"40001", "40P01", "55P03"})
 _NUMBERS_OF_MYSQL: Final = frozenset({1205, 1213})
 """MySQL's error numbers for the same: a lock wait that timed out, or a deadlock."""
 
-_TRIES: Final = 10_000
-_LONGEST_WAIT: Final = 0.025
-_SHORTEST_WAIT: Final = 0.001
+_TRIES_TO_LOCK: Final = 10_000
+_LONGEST_WAIT_TO_LOCK: Final = 0.025
+_SHORTEST_WAIT_TO_LOCK: Final = 0.001
 """The range of seconds between attempts to lock SQLite; the longer a writer waits, the more often it tries."""
 
 _IMPATIENCE: Final = 0.98
 """The ratio of a wait to the previous one: who has waited for half a second tries far more often than a newcomer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Attempts:
+    """
+    Retries a change of a store until nobody interferes.
+
+    :param sleep: waits before the next attempt
+    """
+
+    store: ConfigStore
+    sleep: Callable[[float], None]
+
+    def until_done(self, attempt: Callable[[ConfigStore], _T | None], names: Collection[str]) -> _T:
+        """
+        Return the first result of ``attempt`` that is not None.
+
+        :param attempt: makes the change in the store that it gets
+        :param names: the names that it writes
+        :raises ProviderUnavailableError: all results were None
+        """
+        from tenacity import RetryError, Retrying, retry_if_result, stop_after_attempt, wait_random_exponential  # noqa: PLC0415 - slow
+
+        retrying = Retrying(
+            stop=stop_after_attempt(_ATTEMPTS),
+            wait=wait_random_exponential(_SHORTEST_WAIT, max=_LONGEST_WAIT),
+            retry=retry_if_result(lambda result: result is None),
+            sleep=self.sleep,
+        )
+        numbers = count()
+        try:
+            done = retrying(lambda: self._once(attempt, names, is_guarded=next(numbers) >= UNGUARDED))
+        except RetryError:
+            done = None
+        if done is None:
+            raise ProviderUnavailableError(
+                "Others keep changing the same configuration. Nothing was changed: try again later."
+            )
+        return done
+
+    def _once(
+        self, attempt: Callable[[ConfigStore], _T | None], names: Collection[str], *, is_guarded: bool
+    ) -> _T | None:
+        with self._turn(names) if is_guarded else nullcontext(self.store) as store:
+            return attempt(store)
+
+    def _turn(self, names: Collection[str]) -> AbstractContextManager[ConfigStore]:
+        return self.store.turn(names) if isinstance(self.store, TurnTaking) else nullcontext(self.store)
 
 
 def is_contention(error: DBAPIError) -> bool:
@@ -74,7 +138,7 @@ def impatient(session: Session) -> Iterator[None]:
 
 
 def _lock_database(connection: sqlite3.Connection, sleep: Callable[[float], None]) -> bool:
-    for number in range(_TRIES):
+    for number in range(_TRIES_TO_LOCK):
         try:
             connection.execute("BEGIN IMMEDIATE")
         except sqlite3.OperationalError as error:
@@ -82,7 +146,7 @@ def _lock_database(connection: sqlite3.Connection, sleep: Callable[[float], None
                 return False
         else:
             return True
-        sleep(random.uniform(0, max(_SHORTEST_WAIT, _LONGEST_WAIT * _IMPATIENCE**number)))  # noqa: S311 - not a secret
+        sleep(random.uniform(0, max(_SHORTEST_WAIT_TO_LOCK, _LONGEST_WAIT_TO_LOCK * _IMPATIENCE**number)))  # noqa: S311 - not a secret
     return False
 
 

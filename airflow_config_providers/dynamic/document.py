@@ -4,14 +4,21 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from airflow_config_providers.core.alter import ConfigResource, ResourceType
-from airflow_config_providers.core.text import is_unicode, octets
-from airflow_config_providers.dynamic.stored_json import FORMAT, read_json, unknown, variable
+from airflow_config_providers.core.text import is_unicode, octets, printable
+from airflow_config_providers.exceptions import ConfigException
+
+DEPLOYMENT: Final = ConfigResource(ResourceType.DEFAULT)
+
+PREFIX: Final = "config_providers.dynamic"
+"""The beginning of the names of documents and histories."""
+
+FORMAT: Final = 1
 
 HISTORY: Final = ".history"
 """The part of a history's name that its document's name does not have."""
@@ -19,8 +26,12 @@ HISTORY: Final = ".history"
 _WITH_LIST: Final = 2
 """The format of a deployment's document with a list, which an older version would not extend and so must not write."""
 
-_PREFIX: Final = "config_providers.dynamic"
 _LONGEST_NAME: Final = 250
+
+_ENCRYPTED: Final = "gAAAAA"
+"""The beginning of a text that Fernet has encrypted. Without a Fernet key, Airflow returns it as it is."""
+
+_Parsed = TypeVar("_Parsed")
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +116,7 @@ EMPTY: Final = Document()
 
 def name_of(resource: ConfigResource, *, kind: str = "") -> str:
     """Return the name of the document that contains ``resource``; ``kind`` is added to the prefix."""
-    prefix = f"{_PREFIX}{kind}"
+    prefix = f"{PREFIX}{kind}"
     if resource.type is ResourceType.DEFAULT:
         return f"{prefix}.default"
     name = f"{prefix}.dag.{resource.dag_id}"
@@ -143,8 +154,8 @@ def read(text: str | None, *, name: str) -> Document:
     """
     if text is None:
         return EMPTY
-    newest = _WITH_LIST if name == f"{_PREFIX}.default" else FORMAT
-    return read_json(text, _read, where=variable(name, "dynamic configuration"), newest=newest)
+    newest = _WITH_LIST if name == name_of(DEPLOYMENT) else FORMAT
+    return read_json(text, _document, name=name, what="dynamic configuration", newest=newest)
 
 
 def written_value(value: Value) -> Any:
@@ -166,12 +177,41 @@ def value_of(found: Any) -> Value:
     return Sealed(found["sealed"], unknown(found, "sealed"))
 
 
+def read_json(
+    text: str, parse: Callable[[Mapping[str, Any]], _Parsed], *, name: str, what: str, newest: int = FORMAT
+) -> _Parsed:
+    """
+    Return the result of ``parse`` for the JSON object in ``text``.
+
+    :param name: the name under which it is stored
+    :param what: what it is, for messages
+    :param newest: the newest format that ``parse`` supports
+    :raises ConfigException: it cannot be read; it is neither used nor overwritten
+    """
+    found: Any = None
+    try:
+        found = json.loads(text)
+        if FORMAT <= _format(found) <= newest:
+            return parse(found)
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+        pass
+    raise ConfigException(
+        f"The {what} in the variable '{printable(name)}' cannot be read. {_reason(text, found, newest)} It is neither "
+        f"used nor changed."
+    )
+
+
+def unknown(found: Mapping[str, Any], *known: str) -> dict[str, Any]:
+    """Return the members of ``found`` that are not ``known``, which are written back unchanged."""
+    return {name: value for name, value in found.items() if name not in known}
+
+
 def _written(config: StoredConfig) -> dict[str, Any]:
     values = {key: written_value(value) for key, value in config.values.items()}
     return {**config.more, "version": config.version, "values": values}
 
 
-def _read(found: Mapping[str, Any]) -> Document:
+def _document(found: Mapping[str, Any]) -> Document:
     tasks = {str(task): _config(config) for task, config in found["tasks"].items()}
     return Document(
         _number(found["version"]),
@@ -198,3 +238,17 @@ def _number(found: Any) -> int:
     if isinstance(found, bool) or not isinstance(found, int) or found < 0:
         raise ValueError
     return found
+
+
+def _reason(text: str, found: Any, newest: int) -> str:
+    if text.startswith(_ENCRYPTED):
+        return "It is encrypted, but Airflow has no Fernet key here. Set fernet_key in [core] to its key."
+    if (later := _format(found)) > newest:
+        return f"It has format {later}, but this version supports {newest}: upgrade airflow-config-providers here."
+    return "A later version or another program wrote it. Upgrade airflow-config-providers here, or restore it."
+
+
+def _format(found: Any) -> int:
+    """Return the number of the format of ``found``; 0 if it has none."""
+    number = found.get("format") if isinstance(found, dict) else None
+    return number if isinstance(number, int) else 0

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from airflow_config_providers.core.alter import ConfigResource
 from airflow_config_providers.core.definition.config_def import ConfigDef
 from airflow_config_providers.core.reconfigurable import GoBack, Reconfigurables
-from airflow_config_providers.dynamic.change import PlannedChange, Plans, by_resource
 from airflow_config_providers.dynamic.document import Value
-from airflow_config_providers.dynamic.layers import inherited
+from airflow_config_providers.dynamic.inheritance import inherited
+from airflow_config_providers.dynamic.planner import PlannedChange, Plans, by_resource
 from airflow_config_providers.dynamic.reasons import Reasons
 from airflow_config_providers.exceptions import ConfigException, ConfigProvidersError
 

@@ -8,8 +8,7 @@ from dataclasses import dataclass, field, replace
 from itertools import accumulate
 from typing import Any, Final
 
-from airflow_config_providers.dynamic.document import Value, value_of, written_value
-from airflow_config_providers.dynamic.stored_json import FORMAT, read_json, unknown, variable
+from airflow_config_providers.dynamic.document import FORMAT, Value, read_json, unknown, value_of, written_value
 from airflow_config_providers.exceptions import ConfigException
 
 LONGEST: Final = 200
@@ -106,7 +105,7 @@ def read(text: str | None, *, name: str) -> History:
     :param name: the name under which it is stored
     :raises ConfigException: it cannot be read
     """
-    return History() if text is None else read_json(text, _history, where=variable(name, "history"))
+    return History() if text is None else read_json(text, _history, name=name, what="history")
 
 
 def _written(change: Change) -> dict[str, Any]:

@@ -10,14 +10,13 @@ from typing import Final
 
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.dynamic import document, history
-from airflow_config_providers.dynamic.attempts import Attempts
-from airflow_config_providers.dynamic.document import HISTORY, Document, Sealed, StoredConfig, Value
+from airflow_config_providers.dynamic.contention import Attempts
+from airflow_config_providers.dynamic.document import HISTORY, PREFIX, Document, Sealed, StoredConfig, Value
 from airflow_config_providers.dynamic.history import Change, History
 from airflow_config_providers.dynamic.password_encoder import PasswordEncoder
 from airflow_config_providers.dynamic.store import AuditEntry, ConfigStore
 from airflow_config_providers.exceptions import ConfigException
 
-PREFIX: Final = "config_providers.dynamic"
 EVENT: Final = "rotate"
 
 

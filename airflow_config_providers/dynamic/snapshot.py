@@ -6,13 +6,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Self
 
-from airflow_config_providers.core.alter import ConfigResource, ResourceType
+from airflow_config_providers.core.alter import ConfigResource
 from airflow_config_providers.dynamic import document, history
-from airflow_config_providers.dynamic.document import Document, StoredConfig, history_name, name_of
+from airflow_config_providers.dynamic.document import DEPLOYMENT, Document, StoredConfig, history_name, name_of
 from airflow_config_providers.dynamic.history import History
 from airflow_config_providers.dynamic.store import ConfigStore, Kept
-
-DEPLOYMENT = ConfigResource(ResourceType.DEFAULT)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from airflow_config_providers.core.alter import ConfigResource
 from airflow_config_providers.core.cached import cached_property
 from airflow_config_providers.core.layers import ConfigLayer
 from airflow_config_providers.dynamic.document import Sealed
-from airflow_config_providers.dynamic.task import task_layers
+from airflow_config_providers.dynamic.inheritance import task_layers
 from airflow_config_providers.exceptions import ConfigException, ConfigProvidersError
 from airflow_config_providers.providers import airflow_secrets
 from airflow_config_providers.task_process import has_supervisor

@@ -12,7 +12,7 @@ from starlette.requests import Request
 
 from airflow_config_providers.core.alter import AlterConfigOp, OpType
 from airflow_config_providers.core.text import is_unicode, nearest, printable
-from airflow_config_providers.dynamic.change import refuse_many
+from airflow_config_providers.dynamic.planner import refuse_many
 from airflow_config_providers.exceptions import MalformedRequestError
 
 LONGEST: Final = 4 * 1024 * 1024

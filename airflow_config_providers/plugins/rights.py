@@ -17,8 +17,7 @@ from starlette.requests import Request
 from airflow_config_providers import settings
 from airflow_config_providers.core.alter import ConfigResource, ResourceType
 from airflow_config_providers.core.text import printable
-from airflow_config_providers.dynamic.document import name_of
-from airflow_config_providers.dynamic.snapshot import DEPLOYMENT
+from airflow_config_providers.dynamic.document import DEPLOYMENT, name_of
 from airflow_config_providers.exceptions import ForbiddenError
 
 

@@ -18,7 +18,7 @@ from airflow_config_providers.core.policy import AlterConfigPolicy, RequestMetad
 from airflow_config_providers.core.reconfigurable import Reconfigurables
 from airflow_config_providers.dynamic.admin import ConfigAdmin
 from airflow_config_providers.dynamic.document import name_of
-from airflow_config_providers.dynamic.writing import Author
+from airflow_config_providers.dynamic.writer import Author
 from airflow_config_providers.exceptions import (
     ConfigException,
     LimitExceededError,

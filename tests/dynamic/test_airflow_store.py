@@ -22,8 +22,8 @@ from airflow_config_providers.core.alter import AlterConfigOp, ConfigResource, R
 from airflow_config_providers.dynamic.admin import ConfigAdmin
 from airflow_config_providers.dynamic.airflow_store import VariableStore
 from airflow_config_providers.dynamic.document import name_of
+from airflow_config_providers.dynamic.inheritance import task_layers
 from airflow_config_providers.dynamic.store import AuditEntry, Kept
-from airflow_config_providers.dynamic.task import task_layers
 from airflow_config_providers.exceptions import ConfigException, ProviderUnavailableError
 from tests.dynamic.changing import DEFAULT, expected, jars, started
 from tests.limits import LONGEST
@@ -76,6 +76,22 @@ def test_a_database_that_cannot_be_asked_is_unavailable(tmp_path):
 
     with pytest.raises(ProviderUnavailableError, match="OperationalError") as told:
         VariableStore("ann", sessionmaker(engine)).read(["a"])
+    assert told.value.__context__ is None
+
+
+def test_names_that_begin_with_a_prefix_are_given_in_order(sessions):
+    with sessions() as session:
+        session.add_all([Variable(key=key, val="x") for key in ("a_b.2", "a_b.1", "axb.1", "other.a_b")])
+        session.commit()
+
+    assert VariableStore(begin=sessions).names("a_b") == ["a_b.1", "a_b.2"]
+
+
+def test_names_in_a_database_that_cannot_be_asked_are_unavailable(tmp_path):
+    engine = create_engine(f"sqlite:///{tmp_path}/empty.db")
+
+    with pytest.raises(ProviderUnavailableError, match="OperationalError") as told:
+        VariableStore(begin=sessionmaker(engine)).names("a")
     assert told.value.__context__ is None
 
 

@@ -15,7 +15,7 @@ from airflow_config_providers.core.text import printable
 from airflow_config_providers.core.variable import scan
 from airflow_config_providers.dynamic.document import Sealed, StoredConfig, Value
 from airflow_config_providers.dynamic.history import difference
-from airflow_config_providers.dynamic.layers import shown
+from airflow_config_providers.dynamic.inheritance import shown
 from airflow_config_providers.exceptions import ConfigException, LimitExceededError, ReservedKeyError
 
 LONGEST_VALUE: Final = 64 * 1024

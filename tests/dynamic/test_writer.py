@@ -10,9 +10,8 @@ import pytest
 
 from airflow_config_providers.core.alter import AlterConfigOp, ConfigResource, ResourceType
 from airflow_config_providers.dynamic.admin import ConfigAdmin
-from airflow_config_providers.dynamic.document import history_name, name_of
-from airflow_config_providers.dynamic.stored_json import read_json
-from airflow_config_providers.dynamic.task import task_layers
+from airflow_config_providers.dynamic.document import history_name, name_of, read_json
+from airflow_config_providers.dynamic.inheritance import task_layers
 from airflow_config_providers.exceptions import ConfigException
 from airflow_config_providers.testing import InMemoryConfigStore
 
@@ -131,7 +130,13 @@ def test_an_older_version_that_would_not_list_what_it_writes_refuses_to_write(st
     change(store, DAG)
 
     with pytest.raises(ConfigException, match="It has format 2, but this version supports 1: upgrade"):
-        read_json(store.texts[name_of(DEFAULT)], dict, where="The document", newest=1)
+        read_json(
+            store.texts[name_of(DEFAULT)],
+            dict,
+            name="config_providers.dynamic.default",
+            what="dynamic configuration",
+            newest=1,
+        )
 
 
 @pytest.mark.parametrize("stored", [(), (DEFAULT,), (DEFAULT, DAG)], ids=["nothing", "default", "default-and-DAG"])

@@ -1,0 +1,107 @@
+"""What a resource has and inherits of the dynamic configuration, as layers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from typing import Final
+
+from airflow_config_providers.core.alter import ConfigResource, ResourceType
+from airflow_config_providers.core.data import HIDDEN
+from airflow_config_providers.core.layers import ConfigLayer, ConfigSource, LayeredConfig
+from airflow_config_providers.dynamic import document
+from airflow_config_providers.dynamic.document import DEPLOYMENT, EMPTY, Document, Sealed, StoredConfig, Value, name_of
+from airflow_config_providers.exceptions import ProviderUnavailableError
+
+Open = Callable[[Sealed], str]
+"""Returns the plain text of a sealed secret."""
+
+Read = Callable[[str], str | None]
+"""
+Returns what is stored under a name; None if there is nothing.
+
+:raises ProviderUnavailableError: the store is unavailable
+"""
+
+_SOURCES: Final[Mapping[ResourceType, ConfigSource]] = {
+    ResourceType.DEFAULT: ConfigSource.DYNAMIC_DEFAULT_CONFIG,
+    ResourceType.DAG: ConfigSource.DYNAMIC_DAG_CONFIG,
+    ResourceType.TASK: ConfigSource.DYNAMIC_TASK_CONFIG,
+}
+
+_ATTEMPTS: Final = 5
+
+
+def hidden(sealed: Sealed) -> str:
+    """Return ``[hidden]`` in place of a secret that must not be seen."""
+    return HIDDEN
+
+
+def shown(values: Mapping[str, Value]) -> dict[str, str]:
+    """Return ``values`` as people and policies may see them, with secrets hidden."""
+    return {key: hidden(value) if isinstance(value, Sealed) else value for key, value in values.items()}
+
+
+def inherited(resource: ConfigResource) -> Iterator[ConfigResource]:
+    """Yield ``resource`` and the resources from which it inherits, strongest first."""
+    yield resource
+    if resource.type is ResourceType.TASK:
+        yield ConfigResource(ResourceType.DAG, resource.dag_id)
+    if resource.type is not ResourceType.DEFAULT:
+        yield ConfigResource(ResourceType.DEFAULT)
+
+
+def dynamic_layer(resource: ConfigResource, config: StoredConfig, open_: Open = hidden) -> ConfigLayer:
+    """Return the layer of ``resource`` itself; a sealed secret is opened only when a job gets it."""
+    name = f"dynamic configuration of {resource}, version {config.version}"
+    secrets = {key: partial(open_, value) for key, value in config.values.items() if isinstance(value, Sealed)}
+    return ConfigLayer(_SOURCES[resource.type], name, shown(config.values), secrets=secrets)
+
+
+def settled(configs: Sequence[StoredConfig], beneath: Sequence[ConfigLayer]) -> dict[str, Value]:
+    """
+    Return key -> the value that wins; a sealed secret stays sealed.
+
+    :param configs: the configurations that a resource has and inherits, strongest first
+    :param beneath: the weaker layers
+    """
+    winners: dict[str, Value] = dict(LayeredConfig(beneath).settled)
+    for config in reversed(configs):
+        winners.update(config.values)
+    return winners
+
+
+def task_layers(dag_id: str, task_id: str, read: Read, open_: Open = hidden) -> list[ConfigLayer]:
+    """
+    Return the layers of a task at one moment, without layers that are empty.
+
+    This costs one read if nothing was ever set for the DAG or its tasks, and otherwise two, no matter how much is
+    configured. If both documents are changed together between the two reads, it costs a third. If the deployment's
+    document does not exist, nothing was ever changed, since the first change of anything creates it.
+
+    :param open_: returns the text of a sealed secret; called only when a job gets it
+    :raises ConfigException: a document cannot be read
+    """
+    task = ConfigResource.of_task(dag_id, task_id)
+    own, default = _documents(task, read)
+    documents = {name_of(task): own, name_of(DEPLOYMENT): default}
+    configs = ((resource, documents[name_of(resource)].config(resource)) for resource in inherited(task))
+    return [dynamic_layer(resource, config, open_) for resource, config in configs if config.values]
+
+
+def _documents(task: ConfigResource, read: Read) -> tuple[Document, Document]:
+    default = _document(DEPLOYMENT, read)
+    own = _document(task, read) if default.lists(name_of(task)) else EMPTY
+    for _ in range(_ATTEMPTS):
+        if own.beside <= default.version:
+            return own, default
+        default = _document(DEPLOYMENT, read)
+    raise ProviderUnavailableError(
+        f"The dynamic configuration of {task} is newer than that of the deployment. Perhaps an older "
+        f"'{name_of(DEPLOYMENT)}' was restored, or only '{name_of(task)}'. Restore both from the same backup."
+    )
+
+
+def _document(resource: ConfigResource, read: Read) -> Document:
+    name = name_of(resource)
+    return document.read(read(name), name=name)

@@ -1,0 +1,188 @@
+"""Writes planned changes, with their histories and the audit log, in one transaction, and takes them back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from functools import partial
+from typing import Final
+
+from airflow_config_providers.core.alter import ConfigResource
+from airflow_config_providers.core.variable import variables
+from airflow_config_providers.dynamic import document, history
+from airflow_config_providers.dynamic.contention import Attempts
+from airflow_config_providers.dynamic.document import (
+    DEPLOYMENT,
+    EMPTY,
+    HISTORY,
+    PREFIX,
+    Document,
+    Value,
+    history_name,
+    listed_as,
+    name_of,
+)
+from airflow_config_providers.dynamic.history import Change
+from airflow_config_providers.dynamic.planner import PlannedChange
+from airflow_config_providers.dynamic.snapshot import Snapshot
+from airflow_config_providers.dynamic.store import AuditEntry, ConfigStore, Listing
+from airflow_config_providers.exceptions import ConfigProvidersError
+
+TAKE_BACK: Final = "take_back"
+"""The event of a change that takes back another one."""
+
+
+def now() -> str:
+    """Return the current time in ISO 8601."""
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+@dataclass(frozen=True, slots=True)
+class Author:
+    """
+    The author of changes.
+
+    :param name: the name of the user
+    :param clock: returns the current time in ISO 8601
+    """
+
+    name: str = ""
+    clock: Callable[[], str] = now
+
+
+@dataclass(frozen=True, slots=True)
+class Writer:
+    """Writes to a store on behalf of an author."""
+
+    store: ConfigStore
+    author: Author
+
+    def write(self, snapshot: Snapshot, plans: Sequence[PlannedChange], *, event: str) -> bool:
+        """
+        Write ``plans``, which were made from ``snapshot``, and return True; return False if others wrote meanwhile.
+
+        :param snapshot: the documents and histories; what it has parsed for the plans is not parsed again
+        """
+        texts: dict[str, str] = {}
+        documents: dict[str, Document] = {}
+        default = snapshot.document(DEPLOYMENT).version
+        groups = _by_document(plans)
+        beside = default + 1 if name_of(DEPLOYMENT) in groups else 0
+        for name, group in groups.items():
+            before = snapshot.document(group[0].resource)
+            after = before.changed({plan.resource: plan.after for plan in group})
+            after = replace(after, beside=after.beside if name == name_of(DEPLOYMENT) else beside or after.beside)
+            documents[name] = after
+            changes = [self._change(plan, after.version, event) for plan in group]
+            past = snapshot.history(group[0].resource).extended(changes)
+            texts[history_name(group[0].resource)] = history.write(past)
+        listing = _with_list(documents, snapshot.document(DEPLOYMENT), self.store)
+        texts |= {name: document.write(one) for name, one in listing.items()}
+        expected = {name: snapshot.kept[name] for name in texts}
+        return self.store.swap(expected, texts, [_audit(plan, event) for plan in plans])
+
+    def _change(self, plan: PlannedChange, version: int, event: str) -> Change:
+        was = {key: plan.before.values.get(key) for key in plan.keys}
+        became = {key: plan.after.get(key) for key in plan.keys}
+        return Change(version, plan.resource.task_id, self.author.clock(), self.author.name, was, became, event)
+
+
+def take_back(snapshot: Snapshot, attempts: Attempts, author: Author, plans: Sequence[PlannedChange]) -> list[str]:
+    """
+    Restore what resources had before ``plans``, with another change. Changes that others made since are kept.
+
+    Policies do not check this, since it restores what there was.
+
+    :param snapshot: the documents from which the plans were made
+    :returns: a sentence about the result for each resource
+    """
+    written = {plan.resource: snapshot.document(plan.resource).version + 1 for plan in plans}
+    try:
+        return attempts.until_done(partial(_attempt, plans, written, author), {name_of(one) for one in written})
+    except Exception as error:  # noqa: BLE001 - after any error, the result must be reported
+        reason = " ".join(error.problems) if isinstance(error, ConfigProvidersError) else type(error).__name__
+    return [
+        f"The change of {resource} could not be taken back ({reason}): version {version} is perhaps still stored, but "
+        f"not in effect. Describe {resource}, and roll the change back."
+        for resource, version in written.items()
+    ]
+
+
+def _by_document(plans: Iterable[PlannedChange]) -> dict[str, list[PlannedChange]]:
+    groups: dict[str, list[PlannedChange]] = {}
+    for plan in plans:
+        groups.setdefault(name_of(plan.resource), []).append(plan)
+    return groups
+
+
+def _audit(plan: PlannedChange, event: str) -> AuditEntry:
+    resource = plan.resource
+    keys = {key: _references(plan.after.get(key)) for key in plan.keys}
+    return AuditEntry(event, resource.dag_id, resource.task_id, {"resource": str(resource), "keys": keys})
+
+
+def _references(value: Value | None) -> str | list[str]:
+    """Return what the audit log may say about a value: that it was deleted, or its references."""
+    if value is None:
+        return "deleted"
+    return [str(variable) for variable in variables(value)] if isinstance(value, str) else []
+
+
+def _with_list(documents: Mapping[str, Document], before: Document, store: ConfigStore) -> dict[str, Document]:
+    """
+    Return ``documents``, which will be written, and the deployment's document if it is missing or lists too few.
+
+    A change that writes an unlisted document also writes the list, and names are never removed from it. So the list is
+    complete if ``before`` is what is stored, which the store ensures.
+
+    :param documents: name -> document
+    :param before: the deployment's document as it was read
+    :param store: provides the names if there is no list
+    """
+    name = name_of(DEPLOYMENT)
+    known = _known(before, store)
+    listed = None if known is None else known | {listed_as(one) for one in documents if one != name}
+    if listed == before.listed and before is not EMPTY:
+        return dict(documents)
+    return {**documents, name: replace(documents.get(name, before), listed=listed)}
+
+
+def _known(before: Document, store: ConfigStore) -> frozenset[str] | None:
+    if before.listed is not None:
+        return before.listed
+    return frozenset(map(listed_as, _stored(store))) if isinstance(store, Listing) else None
+
+
+def _stored(store: Listing) -> Iterator[str]:
+    """Yield the names of all documents but the deployment's."""
+    for name in store.names(f"{PREFIX}."):
+        if name != name_of(DEPLOYMENT) and not name.startswith(f"{PREFIX}{HISTORY}."):
+            yield name
+
+
+def _attempt(
+    plans: Sequence[PlannedChange], written: Mapping[ConfigResource, int], author: Author, store: ConfigStore
+) -> list[str] | None:
+    """Take back the plans once; return None if others wrote meanwhile."""
+    now = Snapshot.read(store, written, histories=True)
+    is_ours = {plan.resource: now.config(plan.resource).version == written[plan.resource] for plan in plans}
+    ours = [plan for plan in plans if is_ours[plan.resource]]
+    back = [PlannedChange(plan.resource, now.config(plan.resource), plan.before.values) for plan in ours]
+    if back and not Writer(store, author).write(now, back, event=TAKE_BACK):
+        return None
+    done = [_taken_back(plan.resource, now) for plan in ours]
+    return [*done, *(_left(plan.resource, now) for plan in plans if not is_ours[plan.resource])]
+
+
+def _taken_back(resource: ConfigResource, now: Snapshot) -> str:
+    version = now.document(resource).version + 1
+    return f"The change of {resource} was taken back: version {version} has the previous configuration."
+
+
+def _left(resource: ConfigResource, now: Snapshot) -> str:
+    version = now.config(resource).version
+    return (
+        f"Others changed {resource} meanwhile, so its change was not taken back: version {version} is stored, but the "
+        f"previous configuration stays in effect. Describe {resource}, and decide again."
+    )

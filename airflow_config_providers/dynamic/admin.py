@@ -348,7 +348,9 @@ class ConfigAdmin:
     ) -> dict[ConfigResource, AlterConfigResult]:
         results, all_plans = {}, by_resource(plans)
         for plan in plans:
-            layers = (*_dynamic_after(plan.resource, all_plans, snapshot), *beneath(plan.resource).layers)
+            configs = _configs_after(plan.resource, all_plans, snapshot)
+            dynamic = [dynamic_layer(one, config) for one, config in configs.items()]
+            layers = (*dynamic, *beneath(plan.resource).layers)
             entries = LayeredConfig(layers, self._definition).entries()
             changed = {key: entries.get(key) for key in plan.keys}
             results[plan.resource] = AlterConfigResult(plan.resource, changed, layers)
@@ -434,11 +436,6 @@ def _stored(resource: ConfigResource, snapshot: Snapshot) -> StoredConfig:
 def _unknown(error: UnknownResourceError, before: StoredConfig) -> UnknownResourceError:
     rest = ["Stored values can only be deleted."] if before.version else []
     return UnknownResourceError(" ".join([*error.problems, *rest]))
-
-
-def _dynamic_after(resource: ConfigResource, plans: Plans, snapshot: Snapshot) -> list[ConfigLayer]:
-    """Return the dynamic layers of ``resource`` after ``plans``."""
-    return [dynamic_layer(one, config) for one, config in _configs_after(resource, plans, snapshot).items()]
 
 
 def _configs_after(resource: ConfigResource, plans: Plans, snapshot: Snapshot) -> dict[ConfigResource, StoredConfig]:

@@ -8,10 +8,19 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Final
 
+from airflow_config_providers.core.alter import ConfigResource, ResourceType
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.dynamic import document, history
 from airflow_config_providers.dynamic.contention import Attempts
-from airflow_config_providers.dynamic.document import HISTORY, PREFIX, Document, Sealed, StoredConfig, Value
+from airflow_config_providers.dynamic.document import (
+    HISTORY,
+    PREFIX,
+    Document,
+    Sealed,
+    StoredConfig,
+    Value,
+    history_name,
+)
 from airflow_config_providers.dynamic.history import Change, History
 from airflow_config_providers.dynamic.password_encoder import PasswordEncoder
 from airflow_config_providers.dynamic.store import AuditEntry, ConfigStore
@@ -77,7 +86,7 @@ class Rotation:
 
     def _attempt(self, name: str, store: ConfigStore) -> Rotated | None:
         """Re-encrypt a document once; return None if others wrote meanwhile."""
-        past = PREFIX + HISTORY + name.removeprefix(PREFIX)
+        past = _history_of(name)
         kept = store.read([name, past])
         anew = _Anew(self.encoder)
         texts = {
@@ -88,9 +97,21 @@ class Rotation:
         if self.validate_only or not anew.reencoded:
             return rotated
         details = {"variable": name, "secrets": anew.reencoded}
-        dag_id = name.removeprefix(f"{PREFIX}.dag.") if name.startswith(f"{PREFIX}.dag.") else ""
-        is_done = store.swap(kept, texts, [AuditEntry(EVENT, dag_id, "", details)])
+        is_done = store.swap(kept, texts, [AuditEntry(EVENT, _dag_id(name), "", details)])
         return rotated if is_done else None
+
+
+def _dag_id(name: str) -> str:
+    """Return the DAG of the document ``name``; an empty string if the name does not contain it."""
+    dag_id = name.removeprefix(f"{PREFIX}.dag.")
+    return "" if dag_id == name else dag_id
+
+
+def _history_of(name: str) -> str:
+    """Return the name of the history of the document ``name``."""
+    if dag_id := _dag_id(name):  # the history's name is longer, so it can be a hash even if the document's is not
+        return history_name(ConfigResource(ResourceType.DAG, dag_id))
+    return PREFIX + HISTORY + name.removeprefix(PREFIX)
 
 
 @dataclass(slots=True)

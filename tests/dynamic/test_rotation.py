@@ -77,6 +77,19 @@ def test_histories_still_fit(store):
     assert admin(store, NEW).rollback(DAG, 2).entries == {}
 
 
+@pytest.mark.parametrize("length", [213, 214, 221, 222], ids="{} characters".format)
+def test_the_history_of_a_dag_with_a_long_name_is_rotated_with_it(length):
+    """The name of a history is longer than that of its document, so it can be a hash while the other is not."""
+    store, dag = InMemoryConfigStore(), ConfigResource(ResourceType.DAG, "d" * length)
+    for value in ("hunter2", "hunter3"):
+        admin(store).incremental_alter_configs({dag: [AlterConfigOp("password", value)]})
+    names = set(store.texts)
+
+    assert rotated(store) == [(name_of(dag), 4, 4, 0)]
+    assert set(store.texts) == names
+    assert list(admin(store, NEW).rollback(dag).entries) == ["password"]
+
+
 def test_validate_only_counts_and_writes_nothing(store):
     before = dict(store.texts)
 

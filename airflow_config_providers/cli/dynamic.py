@@ -7,14 +7,14 @@ from functools import partial
 from typing import Any
 
 from airflow_config_providers.cli import arguments
-from airflow_config_providers.cli.failing import Notes, told
+from airflow_config_providers.cli.failing import Notes, reporting_errors
 from airflow_config_providers.cli.output import is_for_people, show
-from airflow_config_providers.cli.where import check, configurations
+from airflow_config_providers.cli.target import check, configurations
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.deployment.rows import DETAILS, Row, Selection, is_secret
 
 
-@told
+@reporting_errors
 def describe(args: Any) -> None:
     """Show what a resource is configured with."""
     resource, _ = arguments.together(partial(arguments.resource, args), partial(check, args))
@@ -23,7 +23,7 @@ def describe(args: Any) -> None:
     show(shown, args.output, nothing=f"Nothing is configured for {resource}.")
 
 
-@told
+@reporting_errors
 def alter(args: Any) -> None:
     """Change a resource, and show what applies now."""
     resource, changes, _ = arguments.together(
@@ -42,7 +42,7 @@ def alter(args: Any) -> None:
     show(done, args.output, nothing="Nothing changes.")
 
 
-@told
+@reporting_errors
 def history(args: Any) -> None:
     """List the changes of a resource."""
     resource, _ = arguments.together(partial(arguments.resource, args), partial(check, args))
@@ -50,7 +50,7 @@ def history(args: Any) -> None:
     show(rows, args.output, nothing=f"No changes of {resource} are recorded.")
 
 
-@told
+@reporting_errors
 def rollback(args: Any) -> None:
     """Restore an earlier version, and show what applies now."""
     resource, _ = arguments.together(partial(arguments.resource, args), partial(check, args))

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from airflow_config_providers import settings
-from airflow_config_providers.cli.failing import told
+from airflow_config_providers.cli.failing import reporting_errors
 from airflow_config_providers.cli.output import show
-from airflow_config_providers.cli.where import require_here
+from airflow_config_providers.cli.target import require_here
 from airflow_config_providers.deployment.admin import user
 from airflow_config_providers.dynamic.airflow_store import VariableStore
 from airflow_config_providers.dynamic.document import PREFIX
@@ -16,7 +16,7 @@ from airflow_config_providers.dynamic.rotation import Rotation, documents
 from airflow_config_providers.exceptions import ConfigException
 
 
-@told
+@reporting_errors
 def rotate(args: Any) -> None:
     """Re-encrypt, with the new secret, what was encrypted with the old one. Show the number of secrets per variable."""
     require_here("encoder rotate")

@@ -31,7 +31,7 @@ class WrongArgumentsError(ConfigException):
     """The arguments on the command line are wrong."""
 
 
-def told(command: Callable[[Any], None]) -> Callable[[Any], None]:
+def reporting_errors(command: Callable[[Any], None]) -> Callable[[Any], None]:
     """
     Return ``command`` such that it prints each problem on standard error, one a line, and exits with a useful code.
 

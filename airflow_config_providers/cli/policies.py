@@ -7,9 +7,9 @@ from typing import Any
 
 from airflow_config_providers import settings
 from airflow_config_providers.cli import arguments
-from airflow_config_providers.cli.failing import Notes, WrongArgumentsError, told
+from airflow_config_providers.cli.failing import Notes, WrongArgumentsError, reporting_errors
 from airflow_config_providers.cli.output import show
-from airflow_config_providers.cli.where import require_here
+from airflow_config_providers.cli.target import require_here
 from airflow_config_providers.core.alter import AlterConfigOp, ConfigResource
 from airflow_config_providers.core.policy import (
     AlterConfigPolicy,
@@ -26,7 +26,7 @@ from airflow_config_providers.exceptions import ConfigException
 from airflow_config_providers.job.policies import open_policies, rendered
 
 
-@told
+@reporting_errors
 def test(args: Any) -> None:
     """Open the policies, and ask each of them about the given change."""
     require_here("policies test")

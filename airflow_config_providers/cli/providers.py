@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from airflow_config_providers import settings
-from airflow_config_providers.cli.failing import told
+from airflow_config_providers.cli.failing import reporting_errors
 from airflow_config_providers.cli.output import show
-from airflow_config_providers.cli.where import require_here
+from airflow_config_providers.cli.target import require_here
 from airflow_config_providers.core.provider import ConfigProvider
 from airflow_config_providers.core.provider_definition import CONFIG_PROVIDERS
 from airflow_config_providers.core.registry import ConfiguredProviders
@@ -26,16 +26,16 @@ _FIELDS: Final = (CONFIG_PROVIDERS, "properties", "properties_file")
 """The fields of a connection's extra that are read."""
 
 
-@told
+@reporting_errors
 def list_(args: Any) -> None:
     """List the providers that a connection defines, and all problems; with ``--check``, test if each can answer."""
     require_here("providers list")
     providers, problems = deployment_registry().open_each(_definitions(args.conn_id or settings.config_conn_id()))
     with providers:
-        outcomes = ask_each(providers) if args.check else {}
-        rows = [_row(name, providers, outcomes.get(name)) for name in providers]
+        answers = ask_each(providers) if args.check else {}
+        rows = [_row(name, providers, answers.get(name)) for name in providers]
     show(rows, args.output, nothing="No provider is usable.")
-    silent = [f"{printable(name)}: {text}" for name, (is_good, text) in outcomes.items() if not is_good]
+    silent = [f"{printable(name)}: {text}" for name, (is_good, text) in answers.items() if not is_good]
     if problems:
         raise ProviderDefinitionError(*problems, *silent)
     if silent:
@@ -102,9 +102,9 @@ def _beginning(field: str) -> str:
     return ".".join(field.split(".")[:2])
 
 
-def _row(name: str, providers: ConfiguredProviders, outcome: tuple[bool, str] | None) -> Row:
+def _row(name: str, providers: ConfiguredProviders, answer: tuple[bool, str] | None) -> Row:
     row = {"name": name, "class": _path(providers[name]), "distribution": providers.origins.get(name) or None}
-    return row if outcome is None else {**row, "answers": outcome[0], "says": outcome[1]}
+    return row if answer is None else {**row, "answers": answer[0], "says": answer[1]}
 
 
 def _path(provider: ConfigProvider) -> str:

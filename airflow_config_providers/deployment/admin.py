@@ -13,8 +13,8 @@ from airflow_config_providers.core.alter import ConfigResource
 from airflow_config_providers.core.layers import ConfigLayer
 from airflow_config_providers.core.policy import AlterConfigPolicy, NamedPolicy
 from airflow_config_providers.core.text import nearest, printable
+from airflow_config_providers.deployment.failures import NOT_FOUND
 from airflow_config_providers.deployment.objections import DeployedObjections, Job
-from airflow_config_providers.deployment.outcomes import NOT_FOUND
 from airflow_config_providers.dynamic.admin import ConfigAdmin
 from airflow_config_providers.dynamic.airflow_store import VariableStore
 from airflow_config_providers.dynamic.writer import Author

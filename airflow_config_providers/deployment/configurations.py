@@ -1,12 +1,21 @@
-"""The operations on the configuration of a deployment, here or on a server."""
+"""The operations on the configuration of a deployment, and how they work in the database that this process uses."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Protocol
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final, Protocol
 
+from airflow_config_providers import settings
 from airflow_config_providers.core.alter import AlterConfigOp, ConfigResource
+from airflow_config_providers.core.layers import ConfigEntry, ConfigSource
+from airflow_config_providers.deployment import rows
+from airflow_config_providers.deployment.admin import Caller, DeployedLayers, Warn, admin, altering
+from airflow_config_providers.deployment.objections import have_other_keys, take_any_key
 from airflow_config_providers.deployment.rows import Row, Selection
+from airflow_config_providers.spark.key_check import find_in
+
+_NOT_WRITTEN: Final = frozenset({ConfigSource.DEFAULT_CONFIG, ConfigSource.ENVIRONMENT_CONFIG})
+"""The sources in which nobody writes the name of a key."""
 
 
 class Configurations(Protocol):
@@ -39,3 +48,57 @@ class Configurations(Protocol):
         self, resource: ConfigResource, *, to_version: int | None = None, validate_only: bool = False
     ) -> list[Row]:
         """Restore a version, and return what applies now. None is the version before the last change."""
+
+
+class DeployedConfigurations:
+    """
+    ``Configurations`` in the database, for one caller, with the same errors. Not thread-safe.
+
+    :param warn: is called with each note for the reader
+    :param caller: the user who asks; None for the user who runs this command
+    """
+
+    def __init__(self, warn: Warn, caller: Caller | None = None) -> None:
+        self._warn = warn
+        self._caller = caller
+
+    def describe(self, resource: ConfigResource, selection: Selection) -> list[Row]:
+        """Return the selected keys, each with its synonyms."""
+        one = admin(self._warn, caller=self._caller)
+        found = selection.of(one.describe_configs([resource], include_synonyms=True)[resource])
+        for doubt in self._doubts(resource, found):
+            self._warn(doubt)
+        return rows.described(found)
+
+    def alter(
+        self,
+        resource: ConfigResource,
+        operations: Sequence[AlterConfigOp],
+        *,
+        validate_only: bool = False,
+        if_version: int | None = None,
+    ) -> list[Row]:
+        """Change keys, and return what applies now."""
+        expected = {} if if_version is None else {resource: if_version}
+        with altering(self._warn, caller=self._caller) as one:
+            done = one.incremental_alter_configs({resource: operations}, validate_only, if_version=expected)
+        return rows.changed(done)
+
+    def history(self, resource: ConfigResource) -> list[Row]:
+        """Return the changes, newest last."""
+        return rows.past(admin(self._warn, caller=self._caller).history(resource))
+
+    def rollback(
+        self, resource: ConfigResource, *, to_version: int | None = None, validate_only: bool = False
+    ) -> list[Row]:
+        """Restore a version, and return what applies now."""
+        with altering(self._warn, caller=self._caller) as one:
+            done = one.rollback(resource, to_version, validate_only=validate_only)
+        return rows.changed({resource: done})
+
+    def _doubts(self, resource: ConfigResource, entries: Iterable[ConfigEntry]) -> Iterator[str]:
+        """Yield what is wrong with the names of keys that somebody set and that Spark does not read."""
+        places = {one.name: one.origin for one in entries if one.source not in _NOT_WRITTEN}
+        jobs = DeployedLayers(self._warn, self._caller or Caller()).jobs(resource) if have_other_keys(places) else []
+        found = find_in(places, settings.misspelt_keys(), takes_any_key=take_any_key(jobs))
+        yield from (*found.problems, *found.doubts)

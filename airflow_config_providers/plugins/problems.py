@@ -15,7 +15,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from airflow_config_providers.core.text import one_line, printable
-from airflow_config_providers.deployment.outcomes import outcome_of
+from airflow_config_providers.deployment.failures import failure_of
 from airflow_config_providers.deployment.rows import as_json
 from airflow_config_providers.exceptions import ConfigProvidersError, ForbiddenError, MalformedRequestError
 
@@ -32,7 +32,7 @@ class Problem:
     """
     The problems of a request.
 
-    :param kind: a kind of ``OUTCOMES``
+    :param kind: a kind of ``FAILURES``
     :param problems: sentences without values
     """
 
@@ -44,8 +44,8 @@ class Problem:
     def of(cls, error: Exception) -> Self:
         """Return the answer to ``error``. For an unexpected error it shows only the type."""
         if isinstance(error, ConfigProvidersError):
-            outcome = outcome_of(error)
-            return cls(outcome.status, outcome.kind, [one_line(problem) for problem in error.problems])
+            failure = failure_of(error)
+            return cls(failure.status, failure.kind, [one_line(problem) for problem in error.problems])
         if isinstance(error, HTTPException):
             return cls._of_http(error)
         if isinstance(error, RequestValidationError):  # it also holds the input, which can be a secret
@@ -69,21 +69,21 @@ class Problem:
         return Response(as_json(content), self.status, headers, "application/json")
 
 
-class ToldRoute(APIRoute):
+class ProblemRoute(APIRoute):
     """A route that answers every error, including those of its dependencies, with a ``Problem``."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         """Return the handler of a request."""
         handle = super().get_route_handler()
 
-        async def told(request: Request) -> Response:
+        async def answer(request: Request) -> Response:
             try:
                 return await handle(request)
             except Exception as error:  # noqa: BLE001 - no stack trace may leave, and no log may get its text
                 problem = Problem.of(error)
             return problem.response(getattr(request.state, "notes", ()))
 
-        return told
+        return answer
 
 
 def _origin(error: Exception) -> str:

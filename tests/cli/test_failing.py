@@ -13,7 +13,7 @@ import pytest
 
 pytest.importorskip("airflow")
 
-from airflow_config_providers.cli.failing import told
+from airflow_config_providers.cli.failing import reporting_errors
 
 
 @pytest.fixture
@@ -26,13 +26,13 @@ def handler() -> Iterator[logging.StreamHandler[TextIO]]:
 
 
 def test_what_is_logged_stands_beside_the_results(handler: logging.StreamHandler[TextIO]):
-    told(lambda _: None)(SimpleNamespace())
+    reporting_errors(lambda _: None)(SimpleNamespace())
 
     assert handler.stream is sys.stderr
 
 
 def test_what_libraries_warn_of_is_not_told():
-    @told
+    @reporting_errors
     def command(args: object) -> None:
         warnings.warn("an odd loader", DeprecationWarning, stacklevel=1)
 

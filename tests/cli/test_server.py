@@ -15,10 +15,9 @@ import pytest
 
 pytest.importorskip("airflow")
 
-from airflow_config_providers.cli.credentials import token
 from airflow_config_providers.cli.failing import WrongArgumentsError
-from airflow_config_providers.cli.server import ServerConfigurations, path
-from airflow_config_providers.cli.server_client import ServerClient
+from airflow_config_providers.cli.server import ServerClient, ServerConfigurations, path
+from airflow_config_providers.cli.target import token
 from airflow_config_providers.core.alter import AlterConfigOp, ConfigResource, ResourceType
 from airflow_config_providers.deployment.rows import SECRET, Selection
 from airflow_config_providers.exceptions import (

@@ -17,9 +17,8 @@ from fastapi.routing import APIRoute
 
 from airflow_config_providers.cli.server import ROOT
 from airflow_config_providers.plugins import rights
-from airflow_config_providers.plugins.app import make_app
+from airflow_config_providers.plugins.app import VERSION, make_app
 from airflow_config_providers.plugins.config_providers import PREFIX, ConfigProvidersPlugin
-from airflow_config_providers.plugins.routes import VERSION
 
 ROUTES = make_app().routes
 

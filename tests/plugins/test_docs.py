@@ -11,9 +11,9 @@ import subprocess
 
 import pytest
 
-from airflow_config_providers.deployment.outcomes import OUTCOMES
+from airflow_config_providers.deployment.failures import FAILURES
 from airflow_config_providers.plugins.app import make_app
-from airflow_config_providers.plugins.bodies import LONGEST
+from airflow_config_providers.plugins.request import LONGEST_BODY
 from tests.cli.conftest import Cli
 from tests.cli.test_docs import examples
 from tests.docs.pages import ROOT, snippets
@@ -77,7 +77,7 @@ def test_the_page_names_every_route_and_no_other():
 def test_the_page_names_every_way_to_fail():
     rows = re.findall(r"^\| ([\d, ]+) \| `(\w+)` \|", PAGE.read_text(), re.MULTILINE)
 
-    assert {(outcome.kind, outcome.status) for outcome in OUTCOMES} <= {
+    assert {(failure.kind, failure.status) for failure in FAILURES} <= {
         (kind, int(status)) for statuses, kind in rows for status in statuses.split(", ")
     }
-    assert f"{LONGEST:,} bytes" in PAGE.read_text()
+    assert f"{LONGEST_BODY:,} bytes" in PAGE.read_text()

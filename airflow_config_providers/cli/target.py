@@ -1,21 +1,77 @@
-"""The token that a command sends to a server. It is given, or obtained with a user's name and password."""
+"""What a command works on: the database of this deployment, or a server with the token of the user."""
 
 from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from getpass import getpass
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from airflow_config_providers.cli.arguments import text_of
 from airflow_config_providers.cli.failing import WrongArgumentsError
-from airflow_config_providers.cli.server_client import ServerClient
+from airflow_config_providers.cli.server import ServerClient, ServerConfigurations
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.exceptions import ConfigException, ForbiddenError, ProviderUnavailableError
 
+if TYPE_CHECKING:
+    from airflow_config_providers.deployment.configurations import Configurations
+
+SERVER: Final = "AIRFLOW_CONFIG_PROVIDERS_SERVER"
+"""The environment variable that replaces ``--server``."""
+
+_OF_SERVER: Final = ("--token-file", "--username", "--password-file", "--allow-plain-http")
+"""The options that require ``--server``."""
+
 TOKEN: Final = "AIRFLOW_CLI_TOKEN"  # noqa: S105 - the name of a variable, which airflowctl reads too
 """The environment variable that holds the token."""
+
+
+def configurations(args: Any, notes: Callable[[str], None]) -> Configurations:
+    """
+    Return the configurations that ``args`` select: those of a server, or of this deployment.
+
+    :param notes: is called with each note for the reader
+    :raises WrongArgumentsError: the address of the server is wrong, or the credentials are
+    """
+    if server := _server(args):
+        client = _client(server, args)
+        return ServerConfigurations(client.signed_in(token(args, client)), notes)
+    from airflow_config_providers.deployment.configurations import DeployedConfigurations  # noqa: PLC0415 - heavy
+
+    return DeployedConfigurations(notes)
+
+
+def check(args: Any) -> None:
+    """
+    Check the options that say where to work, without a request to the server.
+
+    :raises WrongArgumentsError: lists all problems of these options
+    """
+    server = _server(args)
+    problems = [] if server else list(_needing_server(args))
+    try:
+        if server:
+            problems += conflicts(args)
+            _client(server, args)
+    except WrongArgumentsError as error:
+        problems += error.problems
+    if problems:
+        raise WrongArgumentsError(*problems)
+
+
+def require_here(what: str) -> None:
+    """
+    Refuse to run a command with a server if it works only on the deployment's own machines.
+
+    :param what: the command
+    :raises WrongArgumentsError: the environment names a server
+    """
+    if os.environ.get(SERVER):
+        raise WrongArgumentsError(
+            f"'{what}' works only on a machine of the deployment, with its settings and its database. Run it there, "
+            f"without {SERVER}."
+        )
 
 
 def token(args: Any, client: ServerClient, environ: Mapping[str, str] = os.environ) -> str:
@@ -44,6 +100,20 @@ def conflicts(args: Any) -> Iterator[str]:
         yield "--token-file and --username exclude each other. Keep one of them."
     if args.password_file and not args.username:
         yield "--password-file requires --username. Add it."
+
+
+def _needing_server(args: Any) -> Iterator[str]:
+    for option in _OF_SERVER:
+        if getattr(args, option.removeprefix("--").replace("-", "_")):
+            yield f"{option} requires a server. Add --server URL, or remove {option}."
+
+
+def _client(server: str, args: Any) -> ServerClient:
+    return ServerClient.of(server, plain_http=args.allow_plain_http)
+
+
+def _server(args: Any) -> str:
+    return str(args.server or os.environ.get(SERVER, ""))
 
 
 def _clean(text: str, name: str) -> str:

@@ -23,7 +23,7 @@ NOT_FOUND: Final = (
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class Failure:
     """
     A way in which a request fails.
 
@@ -37,25 +37,25 @@ class Outcome:
     status: int
 
 
-OUTCOMES: Final = (
-    Outcome("malformed", MalformedRequestError, 400),
-    Outcome("forbidden", ForbiddenError, 403),
-    Outcome("unauthenticated", ForbiddenError, 401),
-    Outcome("denied", PolicyViolation, 403),
-    Outcome("unknown", UnknownResourceError, 404),
-    Outcome("stale", StaleVersionError, 409),
-    Outcome("unavailable", ProviderUnavailableError, 503),
-    Outcome("failed", ProviderUnavailableError, 500),
-    Outcome("refused", ConfigProvidersError, 422),
+FAILURES: Final = (
+    Failure("malformed", MalformedRequestError, 400),
+    Failure("forbidden", ForbiddenError, 403),
+    Failure("unauthenticated", ForbiddenError, 401),
+    Failure("denied", PolicyViolation, 403),
+    Failure("unknown", UnknownResourceError, 404),
+    Failure("stale", StaleVersionError, 409),
+    Failure("unavailable", ProviderUnavailableError, 503),
+    Failure("failed", ProviderUnavailableError, 500),
+    Failure("refused", ConfigProvidersError, 422),
 )
 """Subclasses come before their bases; the first that fits an error wins."""
 
 
-def outcome_of(error: ConfigProvidersError) -> Outcome:
-    """Return the outcome of ``error``."""
-    return next(outcome for outcome in OUTCOMES if isinstance(error, outcome.error))
+def failure_of(error: ConfigProvidersError) -> Failure:
+    """Return the failure that describes ``error``."""
+    return next(failure for failure in FAILURES if isinstance(error, failure.error))
 
 
 def error_of(kind: str) -> type[ConfigProvidersError] | None:
     """Return the error class of ``kind``; None if there is no such kind."""
-    return next((outcome.error for outcome in OUTCOMES if outcome.kind == kind), None)
+    return next((failure.error for failure in FAILURES if failure.kind == kind), None)

@@ -33,17 +33,21 @@ class Job:
     :param conn_id: the connection that defines its providers
     :param allows_exposed: whether values may go where users other than the job can read them
     :param takes_any_key: whether it is certain to also receive keys that do not begin with ``spark.``
+    :param unresolved: what it does with references that no provider answers; None for the default of the deployment
     """
 
     conn_id: str
     allows_exposed: bool
     takes_any_key: bool = False
+    unresolved: Unresolved | None = None
 
     @classmethod
     def of(cls, task: Any) -> Job:
         """Return the job of a stored task; what is not stored has the default of the deployment."""
         options, spec = deployed_options(task), stored_spec(task)
-        return cls(options.conn_id, options.allows_exposed, spec is not None and spec.takes_any_key)
+        unresolved = None if options.unresolved is None else options.when_unresolved
+        takes_any_key = spec is not None and spec.takes_any_key
+        return cls(options.conn_id, options.allows_exposed, takes_any_key, unresolved)
 
     @classmethod
     def usual(cls) -> Job:
@@ -97,7 +101,7 @@ class DeployedObjections:
     def _of_job(self, key: str, text: str, job: Job) -> Iterator[str]:
         known = self._definitions(job.conn_id)
         if known is not None:
-            yield from (f"'{printable(key)}': {problem}" for problem in known.refusals(text))
+            yield from (f"'{printable(key)}': {problem}" for problem in known.refusals(text, job.unresolved))
         if not job.allows_exposed:
             yield from _exposed(key, text, () if known is None else known.names)
 
@@ -138,18 +142,24 @@ class Definitions:
         """The names of all these providers."""
         return frozenset(self._of_worker | self._of_driver)
 
-    def refusals(self, text: str) -> list[str]:
-        """Return the reasons why no provider can ever answer references in ``text``."""
-        asked = [variable for variable in variables(text) if self._is_asked(variable)]
+    def refusals(self, text: str, unresolved: Unresolved | None) -> list[str]:
+        """
+        Return the reasons why no provider can ever answer references in ``text``.
+
+        :param unresolved: what the job does with references that no provider answers; None for the default
+        """
+        asked = [variable for variable in variables(text) if self._is_asked(variable, unresolved)]
         return list(self._registry.refusals(self._worker, asked).values())
 
-    def _is_asked(self, variable: ConfigVariable) -> bool:
+    def _is_asked(self, variable: ConfigVariable, unresolved: Unresolved | None) -> bool:
         """Return whether a provider of the worker must answer ``variable``."""
         if variable.provider in self._of_driver:
             return False
         if variable.provider in self._of_worker:
             return True
-        return variable.provider not in SUBSTITUTED_BY_SPARK and settings.unresolved() is Unresolved.FAIL
+        if variable.provider in SUBSTITUTED_BY_SPARK:
+            return False
+        return (unresolved or settings.unresolved()) is Unresolved.FAIL
 
 
 def _exposed(key: str, text: str, providers: Iterable[str]) -> tuple[str, ...]:

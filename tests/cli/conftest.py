@@ -165,6 +165,11 @@ with DAG("own", schedule=None):
     ConfiguredSparkSubmitOperator(
         task_id="own", application="x.py", config_conn_id="of_its_own", allow_exposed_arguments=True
     )
+    ConfiguredSparkSubmitOperator(task_id="keeping", application="x.py", unresolved="keep")
+    ConfiguredSparkSubmitOperator.partial(task_id="each", application="x.py", unresolved="keep").expand(
+        application_args=[["a"]]
+    )
+    ConfiguredSparkSubmitOperator(task_id="failing", application="x.py", unresolved="fail")
 """
 
 

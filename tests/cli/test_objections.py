@@ -140,6 +140,21 @@ def test_an_unknown_provider_may_be_stored_where_references_are_kept(cli: Cli) -
     assert (done.code, done.errors) == (0, [])
 
 
+@pytest.mark.parametrize("task", ["keeping", "each"])
+def test_an_unknown_provider_may_be_stored_for_a_task_that_keeps_references(cli: Cli, task: str) -> None:
+    done = alter(cli, "--dag", "own", "--task", task, "--add-config", "spark.app.a=${x:y}", connection=CONNECTION)
+
+    assert (done.code, done.errors) == (0, [])
+
+
+def test_an_unknown_provider_is_refused_for_a_task_that_does_not_keep_references(cli: Cli) -> None:
+    words = ("--dag", "own", "--task", "failing", "--add-config", "spark.app.a=${x:y}")
+    done = alter(cli, *words, connection=CONNECTION, unresolved="keep")
+
+    assert done.code == 3
+    assert "unknown provider 'x'" in done.errors[0]
+
+
 def test_it_is_told_that_references_were_not_checked(cli: Cli) -> None:
     done = alter(cli, "--default", "--add-config", "spark.app.a=${x:y}")
 

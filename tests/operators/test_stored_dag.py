@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
 from airflow.sdk import DAG
 from airflow.serialization.serialized_objects import DagSerialization
 
+from airflow_config_providers.core.resolver import Unresolved
 from airflow_config_providers.deployment.objections import Job
 from airflow_config_providers.operators.configure import configure_task
 from airflow_config_providers.operators.spark_submit import ConfiguredSparkSubmitOperator
@@ -81,6 +83,9 @@ def test_the_operator_is_stored_without_its_defaults():
     [
         pytest.param({}, Job.usual(), id="what-the-deployment-says"),
         pytest.param({"config_conn_id": "team", "allow_exposed_arguments": True}, Job("team", True), id="its-own"),
+        pytest.param(
+            {"unresolved": "keep"}, replace(Job.usual(), unresolved=Unresolved.KEEP), id="it-keeps-references"
+        ),
     ],
 )
 def test_what_a_job_says_of_its_providers_is_known_without_a_run(kwargs, job):

@@ -10,7 +10,7 @@ from airflow_config_providers.core.alter import AlterConfigOp, ConfigResource
 from airflow_config_providers.core.layers import ConfigEntry, ConfigSource
 from airflow_config_providers.deployment import rows
 from airflow_config_providers.deployment.admin import Caller, DeployedLayers, Warn, admin, altering
-from airflow_config_providers.deployment.objections import have_other_keys, take_any_key
+from airflow_config_providers.deployment.objections import have_other_keys, refuse_keys, take_any_key
 from airflow_config_providers.deployment.rows import Row, Selection
 from airflow_config_providers.spark.key_check import find_in
 
@@ -99,6 +99,10 @@ class DeployedConfigurations:
     def _doubts(self, resource: ConfigResource, entries: Iterable[ConfigEntry]) -> Iterator[str]:
         """Yield what is wrong with the names of keys that somebody set and that Spark does not read."""
         places = {one.name: one.origin for one in entries if one.source not in _NOT_WRITTEN}
-        jobs = DeployedLayers(self._warn, self._caller or Caller()).jobs(resource) if have_other_keys(places) else []
-        found = find_in(places, settings.misspelt_keys(), takes_any_key=take_any_key(jobs))
-        yield from (*found.problems, *found.doubts)
+        layers = DeployedLayers(self._warn, self._caller or Caller())
+        takes_any_key = have_other_keys(places) and take_any_key(layers.jobs(resource))
+        found = find_in(places, settings.misspelt_keys(), takes_any_key=takes_any_key)
+        is_certain = found.problems and resource.task_id and refuse_keys(layers.jobs(resource))
+        beginning = f"A run of {resource} would fail. " if is_certain else ""
+        yield from (f"{beginning}{problem}" for problem in found.problems)
+        yield from found.doubts

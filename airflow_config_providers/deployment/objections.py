@@ -32,13 +32,13 @@ class Job:
 
     :param conn_id: the connection that defines its providers
     :param allows_exposed: whether values may go where users other than the job can read them
-    :param takes_any_key: whether it is certain to also receive keys that do not begin with ``spark.``
+    :param takes_any_key: whether it also receives keys that do not begin with ``spark.``; None if that is not known
     :param unresolved: what it does with references that no provider answers; None for the default of the deployment
     """
 
     conn_id: str
     allows_exposed: bool
-    takes_any_key: bool = False
+    takes_any_key: bool | None = False
     unresolved: Unresolved | None = None
 
     @classmethod
@@ -46,7 +46,7 @@ class Job:
         """Return the job of a stored task; what is not stored has the default of the deployment."""
         options, spec = deployed_options(task), stored_spec(task)
         unresolved = None if options.unresolved is None else options.when_unresolved
-        takes_any_key = spec is not None and spec.takes_any_key
+        takes_any_key = None if spec is None else spec.takes_any_key
         return cls(options.conn_id, options.allows_exposed, takes_any_key, unresolved)
 
     @classmethod
@@ -65,8 +65,13 @@ def have_other_keys(keys: Iterable[str]) -> bool:
 
 
 def take_any_key(jobs: Collection[Job]) -> bool:
-    """Return whether all of ``jobs`` take keys that do not begin with ``spark.``."""
+    """Return whether it is certain that all of ``jobs`` take keys that do not begin with ``spark.``."""
     return bool(jobs) and all(job.takes_any_key for job in jobs)
+
+
+def refuse_keys(jobs: Collection[Job]) -> bool:
+    """Return whether it is certain that ``jobs`` refuse what ``find_in`` calls a problem."""
+    return bool(jobs) and all(job.takes_any_key is not None for job in jobs)
 
 
 class DeployedObjections:

@@ -81,6 +81,22 @@ def test_describe_tells_of_a_misspelt_key_and_where_it_was_written(cli: Cli) -> 
     assert MEANT in note
 
 
+@pytest.mark.parametrize(
+    ("task", "beginning"),
+    [
+        pytest.param("report", "A run of task 'report' of DAG 'flights' would fail. ", id="a job"),
+        pytest.param("own", "", id="a custom class, which may read the key"),
+    ],
+)
+def test_describe_tells_that_a_task_cannot_run(cli: Cli, task: str, beginning: str) -> None:
+    alter(cli, "--dag", "flights", "--add-config", "executor.memory=8g", misspelt_keys="ignore")
+    done = cli(f"describe --dag flights --task {task}")
+
+    (note,) = [note for note in done.notes if "do not begin with 'spark.'" in note]
+    assert done.code == 0
+    assert note.startswith(f"{beginning}'executor.memory' (dynamic configuration of DAG 'flights', version ")
+
+
 def test_a_file_of_yaml_is_refused(cli: Cli) -> None:
     text = "spark:\n  executor:\n    memory: 8g\n"
     done = cli("alter --dag flights --add-config-file -", input=text)

@@ -90,8 +90,11 @@ def test_every_parameter_of_a_ready_policy_is_described(name: str) -> None:
     """What its class asks its parameters for."""
     _, _, text = REFERENCE.partition(f"### `{name}`\n")
     section = re.split(r"^##", text, flags=re.MULTILINE)[0]
-    module, _, _ = READY[name].rpartition(".")
-    source = inspect.getsource(importlib.import_module(module))
+    module, _, policy = READY[name].rpartition(".")
+    functions = vars(importlib.import_module(module))
+    own = inspect.getsource(functions[policy])
+    called = [functions[word] for word in re.findall(r"\b(_\w+)\(", own) if inspect.isfunction(functions.get(word))]
+    source = own + "".join(map(inspect.getsource, called))
     asked = set(re.findall(r"""params\.\w+\("([\w ]+)\"""", source))
 
     assert [parameter for parameter in asked if f"`{parameter}`" not in section] == []

@@ -52,7 +52,7 @@ def _asked(args: Any) -> tuple[ConfigResource | None, list[AlterConfigOp]]:
     """
     resource, operations, _ = arguments.together(
         partial(_resource, args),
-        partial(arguments.operations if arguments.has_operations(args) else _no_operations, args),
+        lambda: arguments.operations(args) if arguments.has_operations(args) else [],
         partial(_refuse_run_of_none, args),
     )
     return resource, operations
@@ -64,10 +64,6 @@ def _resource(args: Any) -> ConfigResource | None:
     if args.at or arguments.has_operations(args):
         raise WrongArgumentsError("No resource given. Add --default, --dag DAG_ID, or --dag DAG_ID --task TASK_ID.")
     return None
-
-
-def _no_operations(args: Any) -> list[AlterConfigOp]:
-    return []
 
 
 def _refuse_run_of_none(args: Any) -> None:

@@ -61,7 +61,9 @@ class Selection:
                 *(f"There is no key '{printable(key)}'{hints.get(key) or '.'} Correct the name." for key in unknown)
             )
         found = [entries[key] for key in sorted(self.keys or entries)]
-        return found if self.keys or self.defaults else [entry for entry in found if _is_set(entry)]
+        if self.keys or self.defaults:
+            return found
+        return [entry for entry in found if entry.source is not ConfigSource.DEFAULT_CONFIG]
 
 
 def described(entries: Sequence[ConfigEntry]) -> list[Row]:
@@ -123,10 +125,6 @@ def of_json(row: Row) -> Row:
 def _null(value: object) -> None:
     if not isinstance(value, Hidden):
         raise TypeError
-
-
-def _is_set(entry: ConfigEntry) -> bool:
-    return entry.source is not ConfigSource.DEFAULT_CONFIG
 
 
 def _synonym(key: str, synonym: ConfigSynonym) -> Row:

@@ -8,20 +8,18 @@ from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from types import MappingProxyType
 
-from airflow_config_providers.core.alter import AlterConfigOp, Altered, ConfigResource, altered, whole
+from airflow_config_providers.core.alter import AlterConfigOp, ConfigResource
 from airflow_config_providers.core.definition.config_def import ConfigDef
 from airflow_config_providers.core.layers import ConfigEntry, ConfigLayer, LayeredConfig
 from airflow_config_providers.core.policy import AlterConfigPolicy, NamedPolicy, PolicyViolation, denials
 from airflow_config_providers.core.reconfigurable import Reconfigurables
 from airflow_config_providers.core.text import printable
-from airflow_config_providers.dynamic import history
 from airflow_config_providers.dynamic.contention import Attempts
 from airflow_config_providers.dynamic.document import DEPLOYMENT, StoredConfig, Value, name_of
 from airflow_config_providers.dynamic.followers import Followers, Settle
 from airflow_config_providers.dynamic.history import Change
 from airflow_config_providers.dynamic.inheritance import dynamic_layer, inherited, settled
 from airflow_config_providers.dynamic.planner import (
-    LONGEST_VALUE,
     CheckedChange,
     Edit,
     Objections,
@@ -29,10 +27,11 @@ from airflow_config_providers.dynamic.planner import (
     Planner,
     Plans,
     Seal,
+    altering,
     by_resource,
     no_objections,
-    on_texts,
-    refuse_many,
+    replacing,
+    returning,
 )
 from airflow_config_providers.dynamic.reasons import Reasons
 from airflow_config_providers.dynamic.snapshot import Snapshot
@@ -183,10 +182,7 @@ class ConfigAdmin:
         :raises PolicyViolation: policies deny the change, and there are no other problems
         :raises ProviderUnavailableError: the store is unavailable now
         """
-        edits = {
-            resource: on_texts(partial(_altered, operations=operations, definition=self._definition))
-            for resource, operations in configs.items()
-        }
+        edits = {resource: altering(operations, self._definition) for resource, operations in configs.items()}
         return self._alter("alter", edits, validate_only=validate_only, if_version=if_version or {})
 
     def alter_configs(
@@ -197,7 +193,7 @@ class ConfigAdmin:
         if_version: Mapping[ConfigResource, int] | None = None,
     ) -> dict[ConfigResource, AlterConfigResult]:
         """Replace the whole configuration of resources. For the rest, see ``incremental_alter_configs``."""
-        edits = {resource: on_texts(_replacing(wanted)) for resource, wanted in configs.items()}
+        edits = {resource: replacing(wanted) for resource, wanted in configs.items()}
         return self._alter("replace", edits, validate_only=validate_only, if_version=if_version or {})
 
     def history(self, resource: ConfigResource) -> list[Change]:
@@ -227,7 +223,7 @@ class ConfigAdmin:
             raise ConfigException(f"No changes of {resource} are recorded, so there is nothing to roll back.")
         version = changes[-1].version - 1 if to_version is None else to_version
         seen = {resource: snapshot.config(resource).version}
-        edit = _returning(version, changes, name=str(resource))
+        edit = returning(version, changes, name=str(resource))
         return self._alter("rollback", {resource: edit}, validate_only=validate_only, if_version=seen)[resource]
 
     def _alter(
@@ -243,7 +239,9 @@ class ConfigAdmin:
             names = {name_of(resource) for resource in (DEPLOYMENT, *edits)}
             planned, snapshot = self._attempts.until_done(partial(self._attempt, request), names)
             if not validate_only:
-                planned = self._told(planned, request, snapshot)
+                back = partial(take_back, snapshot, self._attempts, self._author)
+                settle = self._settled_after(request, snapshot)
+                planned = {**planned, **self._followers.tell(_plans(planned), settle, back)}
         _raise_refusals(planned, is_written=not validate_only)
         return self._results(_plans(planned), snapshot, request.beneath)
 
@@ -264,10 +262,6 @@ class ConfigAdmin:
             is_done = Writer(store, self._author).write(snapshot, plans, event=request.event)
             return (planned, snapshot) if is_done else None
         return planned, snapshot
-
-    def _told(self, planned: PlansOrErrors, request: _Request, snapshot: Snapshot) -> PlansOrErrors:
-        back = partial(take_back, snapshot, self._attempts, self._author)
-        return {**planned, **self._followers.tell(_plans(planned), self._settled_after(request, snapshot), back)}
 
     def _settled_after(self, request: _Request, snapshot: Snapshot) -> Settle:
         def settle(resource: ConfigResource, plans: Plans) -> Mapping[str, Value]:
@@ -403,26 +397,6 @@ class _Plain(Mapping[str, ConfigEntry]):
 
 def _named(policy: AlterConfigPolicy | NamedPolicy) -> NamedPolicy:
     return policy if isinstance(policy, NamedPolicy) else NamedPolicy(type(policy).__name__, policy)
-
-
-def _altered(before: Mapping[str, str], *, operations: Sequence[AlterConfigOp], definition: ConfigDef) -> Altered[str]:
-    refuse_many(len(operations))
-    return altered(before, operations, definition, longest=LONGEST_VALUE)
-
-
-def _replacing(wanted: Mapping[str, str | None]) -> Callable[[Mapping[str, str]], Altered[str]]:
-    def replaced(before: Mapping[str, str]) -> Altered[str]:
-        refuse_many(sum(before.get(key) != text for key, text in wanted.items()))
-        return whole(wanted)
-
-    return replaced
-
-
-def _returning(version: int, changes: Sequence[Change], *, name: str) -> Edit:
-    def edit(now: Mapping[str, Value]) -> Altered[Value]:
-        return Altered(history.as_of(version, now, changes, name=name))
-
-    return edit
 
 
 def _stored(resource: ConfigResource, snapshot: Snapshot) -> StoredConfig:

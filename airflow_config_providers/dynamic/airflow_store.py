@@ -63,9 +63,7 @@ class VariableStore:
 
         :raises ProviderUnavailableError: the database is unavailable, or a variable cannot be decrypted
         """
-        rows = _translated(lambda: self._rows(names))
-        if rows is None:
-            raise ProviderUnavailableError("Airflow's database is locked by others. Try again later.")
+        rows = _found(lambda: self._rows(names))
         return {name: _kept(name, *rows[name]) if name in rows else Kept() for name in names}
 
     def names(self, prefix: str) -> list[str]:
@@ -74,10 +72,7 @@ class VariableStore:
 
         :raises ProviderUnavailableError: the database is unavailable
         """
-        names = _translated(lambda: self._names(prefix))
-        if names is None:
-            raise ProviderUnavailableError("Airflow's database is locked by others. Try again later.")
-        return sorted(names)
+        return sorted(_found(lambda: self._names(prefix)))
 
     def swap(self, expected: Mapping[str, Kept], texts: Mapping[str, str], audit: Sequence[AuditEntry]) -> bool:
         """
@@ -140,6 +135,18 @@ class VariableStore:
         dag_id, task_id = entry.dag_id or None, entry.task_id or None
         extra = json.dumps(entry.details)
         return Log(f"{EVENT}.{entry.event}", owner=self._owner, extra=extra, dag_id=dag_id, task_id=task_id)
+
+
+def _found(read: Callable[[], _T]) -> _T:
+    """
+    Return the result of ``read``.
+
+    :raises ProviderUnavailableError: the database is unavailable, or others lock it
+    """
+    found = _translated(read)
+    if found is None:
+        raise ProviderUnavailableError("Airflow's database is locked by others. Try again later.")
+    return found
 
 
 def _translated(call: Callable[[], _T]) -> _T | None:

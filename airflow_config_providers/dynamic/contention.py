@@ -84,11 +84,11 @@ class Attempts:
     def _once(
         self, attempt: Callable[[ConfigStore], _T | None], names: Collection[str], *, is_guarded: bool
     ) -> _T | None:
-        with self._turn(names) if is_guarded else nullcontext(self.store) as store:
+        turn: AbstractContextManager[ConfigStore] = nullcontext(self.store)
+        if is_guarded and isinstance(self.store, TurnTaking):
+            turn = self.store.turn(names)
+        with turn as store:
             return attempt(store)
-
-    def _turn(self, names: Collection[str]) -> AbstractContextManager[ConfigStore]:
-        return self.store.turn(names) if isinstance(self.store, TurnTaking) else nullcontext(self.store)
 
 
 def is_contention(error: DBAPIError) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from airflow_config_providers.core.alter import Altered, ConfigResource
+from airflow_config_providers.core.alter import AlterConfigOp, Altered, ConfigResource, altered, whole
 from airflow_config_providers.core.data import HIDDEN, Password
 from airflow_config_providers.core.definition.config_def import ConfigDef
 from airflow_config_providers.core.keys import key_problem, text_problem
@@ -14,7 +14,7 @@ from airflow_config_providers.core.policy import RequestMetadata
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.core.variable import scan
 from airflow_config_providers.dynamic.document import Sealed, StoredConfig, Value
-from airflow_config_providers.dynamic.history import difference
+from airflow_config_providers.dynamic.history import Change, as_of, difference
 from airflow_config_providers.dynamic.inheritance import shown
 from airflow_config_providers.exceptions import ConfigException, LimitExceededError, ReservedKeyError
 
@@ -42,16 +42,33 @@ def no_objections(resource: ConfigResource, texts: Mapping[str, str]) -> Mapping
     return {}
 
 
-def on_texts(change: Callable[[Mapping[str, str]], Altered[str]]) -> Edit:
-    """Return an edit for a change of plain texts, which sees a sealed secret as ``[hidden]`` and may keep it so."""
+def altering(operations: Sequence[AlterConfigOp], definition: ConfigDef) -> Edit:
+    """Return an edit that makes ``operations``."""
 
-    def edit(values: Mapping[str, Value]) -> Altered[Value]:
-        seen = shown(values)
-        done = change(seen)
-        after = {key: values[key] if seen.get(key) == text else text for key, text in done.after.items()}
-        return Altered(after, done.problems, done.asked)
+    def change(before: Mapping[str, str]) -> Altered[str]:
+        refuse_many(len(operations))
+        return altered(before, operations, definition, longest=LONGEST_VALUE)
 
-    return edit
+    return _on_texts(change)
+
+
+def replacing(wanted: Mapping[str, str | None]) -> Edit:
+    """Return an edit after which the configuration is ``wanted``, in which each key needs a text."""
+
+    def change(before: Mapping[str, str]) -> Altered[str]:
+        refuse_many(sum(before.get(key) != text for key, text in wanted.items()))
+        return whole(wanted)
+
+    return _on_texts(change)
+
+
+def returning(version: int, changes: Sequence[Change], *, name: str) -> Edit:
+    """
+    Return an edit that restores a version by undoing later ones of ``changes``.
+
+    :param name: the name of the resource in messages
+    """
+    return lambda now: Altered(as_of(version, now, changes, name=name))
 
 
 def refuse_many(operations: int) -> None:
@@ -207,6 +224,18 @@ class Planner:
                 f"{where} is a plain-text secret, and this deployment cannot encrypt it. Write a reference, or set "
                 f"password_encoder_secret in [config_providers]."
             )
+
+
+def _on_texts(change: Callable[[Mapping[str, str]], Altered[str]]) -> Edit:
+    """Return an edit for a change of plain texts, which sees a sealed secret as ``[hidden]`` and may keep it so."""
+
+    def edit(values: Mapping[str, Value]) -> Altered[Value]:
+        seen = shown(values)
+        done = change(seen)
+        after = {key: values[key] if seen.get(key) == text else text for key, text in done.after.items()}
+        return Altered(after, done.problems, done.asked)
+
+    return edit
 
 
 def _fresh(after: Mapping[str, Value], before: Mapping[str, Value]) -> dict[str, str]:

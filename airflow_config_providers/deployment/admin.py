@@ -14,7 +14,7 @@ from airflow_config_providers.core.layers import ConfigLayer
 from airflow_config_providers.core.policy import AlterConfigPolicy, NamedPolicy
 from airflow_config_providers.core.text import nearest, printable
 from airflow_config_providers.deployment.failures import NOT_FOUND
-from airflow_config_providers.deployment.objections import DeployedObjections, Job
+from airflow_config_providers.deployment.objections import DeployedObjections, Job, Warn
 from airflow_config_providers.dynamic.admin import ConfigAdmin
 from airflow_config_providers.dynamic.airflow_store import VariableStore
 from airflow_config_providers.dynamic.writer import Author
@@ -24,8 +24,6 @@ from airflow_config_providers.job.deployed_task import deployed_job, is_configur
 from airflow_config_providers.job.job_layers import deployed_layers
 from airflow_config_providers.job.policies import deployment_policies
 from airflow_config_providers.spark.catalogue import spark_definition
-
-Warn = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,8 +9,8 @@ from airflow_config_providers import settings
 from airflow_config_providers.core.alter import AlterConfigOp, ConfigResource
 from airflow_config_providers.core.layers import ConfigEntry, ConfigSource
 from airflow_config_providers.deployment import rows
-from airflow_config_providers.deployment.admin import Caller, DeployedLayers, Warn, admin, altering
-from airflow_config_providers.deployment.objections import have_other_keys, refuse_keys, take_any_key
+from airflow_config_providers.deployment.admin import Caller, DeployedLayers, admin, altering
+from airflow_config_providers.deployment.objections import Warn, have_other_keys, refuse_keys, take_any_key
 from airflow_config_providers.deployment.rows import Row, Selection
 from airflow_config_providers.spark.key_check import find_in
 

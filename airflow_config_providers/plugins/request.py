@@ -16,9 +16,10 @@ from starlette.responses import Response
 from airflow_config_providers import settings
 from airflow_config_providers.core.alter import AlterConfigOp, ConfigResource, OpType, ResourceType
 from airflow_config_providers.core.text import is_unicode, nearest, printable
-from airflow_config_providers.deployment.admin import Caller, Warn
+from airflow_config_providers.deployment.admin import Caller
 from airflow_config_providers.deployment.configurations import Configurations, DeployedConfigurations
 from airflow_config_providers.deployment.failures import NOT_FOUND
+from airflow_config_providers.deployment.objections import Warn
 from airflow_config_providers.deployment.rows import Row, as_json
 from airflow_config_providers.dynamic.planner import refuse_many
 from airflow_config_providers.exceptions import MalformedRequestError, UnknownResourceError

@@ -1,14 +1,14 @@
 """
 The engine: references, layers, resolution and its reversal. No Airflow, no Spark, no network.
 
-- References and their values: ``variable``, ``data``, ``transformer``, ``unanswered``.
+- References and their values: ``variable``, ``data``, ``transformer``.
 - Providers: ``provider``, ``provider_definition``, ``registry``, ``on_demand``; asking them: ``lookup``, ``retries``.
 - Layers of precedence: ``layers``, ``environment``, ``keys``, ``explain``; ``resolver`` combines them with the above.
 - What a configuration can be: ``definition``. From values back to references: ``reversal``.
 - Changes: ``alter``, ``resource_type``, ``policy``, ``reconfigurable``.
-- Threads and processes: ``workers``, ``under_way``, ``single_flight``, ``per_process``, ``cached``, ``closing``.
-- Strings and formats: ``text``, ``plain_texts``, ``nested``, ``properties``, ``document``, ``java_text``, ``quantity``,
-  ``sensitive``, ``older_names``.
+- Threads and processes: ``workers``, ``single_flight``, ``per_process``, ``cached``, ``closing``.
+- Strings and formats: ``text``, ``nested``, ``properties``, ``document``, ``java_text``, ``sensitive``,
+  ``older_names``.
 """
 
 from __future__ import annotations

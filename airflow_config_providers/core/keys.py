@@ -1,14 +1,12 @@
-"""Strings that are allowed as keys of a configuration, and as their values."""
+"""What is allowed as a key of a configuration, and as its value."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterator
-from typing import Final
+from collections.abc import Callable, Collection, Iterator, Mapping
+from typing import Any, Final
 
-from airflow_config_providers.core.layers import ConfigLayer
-from airflow_config_providers.core.provider_definition import CONFIG_PROVIDERS
-from airflow_config_providers.core.registry import is_reserved
+from airflow_config_providers.core.provider_definition import CONFIG_PROVIDERS, is_reserved
 from airflow_config_providers.core.text import half_pair, printable
 from airflow_config_providers.core.variable import scan
 from airflow_config_providers.exceptions import ConfigException, ReservedKeyError
@@ -68,12 +66,38 @@ def key_problems(keys: Collection[str], where: Callable[[str], str]) -> Iterator
             yield problem
 
 
-def layer_problems(layer: ConfigLayer) -> Iterator[ConfigException]:
-    """Yield the errors for the keys and values of ``layer`` that are not allowed."""
-    yield from key_problems(layer.configs, lambda key: f"in {layer.origin(key)}")
-    for key, text in layer.configs.items():
-        if not text.isascii() and (problem := text_problem(text, f"'{printable(key)}' in {layer.origin(key)}")):
+def key_type_problem(key: object) -> str | None:
+    """Return what is wrong with a key that is not a string; None if it is one."""
+    return None if isinstance(key, str) else f"The key {printable(repr(key))} is {_kind(key)}. Write it as a string."
+
+
+def value_type_problem(key: str, value: object) -> str | None:
+    """Return what is wrong with the value of ``key`` if it is neither a string nor None; otherwise None."""
+    if value is None or isinstance(value, str):
+        return None
+    return f"'{printable(key)}': the value is {_kind(value)}. Write it as a string."
+
+
+def type_problems(configs: Mapping[Any, Any]) -> Iterator[str]:
+    """Yield a problem for each key that is not a string, or whose value is neither a string nor None; no values."""
+    for key, value in configs.items():
+        if problem := key_type_problem(key) or value_type_problem(key, value):
             yield problem
+
+
+def require_texts(configs: Mapping[Any, Any], *, where: str = "", is_none_allowed: bool = False) -> None:
+    """
+    Refuse keys and values that are not strings.
+
+    :param where: put before each problem
+    :raises ConfigException: some are not strings; names all of them
+    """
+    allowed = {str, type(None)} if is_none_allowed else {str}
+    if allowed.issuperset(map(type, configs.values())) and {str}.issuperset(map(type, configs)):
+        return
+    nothing = (f"'{printable(str(key))}': there is no value." for key, value in configs.items() if value is None)
+    if problems := [*type_problems(configs), *(() if is_none_allowed else nothing)]:
+        raise ConfigException(*(f"{where}{problem}" for problem in problems))
 
 
 def _are_ordinary(keys: Collection[str]) -> bool:
@@ -89,3 +113,7 @@ def _refused_character(key: str) -> int | None:
 
 def _named(character: str) -> str:
     return {"=": "an equals sign", " ": "a blank"}.get(character, f"U+{ord(character):04X}")
+
+
+def _kind(value: object) -> str:
+    return f"of type {type(value).__name__}"

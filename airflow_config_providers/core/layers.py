@@ -9,7 +9,7 @@ from types import MappingProxyType
 
 from airflow_config_providers.core.cached import cached_property
 from airflow_config_providers.core.definition.config_def import ConfigDef
-from airflow_config_providers.core.plain_texts import require_texts
+from airflow_config_providers.core.keys import key_problems, require_texts, text_problem
 from airflow_config_providers.core.resource_type import ResourceType
 from airflow_config_providers.core.text import nearest, printable
 from airflow_config_providers.core.variable import scan
@@ -96,6 +96,14 @@ class ConfigEntry:
     documentation: str = ""
     origin: str = ""
     alterable_at: tuple[ResourceType, ...] = tuple(ResourceType)
+
+
+def layer_problems(layer: ConfigLayer) -> Iterator[ConfigException]:
+    """Yield the errors for the keys and values of ``layer`` that are not allowed."""
+    yield from key_problems(layer.configs, lambda key: f"in {layer.origin(key)}")
+    for key, text in layer.configs.items():
+        if not text.isascii() and (problem := text_problem(text, f"'{printable(key)}' in {layer.origin(key)}")):
+            yield problem
 
 
 class LayeredConfig:

@@ -1,12 +1,13 @@
-"""Definitions of providers in ``config.providers.*`` (KIP-297, KIP-421)."""
+"""Definitions of providers in ``config.providers.*`` (KIP-297, KIP-421), and references to providers without one."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from airflow_config_providers.core.text import printable
+from airflow_config_providers.core.text import nearest, printable
+from airflow_config_providers.core.variable import ConfigVariable, no_default
 
 CONFIG_PROVIDERS: Final = "config.providers"
 _PARAM: Final = "param."
@@ -31,6 +32,11 @@ class ProviderDefinition:
         return printable(f"{CONFIG_PROVIDERS}.{self.name}.{suffix}")
 
 
+def is_reserved(key: str) -> bool:
+    """Return whether ``key`` defines providers: such keys belong to the deployment."""
+    return key == CONFIG_PROVIDERS or key.startswith(f"{CONFIG_PROVIDERS}.")
+
+
 def read_definitions(props: Mapping[str, Any]) -> tuple[list[ProviderDefinition], list[str]]:
     """
     Return the definition of each provider that ``config.providers`` lists, and what is wrong with them.
@@ -48,6 +54,22 @@ def read_definitions(props: Mapping[str, Any]) -> tuple[list[ProviderDefinition]
             written[owner][key.removeprefix(f"{CONFIG_PROVIDERS}.{owner}.")] = value
     definitions = [_definition(name, settings, times=names.count(name)) for name, settings in written.items()]
     return definitions, [problem for definition in definitions for problem in definition.problems]
+
+
+def unknown_provider(variable: ConfigVariable, known: Collection[str], *, home: str = CONFIG_PROVIDERS) -> str:
+    """
+    Return the message for a reference to a provider that does not exist.
+
+    :param known: the names of the providers that exist
+    :param home: what people call the place where providers are defined
+    """
+    listed = ", ".join(printable(name) for name in sorted(known)) or "none"
+    hint = nearest(variable.provider, known)
+    way = no_default(variable) or f"Correct the name, or add the provider to {home}."
+    return (
+        f"{printable(str(variable))} names the unknown provider '{printable(variable.provider)}'{hint or '.'} "
+        f"Known providers: {listed}. {way}"
+    )
 
 
 def _owner(key: str, names: Iterable[str]) -> str | None:

@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from airflow_config_providers.core.definition.config_def import ConfigDef
-from airflow_config_providers.core.registry import is_reserved
+from airflow_config_providers.core.provider_definition import is_reserved
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.exceptions import ConfigException
 

@@ -11,9 +11,8 @@ from airflow_config_providers.core.cached import cached_property
 from airflow_config_providers.core.closing import Closing, close_all
 from airflow_config_providers.core.on_demand import ProvidersOnDemand
 from airflow_config_providers.core.provider import ConfigProvider
-from airflow_config_providers.core.provider_definition import CONFIG_PROVIDERS, ProviderDefinition, read_definitions
+from airflow_config_providers.core.provider_definition import ProviderDefinition, read_definitions, unknown_provider
 from airflow_config_providers.core.text import nearest, printable
-from airflow_config_providers.core.unanswered import unknown_provider
 from airflow_config_providers.core.variable import ConfigVariable
 from airflow_config_providers.exceptions import ConfigProvidersError, ProviderDefinitionError
 
@@ -23,11 +22,6 @@ if TYPE_CHECKING:
 ENTRY_POINT_GROUP: Final = "airflow_config_providers.providers"
 
 _T = TypeVar("_T")
-
-
-def is_reserved(key: str) -> bool:
-    """Return whether ``key`` defines providers: such keys belong to the deployment."""
-    return key == CONFIG_PROVIDERS or key.startswith(f"{CONFIG_PROVIDERS}.")
 
 
 class ProviderRegistry:

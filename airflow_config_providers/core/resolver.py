@@ -9,10 +9,10 @@ from typing import NoReturn
 
 from airflow_config_providers.core.data import HIDDEN
 from airflow_config_providers.core.definition.config_def import ConfigDef
-from airflow_config_providers.core.keys import layer_problems
-from airflow_config_providers.core.layers import ConfigEntry, ConfigLayer, LayeredConfig
+from airflow_config_providers.core.layers import ConfigEntry, ConfigLayer, LayeredConfig, layer_problems
 from airflow_config_providers.core.lookup import Place
 from airflow_config_providers.core.provider import ConfigProvider
+from airflow_config_providers.core.provider_definition import unknown_provider
 from airflow_config_providers.core.retries import ATTEMPTS
 from airflow_config_providers.core.reversal.reverse import ReverseTransformer
 from airflow_config_providers.core.text import nearest, odd_character, printable
@@ -22,8 +22,7 @@ from airflow_config_providers.core.transformer import (
     ConfigTransformerResult,
     Limits,
 )
-from airflow_config_providers.core.unanswered import no_default, unknown_provider
-from airflow_config_providers.core.variable import ConfigVariable, scan
+from airflow_config_providers.core.variable import ConfigVariable, no_default, scan
 from airflow_config_providers.exceptions import (
     AccessDeniedError,
     ConfigException,

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from airflow_config_providers.core.cached import cached_property
+from airflow_config_providers.core.keys import require_texts
 from airflow_config_providers.core.lookup import Answers, Lookup, Place
-from airflow_config_providers.core.plain_texts import require_texts
 from airflow_config_providers.core.provider import ConfigProvider
 from airflow_config_providers.core.variable import ConfigVariable, Spans, scan
 from airflow_config_providers.exceptions import LimitExceededError

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Final
 
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.exceptions import ConfigException
+
+_OF_SHELLS: Final = ("-", "=", "+", "?")
+"""What follows ``${name:`` in a shell to set a default: ``${name:-default}``."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -82,3 +86,13 @@ def parse(text: str) -> tuple[str | ConfigVariable, ...]:
 def variables(text: str) -> tuple[ConfigVariable, ...]:
     """Return the references in ``text``, in order, including repeated ones."""
     return tuple(ConfigVariable(provider, path, key, text[start:end]) for start, end, provider, path, key in scan(text))
+
+
+def no_default(variable: ConfigVariable) -> str:
+    """Return a hint that references have no defaults, if ``variable`` has one as in a shell; otherwise empty."""
+    if not any(part.startswith(_OF_SHELLS) for part in (variable.path, variable.key)):
+        return ""
+    return (
+        "Kafka's grammar of references has no defaults: write ${provider:path:key} alone, and set the default under "
+        "the same key in a lower layer."
+    )

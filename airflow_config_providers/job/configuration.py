@@ -9,8 +9,7 @@ from typing import Any
 
 from airflow_config_providers.core import explain
 from airflow_config_providers.core.alter import ConfigResource
-from airflow_config_providers.core.keys import layer_problems
-from airflow_config_providers.core.layers import ConfigLayer, LayeredConfig
+from airflow_config_providers.core.layers import ConfigLayer, LayeredConfig, layer_problems
 from airflow_config_providers.core.text import one_line, printable
 from airflow_config_providers.core.variable import scan
 from airflow_config_providers.exceptions import ConfigException, PolicyViolation

@@ -13,7 +13,8 @@ from airflow_config_providers.core.cached import cached_property
 from airflow_config_providers.core.closing import ClosedOnExit
 from airflow_config_providers.core.on_demand import ProvidersOnDemand
 from airflow_config_providers.core.provider import ConfigProvider
-from airflow_config_providers.core.registry import ProviderRegistry, is_reserved
+from airflow_config_providers.core.provider_definition import is_reserved
+from airflow_config_providers.core.registry import ProviderRegistry
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.core.variable import ConfigVariable, variables
 from airflow_config_providers.exceptions import ProviderDefinitionError

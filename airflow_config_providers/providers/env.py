@@ -9,8 +9,7 @@ from typing import Any, ClassVar, Final
 from airflow_config_providers.core.data import ConfigData
 from airflow_config_providers.core.provider import ConfigProvider, configured
 from airflow_config_providers.core.text import printable
-from airflow_config_providers.core.unanswered import no_default
-from airflow_config_providers.core.variable import ConfigVariable
+from airflow_config_providers.core.variable import ConfigVariable, no_default
 from airflow_config_providers.exceptions import AccessDeniedError, ConfigException
 from airflow_config_providers.providers.allowed_names import ALLOWLIST_PATTERN, AllowedNames, way_out
 

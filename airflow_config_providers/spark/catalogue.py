@@ -14,7 +14,7 @@ from airflow_config_providers.core.cached import cached_property
 from airflow_config_providers.core.definition.config_def import ConfigDef, ConfigKey, Importance
 from airflow_config_providers.core.definition.config_type import ConfigType, invalid_value
 from airflow_config_providers.core.definition.validators import Validator
-from airflow_config_providers.core.quantity import SIZES, TIMES, read_quantity
+from airflow_config_providers.core.java_text import SIZES, TIMES, read_quantity
 from airflow_config_providers.core.sensitive import reveals
 from airflow_config_providers.spark.expansion import is_substituted_by_spark
 from airflow_config_providers.spark.redaction import sounds_sensitive

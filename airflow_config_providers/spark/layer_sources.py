@@ -10,7 +10,7 @@ from airflow_config_providers.core.definition.config_def import ConfigDef
 from airflow_config_providers.core.environment import EnvironmentOverrides
 from airflow_config_providers.core.java_text import format_double
 from airflow_config_providers.core.layers import ConfigLayer, ConfigSource
-from airflow_config_providers.core.registry import is_reserved
+from airflow_config_providers.core.provider_definition import is_reserved
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.exceptions import ConfigException
 

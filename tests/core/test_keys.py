@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from airflow_config_providers.core.definition.abstract_config import AbstractConfig
 from airflow_config_providers.core.definition.config_def import ConfigDef
 from airflow_config_providers.core.definition.config_type import ConfigType
-from airflow_config_providers.core.keys import key_problem, key_problems, layer_problems
-from airflow_config_providers.core.layers import ConfigLayer, ConfigSource
+from airflow_config_providers.core.keys import key_problem, key_problems
+from airflow_config_providers.core.layers import ConfigLayer, ConfigSource, layer_problems
 from airflow_config_providers.core.transformer import ConfigTransformer
 from airflow_config_providers.exceptions import ConfigException, ReservedKeyError
 

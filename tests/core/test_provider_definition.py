@@ -2,7 +2,14 @@ from __future__ import annotations
 
 import pytest
 
+from airflow_config_providers.core.layers import ConfigLayer, ConfigSource
 from airflow_config_providers.core.provider_definition import ProviderDefinition, read_definitions
+from airflow_config_providers.core.registry import ProviderRegistry
+from airflow_config_providers.core.resolver import ConfigResolver
+from airflow_config_providers.core.variable import variables
+from airflow_config_providers.exceptions import ConfigProvidersError, UnresolvedReferenceError
+from airflow_config_providers.providers import EnvVarConfigProvider
+from airflow_config_providers.testing import InMemoryConfigProvider
 
 
 def test_a_definition_has_name_class_and_parameters() -> None:
@@ -90,3 +97,106 @@ def test_what_is_wrong_is_told(props: dict[str, object], problem: str) -> None:
 
 def test_a_definition_does_not_show_its_parameters() -> None:
     assert "hunter2" not in repr(ProviderDefinition("vault", "vault", {"token": "hunter2"}))
+
+
+NO_DEFAULTS = "Kafka's grammar of references has no defaults"
+
+
+def refused(text, **providers):
+    layer = ConfigLayer(ConfigSource.DAG_CONFIG, "conf", {"spark.app.a": text})
+    with pytest.raises(ConfigProvidersError) as caught:
+        ConfigResolver(providers).resolve([layer])
+    return caught.value
+
+
+@pytest.mark.parametrize("text", ["${x:-default}", "${x:=default}", "${x:?required}", "${x:+other}"])
+def test_who_writes_a_default_as_in_a_shell_is_told_that_there_is_none(text):
+    error = refused(text)
+
+    assert isinstance(error, UnresolvedReferenceError)
+    assert "names the unknown provider 'x'" in str(error)
+    assert NO_DEFAULTS in str(error)
+
+
+def test_a_default_of_a_known_provider_is_told_too():
+    assert NO_DEFAULTS in str(refused("${vault:-default}", vault=InMemoryConfigProvider({})))
+
+
+def test_a_default_of_an_environment_variable_is_told_too():
+    provider = EnvVarConfigProvider({"HOME": "/root"})
+    provider.configure({})
+
+    assert NO_DEFAULTS in str(refused("${env:HOME:-/tmp}", env=provider))
+
+
+def test_others_are_not_told_of_defaults():
+    error = refused("${vualt:apps/db:password}", vault=InMemoryConfigProvider({}))
+
+    assert "did you mean 'vault'?" in str(error)
+    assert NO_DEFAULTS not in str(error)
+
+
+# what definitions alone tell
+
+DEFINITIONS = {
+    "config.providers": "dir,env,broken,vault,variables,connections,backend",
+    "config.providers.dir.class": "directory",
+    "config.providers.dir.param.allowed.paths": "/tmp",
+    "config.providers.env.class": "env",
+    "config.providers.env.param.allowlist.pattern": "SPARK_.*",
+    "config.providers.broken.class": "file",
+    "config.providers.broken.param.allowed.paths": "not-absolute",
+    "config.providers.vault.class": "vault",
+    "config.providers.variables.class": "airflow_variable",
+    "config.providers.variables.param.allowlist.pattern": "spark_.*",
+    "config.providers.connections.class": "airflow_connection",
+    "config.providers.connections.param.allowlist.pattern": "spark_.*",
+    "config.providers.backend.class": "secrets_backend",
+    "config.providers.backend.param.allowlist.pattern": "spark_.*",
+}
+
+
+def refusal(text):
+    (variable,) = variables(text)
+    if variable.provider in {"variables", "connections", "backend"}:
+        pytest.importorskip("airflow")
+    return ProviderRegistry(deployment=True).refusals(DEFINITIONS, [variable]).get(variable, "")
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("${dri:/tmp:a}", "names the unknown provider 'dri', did you mean 'dir'?"),
+        ("${dir:/etc:a}", "/etc is not inside an allowed path"),
+        ("${dir:/tmp/../etc:a}", "is not inside an allowed path"),
+        ("${env:HOME}", "does not allow the environment variable HOME"),
+        ("${env:a/b:SPARK_A}", "Environment variables have no path"),
+        ("${vault:sys/policy:a}", "sys/policy"),
+        ("${variables:other}", "The variable 'other' is not allowed by allowlist.pattern"),
+        ("${variables:other:a}", "The variable 'other' is not allowed by allowlist.pattern"),
+        ("${connections:other:password}", "The connection 'other' is not allowed by allowlist.pattern"),
+        ("${connections:password}", "needs its id as the path"),
+        ("${backend:other}", "The variable 'other' is not allowed by allowlist.pattern"),
+        ("${backend:nowhere:a}", "'nowhere' is not a path of a secrets backend"),
+    ],
+)
+def test_a_reference_that_no_provider_will_answer_is_refused_without_asking_one(text, problem):
+    assert problem in refusal(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "${dir:/tmp/not-there:a}",
+        "${dir:a}",
+        "${env:SPARK_NOT_SET}",
+        "${broken:/etc/x:a}",
+        "${vault:apps/db:password}",
+        "${variables:spark_token}",
+        "${variables:spark_db:password}",
+        "${connections:spark_db:password}",
+        "${backend:variables/spark_db:password}",
+    ],
+)
+def test_a_reference_that_a_provider_may_answer_is_not_refused(text):
+    assert refusal(text) == ""

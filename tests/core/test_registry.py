@@ -10,7 +10,8 @@ from typing import Any, ClassVar
 import pytest
 
 from airflow_config_providers.core.provider import ConfigProvider
-from airflow_config_providers.core.registry import ConfiguredProviders, ProviderRegistry, is_reserved
+from airflow_config_providers.core.provider_definition import is_reserved
+from airflow_config_providers.core.registry import ConfiguredProviders, ProviderRegistry
 from airflow_config_providers.exceptions import (
     ProviderDefinitionError,
     ProviderLookupError,

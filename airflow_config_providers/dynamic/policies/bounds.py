@@ -7,9 +7,8 @@ from collections.abc import Callable, Container, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from airflow_config_providers.core.java_text import BLANKS, parse_integer
+from airflow_config_providers.core.java_text import BLANKS, SIZES, parse_integer, read_quantity
 from airflow_config_providers.core.policy import AlterConfigPolicy, RequestMetadata
-from airflow_config_providers.core.quantity import SIZES, read_quantity
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.core.variable import scan
 from airflow_config_providers.dynamic.policies.java_options import (

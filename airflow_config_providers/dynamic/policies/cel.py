@@ -7,8 +7,8 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from functools import cache
 from typing import Any, Final
 
+from airflow_config_providers.core.java_text import SIZES, TIMES, read_quantity
 from airflow_config_providers.core.policy import AlterConfigPolicy, RequestMetadata
-from airflow_config_providers.core.quantity import SIZES, TIMES, read_quantity
 from airflow_config_providers.core.text import octets, printable
 from airflow_config_providers.dynamic.policies.params import Params
 from airflow_config_providers.exceptions import ConfigException, PolicyViolation

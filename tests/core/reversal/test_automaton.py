@@ -4,14 +4,14 @@ from ahocorasick_rs import BytesAhoCorasick, Implementation
 from hypothesis import given
 from hypothesis import strategies as st
 
-from airflow_config_providers.core.reversal import plain_search
+from airflow_config_providers.core.reversal.automaton import PlainAhoCorasick, PlainImplementation
 
 texts = st.binary(max_size=40).map(lambda data: bytes(byte % 3 for byte in data))
 
 
 @given(st.lists(texts.filter(bool), unique=True, max_size=6), texts)
 def test_it_finds_what_the_library_finds(patterns: list[bytes], text: bytes) -> None:
-    plain = plain_search.BytesAhoCorasick(patterns, implementation=plain_search.Implementation.DFA)
+    plain = PlainAhoCorasick(patterns, implementation=PlainImplementation.DFA)
     library = BytesAhoCorasick(patterns, implementation=Implementation.DFA)
 
     found = plain.find_matches_as_indexes(text, overlapping=True)

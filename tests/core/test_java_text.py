@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from airflow_config_providers.core.quantity import SIZES, TIMES, read_quantity
+from airflow_config_providers.core.java_text import SIZES, TIMES, read_quantity
 
 
 @pytest.mark.parametrize(

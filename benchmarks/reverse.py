@@ -72,7 +72,7 @@ class Peer:
 
 def reverser(values: Sequence[str]) -> ReverseTransformer:
     found = ReverseTransformer({}, {ConfigVariable("vault", "apps", f"k{i:04}"): v for i, v in enumerate(values)})
-    found.find(b"")  # otherwise it is built for the first text
+    found.finder.find(b"")  # otherwise it is built for the first text
     return found
 
 
@@ -258,7 +258,7 @@ def alarms(effort: Effort) -> Report:
     most = 0
     for what, text in (*innocent.texts(), *(innocent.logs() if effort.seconds else ())):
         data = text.encode()
-        found = ours.find(data)
+        found = ours.finder.find(data)
         most += len(found)
         speed = mb_per_second(data, Effort(seconds=0, fewest=1), partial(reverse_bytes, data, (ours,)))
         rows.append([what, number(len(data) / MB), number(len(found)), number(speed)])

@@ -391,7 +391,8 @@ def test_attack_51_a_text_form_that_differs_from_the_repr_is_checked():
 
 def test_attack_51_a_failure_inside_the_search_hides_the_text():
     class Failing(ReverseTransformer):
-        def find(self, data):
+        @property
+        def finder(self):
             raise RuntimeError("broken")
 
     assert Failing({}, {ConfigVariable("v", "", "k"): CANARY}).reverse_text(f"x {CANARY}") == UNCHECKED
@@ -399,7 +400,8 @@ def test_attack_51_a_failure_inside_the_search_hides_the_text():
 
 def test_attack_51_a_failure_inside_a_stream_hides_the_line_and_not_the_next_ones():
     class Failing(ReverseTransformer):
-        def is_clear(self, data):
+        @property
+        def finder(self):
             raise RuntimeError("broken")
 
     stream = StreamReverser()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, NoReturn
 
+from airflow_config_providers.core.data import HIDDEN
 from airflow_config_providers.core.nested import map_leaves
 from airflow_config_providers.core.reversal.encodings import ENCODINGS, EVEN, forms
 from airflow_config_providers.core.reversal.parts import Match, Source
@@ -44,13 +45,17 @@ class ReverseTransformer:
 
     :param originals: config key -> string with references
     :param values: reference -> value
+    :param hidden: values that no reference stands for; they are replaced by ``[hidden]``
     """
 
-    __slots__ = ("_finder", "_named", "_originals", "_references", "_values")
+    __slots__ = ("_finder", "_hidden", "_named", "_originals", "_references", "_values")
 
-    def __init__(self, originals: Mapping[str, str], values: Mapping[ConfigVariable, str]) -> None:
+    def __init__(
+        self, originals: Mapping[str, str], values: Mapping[ConfigVariable, str], *, hidden: Iterable[str] = ()
+    ) -> None:
         self._originals = dict(originals)
         self._values = dict(values)
+        self._hidden = frozenset(filter(None, hidden))
         self._references: Mapping[str, str] = {}
         self._named: Mapping[tuple[str, str], str] = {}
         self._finder: Finder | None = None
@@ -72,27 +77,15 @@ class ReverseTransformer:
         Finds values in every encoding of ``core.reversal.encodings``, and each line of a value on its own. Values that
         overlap are replaced as one, by the reference of the longest. A reference in the text stays unchanged.
         """
-        try:
-            data = text.encode("utf-8", "surrogatepass")
-            matches = self.find(data)
-            return replace(data, matches).decode("utf-8", "surrogatepass") if matches else text
-        except Exception:  # noqa: BLE001 - fail closed
-            return UNCHECKED
+        return reverse_text(text, (self,))
 
     def forget(self) -> None:
         """Drop the values; from then on, only ``originals`` are used."""
         self._values = {}
+        self._hidden = frozenset()
         self._references = {}
         self._named = {}
         self._finder = None
-
-    def find(self, data: bytes) -> list[Match]:
-        """Return the matches of values in ``data``, with their labels."""
-        return (self._finder or self._build()).find(data)
-
-    def is_clear(self, data: bytes) -> bool:
-        """Return whether no value begins in ``data``, except one with too few bytes at its end to be recognized."""
-        return (self._finder or self._build()).is_clear(data)
 
     @property
     def finder(self) -> Finder:
@@ -117,7 +110,7 @@ class ReverseTransformer:
 
     def _build(self) -> Finder:
         """Build the finder on first use; if two threads both build it, that does no harm."""
-        references: dict[str, str] = {}
+        references = dict.fromkeys(self._hidden, HIDDEN)
         named: dict[tuple[str, str], str] = {}
         for variable in sorted(self._values):
             if value := self._values[variable]:
@@ -128,7 +121,7 @@ class ReverseTransformer:
         return finder
 
     def __bool__(self) -> bool:
-        return any(self._values.values())
+        return any(self._values.values()) or bool(self._hidden)
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} of {len(self._values)} references>"
@@ -185,9 +178,7 @@ def _shown(value: object, reversers: Sequence[ReverseTransformer]) -> object:
 
 def find(data: bytes, reversers: Sequence[ReverseTransformer]) -> list[Match]:
     """Return the matches of the values of all ``reversers`` in ``data``; they can overlap."""
-    if len(reversers) == 1:
-        return reversers[0].find(data)
-    return [match for reverser in reversers for match in reverser.find(data)]
+    return [match for reverser in reversers for match in reverser.finder.find(data)]
 
 
 def _finder(references: Mapping[str, str], shown: Iterable[str]) -> Finder:
@@ -196,7 +187,7 @@ def _finder(references: Mapping[str, str], shown: Iterable[str]) -> Finder:
 
     References are found, too, and labelled with themselves: a value inside a reference is part of its name.
     """
-    labels = {octets(reference): octets(one_line(reference)) for reference in shown}
+    labels = {octets(each): octets(one_line(each)) for each in (*shown, *references.values())}
     sources: dict[bytes, Source] = {}
     for form, source, reference in _searched(references):
         if form not in labels:

@@ -49,7 +49,7 @@ class StreamReverser:
             if self._kept or len(data) > _LONG or not data.endswith(b"\n"):
                 return self._advance(data, reversers, is_last=False)
             for each in reversers:
-                if not each.is_clear(data):
+                if not each.finder.is_clear(data):
                     return self._advance(data, reversers, is_last=False)
             self._before = data
             return data

@@ -28,7 +28,10 @@ message, its ``args``, its cause or its context.
 
 from __future__ import annotations
 
-from typing import Self
+from collections.abc import Collection, Sequence
+from typing import Self, TypeVar
+
+_Error = TypeVar("_Error", bound="ConfigProvidersError")
 
 
 class ConfigProvidersError(Exception):
@@ -130,3 +133,8 @@ class UnsupportedVersionError(ConfigProvidersError):
 
 class PolicyViolation(ConfigProvidersError):  # noqa: N818 - Kafka's name
     """A policy denied a change of configuration, or the configuration of a run."""
+
+
+def gravest(errors: Collection[ConfigProvidersError], order: Sequence[type[_Error]]) -> type[_Error]:
+    """Return the first class in ``order`` that one of ``errors`` has; the last class if none has any of them."""
+    return next((kind for kind in order if any(isinstance(error, kind) for error in errors)), order[-1])

@@ -111,7 +111,7 @@ class LayeredConfig:
     Settles, for each key, which layer wins. Fetches nothing.
 
     Of two layers with the same source, the later one in ``layers`` wins. The cost is that of merging the mappings;
-    entries and synonyms are created on request.
+    entries and synonyms are created on request, each once.
 
     :param definition: defaults, which rank below every layer, types, and which keys are sensitive
     """
@@ -120,6 +120,7 @@ class LayeredConfig:
         weakest_first = sorted(layers, key=lambda layer: layer.source)
         self._layers = tuple(reversed(weakest_first))
         self._definition = definition or ConfigDef()
+        self._described: dict[str, ConfigEntry] = {}
 
     @cached_property
     def settled(self) -> Mapping[str, str]:
@@ -151,6 +152,10 @@ class LayeredConfig:
 
         :raises ConfigException: the key has no value in a layer, and no default
         """
+        entry = self._described.get(key)
+        return entry or self._described.setdefault(key, self._entry(key))
+
+    def _entry(self, key: str) -> ConfigEntry:
         synonyms = tuple(self._synonyms(key))
         if not synonyms:
             hint = nearest(key, self.entries())
@@ -188,6 +193,10 @@ class LayeredConfig:
         """Return the layer of the value of ``key`` and where it was written, or ``default``."""
         layer = next((layer for layer in self._layers if key in layer.configs), None)
         return "default" if layer is None else f"{layer.source.name}, {layer.origin(key)}"
+
+    def place(self, key: str) -> str:
+        """Return ``key`` with the place where its value was written, for a message."""
+        return f"{printable(key)} ({self.describe(key).origin})"
 
     def is_secret(self, key: str, text: str) -> bool:
         """Return whether ``text`` under ``key`` is a plaintext secret, and not a reference to one."""

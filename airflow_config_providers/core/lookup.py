@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import Future, wait
 from dataclasses import dataclass, field, replace
-from typing import TypeVar, cast
+from typing import Final, TypedDict, TypeVar, Unpack, cast
 
 from airflow_config_providers.core.data import ConfigData
 from airflow_config_providers.core.on_demand import ProvidersOnDemand
@@ -51,27 +51,62 @@ class Answers:
 
 
 @dataclass(frozen=True, slots=True)
+class FetchOptions:
+    """
+    How providers are asked.
+
+    :param max_workers: how many paths are read in parallel
+    :param attempts: how often an unavailable provider is asked, with increasing waits; five take about 15 seconds
+    :param timeout: seconds for all requests together; None for no limit
+    :param in_callers_thread: ask for one path after another, in the caller's thread; a call that hangs is not
+        interrupted, and after the timeout no further call is made
+    """
+
+    max_workers: int = 32
+    attempts: int = 1
+    timeout: float | None = None
+    in_callers_thread: bool = False
+
+
+class FetchKeywords(TypedDict, total=False):
+    """The options of ``FetchOptions``, for constructors that take them as keywords."""
+
+    max_workers: int
+    attempts: int
+    timeout: float | None
+    in_callers_thread: bool
+
+
+ONCE: Final = FetchOptions()
+"""Ask each provider once, and wait for it."""
+
+PATIENT: Final = FetchOptions(attempts=5, timeout=60.0)
+"""Ask again while a server restarts, but for no longer than a minute."""
+
+
 class Lookup:
     """
     Fetches the values of references.
 
     :param providers: name -> provider; places of unknown providers are skipped
-    :param max_workers: how many paths are read in parallel
-    :param attempts: how often an unavailable provider is asked, with increasing waits
+    :param options: how they are asked; ``changes`` are options that differ
     :param sleep: waits for a number of seconds
-    :param timeout: seconds for the whole fetch; None for no limit
     :param clock: returns monotonic seconds
-    :param in_callers_thread: ask for one place after another, in the caller's thread; a call that hangs is not
-        interrupted, and after the timeout no further call is made
     """
 
-    providers: Mapping[str, ConfigProvider]
-    max_workers: int = 32
-    attempts: int = 1
-    sleep: Callable[[float], None] = time.sleep
-    timeout: float | None = None
-    clock: Callable[[], float] = time.monotonic
-    in_callers_thread: bool = False
+    def __init__(
+        self,
+        providers: Mapping[str, ConfigProvider],
+        options: FetchOptions = ONCE,
+        *,
+        sleep: Callable[[float], None] = time.sleep,
+        clock: Callable[[], float] = time.monotonic,
+        **changes: Unpack[FetchKeywords],
+    ) -> None:
+        self.providers = providers
+        self.options = replace(options, **changes)
+        self.sleep = sleep
+        self.clock = clock
 
     def fetch(self, wanted: Mapping[Place, Collection[str]]) -> Answers:
         """
@@ -93,25 +128,24 @@ class _Fetch:
     """One fetch. It ends when its time is over, whatever the providers do."""
 
     def __init__(self, lookup: Lookup, wanted: Mapping[Place, Collection[str]]) -> None:
-        self._lookup = lookup
+        self._providers = lookup.providers
+        self._options = lookup.options
+        self._clock = lookup.clock
         self._wanted = wanted
-        self._until = math.inf if lookup.timeout is None else lookup.clock() + lookup.timeout
-        self._retries = Retries(lookup.attempts, sleep=lookup.sleep, clock=lookup.clock, until=self._until)
+        self._until = math.inf if self._options.timeout is None else self._clock() + self._options.timeout
+        self._retries = Retries(self._options.attempts, sleep=lookup.sleep, clock=self._clock, until=self._until)
 
     def outcomes(self) -> dict[Place, Outcome]:
         """Return the outcome for each place."""
-        self._open()
-        if self._lookup.in_callers_thread or (self._lookup.timeout is None and len(self._wanted) < 2):
-            return {place: self._late(place[0]) if self._is_over() else self._ask(place) for place in self._wanted}
-        with Workers(self._lookup.max_workers) as workers:
-            return self._side_by_side(workers)
-
-    def _open(self) -> None:
-        providers = self._lookup.providers
-        if isinstance(providers, ProvidersOnDemand):
-            is_bounded = self._until < math.inf and not self._lookup.in_callers_thread
+        has_no_limit = self._until == math.inf
+        if isinstance(self._providers, ProvidersOnDemand):
+            waits_here = has_no_limit or self._options.in_callers_thread
             names = {name for name, _ in self._wanted}
-            providers.open_named(names, wait=self._wait_until_open if is_bounded else None)
+            self._providers.open_named(names, wait=None if waits_here else self._wait_until_open)
+        if self._options.in_callers_thread or not self._wanted or (has_no_limit and len(self._wanted) == 1):
+            return {place: self._late(place[0]) if self._is_over() else self._ask(place) for place in self._wanted}
+        with Workers(self._options.max_workers) as workers:
+            return self._side_by_side(workers)
 
     def _wait_until_open(self, name: str, opening: Future[object]) -> None:
         done, _ = wait([opening], self._seconds_left())
@@ -137,12 +171,12 @@ class _Fetch:
         """Return path -> keys for each provider that reads several paths in one batch."""
         batches: dict[str, dict[str, Collection[str]]] = {}
         for (name, path), keys in self._wanted.items():
-            if isinstance(self._lookup.providers[name], BatchConfigProvider):
+            if isinstance(self._providers[name], BatchConfigProvider):
                 batches.setdefault(name, {})[path] = frozenset(keys)
         return {name: batch for name, batch in batches.items() if len(batch) > 1}
 
     def _ask_together(self, name: str, wanted: Mapping[str, Collection[str]]) -> dict[Place, Outcome]:
-        batch = _Batch(cast(BatchConfigProvider, self._lookup.providers[name]), wanted)
+        batch = _Batch(cast(BatchConfigProvider, self._providers[name]), wanted)
         try:
             self._retries.run(name, batch.ask)
         except Exception as error:  # noqa: BLE001 - a third party's provider can raise anything; it becomes the outcome
@@ -152,7 +186,7 @@ class _Fetch:
     def _ask(self, place: Place) -> Outcome:
         name, path = place
         try:
-            get, keys = self._lookup.providers[name].get, frozenset(self._wanted[place])
+            get, keys = self._providers[name].get, frozenset(self._wanted[place])
             return _checked(place, self._retries.run(name, get, path, keys))
         except Exception as error:  # noqa: BLE001 - a third party's provider can raise anything; it becomes the outcome
             return error
@@ -165,14 +199,14 @@ class _Fetch:
             return None
 
     def _seconds_left(self) -> float | None:
-        return None if self._until == math.inf else max(0.0, self._until - self._lookup.clock())
+        return None if self._until == math.inf else max(0.0, self._until - self._clock())
 
     def _is_over(self) -> bool:
-        return self._lookup.clock() >= self._until
+        return self._clock() >= self._until
 
     def _late(self, name: str) -> ProviderUnavailableError:
         return ProviderUnavailableError(
-            f"Provider '{printable(name)}' gave no answer within {self._lookup.timeout:g} seconds, which is all the "
+            f"Provider '{printable(name)}' gave no answer within {self._options.timeout:g} seconds, which is all the "
             f"time that resolving a configuration has. Try again later, or raise resolve_timeout in [config_providers]."
         )
 

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
-from typing import NoReturn
+from typing import Final, NoReturn, Unpack
 
-from airflow_config_providers.core.data import HIDDEN
 from airflow_config_providers.core.definition.config_def import ConfigDef
 from airflow_config_providers.core.layers import ConfigEntry, ConfigLayer, LayeredConfig, layer_problems
-from airflow_config_providers.core.lookup import Place
+from airflow_config_providers.core.lookup import PATIENT, FetchKeywords, FetchOptions, Place
 from airflow_config_providers.core.provider import ConfigProvider
-from airflow_config_providers.core.provider_definition import unknown_provider
-from airflow_config_providers.core.retries import ATTEMPTS
+from airflow_config_providers.core.provider_definition import CONFIG_PROVIDERS, unknown_provider
 from airflow_config_providers.core.reversal.reverse import ReverseTransformer
 from airflow_config_providers.core.text import nearest, odd_character, printable
 from airflow_config_providers.core.transformer import (
@@ -31,6 +29,7 @@ from airflow_config_providers.exceptions import (
     ProviderUnavailableError,
     ReservedKeyError,
     UnresolvedReferenceError,
+    gravest,
 )
 
 
@@ -50,14 +49,18 @@ class ResolvedConfig:
     people are allowed to see.
     """
 
-    __slots__ = ("_opened", "_result", "_reverser", "layered")
+    __slots__ = ("_opened", "_results", "_reverser", "layered")
 
     def __init__(
-        self, layered: LayeredConfig, result: ConfigTransformerResult, opened: Mapping[str, str] | None = None
+        self,
+        layered: LayeredConfig,
+        configs: ConfigTransformerResult,
+        texts: ConfigTransformerResult,
+        opened: Mapping[str, str],
     ) -> None:
         self.layered = layered
-        self._result: ConfigTransformerResult | None = result
-        self._opened = dict(opened or {})
+        self._results: tuple[ConfigTransformerResult, ...] = (configs, texts)
+        self._opened = dict(opened)
         self._reverser: ReverseTransformer | None = None
 
     @property
@@ -69,67 +72,75 @@ class ResolvedConfig:
     def reverser(self) -> ReverseTransformer:
         """Turns values back into references, and decrypted secrets into ``[hidden]``; not cleared by ``clear``."""
         if self._reverser is None:
-            opened = {ConfigVariable("", "", str(n), HIDDEN): text for n, text in enumerate(self._opened.values())}
-            self._reverser = ReverseTransformer(self.layered.settled, {**self._content.used, **opened})
+            self._reverser = ReverseTransformer(self.layered.settled, self._used(), hidden=self._opened.values())
         return self._reverser
 
     @property
     def ttls(self) -> Mapping[Place, int]:
         """(provider, path) -> milliseconds for which its values are valid."""
-        return self._content.ttls
+        return {**self._configs.ttls, **self._texts.ttls}
 
     @property
     def unresolved(self) -> Mapping[str, list[ConfigVariable]]:
         """Key, or name of a further string -> its references without an answer, which stay as they were written."""
-        return {name.removeprefix(_TEXT): missing for name, missing in self._content.unresolved.items()}
+        return {**self._configs.unresolved, **self._texts.unresolved}
 
     @property
     def references(self) -> tuple[str, ...]:
         """The references that were answered, as they were written, sorted and without duplicates."""
-        return tuple(sorted({str(variable) for variable in self._content.used}))
+        return tuple(sorted({str(variable) for variable in self._used()}))
 
     @property
     def sensitive(self) -> frozenset[str]:
         """The keys whose value came from a reference, or is a plaintext secret."""
-        data, settled = self._content.data, self.layered.settled
+        data, settled = self._configs.data, self.layered.settled
         is_secret = self.layered.is_secret
         found = (key for key, text in settled.items() if data[key] != text or is_secret(key, text))
         return frozenset(found) | self._opened.keys()
 
     def configs(self) -> dict[str, str]:
         """Return the values: key -> string, for each key that a layer sets. Each call returns a new mapping."""
-        data = self._content.data
-        return {key: data[key] or "" for key in self.layered.settled} | self._opened
+        return {key: text or "" for key, text in self._configs.data.items()} | self._opened
 
     @property
     def texts(self) -> frozenset[str]:
         """The names of the further strings that were resolved together with the layers."""
-        return frozenset(name.removeprefix(_TEXT) for name in self._content.data if name.startswith(_TEXT))
+        return frozenset(self._texts.data)
 
     def text(self, name: str) -> str:
         """Return the value of one of the further strings."""
-        return self._content.data[_TEXT + name] or ""
+        return self._texts.data[name] or ""
 
     def with_texts(self, other: ResolvedConfig) -> ResolvedConfig:
         """Return this configuration with the further strings of ``other`` and their values."""
-        texts = {name: text for name, text in other._content.data.items() if name.startswith(_TEXT)}
-        result = replace(other._content, data={**self._content.data, **texts})
-        return ResolvedConfig(self.layered, result, self._opened)
+        texts = replace(other._texts, data={**self._texts.data, **other._texts.data})
+        return ResolvedConfig(self.layered, self._configs, texts, self._opened)
 
     def values(self) -> frozenset[str]:
         """Return the values of the references, and the decrypted secrets."""
-        return frozenset(self._content.used.values()) | frozenset(self._opened.values())
+        return frozenset(self._used().values()) | frozenset(self._opened.values())
 
     def clear(self) -> None:
         """Drop every value. Values that were handed out before are not affected."""
-        self._result = None
+        self._results = ()
         self._opened = {}
 
     @property
-    def _content(self) -> ConfigTransformerResult:
-        if self._result is None:
+    def _configs(self) -> ConfigTransformerResult:
+        return self._needed[0]
+
+    @property
+    def _texts(self) -> ConfigTransformerResult:
+        return self._needed[1]
+
+    @property
+    def _needed(self) -> tuple[ConfigTransformerResult, ...]:
+        if not self._results:
             raise ConfigException("This resolved configuration was cleared. Resolve the layers again.")
-        return self._result
+        return self._results
+
+    def _used(self) -> dict[ConfigVariable, str]:
+        return {**self._configs.used, **self._texts.used}
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__}>"
@@ -138,7 +149,6 @@ class ResolvedConfig:
         raise TypeError("A ResolvedConfig is not pickled or copied: it holds secrets. Send the settled configuration.")
 
 
-@dataclass(frozen=True, slots=True)
 class ConfigResolver:
     """
     Settles layers, fetches the references of the winners, checks types, and reports all problems in one error.
@@ -151,22 +161,29 @@ class ConfigResolver:
     :param unresolved: what happens to a reference without an answer
     :param foreign: provider names that the reader of the configuration resolves itself, such as Spark's ``env``;
         their references stay unchanged unless a provider has that name
-    :param attempts: how often an unavailable provider is asked, over about 15 seconds
-    :param timeout: seconds for all requests together; None for no limit
-    :param in_callers_thread: read one path after another, in the caller's thread
+    :param limits: limits on what one configuration can ask for
     :param home: where the providers are defined, for messages
+    :param options: how providers are asked; ``changes`` are options that differ
     """
 
-    config_providers: Mapping[str, ConfigProvider]
-    definition: ConfigDef | None = None
-    unresolved: Unresolved = Unresolved.FAIL
-    foreign: Collection[str] = ()
-    limits: Limits = DEFAULT_LIMITS
-    max_workers: int = 32
-    attempts: int = ATTEMPTS
-    timeout: float | None = 60.0
-    in_callers_thread: bool = False
-    home: str = "config.providers"
+    def __init__(  # noqa: PLR0913 - all but one are optional
+        self,
+        config_providers: Mapping[str, ConfigProvider],
+        definition: ConfigDef | None = None,
+        unresolved: Unresolved = Unresolved.FAIL,
+        foreign: Collection[str] = (),
+        limits: Limits = DEFAULT_LIMITS,
+        *,
+        home: str = CONFIG_PROVIDERS,
+        options: FetchOptions = PATIENT,
+        **changes: Unpack[FetchKeywords],
+    ) -> None:
+        self._providers = config_providers
+        self._transformer = ConfigTransformer(config_providers, limits, options, **changes)
+        self._definition = definition
+        self._unresolved = unresolved
+        self._foreign = foreign
+        self._home = home
 
     def settle(self, layers: Sequence[ConfigLayer]) -> LayeredConfig:
         """
@@ -175,7 +192,7 @@ class ConfigResolver:
         :raises ConfigException: a layer has a key or a value that is not allowed
         """
         _raise([problem for layer in layers for problem in layer_problems(layer)])
-        return LayeredConfig(layers, self.definition)
+        return LayeredConfig(layers, self._definition)
 
     def resolve(self, layers: Sequence[ConfigLayer], texts: Mapping[str, str] | None = None) -> ResolvedConfig:
         """
@@ -187,45 +204,39 @@ class ConfigResolver:
         :raises UnresolvedReferenceError: a reference has no answer
         :raises ConfigException: a value does not fit its type
         """
-        layered = self.settle(layers)
-        wanted = {**layered.settled, **{_TEXT + name: text for name, text in (texts or {}).items()}}
-        _raise(_odd_references(wanted, layered))
+        layered, texts = self.settle(layers), texts or {}
+        _raise([*_odd_references(layered.settled, layered.place), *_odd_references(texts, printable)])
         opened = _opened(layered)
-        result = self._transformer.attempt(wanted)
-        _raise([*_failures(layered, result), *self._unanswered(layered, result), *self._misfits(layered, result)])
-        return ResolvedConfig(layered, result, opened)
+        configs, others = self._transformer.attempt(layered.settled, texts)
+        parts = (_Part(configs, layered.place), _Part(others, printable))
+        unanswered = (problem for part in parts for problem in self._unanswered(part))
+        _raise([*_failures(parts), *unanswered, *self._misfits(layered, configs)])
+        return ResolvedConfig(layered, configs, others, opened)
 
-    @property
-    def _transformer(self) -> ConfigTransformer:
-        return ConfigTransformer(
-            self.config_providers, self.limits, self.max_workers, self.attempts, self.timeout, self.in_callers_thread
-        )
-
-    def _unanswered(self, layered: LayeredConfig, result: ConfigTransformerResult) -> Iterator[ConfigProvidersError]:
-        if self.unresolved is Unresolved.KEEP:
+    def _unanswered(self, part: _Part) -> Iterator[ConfigProvidersError]:
+        if self._unresolved is Unresolved.KEEP:
             return
+        result = part.result
         for name, missing in result.unresolved.items():
             for variable in missing:
                 place = (variable.provider, variable.path)
                 if place in result.failures or self._is_foreign(variable):
                     continue
                 if denial := result.denials.get(place, {}).get(variable.key):
-                    yield AccessDeniedError(f"{_where(layered, name)}: {printable(str(variable))} is denied. {denial}")
+                    yield AccessDeniedError(f"{part.place(name)}: {printable(str(variable))} is denied. {denial}")
                 else:
-                    yield UnresolvedReferenceError(f"{_where(layered, name)}: {self._why(variable, result)}")
+                    yield UnresolvedReferenceError(f"{part.place(name)}: {self._why(variable, result)}")
 
     def _is_foreign(self, variable: ConfigVariable) -> bool:
-        return variable.provider in self.foreign and variable.provider not in self.config_providers
+        return variable.provider in self._foreign and variable.provider not in self._providers
 
     def _why(self, variable: ConfigVariable, result: ConfigTransformerResult) -> str:
-        if variable.provider not in self.config_providers:
-            return unknown_provider(variable, self.config_providers, home=self.home)
+        if variable.provider not in self._providers:
+            return unknown_provider(variable, self._providers, home=self._home)
         absence = result.absences.get((variable.provider, variable.path))
         if absence:
             return f"{printable(str(variable))} has no value. {absence}"
-        siblings = [
-            used.key for used in result.used if (used.provider, used.path) == (variable.provider, variable.path)
-        ]
+        siblings = result.answered((variable.provider, variable.path))
         return (
             f"{printable(str(variable))} has no value: provider '{printable(variable.provider)}' has no key "
             f"'{printable(variable.key)}' there{nearest(variable.key, siblings) or '.'} "
@@ -233,16 +244,25 @@ class ConfigResolver:
         )
 
     def _misfits(self, layered: LayeredConfig, result: ConfigTransformerResult) -> Iterator[ConfigProvidersError]:
-        if self.definition is None:
+        if self._definition is None:
             return
-        for name in sorted((layered.settled.keys() - layered.secrets.keys()) & self.definition.names()):
+        for name in sorted((layered.settled.keys() - layered.secrets.keys()) & self._definition.names()):
             if name not in result.unresolved:
-                for message in self.definition.misfits(name, result.data[name]):
-                    yield ConfigException(f"{_where(layered, name)}: {message}")
+                for message in self._definition.misfits(name, result.data[name]):
+                    yield ConfigException(f"{layered.place(name)}: {message}")
 
 
-_TEXT = "\0"
-"""Prefix of the names of further strings; no key of a layer contains it."""
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """
+    The result for the keys, or for the further strings.
+
+    :param place: returns what a message calls a name of the result
+    """
+
+    result: ConfigTransformerResult
+    place: Callable[[str], str]
+
 
 _MOST_KEYS = 3
 """How many keys are named in a failure that affects several."""
@@ -256,12 +276,12 @@ def _opened(layered: LayeredConfig) -> dict[str, str]:
         try:
             opened[key] = open_()
         except ConfigProvidersError as error:
-            problems += [ConfigException(f"{_where(layered, key)}: {problem}") for problem in error.problems]
+            problems += [ConfigException(f"{layered.place(key)}: {problem}") for problem in error.problems]
     _raise(problems)
     return opened
 
 
-def _odd_references(texts: Mapping[str, str], layered: LayeredConfig) -> Iterator[ConfigProvidersError]:
+def _odd_references(texts: Mapping[str, str], place: Callable[[str], str]) -> Iterator[ConfigProvidersError]:
     together = "".join(texts.values())
     if together.isascii() and together.isprintable():
         return
@@ -269,31 +289,26 @@ def _odd_references(texts: Mapping[str, str], layered: LayeredConfig) -> Iterato
         for start, end, *_ in scan(text):
             if (offset := odd_character(text[start:end])) is not None:
                 yield ConfigException(
-                    f"{_where(layered, name)}: character {start + offset + 1} of the text, {text[start + offset]!a}, "
+                    f"{place(name)}: character {start + offset + 1} of the text, {text[start + offset]!a}, "
                     f"is inside a reference and is a control character, or of another script than its neighbours. "
                     f"Write the reference again."
                 )
 
 
-def _where(layered: LayeredConfig, name: str) -> str:
-    if name.startswith(_TEXT):
-        return printable(name.removeprefix(_TEXT))
-    return f"{printable(name)} ({layered.describe(name).origin})"
-
-
-def _failures(layered: LayeredConfig, result: ConfigTransformerResult) -> Iterator[ConfigProvidersError]:
+def _failures(parts: Sequence[_Part]) -> Iterator[ConfigProvidersError]:
     """Yield each failure with the keys that it affects; one shared by several paths of a provider is reported once."""
     found: dict[object, tuple[ConfigProvidersError, list[Place]]] = {}
-    for place, failure in result.failures.items():
+    for place, failure in parts[0].result.failures.items():
         problem = failure if isinstance(failure, ConfigProvidersError) else _foreign_failure(place, failure)
         _, places = found.setdefault((place[0], type(problem), problem.problems), (problem, []))
         places.append(place)
     for problem, places in found.values():
-        names = result.names(places)
-        if len(names) == 1:
-            yield _of_key(problem, _where(layered, names[0]), result.references(names[0], places))
+        affected = [(part, name) for part in parts for name in part.result.names(places)]
+        if len(affected) == 1:
+            ((part, name),) = affected
+            yield _of_key(problem, part.place(name), part.result.references(name, places))
         else:
-            yield _of_keys(problem, names)
+            yield _of_keys(problem, [name for _, name in affected])
 
 
 def _of_key(problem: ConfigProvidersError, where: str, references: Sequence[str]) -> ConfigProvidersError:
@@ -303,7 +318,7 @@ def _of_key(problem: ConfigProvidersError, where: str, references: Sequence[str]
 
 
 def _of_keys(problem: ConfigProvidersError, names: Sequence[str]) -> ConfigProvidersError:
-    shown = [printable(name.removeprefix(_TEXT)) for name in names[:_MOST_KEYS]]
+    shown = [printable(name) for name in names[:_MOST_KEYS]]
     keys = ", ".join(shown + ["..."] * (len(names) > len(shown)))
     counted = f"{len(names)} key{'s' * (len(names) > 1)}: {keys}"
     return type(problem)(*(f"{sentence} ({counted})" for sentence in problem.problems))
@@ -317,8 +332,9 @@ def _foreign_failure(place: Place, failure: Exception) -> ConfigProvidersError:
     )
 
 
-_GRAVEST_FIRST: Sequence[type[ConfigProvidersError]] = (
+_GRAVEST_FIRST: Final = (
     AccessDeniedError,
+    ProviderUnavailableError,
     ProviderLookupError,
     UnresolvedReferenceError,
     ReservedKeyError,
@@ -326,12 +342,7 @@ _GRAVEST_FIRST: Sequence[type[ConfigProvidersError]] = (
 )
 
 
-def _raise(problems: Iterable[ConfigProvidersError]) -> None:
+def _raise(problems: Collection[ConfigProvidersError]) -> None:
     """Raise one error with all ``problems``, of the gravest class among them."""
-    found = list(problems)
-    if not found:
-        return
-    kind = next((kind for kind in _GRAVEST_FIRST if any(isinstance(p, kind) for p in found)), ConfigException)
-    if kind is ProviderLookupError and any(isinstance(p, ProviderUnavailableError) for p in found):
-        kind = ProviderUnavailableError
-    raise kind(*(sentence for problem in found for sentence in problem.problems))
+    if problems:
+        raise gravest(problems, _GRAVEST_FIRST)(*(sentence for problem in problems for sentence in problem.problems))

@@ -15,9 +15,6 @@ if TYPE_CHECKING:
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
 
-ATTEMPTS: Final = 5
-"""How often an unavailable provider is asked."""
-
 _FIRST_WAIT: Final = 0.4
 _FACTOR: Final = 3
 """How many times longer each wait is than the one before; four take 16 seconds, long enough for Vault to restart."""

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Set
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, Unpack
 
 from airflow_config_providers.core.cached import cached_property
 from airflow_config_providers.core.keys import require_texts
-from airflow_config_providers.core.lookup import Answers, Lookup, Place
+from airflow_config_providers.core.lookup import ONCE, Answers, FetchKeywords, FetchOptions, Lookup, Place
 from airflow_config_providers.core.provider import ConfigProvider
 from airflow_config_providers.core.variable import ConfigVariable, Spans, scan
 from airflow_config_providers.exceptions import LimitExceededError
@@ -66,6 +66,10 @@ class ConfigTransformerResult:
         found = [text[start:end] for start, end, provider, path, _ in spans if (provider, path) in places]
         return list(dict.fromkeys(found))
 
+    def answered(self, place: Place) -> Collection[str]:
+        """Return the keys that were asked for at ``place`` and answered."""
+        return self._wanted[place] & self._answers.data.get(place, {}).keys()
+
     @property
     def absences(self) -> Mapping[Place, str]:
         """(provider, path) -> why there is nothing, if the provider gave a reason."""
@@ -78,7 +82,7 @@ class ConfigTransformerResult:
 
     @property
     def failures(self) -> Mapping[Place, Exception]:
-        """(provider, path) -> why there is no answer; empty unless the result comes from ``attempt``."""
+        """(provider, path) -> why there is no answer, for all that ``attempt`` asked for; otherwise empty."""
         return self._answers.failures
 
 
@@ -108,7 +112,6 @@ class Limits:
 DEFAULT_LIMITS: Final = Limits()
 
 
-@dataclass(frozen=True, slots=True)
 class ConfigTransformer:
     """
     Replaces the references in the values of a configuration, one level deep.
@@ -119,18 +122,18 @@ class ConfigTransformer:
 
     :param config_providers: name -> configured provider; the caller closes them
     :param limits: limits on what one configuration can ask for
-    :param max_workers: how many paths are read in parallel
-    :param attempts: how often an unavailable provider is asked
-    :param timeout: seconds for all requests together; None for no limit
-    :param in_callers_thread: read one path after another, in the caller's thread
+    :param options: how providers are asked; ``changes`` are options that differ
     """
 
-    config_providers: Mapping[str, ConfigProvider]
-    limits: Limits = DEFAULT_LIMITS
-    max_workers: int = 32
-    attempts: int = 1
-    timeout: float | None = None
-    in_callers_thread: bool = False
+    def __init__(
+        self,
+        config_providers: Mapping[str, ConfigProvider],
+        limits: Limits = DEFAULT_LIMITS,
+        options: FetchOptions = ONCE,
+        **changes: Unpack[FetchKeywords],
+    ) -> None:
+        self._lookup = Lookup(config_providers, options, **changes)
+        self._limits = limits
 
     def transform(self, configs: Configs) -> ConfigTransformerResult:
         """
@@ -140,39 +143,40 @@ class ConfigTransformer:
         :raises LimitExceededError: the configuration exceeds a limit
         :raises Exception: whatever a provider raised
         """
-        result = self.attempt(configs)
+        (result,) = self.attempt(configs)
         for failure in result.failures.values():
             raise failure
         return result
 
-    def attempt(self, configs: Configs) -> ConfigTransformerResult:
-        """Do the same as ``transform``, but return the failures of providers in the result."""
-        require_texts(configs, is_none_allowed=True)
-        scanned = {
-            name: (text, spans) for name, text in configs.items() if text and "${" in text and (spans := scan(text))
-        }
-        wanted = _wanted(spans for _, spans in scanned.values())
-        answers = self._fetch(wanted)
-        data = dict(configs)
-        characters = 0
-        for name, (text, spans) in scanned.items():
-            value = data[name] = _substitute(text, spans, answers)
-            characters += len(value)
-            if characters > self.limits.characters:
-                self.limits.check("characters", characters)
-        return ConfigTransformerResult(data, answers.ttls, scanned, wanted, answers)
+    def attempt(self, *groups: Configs) -> tuple[ConfigTransformerResult, ...]:
+        """
+        Do the same as ``transform`` for several mappings in the same requests, but return the failures of providers.
 
-    def _fetch(self, wanted: Mapping[Place, set[str]]) -> Answers:
-        self.limits.check("paths", len(wanted))
-        self.limits.check("references", sum(map(len, wanted.values())))
-        lookup = Lookup(
-            self.config_providers,
-            self.max_workers,
-            self.attempts,
-            timeout=self.timeout,
-            in_callers_thread=self.in_callers_thread,
-        )
-        return lookup.fetch(wanted)
+        :return: the result for each of ``groups``; what the providers answered is the same in all of them
+        """
+        for configs in groups:
+            require_texts(configs, is_none_allowed=True)
+        scanned = [_scanned(configs) for configs in groups]
+        wanted = _wanted(spans for found in scanned for _, spans in found.values())
+        self._limits.check("paths", len(wanted))
+        self._limits.check("references", sum(map(len, wanted.values())))
+        answers = self._lookup.fetch(wanted)
+        characters = 0
+        results: list[ConfigTransformerResult] = []
+        for configs, found in zip(groups, scanned, strict=True):
+            data = dict(configs)
+            for name, (text, spans) in found.items():
+                value = data[name] = _substitute(text, spans, answers)
+                characters += len(value)
+                if characters > self._limits.characters:
+                    self._limits.check("characters", characters)
+            results.append(ConfigTransformerResult(data, answers.ttls, found, wanted, answers))
+        return tuple(results)
+
+
+def _scanned(configs: Configs) -> dict[str, tuple[str, Spans]]:
+    """Return key -> string and its references, for each string that has any."""
+    return {name: (text, spans) for name, text in configs.items() if text and "${" in text and (spans := scan(text))}
 
 
 def _wanted(found: Iterable[Spans]) -> dict[Place, set[str]]:

@@ -16,7 +16,7 @@ from airflow_config_providers.core.variable import scan
 from airflow_config_providers.dynamic.document import Sealed, StoredConfig, Value
 from airflow_config_providers.dynamic.history import Change, as_of, difference
 from airflow_config_providers.dynamic.inheritance import shown
-from airflow_config_providers.exceptions import ConfigException, LimitExceededError, ReservedKeyError
+from airflow_config_providers.exceptions import ConfigException, LimitExceededError, ReservedKeyError, gravest
 
 LONGEST_VALUE: Final = 64 * 1024
 """The most characters in one value."""
@@ -250,6 +250,5 @@ def _too_much(values: Mapping[str, Value]) -> Iterator[ConfigException]:
 
 
 def _together(resource: ConfigResource, problems: list[ConfigException]) -> ConfigException:
-    is_reserved = any(isinstance(problem, ReservedKeyError) for problem in problems)
     sentences = [f"{resource}: {sentence}" for problem in problems for sentence in problem.problems]
-    return (ReservedKeyError if is_reserved else ConfigException)(*sentences)
+    return gravest(problems, (ReservedKeyError, ConfigException))(*sentences)

@@ -10,13 +10,14 @@ from airflow_config_providers.exceptions import (
     PolicyViolation,
     ProviderUnavailableError,
     ReservedKeyError,
+    gravest,
 )
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from types import TracebackType
 
-_KINDS: Final = (ReservedKeyError, ConfigException, PolicyViolation, ProviderUnavailableError)
+_KINDS: Final = (ReservedKeyError, ConfigException, PolicyViolation, ProviderUnavailableError, ConfigProvidersError)
 """First errors that users must correct, then decisions of policies, then temporary errors."""
 
 
@@ -61,5 +62,4 @@ class Reasons:
         kinds = {type(error) for error in self._errors}
         if len(kinds) == 1:
             return kinds.pop()
-        found = (kind for kind in _KINDS if any(isinstance(error, kind) for error in self._errors))
-        return next(found, ConfigProvidersError)
+        return gravest(self._errors, _KINDS)

@@ -21,6 +21,7 @@ from airflow_config_providers.exceptions import (
     ProviderDefinitionError,
     ProviderLookupError,
     ProviderUnavailableError,
+    gravest,
 )
 from airflow_config_providers.providers.real_path import (
     Link,
@@ -163,9 +164,8 @@ class AllowedFiles:
             return "every file is allowed"
         failures = [failure for root in self.allowed if (failure := self._unreadable("/" + "/".join(root)))]
         if failures:
-            is_denied = any(isinstance(failure, AccessDeniedError) for failure in failures)
             problems = [problem for failure in failures for problem in failure.problems]
-            raise (AccessDeniedError if is_denied else ProviderUnavailableError)(*problems)
+            raise gravest(failures, (AccessDeniedError, ProviderUnavailableError))(*problems)
         return f"{len(self.allowed)} allowed {'path' if len(self.allowed) == 1 else 'paths'}"
 
     def _unreadable(self, path: str) -> ProviderLookupError | None:

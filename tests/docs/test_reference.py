@@ -14,7 +14,11 @@ from airflow_config_providers.operators.spark_submit import ConfiguredSparkSubmi
 from airflow_config_providers.secrets.config_providers import ConfigProvidersBackend
 
 REFERENCE = Path(__file__).parents[2] / "docs" / "reference"
-ERRORS = [name for name, _ in inspect.getmembers(exceptions, inspect.isclass)]
+ERRORS = [
+    name
+    for name, kind in inspect.getmembers(exceptions, inspect.isclass)
+    if issubclass(kind, exceptions.ConfigProvidersError)
+]
 OPTIONS = get_provider_info()["config"]["config_providers"]["options"]
 PARAMETERS = [
     name

@@ -106,12 +106,7 @@ class ProvidersOnDemand(ClosedOnExit, Mapping[str, ConfigProvider]):
         """
         self.open_named({variable.provider for text in texts for variable in variables(text)})
 
-    def open_named(
-        self,
-        names: Collection[str],
-        *,
-        wait: Wait | None = None,
-    ) -> None:
+    def open_named(self, names: Collection[str], *, wait: Wait | None = None) -> None:
         """
         Open the providers called ``names``: in parallel in other threads, or one after another in the caller's.
 
@@ -123,7 +118,11 @@ class ProvidersOnDemand(ClosedOnExit, Mapping[str, ConfigProvider]):
             If it took too long, a caller that needs it earlier opens it again
         """
         missing = [name for name in self._names if name in names and not self.is_open(name)]
-        openings = {} if wait is None else {name: self._start(name) for name in missing}
+        openings = (
+            {}
+            if wait is None
+            else {name: self._under_way.start(name, partial(self.__getitem__, name)) for name in missing}
+        )
         problems: list[str] = []
         for name in missing:
             try:
@@ -134,9 +133,6 @@ class ProvidersOnDemand(ClosedOnExit, Mapping[str, ConfigProvider]):
                 problems += error.problems
         if problems:
             raise ProviderDefinitionError(*problems)
-
-    def _start(self, name: str) -> Call:
-        return self._under_way.start(name, partial(self.__getitem__, name))
 
     def is_open(self, name: str) -> bool:
         """Return whether the provider with this name is open."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from airflow_config_providers.core.cached import cached_property
@@ -151,7 +152,8 @@ class ProviderRegistry:
             for definition in definitions if len(providers) == len(definitions) else ():
                 kind = ConfigProvidersError if problems else ProviderDefinitionError
                 with _collected(problems, kind, prefix=f"Provider {printable(definition.name)}: "):
-                    _configure(providers[definition.name], definition)
+                    configure = partial(providers[definition.name].configure, definition.params)
+                    _guarded(configure, "it cannot be configured")
             if problems:
                 raise ProviderDefinitionError(*problems)
             undo.pop_all()
@@ -210,8 +212,12 @@ class ProviderRegistry:
         return self._loaded(lambda: _imported(path), definition)
 
     def _loaded(self, load: Callable[[], object], definition: ProviderDefinition) -> type[ConfigProvider]:
+        at = f"{definition.key('class')}: {printable(definition.class_name)}"
         with self._importing():
-            return _provider_class(load, definition)
+            loaded = _guarded(load, f"{at} cannot be imported")
+        if not (isinstance(loaded, type) and issubclass(loaded, ConfigProvider)):
+            raise ProviderDefinitionError(f"{at} is not a ConfigProvider. Name a class that extends ConfigProvider.")
+        return loaded
 
     def _unknown(self, definition: ProviderDefinition) -> str:
         key, name = definition.key("class"), definition.class_name
@@ -267,10 +273,6 @@ def _is_one_of(param: str, known: Collection[str]) -> bool:
     return param in known or any(name.endswith(".") and param.startswith(name) for name in known)
 
 
-def _configure(provider: ConfigProvider, definition: ProviderDefinition) -> None:
-    _guarded(lambda: provider.configure(definition.params), "it cannot be configured")
-
-
 def _named(providers: Mapping[str, ConfigProvider]) -> list[tuple[str, ConfigProvider]]:
     return [(f"Provider {name}", provider) for name, provider in providers.items()]
 
@@ -295,14 +297,6 @@ def _guarded(call: Callable[[], _T], what: str) -> _T:
     except Exception as error:  # noqa: BLE001 - a provider can raise anything
         reason = type(error).__name__
     raise ProviderDefinitionError(f"{what} ({reason}).")
-
-
-def _provider_class(load: Callable[[], object], definition: ProviderDefinition) -> type[ConfigProvider]:
-    at = f"{definition.key('class')}: {printable(definition.class_name)}"
-    loaded = _guarded(load, f"{at} cannot be imported")
-    if not (isinstance(loaded, type) and issubclass(loaded, ConfigProvider)):
-        raise ProviderDefinitionError(f"{at} is not a ConfigProvider. Name a class that extends ConfigProvider.")
-    return loaded
 
 
 def _imported(path: str) -> object:

@@ -59,7 +59,7 @@ class ResolvedConfig:
         opened: Mapping[str, str],
     ) -> None:
         self.layered = layered
-        self._results: tuple[ConfigTransformerResult, ...] = (configs, texts)
+        self._results: tuple[ConfigTransformerResult, ConfigTransformerResult] | None = (configs, texts)
         self._opened = dict(opened)
         self._reverser: ReverseTransformer | None = None
 
@@ -78,12 +78,14 @@ class ResolvedConfig:
     @property
     def ttls(self) -> Mapping[Place, int]:
         """(provider, path) -> milliseconds for which its values are valid."""
-        return {**self._configs.ttls, **self._texts.ttls}
+        configs, texts = self._content
+        return {**configs.ttls, **texts.ttls}
 
     @property
     def unresolved(self) -> Mapping[str, list[ConfigVariable]]:
         """Key, or name of a further string -> its references without an answer, which stay as they were written."""
-        return {**self._configs.unresolved, **self._texts.unresolved}
+        configs, texts = self._content
+        return {**configs.unresolved, **texts.unresolved}
 
     @property
     def references(self) -> tuple[str, ...]:
@@ -93,28 +95,29 @@ class ResolvedConfig:
     @property
     def sensitive(self) -> frozenset[str]:
         """The keys whose value came from a reference, or is a plaintext secret."""
-        data, settled = self._configs.data, self.layered.settled
+        data, settled = self._content[0].data, self.layered.settled
         is_secret = self.layered.is_secret
         found = (key for key, text in settled.items() if data[key] != text or is_secret(key, text))
         return frozenset(found) | self._opened.keys()
 
     def configs(self) -> dict[str, str]:
         """Return the values: key -> string, for each key that a layer sets. Each call returns a new mapping."""
-        return {key: text or "" for key, text in self._configs.data.items()} | self._opened
+        return {key: text or "" for key, text in self._content[0].data.items()} | self._opened
 
     @property
     def texts(self) -> frozenset[str]:
         """The names of the further strings that were resolved together with the layers."""
-        return frozenset(self._texts.data)
+        return frozenset(self._content[1].data)
 
     def text(self, name: str) -> str:
         """Return the value of one of the further strings."""
-        return self._texts.data[name] or ""
+        return self._content[1].data[name] or ""
 
     def with_texts(self, other: ResolvedConfig) -> ResolvedConfig:
         """Return this configuration with the further strings of ``other`` and their values."""
-        texts = replace(other._texts, data={**self._texts.data, **other._texts.data})
-        return ResolvedConfig(self.layered, self._configs, texts, self._opened)
+        (configs, mine), (_, others) = self._content, other._content
+        texts = replace(others, data={**mine.data, **others.data})
+        return ResolvedConfig(self.layered, configs, texts, self._opened)
 
     def values(self) -> frozenset[str]:
         """Return the values of the references, and the decrypted secrets."""
@@ -122,25 +125,19 @@ class ResolvedConfig:
 
     def clear(self) -> None:
         """Drop every value. Values that were handed out before are not affected."""
-        self._results = ()
+        self._results = None
         self._opened = {}
 
     @property
-    def _configs(self) -> ConfigTransformerResult:
-        return self._needed[0]
-
-    @property
-    def _texts(self) -> ConfigTransformerResult:
-        return self._needed[1]
-
-    @property
-    def _needed(self) -> tuple[ConfigTransformerResult, ...]:
-        if not self._results:
+    def _content(self) -> tuple[ConfigTransformerResult, ConfigTransformerResult]:
+        """The results for the keys, and for the further strings."""
+        if self._results is None:
             raise ConfigException("This resolved configuration was cleared. Resolve the layers again.")
         return self._results
 
     def _used(self) -> dict[ConfigVariable, str]:
-        return {**self._configs.used, **self._texts.used}
+        configs, texts = self._content
+        return {**configs.used, **texts.used}
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__}>"

@@ -6,7 +6,6 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from itertools import islice
 from operator import itemgetter
 from typing import Final
@@ -80,10 +79,15 @@ class Parts:
         for pattern, source in self._sources.items():
             size += len(pattern)
             if size <= _MOST_OCTETS:
-                found[pattern] = self._stretches(pattern, source)
+                found[pattern] = Stretches(self._telling_ranges(pattern, source), *self._lengths(pattern))
             elif source.is_even:
-                found[pattern] = _without(len(pattern), len(source.text))
+                found[pattern] = Stretches((), *self._lengths(pattern))
         return found
+
+    def _telling_ranges(self, pattern: bytes, source: Source) -> Sequence[Range]:
+        if is_random(source.text[:LONGEST]):
+            return ((0, min(len(pattern), LONGEST)),)
+        return tuple(self._of(pattern).stretches(len(pattern)))
 
     def plain(self) -> dict[bytes, bytes]:
         """Return the text of each pattern that contains unchanged parts of it."""
@@ -136,12 +140,6 @@ class Parts:
                     _NOWHERE if after is None else pattern[place:after],
                     _NOWHERE if before is None else pattern[before : place + WINDOW],
                 )
-
-    def _stretches(self, pattern: bytes, source: Source) -> Stretches:
-        run, cut = self._lengths(pattern)
-        if is_random(source.text[:LONGEST]):
-            return Stretches(((0, min(len(pattern), LONGEST)),), run, cut)
-        return Stretches(tuple(self._of(pattern).stretches(len(pattern))), run, cut)
 
     def _of(self, pattern: bytes) -> Spots:
         found = self._spots.get(pattern)
@@ -247,12 +245,6 @@ class _Text:
         dots = end - start - len(self.data[start:end].lstrip(b"."))
         places = {start, start + dots}
         return any(_PRECEDED.search(self.data[max(0, place - _LONGEST_MARK) : place]) for place in places)
-
-
-@lru_cache(maxsize=1024)
-def _without(size: int, length: int) -> Stretches:
-    """Return no stretches, for a form of ``size`` bytes of a text of ``length``."""
-    return Stretches((), *lengths(size / length))
 
 
 def _nearest(found: Sequence[Range], place: int) -> tuple[int | None, int | None]:

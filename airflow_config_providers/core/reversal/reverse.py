@@ -156,6 +156,8 @@ def reverse_object(value: object, reversers: Sequence[ReverseTransformer]) -> ob
     Strings and bytes are reversed, also inside collections, and so are keys. Any other object stays unchanged unless
     its ``str`` or ``repr`` shows a value: then it is replaced by that string, reversed.
     """
+    if isinstance(value, str):
+        return reverse_text(value, reversers)
     try:
         return map_leaves(value, lambda leaf: _shown(leaf, reversers))
     except Exception:  # noqa: BLE001 - the repr of a foreign object can raise anything; it is not shown
@@ -178,7 +180,10 @@ def _shown(value: object, reversers: Sequence[ReverseTransformer]) -> object:
 
 def find(data: bytes, reversers: Sequence[ReverseTransformer]) -> list[Match]:
     """Return the matches of the values of all ``reversers`` in ``data``; they can overlap."""
-    return [match for reverser in reversers for match in reverser.finder.find(data)]
+    matches: list[Match] = []
+    for reverser in reversers:
+        matches += reverser.finder.find(data)
+    return matches
 
 
 def _finder(references: Mapping[str, str], shown: Iterable[str]) -> Finder:

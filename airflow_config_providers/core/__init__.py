@@ -5,7 +5,7 @@ The engine: references, layers, resolution and its reversal. No Airflow, no Spar
 - Providers: ``provider``, ``provider_definition``, ``registry``, ``on_demand``; asking them: ``lookup``, ``retries``.
 - Layers of precedence: ``layers``, ``environment``, ``keys``, ``explain``; ``resolver`` combines them with the above.
 - What a configuration can be: ``definition``. From values back to references: ``reversal``.
-- Changes: ``alter``, ``resource_type``, ``policy``, ``reconfigurable``.
+- Changes: ``alter``, ``policy``, ``reconfigurable``.
 - Threads and processes: ``workers``, ``single_flight``, ``per_process``, ``cached``, ``closing``.
 - Strings and formats: ``text``, ``nested``, ``properties``, ``document``, ``java_text``, ``sensitive``,
   ``older_names``.
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from airflow_config_providers.core.definition.config_def import ConfigKey as ConfigKey
     from airflow_config_providers.core.definition.config_def import ConfigValue as ConfigValue
     from airflow_config_providers.core.definition.config_def import Importance as Importance
-    from airflow_config_providers.core.definition.config_def import Recommender as Recommender
     from airflow_config_providers.core.definition.config_type import ConfigType as ConfigType
     from airflow_config_providers.core.definition.validators import (
         CaseInsensitiveValidString as CaseInsensitiveValidString,
@@ -94,7 +93,6 @@ __getattr__, __dir__, __all__ = lazy.names(
             "ConfigKey",
             "ConfigValue",
             "Importance",
-            "Recommender",
         ],
         "definition.config_type": ["ConfigType"],
         "definition.validators": [

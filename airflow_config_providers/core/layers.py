@@ -8,9 +8,8 @@ from enum import IntEnum
 from types import MappingProxyType
 
 from airflow_config_providers.core.cached import cached_property
-from airflow_config_providers.core.definition.config_def import ConfigDef
+from airflow_config_providers.core.definition.config_def import ConfigDef, ResourceType
 from airflow_config_providers.core.keys import key_problems, require_texts, text_problem
-from airflow_config_providers.core.resource_type import ResourceType
 from airflow_config_providers.core.text import nearest, printable
 from airflow_config_providers.core.variable import scan
 from airflow_config_providers.exceptions import ConfigException

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
-from enum import Enum
+from enum import Enum, IntEnum
 from types import MappingProxyType
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 from airflow_config_providers.core.definition.config_type import (
     ConfigType,
@@ -15,7 +15,6 @@ from airflow_config_providers.core.definition.config_type import (
     parse_type,
 )
 from airflow_config_providers.core.definition.validators import Validator
-from airflow_config_providers.core.resource_type import ResourceType
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.exceptions import ConfigException
 
@@ -26,6 +25,19 @@ class _Missing(Enum):
 
 NO_DEFAULT_VALUE: Final = _Missing.NO_DEFAULT_VALUE
 """The configuration has no default and must be set. None is a default like any other."""
+
+
+class ResourceType(IntEnum):
+    """Kinds of resource that can have dynamic configuration. The highest number wins."""
+
+    DEFAULT = 1
+    DAG = 2
+    TASK = 3
+
+    @property
+    def phrase(self) -> str:
+        """Its name in messages."""
+        return {1: "the deployment default", 2: "a DAG", 3: "a task"}[self]
 
 
 _EVERYWHERE: Final = tuple(ResourceType)
@@ -39,16 +51,6 @@ class Importance(Enum):
     LOW = "low"
 
 
-class Recommender(Protocol):
-    """Recommends values, depending on the other values. They are not enforced."""
-
-    def valid_values(self, name: str, parsed: Mapping[str, Any]) -> Sequence[Any]:
-        """Return the values recommended for ``name``; ``parsed`` has all values, None for each invalid one."""
-
-    def visible(self, name: str, parsed: Mapping[str, Any]) -> bool:
-        """Return whether ``name`` is relevant."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConfigKey:
     """
@@ -56,9 +58,7 @@ class ConfigKey:
 
     :param validator: checks the parsed value, including None
     :param group: its section of the documentation
-    :param order_in_group: its position in the section, before importance and name
-    :param display_name: its label in a form
-    :param dependents: the configurations whose recommended values or visibility depend on this one
+    :param dependents: the configurations that depend on this one; each must be defined
     :param internal: whether it is left out of the documentation
     :param type_name: a more specific name of the type for descriptions; empty for the name of ``type``
     :param alterable_at: kinds of resource whose dynamic configuration can set it; none if it is read-only
@@ -72,10 +72,7 @@ class ConfigKey:
     importance: Importance = Importance.MEDIUM
     doc: str = ""
     group: str = ""
-    order_in_group: int = 0
-    display_name: str = ""
     dependents: Sequence[str] = ()
-    recommender: Recommender | None = None
     internal: bool = False
     type_name: str = ""
     alterable_at: Collection[ResourceType] = _EVERYWHERE
@@ -111,14 +108,6 @@ class ConfigKey:
             _, problems = _attempt(self.validator.ensure_valid, self.name, parsed)
         return None if problems else parsed, problems
 
-    def recommend(self, parsed: Mapping[str, Any]) -> tuple[tuple[Any, ...], bool, Sequence[str]]:
-        """Return the recommended values, the visibility and the problems of the recommender."""
-        if self.recommender is None:
-            return (), True, ()
-        values, problems = _attempt(self.recommender.valid_values, self.name, parsed)
-        visible, more = _attempt(self.recommender.visible, self.name, parsed)
-        return tuple(values or ()), visible is not False, (*problems, *more)
-
 
 @dataclass(frozen=True, slots=True)
 class ConfigValue:
@@ -126,14 +115,12 @@ class ConfigValue:
     The result of ``ConfigDef.validate`` for one configuration.
 
     :param value: the parsed value; None if it is invalid
-    :param recommended_values: the values that its recommender returns
     :param error_messages: everything that is wrong with it, without values
-    :param visible: whether it is relevant, depending on the other values
+    :param visible: whether it is defined; others depend on names that are not
     """
 
     name: str
     value: Any = field(default=None, repr=False)
-    recommended_values: tuple[Any, ...] = ()
     error_messages: tuple[str, ...] = ()
     visible: bool = True
 
@@ -162,10 +149,7 @@ class ConfigDef:
         doc: str = "",
         *,
         group: str = "",
-        order_in_group: int = 0,
-        display_name: str = "",
         dependents: Sequence[str] = (),
-        recommender: Recommender | None = None,
         internal: bool = False,
         alterable_at: Collection[ResourceType] = _EVERYWHERE,
     ) -> ConfigDef:
@@ -183,10 +167,7 @@ class ConfigDef:
             importance=importance,
             doc=doc,
             group=group,
-            order_in_group=order_in_group,
-            display_name=display_name,
             dependents=tuple(dependents),
-            recommender=recommender,
             internal=internal,
             alterable_at=tuple(alterable_at),
         )
@@ -216,12 +197,11 @@ class ConfigDef:
         return {name: value for name, (value, _) in read.items()}
 
     def validate(self, props: Mapping[str, Any]) -> list[ConfigValue]:
-        """Return the problems and recommendations for every configuration; an invalid value raises no error."""
-        read = {name: key.read(props) for name, key in self.config_keys.items()}
-        parsed = {name: value for name, (value, _) in read.items()}
+        """Return the value and the problems of every configuration; an invalid value raises no error."""
+        read = ((name, key.read(props)) for name, key in self.config_keys.items())
         return [
-            *(_described(key, parsed, read[key.name][1]) for key in self.config_keys.values()),
-            *(ConfigValue(name, None, (), (message,), False) for name, message in self._undefined_dependents().items()),
+            *(ConfigValue(name, value, tuple(problems)) for name, (value, problems) in read),
+            *(ConfigValue(name, None, (message,), False) for name, message in self._undefined_dependents().items()),
         ]
 
     def misfits(self, name: str, value: object) -> Sequence[str]:
@@ -290,13 +270,8 @@ def _attempt(function: Callable[..., Any], name: str, *args: Any) -> tuple[Any, 
         return None, (str(invalid_value(name, failed)),)
 
 
-def _described(key: ConfigKey, parsed: Mapping[str, Any], problems: Sequence[str]) -> ConfigValue:
-    recommended, visible, more = key.recommend(parsed)
-    return ConfigValue(key.name, parsed[key.name], recommended, (*problems, *more), visible)
-
-
-def _rank(key: ConfigKey) -> tuple[int, bool, int, str]:
-    return key.order_in_group, key.has_default, list(Importance).index(key.importance), key.name
+def _rank(key: ConfigKey) -> tuple[bool, int, str]:
+    return key.has_default, list(Importance).index(key.importance), key.name
 
 
 def _table(title: str, keys: Iterable[ConfigKey]) -> Iterator[str]:

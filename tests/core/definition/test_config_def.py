@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import traceback
-from collections.abc import Mapping, Sequence
 from secrets import token_hex
 from typing import Any
 
@@ -24,38 +23,12 @@ from airflow_config_providers.exceptions import ConfigException
 INT, STRING, LIST, PASSWORD = ConfigType.INT, ConfigType.STRING, ConfigType.LIST, ConfigType.PASSWORD
 
 
-class Regions:
-    """Recommends regions for a cloud, and hides itself without one."""
-
-    def valid_values(self, name: str, parsed: Mapping[str, Any]) -> Sequence[Any]:
-        return [f"{parsed['cloud']}-1", f"{parsed['cloud']}-2"]
-
-    def visible(self, name: str, parsed: Mapping[str, Any]) -> bool:
-        return parsed["cloud"] is not None
-
-
-class BrokenRecommender:
-    def valid_values(self, name: str, parsed: Mapping[str, Any]) -> Sequence[Any]:
-        raise ValueError(parsed["a"])
-
-    def visible(self, name: str, parsed: Mapping[str, Any]) -> bool:
-        return True
-
-
 def _quote(name: str, value: Any) -> None:
     raise ValueError(f"{value} is bad")
 
 
 def _refuse_without_reason(name: str, value: Any) -> None:
     raise ConfigException
-
-
-def clouds() -> ConfigDef:
-    return (
-        ConfigDef()
-        .define("cloud", STRING, None, dependents=["region"])
-        .define("region", STRING, None, recommender=Regions())
-    )
 
 
 def test_values_have_their_types() -> None:
@@ -179,7 +152,7 @@ def test_definition_made_from_another_does_not_change_it() -> None:
 
 def test_key_has_what_was_defined() -> None:
     definition = ConfigDef().define(
-        "a", INT, 1, Range.at_least(0), Importance.HIGH, "what", group="G", order_in_group=2, display_name="A"
+        "a", INT, 1, Range.at_least(0), Importance.HIGH, "what", group="G", dependents=["b"]
     )
 
     assert definition.config_keys["a"] == ConfigKey(
@@ -190,8 +163,7 @@ def test_key_has_what_was_defined() -> None:
         importance=Importance.HIGH,
         doc="what",
         group="G",
-        order_in_group=2,
-        display_name="A",
+        dependents=("b",),
     )
 
 
@@ -208,30 +180,16 @@ def test_validate_gives_each_value_and_its_messages() -> None:
 
     assert definition.validate({"a": "7", "b": "0"}) == [
         ConfigValue("a", 7),
-        ConfigValue("b", None, (), ("Invalid value for configuration b: Value must be at least 1",)),
-        ConfigValue("c", None, (), ('Missing required configuration "c" which has no default value.',)),
+        ConfigValue("b", None, ("Invalid value for configuration b: Value must be at least 1",)),
+        ConfigValue("c", None, ('Missing required configuration "c" which has no default value.',)),
     ]
-
-
-def test_recommended_values_come_from_the_other_values() -> None:
-    region = clouds().validate({"cloud": "x"})[1]
-
-    assert (region.recommended_values, region.visible) == (("x-1", "x-2"), True)
-
-
-def test_recommender_may_hide_a_configuration() -> None:
-    assert clouds().validate({})[1].visible is False
-
-
-def test_recommended_values_are_not_enforced() -> None:
-    assert clouds().validate({"cloud": "x", "region": "other"})[1].error_messages == ()
 
 
 def test_undefined_dependent_is_an_invisible_value_with_a_message() -> None:
     values = ConfigDef().define("a", INT, 1, dependents=["z"]).validate({})
 
     problem = "z is a dependent of a, but not defined. Define it, or remove it there."
-    assert values == [ConfigValue("a", 1), ConfigValue("z", None, (), (problem,), False)]
+    assert values == [ConfigValue("a", 1), ConfigValue("z", None, (problem,), False)]
 
 
 def test_difference_key_with_two_parents_is_checked_once() -> None:
@@ -251,14 +209,6 @@ def test_difference_keys_that_depend_on_each_other_are_checked() -> None:
     definition = ConfigDef().define("a", INT, dependents=["b"]).define("b", INT, dependents=["a"])
 
     assert [len(value.error_messages) for value in definition.validate({"a": "x", "b": "y"})] == [1, 1]
-
-
-def test_foreign_error_of_a_recommender_is_a_message_without_its_text() -> None:
-    secret = token_hex()
-    definition = ConfigDef().define("a", STRING, recommender=BrokenRecommender())
-
-    message = "Invalid value for configuration a: BrokenRecommender.valid_values failed with ValueError"
-    assert definition.validate({"a": secret})[0].error_messages == (message,)
 
 
 def test_text_form_of_a_result_holds_no_value() -> None:
@@ -338,18 +288,18 @@ def test_markdown_has_a_table_for_each_group() -> None:
     assert headings == ["### One", "### Two"]
 
 
-def test_markdown_order_is_place_then_required_then_importance_then_name() -> None:
+def test_markdown_order_is_required_then_importance_then_name() -> None:
     definition = (
         ConfigDef()
         .define("d", INT, 1)
         .define("c", INT, 1, importance=Importance.HIGH)
         .define("b", INT)
-        .define("a", INT, order_in_group=1)
+        .define("f", INT)
         .define("e", INT, 1)
     )
 
     rows = definition.to_markdown().splitlines()[2:]
-    assert [row.split("`")[1] for row in rows] == ["b", "c", "d", "e", "a"]
+    assert [row.split("`")[1] for row in rows] == ["b", "f", "c", "d", "e"]
 
 
 def test_markdown_leaves_internal_configurations_out() -> None:

@@ -31,6 +31,11 @@ class ProviderDefinition:
         """Return the key of ``suffix`` of this provider, fit to print."""
         return printable(f"{CONFIG_PROVIDERS}.{self.name}.{suffix}")
 
+    @property
+    def shown_class(self) -> str:
+        """The key of the class and the class, fit to print."""
+        return f"{self.key('class')}: {printable(self.class_name)}"
+
 
 def is_reserved(key: str) -> bool:
     """Return whether ``key`` defines providers: such keys belong to the deployment."""

@@ -161,7 +161,7 @@ class ProviderRegistry:
 
     def _make(self, definition: ProviderDefinition) -> ConfigProvider:
         make = self._short_named(definition) or self._dotted(definition)
-        return _guarded(make, f"{definition.key('class')}: {printable(definition.class_name)} cannot be made")
+        return _guarded(make, f"{definition.shown_class} cannot be made")
 
     def _require(self, provider: ConfigProvider, definition: ProviderDefinition) -> None:
         missing = [
@@ -190,7 +190,7 @@ class ProviderRegistry:
         entries = [entry for entry in self._installed if entry.name == definition.class_name]
         if len(entries) > 1:
             raise ProviderDefinitionError(
-                f"{definition.key('class')}: {printable(definition.class_name)} is registered by "
+                f"{definition.shown_class} is registered by "
                 f"{' and '.join(sorted(_distribution(entry) for entry in entries))}. Uninstall all but one."
             )
         return self._loaded(entries[0].load, definition) if entries else None
@@ -206,17 +206,18 @@ class ProviderRegistry:
         if path not in self._allowed_classes:
             setting = "option allowed_provider_classes of [config_providers]" if self._deployment else "allowed_classes"
             raise ProviderDefinitionError(
-                f"{definition.key('class')}: {printable(path)} is not an allowed class. Add it to {setting}, or use a "
+                f"{definition.shown_class} is not an allowed class. Add it to {setting}, or use a "
                 f"short name: {self._known()}."
             )
         return self._loaded(lambda: _imported(path), definition)
 
     def _loaded(self, load: Callable[[], object], definition: ProviderDefinition) -> type[ConfigProvider]:
-        at = f"{definition.key('class')}: {printable(definition.class_name)}"
         with self._importing():
-            loaded = _guarded(load, f"{at} cannot be imported")
+            loaded = _guarded(load, f"{definition.shown_class} cannot be imported")
         if not (isinstance(loaded, type) and issubclass(loaded, ConfigProvider)):
-            raise ProviderDefinitionError(f"{at} is not a ConfigProvider. Name a class that extends ConfigProvider.")
+            raise ProviderDefinitionError(
+                f"{definition.shown_class} is not a ConfigProvider. Name a class that extends ConfigProvider."
+            )
         return loaded
 
     def _unknown(self, definition: ProviderDefinition) -> str:

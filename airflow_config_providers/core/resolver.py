@@ -191,17 +191,20 @@ class ConfigResolver:
         _raise([problem for layer in layers for problem in layer_problems(layer)])
         return LayeredConfig(layers, self._definition)
 
-    def resolve(self, layers: Sequence[ConfigLayer], texts: Mapping[str, str] | None = None) -> ResolvedConfig:
+    def resolve(
+        self, layers: Sequence[ConfigLayer] | LayeredConfig, texts: Mapping[str, str] | None = None
+    ) -> ResolvedConfig:
         """
         Settle ``layers`` and replace the references of the winners by values.
 
+        :param layers: the layers, or the result of ``settle`` for them
         :param texts: further strings by name, resolved in the same requests
         :raises AccessDeniedError: a provider refused
         :raises ProviderUnavailableError: a provider could not answer
         :raises UnresolvedReferenceError: a reference has no answer
         :raises ConfigException: a value does not fit its type
         """
-        layered, texts = self.settle(layers), texts or {}
+        layered, texts = layers if isinstance(layers, LayeredConfig) else self.settle(layers), texts or {}
         _raise([*_odd_references(layered.settled, layered.place), *_odd_references(texts, printable)])
         opened = _opened(layered)
         configs, others = self._transformer.attempt(layered.settled, texts)

@@ -42,8 +42,9 @@ def one_line(text: str) -> str:
 
 def printable(text: str) -> str:
     """Return ``text`` on one line, cut off after 200 characters."""
-    shown = one_line(text[:_LONGEST])
-    return f"{shown}... ({len(text)} characters)" if len(text) > _LONGEST else shown
+    if len(text) <= _LONGEST:
+        return one_line(text)
+    return f"{one_line(text[:_LONGEST])}... ({len(text)} characters)"
 
 
 def nearest(name: str, names: Iterable[str]) -> str:

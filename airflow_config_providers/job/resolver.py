@@ -69,7 +69,7 @@ class JobResolver:
         providers = self.providers.needed_by(item.text for item in placed)
         if not self.allow_exposed:
             refuse_exposed(placed, providers, layered.secrets)
-        return self._resolver(providers).resolve(layers, {**texts, **{item.name: item.text for item in own}})
+        return self._resolver(providers).resolve(layered, {**texts, **{item.name: item.text for item in own}})
 
     def carried(self) -> Mapping[str, str]:
         """Return additional keys for the job: none, because it gets values."""

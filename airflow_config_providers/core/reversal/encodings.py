@@ -10,6 +10,7 @@ import base64
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import chain
 from typing import Final
 from urllib.parse import quote
 
@@ -26,7 +27,7 @@ def forms(text: str, encodings: Iterable[str] | None = None) -> list[bytes]:
     tools make. There are no forms for text that was encoded twice.
     """
     names = ENCODINGS if encodings is None else encodings
-    return [octets(form) for form in dict.fromkeys(form for name in names for form in ENCODINGS[name](text))]
+    return list(map(octets, dict.fromkeys(chain.from_iterable(ENCODINGS[name](text) for name in names))))
 
 
 def _plain(text: str) -> Iterator[str]:

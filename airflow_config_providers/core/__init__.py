@@ -3,7 +3,7 @@ The engine: references, layers, resolution and its reversal. No Airflow, no Spar
 
 - References and their values: ``variable``, ``data``, ``transformer``.
 - Providers: ``provider``, ``provider_definition``, ``registry``, ``on_demand``; asking them: ``lookup``, ``retries``.
-- Layers of precedence: ``layers``, ``environment``, ``keys``, ``explain``; ``resolver`` combines them with the above.
+- Layers of precedence: ``layers``, ``environment``, ``keys``; ``resolver`` combines them with the above.
 - What a configuration can be: ``definition``. From values back to references: ``reversal``.
 - Changes: ``alter``, ``policy``, ``reconfigurable``.
 - Threads and processes: ``workers``, ``single_flight``, ``per_process``, ``cached``, ``closing``.

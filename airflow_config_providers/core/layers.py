@@ -8,9 +8,10 @@ from enum import IntEnum
 from types import MappingProxyType
 
 from airflow_config_providers.core.cached import cached_property
+from airflow_config_providers.core.data import HIDDEN
 from airflow_config_providers.core.definition.config_def import ConfigDef, ResourceType
 from airflow_config_providers.core.keys import key_problems, require_texts, text_problem
-from airflow_config_providers.core.text import nearest, printable
+from airflow_config_providers.core.text import nearest, one_line, printable
 from airflow_config_providers.core.variable import scan
 from airflow_config_providers.exceptions import ConfigException
 
@@ -174,6 +175,19 @@ class LayeredConfig:
             alterable_at=alterable_at,
         )
 
+    def shown(self) -> dict[str, str]:
+        """Return key -> string for each key that a layer sets, with ``[hidden]`` for a plaintext secret."""
+        return {key: _shown(self.describe(key)) for key in self.settled}
+
+    def lines(self) -> list[str]:
+        """
+        Return ``key = text   # LAYER, origin; beats LAYER origin = text`` for each key that a layer sets, sorted.
+
+        References are shown, never their values; a plaintext secret is hidden. Beaten defaults are left out: Airflow
+        truncates long fields, and every key in the definition has a default.
+        """
+        return [_line(self.describe(key)) for key in sorted(self.settled)]
+
     def _synonyms(self, key: str) -> Iterator[ConfigSynonym]:
         for layer in self._layers:
             if key in layer.secrets:
@@ -222,3 +236,14 @@ class _Entries(Mapping[str, ConfigEntry]):
 
     def __len__(self) -> int:
         return len(self._names)
+
+
+def _line(entry: ConfigEntry) -> str:
+    losers = (synonym for synonym in entry.synonyms[1:] if synonym.source is not ConfigSource.DEFAULT_CONFIG)
+    beaten = "".join(f"; beats {s.source.name} {one_line(s.origin)} = {one_line(_shown(s))}" for s in losers)
+    layer = f"{entry.source.name}, {one_line(entry.origin)}"
+    return f"{one_line(entry.name)} = {one_line(_shown(entry))}   # {layer}{beaten}"
+
+
+def _shown(item: ConfigEntry | ConfigSynonym) -> str:
+    return HIDDEN if item.value is None else item.value

@@ -1,11 +1,11 @@
-"""Strings from outside: as bytes, in a message, and next to names that they resemble."""
+"""Strings from outside: as bytes, in a message or a field of a limited length, and next to names that they resemble."""
 
 from __future__ import annotations
 
 import difflib
 import re
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 _LONGEST = 200
 _MOST_OCTETS = 4  # of one character in UTF-8
@@ -45,6 +45,29 @@ def printable(text: str) -> str:
     if len(text) <= _LONGEST:
         return one_line(text)
     return f"{one_line(text[:_LONGEST])}... ({len(text)} characters)"
+
+
+def shortened(lines: Sequence[str], *, characters: int, rest: str) -> list[str]:
+    """
+    Return as many of ``lines`` as fit; if some do not fit, the last line says how many more there are.
+
+    :param characters: longest allowed string form of the list
+    :param rest: where to find the other lines
+    """
+    if len(str(lines)) <= characters:
+        return list(lines)
+    kept: list[str] = []
+    room = characters - len(repr(_more(len(lines), rest))) - 2
+    for line in lines:
+        room -= len(repr(line)) + 2
+        if room < 0:
+            break
+        kept.append(line)
+    return [*kept, _more(len(lines) - len(kept), rest)]
+
+
+def _more(count: int, rest: str) -> str:
+    return f"... and {count} more: {rest}"
 
 
 def nearest(name: str, names: Iterable[str]) -> str:

@@ -8,7 +8,6 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Final, Self
 
 from airflow_config_providers import settings
-from airflow_config_providers.core import explain
 from airflow_config_providers.core.layers import ConfigLayer, ConfigSource, LayeredConfig
 from airflow_config_providers.core.variable import scan
 from airflow_config_providers.exceptions import ConfigException
@@ -110,7 +109,7 @@ def _is_json(value: Any) -> bool:
 
 
 def _stored(layer: ConfigLayer) -> tuple[Any, ...]:
-    shown = explain.texts(LayeredConfig([layer], spark_definition()))
+    shown = LayeredConfig([layer], spark_definition()).shown()
     origins = {key: text for key, text in layer.origins.items() if key in shown}
     return (layer.name, shown, origins) if origins else (layer.name, shown)
 

@@ -7,7 +7,6 @@ from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from typing import Any
 
-from airflow_config_providers.core import explain
 from airflow_config_providers.core.alter import ConfigResource
 from airflow_config_providers.core.layers import ConfigLayer, LayeredConfig, layer_problems
 from airflow_config_providers.core.text import one_line, printable
@@ -39,7 +38,7 @@ class Shown:
 
     def lines(self) -> list[str]:
         """Return the lines of ``effective_config``."""
-        return [*(f"! {one_line(note)}" for note in self.notes), *explain.lines(self.layered)]
+        return [*(f"! {one_line(note)}" for note in self.notes), *self.layered.lines()]
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,6 @@ from functools import partial
 from pathlib import PurePath
 from typing import Any, Final, Self
 
-from airflow_config_providers.core import explain
 from airflow_config_providers.core.layers import ConfigLayer, ConfigSource, LayeredConfig
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.core.variable import scan
@@ -184,7 +183,7 @@ class JobFields:
         """Return field -> what people see there: the settled configuration, with references."""
         if not layered.settled:
             return {}
-        settled = explain.texts(layered)
+        settled = layered.shown()
         if (conf := self.conf) is not None:
             return {conf.field: conf.put(self.read(conf.field), settled)}
         found: dict[str, Any] = {}

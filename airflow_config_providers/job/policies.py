@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from airflow_config_providers import settings
-from airflow_config_providers.core import explain
 from airflow_config_providers.core.alter import ConfigResource
 from airflow_config_providers.core.data import HIDDEN
 from airflow_config_providers.core.layers import ConfigLayer, ConfigSource, LayeredConfig
@@ -86,8 +85,8 @@ def rendered(resource: ConfigResource, layers: Sequence[ConfigLayer], texts: Map
     after = LayeredConfig(layers, definition)
     return RequestMetadata(
         resource,
-        explain.texts(before),
-        explain.texts(after),
+        before.shown(),
+        after.shown(),
         at=Moment.RENDER,
         hidden_changes=frozenset(_hidden_changes(before, after)),
         texts=texts,
@@ -109,6 +108,6 @@ def _deployed(layers: Sequence[ConfigLayer], known: Collection[str]) -> Iterator
 
 def _hidden_changes(before: LayeredConfig, after: LayeredConfig) -> Iterator[str]:
     """Yield the keys whose secret changes, although the hidden text is the same."""
-    for key, text in explain.texts(after).items():
+    for key, text in after.shown().items():
         if text == HIDDEN and (key in after.secrets or before.settled.get(key) != after.settled[key]):
             yield key

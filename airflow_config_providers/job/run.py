@@ -8,7 +8,6 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Any
 
 from airflow_config_providers.airflow_compat import mask_secrets
-from airflow_config_providers.core import explain
 from airflow_config_providers.core.keys import key_problems
 from airflow_config_providers.core.layers import ConfigSource, LayeredConfig
 from airflow_config_providers.core.resolver import ResolvedConfig
@@ -86,7 +85,7 @@ class JobRun:
     @property
     def shown(self) -> dict[str, str]:
         """The configuration as people see it."""
-        return explain.texts(self._resolved.layered) if self._resolved else {}
+        return self._resolved.layered.shown() if self._resolved else {}
 
     @property
     def _carried(self) -> Mapping[str, str]:
@@ -129,7 +128,7 @@ class JobRun:
         :param environment_prefix: the prefix of its keys if the driver's environment is configuration; otherwise None
         """
         resolved = self._needed
-        shown, values = explain.texts(resolved.layered), resolved.configs()
+        shown, values = resolved.layered.shown(), resolved.configs()
         conf = {**conf, **self._carried}
         added = {key for key, text in conf.items() if shown.get(key) != text}
         configs = {key: str(text) if key in added else values[key] for key, text in conf.items()}

@@ -12,11 +12,10 @@ from typing import Any, ClassVar
 
 from airflow_config_providers import settings
 from airflow_config_providers.airflow_compat import BaseOperator, TaskDeferred
-from airflow_config_providers.core import explain
 from airflow_config_providers.core.alter import ConfigResource
 from airflow_config_providers.core.layers import LayeredConfig
 from airflow_config_providers.core.reversal.reverse import ReverseTransformer, reverse_object
-from airflow_config_providers.core.text import printable
+from airflow_config_providers.core.text import printable, shortened
 from airflow_config_providers.exceptions import ConfigException
 from airflow_config_providers.foreign import TASK_RUNNER, require, require_bases
 from airflow_config_providers.job import nested_texts
@@ -249,7 +248,7 @@ class ConfiguredOperator(BaseOperator):
         """Set the fields that people see, and return all lines of ``effective_config``."""
         lines = shown.lines()
         self._show_conf(shown.layered)
-        self.effective_config = explain.shortened(
+        self.effective_config = shortened(
             lines,
             characters=settings.longest_field(),
             rest="see the task log, or raise [core] max_templated_field_length",

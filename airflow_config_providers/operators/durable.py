@@ -9,9 +9,8 @@ from typing import Any, Final, Self
 
 from airflow_config_providers import settings
 from airflow_config_providers.airflow_compat import AirflowTaskTimeout, masked
-from airflow_config_providers.core import explain
 from airflow_config_providers.core.layers import ConfigLayer, ConfigSource, LayeredConfig
-from airflow_config_providers.core.text import one_line, printable
+from airflow_config_providers.core.text import one_line, printable, shortened
 from airflow_config_providers.exceptions import SubmitError
 from airflow_config_providers.job.configuration import following_run
 from airflow_config_providers.operators.configured import ConfiguredOperator
@@ -108,7 +107,7 @@ class DurableMixin(ConfiguredOperator):
         self.log.warning("%s", note)
         lines = [f"! {one_line(note)}", *(submitted.lines if submitted else ())]
         self.log.info("Configuration of the job:\n%s", "\n".join(lines[1:]))
-        self.effective_config = explain.shortened(
+        self.effective_config = shortened(
             lines, characters=settings.longest_field(), rest="see the log of the try that submitted the job"
         )
 

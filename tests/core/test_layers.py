@@ -98,6 +98,12 @@ def test_a_secret_that_is_written_out_is_not_shown_in_any_layer():
     assert "hunter2" not in repr(config.describe("k"))
 
 
+def test_an_entry_is_made_once():
+    config = LayeredConfig([layer(S.DAG_CONFIG, {"k": "1"})])
+
+    assert config.describe("k") is config.entries()["k"]
+
+
 def test_an_unknown_key_is_an_error_with_the_nearest_name():
     config = LayeredConfig([layer(S.DAG_CONFIG, {"spark.executor.memory": "1g"})])
 

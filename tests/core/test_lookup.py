@@ -6,11 +6,12 @@ import os
 import threading
 from collections.abc import Collection, Mapping, Sequence
 from contextvars import ContextVar
+from dataclasses import fields
 
 import pytest
 
 from airflow_config_providers.core.data import ConfigData
-from airflow_config_providers.core.lookup import Lookup
+from airflow_config_providers.core.lookup import FetchKeywords, FetchOptions, Lookup
 from airflow_config_providers.core.on_demand import ProvidersOnDemand
 from airflow_config_providers.core.provider import BatchConfigProvider
 from airflow_config_providers.exceptions import (
@@ -37,6 +38,18 @@ def test_between_attempts_it_waits_and_not_for_long():
     assert calls == 4
     assert isinstance(answers.failures["p", ""], ProviderUnavailableError)
     assert 0 < clock.now <= 15
+
+
+def test_an_option_of_its_own_beats_those_that_are_given_together():
+    clock = FakeClock()
+    provider = InMemoryConfigProvider(error=ProviderUnavailableError("down"))
+    Lookup({"p": provider}, FetchOptions(attempts=4, timeout=100), attempts=2, sleep=clock.sleep).fetch(places("a"))
+
+    assert len(provider.calls) == 2
+
+
+def test_each_option_is_a_keyword():
+    assert set(FetchKeywords.__annotations__) == {option.name for option in fields(FetchOptions)}
 
 
 def test_all_attempts_together_spread_over_the_time_that_a_restart_takes():

@@ -69,6 +69,20 @@ def test_further_texts_are_resolved_in_the_same_requests(vault):
     assert resolved.configs().keys() == {"a"}
 
 
+def test_a_further_text_may_have_the_name_of_a_key(vault):
+    resolved = resolver(vault).resolve([dag({"a": "${vault:db:password}"})], {"a": "${vault:db:port}"})
+
+    assert (resolved.configs(), resolved.text("a")) == ({"a": CANARY}, "12a4")
+
+
+def test_layers_that_are_settled_are_not_settled_again(vault):
+    layered = resolver(vault).settle([dag({"a": "${vault:db:password}"})])
+    resolved = resolver(vault).resolve(layered)
+
+    assert resolved.layered is layered
+    assert resolved.configs() == {"a": CANARY}
+
+
 def test_sensitive_keys_are_those_that_held_a_reference_or_are_passwords(vault):
     definition = ConfigDef().define("p", ConfigType.PASSWORD, None)
     resolved = resolver(vault, definition=definition).resolve([dag({"a": "${vault:db:password}", "p": "x", "c": "1"})])

@@ -281,3 +281,10 @@ def test_what_was_forgotten_is_gone_and_the_originals_stay():
 
 def test_a_text_that_is_none_is_hidden():
     assert _reverser(VALUE).reverse_text(None) == UNCHECKED
+
+
+def test_a_value_that_no_reference_stands_for_is_hidden():
+    reverser = ReverseTransformer({}, {ConfigVariable("v", "", "k"): "Zq8-s3cr3t/v"}, hidden=["Yp7-0ther/w", ""])
+
+    assert reverser.reverse_text("a Yp7-0ther/w b Zq8-s3cr3t/v") == "a [hidden] b ${v:k}"
+    assert reverser.reverse({"k": "", "l": "Yp7-0ther/w"}) == {"k": "", "l": "[hidden]"}

@@ -14,6 +14,7 @@ from pathlib import Path
 from unittest import mock
 
 import cel_expr_python  # noqa: F401 - without it there is nothing to measure
+import yaml
 from airflow.models import crypto
 from airflow.models.log import Log
 from airflow.models.variable import Variable
@@ -32,9 +33,11 @@ from airflow_config_providers.dynamic.policies import PolicySet
 from airflow_config_providers.dynamic.store import Kept
 from airflow_config_providers.spark.catalogue import spark_definition
 from benchmarks.measure import Aim, Effort, Report, Work, compared
+from benchmarks.ratios import Watched, cpu
 
 DAGS, TASKS, KEYS = 500, 20, 5
 THREADS, CHANGES = 8, 4
+HISTORY = 200  # changes fill it
 DEFAULT = ConfigResource(ResourceType.DEFAULT)
 DAG = ConfigResource(ResourceType.DAG, "dag7")
 TASK = ConfigResource.of_task("dag7", "task7")
@@ -156,7 +159,7 @@ def altering(effort: Effort) -> Report:
     ours_at_once, bare_at_once = f"ours, {THREADS} at once", f"a bare transaction, {THREADS} at once"
     with deployment(small_deployment()) as (one, engine):
         change = changing(one, count())
-        for _ in range(200):  # a history that is full
+        for _ in range(HISTORY):
             change()
         transaction = bare_transaction(engine)
         times = effort.each({ours: change, bare: transaction})
@@ -164,7 +167,7 @@ def altering(effort: Effort) -> Report:
             times[name] = effort.milliseconds(lambda work=work: at_once(work)) / (THREADS * CHANGES)
         longest = longest_wait(change, 50 if effort.seconds else CHANGES)
         made = len(one.history(DAG))
-    assert made == 200
+    assert made == HISTORY
     return Report(
         "Alter a key",
         "Milliseconds for each change, on SQLite. A change of one key of a DAG with 20 tasks: two rows are read and "
@@ -243,17 +246,14 @@ def settling(effort: Effort) -> Report:
     ours, without, opening = "ours: settle, ten policies asked", "settle, no policies", "open the file of policies"
     maps = layers()
     deployed = [layer for layer in maps if layer.source < ConfigSource.DYNAMIC_DEFAULT_CONFIG]
-    with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder) / "policies.yaml"
-        file.write_text(POLICIES)
-        with PolicySet.open(str(file)) as policies:
-            times = effort.each(
-                {
-                    ours: lambda: asked(policies, maps, deployed),
-                    without: lambda: LayeredConfig(maps).settled,
-                    opening: lambda: PolicySet.open(str(file)).close(),
-                }
-            )
+    with policies_file() as file, PolicySet.open(str(file)) as policies:
+        times = effort.each(
+            {
+                ours: lambda: asked(policies, maps, deployed),
+                without: lambda: LayeredConfig(maps).settled,
+                opening: lambda: PolicySet.open(str(file)).close(),
+            }
+        )
     added = times[ours] - times[without] + times[opening]
     return Report(
         "Settle a job's configuration with policies",
@@ -270,9 +270,28 @@ def settling(effort: Effort) -> Report:
     )
 
 
+@contextmanager
+def policies_file() -> Iterator[Path]:
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "policies.yaml"
+        file.write_text(POLICIES)
+        yield file
+
+
 def asked(policies: PolicySet, maps: list[ConfigLayer], deployed: list[ConfigLayer]) -> None:
     before, after = LayeredConfig(deployed).settled, LayeredConfig(maps).settled
     validate_all(policies, RequestMetadata(TASK, before, after, at=Moment.RENDER))
+
+
+def watched() -> Iterator[Watched]:
+    with deployment(small_deployment()) as (one, engine):
+        change = changing(one, count())
+        for _ in range(HISTORY):
+            change()
+        yield Watched("alter a key, against a bare transaction", cpu(change), cpu(bare_transaction(engine), times=10))
+    with policies_file() as file:
+        ours, peer = cpu(lambda: PolicySet.open(str(file)).close()), cpu(lambda: yaml.safe_load(file.read_text()))
+        yield Watched("open a file of ten policies, against reading its YAML", ours, peer)
 
 
 def run(effort: Effort) -> list[Report]:

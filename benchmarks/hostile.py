@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 
 import omegaconf
 
 from airflow_config_providers.core.variable import scan
 from benchmarks.measure import Aim, Effort, Report, number
+from benchmarks.ratios import Watched, cpu
 from benchmarks.resolve import KAFKAS_PATTERN
 
 HARMLESS = "`${a:b}` repeated"
@@ -37,6 +38,12 @@ def omega(text: str) -> None:
         omegaconf.OmegaConf.to_container(omegaconf.OmegaConf.create({"key": text}), resolve=True)
     except Exception:  # noqa: BLE001 - it refuses these texts; only the time matters
         return
+
+
+def watched() -> Iterator[Watched]:
+    text = TEXTS[HARMLESS](LARGEST // 4)
+    ours, peer = cpu(partial(scan, text)), cpu(lambda: list(KAFKAS_PATTERN.finditer(text)))
+    yield Watched("a text of 43,690 references, against `re`", ours, peer)
 
 
 def run(effort: Effort) -> list[Report]:

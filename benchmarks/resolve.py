@@ -8,7 +8,7 @@ import os
 import re
 import string
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import dotenv
@@ -19,6 +19,7 @@ from airflow_config_providers.core import ConfigLayer, ConfigProvider, ConfigRes
 from airflow_config_providers.core.data import ConfigData
 from airflow_config_providers.spark.catalogue import spark_definition
 from benchmarks.measure import Aim, Effort, Report, Work, compared
+from benchmarks.ratios import Watched, cpu
 
 OURS = "ours: layers, types, limits, provenance"
 KAFKAS_PATTERN = re.compile(r"\$\{([^}]*?):(([^}]*?):)?([^}]*?)\}")
@@ -129,6 +130,16 @@ def peers(count: int, *, with_references: bool) -> dict[str, Work]:
 def floor(count: int) -> dict[str, Work]:
     values = secrets(count)
     return {"floor: one dict lookup each": lambda: [values[key] for key in values]}
+
+
+def watched() -> Iterator[Watched]:
+    for count in (1000, 10_000):
+        configs, values = texts(count, "${v:%}"), secrets(count)
+        ours, peer = cpu(resolver(configs, values)), cpu(pattern(configs, values))
+        yield Watched(f"resolve {count:,} references, against `re`", ours, peer)
+    plain = texts(1000, "plain")
+    ours, peer = cpu(transformer(plain, {}), times=10), cpu(expandvars(plain, {}), times=10)
+    yield Watched("1,000 values without references, ConfigTransformer against os.path.expandvars", ours, peer)
 
 
 def run(effort: Effort) -> list[Report]:

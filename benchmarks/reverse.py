@@ -11,6 +11,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -27,6 +28,7 @@ from airflow_config_providers.core.variable import ConfigVariable
 from benchmarks import innocent
 from benchmarks.hostile import slope
 from benchmarks.measure import Aim, Effort, Report, Work, number
+from benchmarks.ratios import Watched, cpu
 
 Made = TypeVar("Made")
 MB = 1_000_000
@@ -117,8 +119,13 @@ def peers(values: Sequence[str], patterns: Sequence[bytes], effort: Effort) -> I
     yield Peer(name, registered, lambda line: google.sub(b"", line.encode()), partial(google.sub, b""), 0.1)
 
 
+def all_forms(values: Sequence[str]) -> list[bytes]:
+    """Return the patterns of ``values``: each in all encodings."""
+    return list(dict.fromkeys(form for value in values for form in forms(value)))
+
+
 def rates(lines: Sequence[str], values: Sequence[str], effort: Effort) -> Report:
-    patterns = list(dict.fromkeys(form for value in values for form in forms(value)))
+    patterns = all_forms(values)
     data = "\n".join(lines).encode()
     rows: list[tuple[str, float | None, float | None, float | None]] = []
     brief = Effort(seconds=effort.seconds, fewest=1)
@@ -276,6 +283,43 @@ def alarms(effort: Effort) -> Report:
 def resident() -> int:
     """Return the bytes of memory that this process uses."""
     return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+def watched() -> Iterator[Watched]:
+    random_ = random.Random(5)
+    values = secrets(1000, random_)
+    lines = log(MB, random_)
+    ours, patterns = reverser(values), all_forms(values)
+    google = re2_pattern(patterns)
+    yield Watched(
+        "register 1,000 secrets, against google-re2",
+        cpu(partial(reverser, values)),
+        cpu(partial(re2_pattern, patterns)),
+    )
+    data, few = "\n".join(lines).encode(), lines[:1000]
+    yield Watched(
+        "reverse a log in whole buffers, against google-re2",
+        cpu(lambda: reverse_bytes(data, (ours,))),
+        cpu(lambda: google.sub(b"", data)),
+    )
+    by_line = cpu(lambda: [google.sub(b"", line.encode()) for line in few])
+    yield Watched(
+        "reverse a log line by line, against google-re2",
+        cpu(lambda: [ours.reverse_text(line) for line in few]),
+        by_line,
+    )
+    blocks = [data + f"\npassword={values[7]}\n".encode()] * 4
+    yield Watched(
+        "reverse a stream in blocks of 1 MB, each with a secret, against google-re2",
+        cpu(lambda: deque(reverse_chunks(iter(blocks), (ours,)), maxlen=0)),
+        cpu(lambda: [google.sub(b"", block) for block in blocks]),
+    )
+    ended = [f"{line}\n" for line in few]
+    yield Watched(
+        "reverse a stream line by line, against google-re2",
+        cpu(lambda: deque(reverse_lines(iter(ended), (ours,)), maxlen=0)),
+        by_line,
+    )
 
 
 def run(effort: Effort) -> list[Report]:

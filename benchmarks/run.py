@@ -1,4 +1,8 @@
-"""Run the benchmarks, print the page and, after a complete run, write it to docs/benchmarks.md."""
+"""
+Run the benchmarks, print the page and, after a complete run, write it to docs/benchmarks.md.
+
+Instead, ``--check`` compares the ratios between ours and the peers with those that ``ratios.json`` keeps.
+"""
 
 from __future__ import annotations
 
@@ -9,13 +13,15 @@ import os
 import platform
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
+from benchmarks import ratios
 from benchmarks.measure import QUICK, Aim, Effort, Report, number
 
 PAGE = Path(__file__).parents[1] / "docs" / "benchmarks.md"
+WATCHED = ["resolve", "settle", "hostile", "imports", "parsing", "submit", "dynamic", "reverse"]
 BENCHMARKS = ["resolve", "settle", "hostile", "imports", "parsing", "submit", "vault", "aws", "dynamic", "reverse"]
 LIBRARIES = [
     "apache-airflow",
@@ -31,6 +37,11 @@ LIBRARIES = [
     "pydantic-settings",
     "python-dotenv",
 ]
+
+RENEW = (
+    "Make it as fast as it was. If there is a good reason for the time, or the ratio is new, renew the file with\n"
+    f'make bench ARGS="--write-ratios NAME", where NAME is any of {", ".join(WATCHED)}; the commit says the reason.'
+)
 
 HEAD = """# Benchmarks
 
@@ -82,19 +93,69 @@ def page(reports: Sequence[Report]) -> str:
     return "\n\n".join([HEAD.rstrip(), made, f"## Aims\n\n{aims}", *sections]) + "\n"
 
 
+def compared(name: str, only: Collection[str] | None = None) -> dict[str, float]:
+    """Return the ratios that a benchmark watches, or some of them."""
+    benchmark = importlib.import_module(f"benchmarks.{name}")
+    found: dict[str, float] = {}
+    for each in benchmark.watched():
+        if only is None or each.what in only:
+            found[each.what] = each.ratio()
+            print(f"{each.what}: {number(found[each.what])}", flush=True)
+    return found
+
+
+def check(names: Sequence[str]) -> None:
+    """Compare the ratios with those of the file, and end with an error if one is worse in two runs."""
+    kept = ratios.kept()
+    found = [problem for name in names for problem in problems(name, kept.get(name, {}))]
+    if found:
+        sys.exit("\n".join(["", *found, RENEW]))
+
+
+def problems(name: str, kept: ratios.Ratios) -> list[str]:
+    """Return the problems of a benchmark; a ratio that is worse than before is measured again."""
+    first = compared(name)
+    for line in ratios.better(first, kept):
+        print(line)
+    doubtful = ratios.worse(first, kept)
+    second = compared(name, doubtful) if doubtful else {}
+    return ratios.problems(first, second, kept)
+
+
+def write(names: Sequence[str]) -> None:
+    """Measure the ratios twice, and keep the worse of each in the file, so that none is luck."""
+    for name in names:
+        first, second = compared(name), compared(name)
+        ratios.keep({name: {what: max(ratio, second[what]) for what, ratio in first.items()}})
+
+
+def report(names: Sequence[str], effort: Effort) -> None:
+    """Print the page of these benchmarks, and write it if it is complete."""
+    found = [measured(name, effort) for name in names]
+    text = page([each for reports in found for each in reports])
+    print(text)
+    if effort is not QUICK and names == BENCHMARKS and all(found):
+        PAGE.write_text(text)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.run", description=__doc__)
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"any of {', '.join(BENCHMARKS)}; default: all")
-    parser.add_argument("--quick", action="store_true", help="measure less, and do not write the page")
+    how = parser.add_mutually_exclusive_group()
+    how.add_argument("--quick", action="store_true", help="measure less, and do not write the page")
+    how.add_argument("--check", action="store_true", help=f"fail if a ratio is worse than in {ratios.FILE.name}")
+    how.add_argument("--write-ratios", action="store_true", help=f"measure the ratios, and write {ratios.FILE.name}")
     args = parser.parse_args()
-    chosen = args.names or BENCHMARKS
-    if unknown := [name for name in chosen if name not in BENCHMARKS]:
-        parser.error(f"there is no benchmark {', '.join(unknown)}: choose from {', '.join(BENCHMARKS)}")
-    found = [measured(name, QUICK if args.quick else Effort()) for name in chosen]
-    text = page([report for reports in found for report in reports])
-    print(text)
-    if not args.quick and chosen == BENCHMARKS and all(found):
-        PAGE.write_text(text)
+    known = WATCHED if args.check or args.write_ratios else BENCHMARKS
+    chosen = args.names or known
+    if unknown := [name for name in chosen if name not in known]:
+        parser.error(f"nothing to measure in {', '.join(unknown)}: choose from {', '.join(known)}")
+    if args.check:
+        check(chosen)
+    elif args.write_ratios:
+        write(chosen)
+    else:
+        report(chosen, QUICK if args.quick else Effort())
 
 
 if __name__ == "__main__":

@@ -8,10 +8,14 @@ import statistics
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from benchmarks.measure import Aim, Effort, Report, number
+from benchmarks.ratios import Cost, Watched
 
+ANSWER = "CPU: "
 STOCK = "SparkSubmitOperator, values in `conf`"
 PLAIN = "ours, no references"
 OURS = "**ours, 20 references to 5 files**"
@@ -49,21 +53,56 @@ def references(folder: Path) -> dict[str, str]:
     return {f"spark.app.key{n}{k}": f"${{file:{folder}/{n}.properties:k{k}}}" for n in range(5) for k in range(4)}
 
 
-def one_process(operator: str, conf: dict[str, str], environ: dict[str, str]) -> tuple[float, float]:
+def configurations(folder: Path) -> dict[str, dict[str, str]]:
+    """Return what each operator gets as ``conf``."""
+    conf = references(folder)
+    plain = {key: f"value {key}" for key in conf}
+    return {STOCK: plain, PLAIN: plain, OURS: conf}
+
+
+def command(what: str, conf: dict[str, str], *how: str) -> list[str]:
+    return [sys.executable, "-m", "benchmarks.submit_tasks", OPERATORS[what], json.dumps(conf), *how]
+
+
+def one_process(what: str, conf: dict[str, str], environ: dict[str, str]) -> tuple[float, float]:
     """Return the milliseconds of the first task in a process, and the median of the next tasks."""
-    command = [sys.executable, "-m", "benchmarks.submit_tasks", operator, json.dumps(conf)]
-    done = subprocess.run(command, env=environ, capture_output=True, text=True, check=True)
+    done = subprocess.run(command(what, conf), env=environ, capture_output=True, text=True, check=True)
     first, *others = map(float, done.stdout.splitlines()[-1].split())
     return first, statistics.median(others)
+
+
+@contextmanager
+def first_task(what: str, conf: dict[str, str], environ: dict[str, str]) -> Iterator[Cost]:
+    """Yield the CPU time of a task that is the first in its process, and whose spark-submit does nothing."""
+    piped = subprocess.Popen(
+        command(what, conf, "forks"), env=environ, text=True, bufsize=1, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    )
+    with piped as process:
+        asked, answers = process.stdin, process.stdout
+        assert asked
+        assert answers
+
+        def cost() -> float:
+            asked.write("\n")
+            return next(float(line.removeprefix(ANSWER)) for line in answers if line.startswith(ANSWER))
+
+        yield cost
+        asked.close()
+
+
+def watched() -> Iterator[Watched]:
+    with tempfile.TemporaryDirectory() as name:
+        environ, confs = environment(Path(name)), configurations(Path(name))
+        with first_task(OURS, confs[OURS], environ) as ours, first_task(STOCK, confs[STOCK], environ) as stock:
+            yield Watched("the first task of a process, 20 references, against SparkSubmitOperator", ours, stock)
 
 
 def run(effort: Effort) -> list[Report]:
     cold, warm = {}, {}
     with tempfile.TemporaryDirectory() as name:
-        environ, conf = environment(Path(name)), references(Path(name))
-        plain = {key: f"value {key}" for key in conf}
-        for what, operator in OPERATORS.items():
-            runs = [one_process(operator, conf if what == OURS else plain, environ) for _ in range(effort.fewest)]
+        environ, confs = environment(Path(name)), configurations(Path(name))
+        for what in OPERATORS:
+            runs = [one_process(what, confs[what], environ) for _ in range(effort.fewest)]
             cold[what], warm[what] = (statistics.median(times) for times in zip(*runs, strict=True))
     return [
         Report(

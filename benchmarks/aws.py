@@ -140,11 +140,11 @@ def store_report(effort: Effort, store: Store, front: Front, kwargs: dict[str, s
     times = effort.each({name: partial(checked, peer) for name, peer in peers.items()})
     front.delay(0)
     ratios = {name: time / times[OURS] for name, time in times.items()}
-    faster = "".join(f" Ours loses to {name}." for name, ratio in ratios.items() if ratio < 1)
+    faster = "".join(f" {name} is faster than ours." for name, ratio in ratios.items() if ratio < 1)
     return Report(
         f"AWS {store.name}: {SECRETS} secrets",
-        f"Moto's server, each request {DELAY} ms later than it could. Ours is a provider `secrets_backend` with "
-        f"Airflow's backend; there is no login. Each makes its client anew.{faster}",
+        f"Moto's server, which delays each answer by {DELAY} ms. Ours is a provider `secrets_backend` with Airflow's "
+        f"backend; there is no login. Each round creates a new client.{faster}",
         ("", "requests", "ms", "times ours"),
         [[name, number(requests[name]), number(times[name]), f"{number(ratios[name])} x"] for name in peers],
         [Aim(f"AWS {store.name}, {SECRETS} secrets", store.limit, requests[OURS], "requests")],

@@ -1,4 +1,4 @@
-"""Measures texts that are made to be slow to parse."""
+"""Measures strings that are made to be slow to parse."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def omega(text: str) -> None:
 def watched() -> Iterator[Watched]:
     text = TEXTS[HARMLESS](LARGEST // 4)
     ours, peer = cpu(partial(scan, text)), cpu(lambda: list(KAFKAS_PATTERN.finditer(text)))
-    yield Watched("a text of 43,690 references, against `re`", ours, peer)
+    yield Watched("a string of 43,690 references, against `re`", ours, peer)
 
 
 def run(effort: Effort) -> list[Report]:
@@ -60,15 +60,15 @@ def run(effort: Effort) -> list[Report]:
         rows.append([name, *map(number, (ours[-1], slope(SIZES, ours), kafka[-1], slope(SMALL_SIZES, kafka), other))])
     return [
         Report(
-            "Hostile texts",
-            "Ours reads 1 MiB; Kafka's pattern, in Python's `re`, and OmegaConf read 400 characters, because more "
-            "would not end. The exponent says how time grows with length: 1 is linear. The last text is no trap: "
-            "it is 174,762 references.",
-            ("text", "ours, 1 MiB, ms", "exponent", "pattern, 400 characters, ms", "exponent", "OmegaConf, 400, ms"),
+            "Hostile strings",
+            "Ours reads 1 MiB. Kafka's pattern, in Python's `re`, and OmegaConf read 400 characters, because 1 MiB "
+            "would take them too long. The exponent shows how time grows with length: 1 is linear. The last string is "
+            "harmless: it has 174,762 references.",
+            ("string", "ours, 1 MiB, ms", "exponent", "pattern, 400 characters, ms", "exponent", "OmegaConf, 400, ms"),
             rows,
             [
-                Aim("1 MiB of hostile text", 20, longest),
-                Aim("growth with the length of hostile text", 1.1, max(slopes), "exponent"),
+                Aim("a hostile string of 1 MiB", 20, longest),
+                Aim("growth of time with the length of a hostile string", 1.1, max(slopes), "exponent"),
             ],
         )
     ]

@@ -61,8 +61,8 @@ def run(effort: Effort) -> list[Report]:
     return [
         Report(
             "Import",
-            "A process each, with compiled bytecode. Names of ours are imported at their first use, so the second "
-            "row is what a process pays that settles, resolves and reverses. None of it imports Airflow.",
+            "Each import has its own process, with compiled bytecode. Our names are imported on first use, so the "
+            "second row is the cost for a process that settles, resolves and reverses. Neither imports Airflow.",
             ("", "ms", "times ours"),
             compared(times, OURS),
             [

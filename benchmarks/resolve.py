@@ -150,22 +150,22 @@ def run(effort: Effort) -> list[Report]:
     return [
         Report(
             "Resolve 1,000 references",
-            "1,000 keys with one reference each, answered from a dictionary; nothing is kept between rounds. Ours "
-            "settles the layer, checks keys, limits and the types that Spark's catalogue knows, and can say where each "
-            "value came from. The peers only replace text.",
+            "1,000 keys with one reference each. The provider answers from a dictionary, and nothing is cached between "
+            "rounds. Ours settles the layer, checks keys, limits and the types in Spark's catalogue, and records where "
+            "each value came from. The peers only replace strings.",
             header,
             compared(few, OURS),
             [Aim("resolve 1,000 references, cold, all checks and provenance", 1.5, few[OURS])],
         ),
         Report(
             "Resolve 10,000 references",
-            "The same, ten times as much. dynaconf and python-dotenv are left out: they would take minutes.",
+            "Ten times as many references. dynaconf and python-dotenv are left out, because they would take minutes.",
             header,
             compared(many, OURS),
         ),
         Report(
             "1,000 values without references",
-            "What a configuration pays that has nothing to resolve.",
+            "The cost for a configuration that has nothing to resolve.",
             header,
             compared(plain, OURS),
             [Aim("1,000 values without references, ConfigTransformer", 0.05, plain["ours: ConfigTransformer alone"])],

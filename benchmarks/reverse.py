@@ -141,10 +141,10 @@ def rates(lines: Sequence[str], values: Sequence[str], effort: Effort) -> Report
     return Report(
         "Reverse a log",
         f"{len(values):,} secrets of 16 to 40 characters, which are {len(patterns):,} patterns in all encodings, and "
-        f"{len(data) / MB:.0f} MB of a driver's log without any of them, which is what most of a log is. Peers that "
-        "are slow get a part of it. Airflow's masker knows the bare values alone, so it finds less; it is asked as "
-        "Airflow asks it, once for each line. None of the peers finds a value that is broken over lines. Ours builds a "
-        f"second automaton at the first value that it finds, which takes {max(found, 0):.0f} ms more, once.",
+        f"{len(data) / MB:.0f} MB of a driver's log without any of them, as in most of a log. Slow peers read a part "
+        "of it. Airflow's masker searches for the plain values only, so it finds less; it is called once for each "
+        "line, as in Airflow. None of the peers finds a value that is split over lines. When ours finds its first "
+        f"value, it builds a second automaton, which takes {max(found, 0):.0f} ms once.",
         ("", "register, ms", "line by line, MB/s", "ours is", "whole, MB/s", "ours is"),
         [row(name, ms, lines_, all_, ours=(by_line, whole)) for name, ms, lines_, all_ in rows],
         [
@@ -212,10 +212,10 @@ def hostile(values: Sequence[str], effort: Effort) -> Report:
         slopes.append(slope(sizes, times))
         rows.append([name, number(times[-1]), number(largest / MB / times[-1] * 1000), number(slopes[-1])])
     return Report(
-        "Reverse hostile texts",
-        f"{largest / 1024 / 1024:.3g} MiB each, with {len(runs):,} secrets. The exponent says how time grows with "
-        "length: 1 is linear. Where everything matches, time goes into the matches.",
-        ("text", "ms", "MB/s", "exponent"),
+        "Reverse hostile logs",
+        f"{largest / 1024 / 1024:.3g} MiB each, with {len(runs):,} secrets. The exponent shows how time grows with "
+        "length: 1 is linear. If everything matches, the matches take most of the time.",
+        ("log", "ms", "MB/s", "exponent"),
         rows,
         [Aim("growth of time with the length of hostile logs", 1.15, max(slopes), "exponent")],
     )
@@ -250,7 +250,7 @@ def stream(lines: Sequence[str], values: Sequence[str], effort: Effort) -> Repor
         rows.append([name, number(length / MB), number(length / MB / seconds), number(growths[-1]), number(shown)])
     return Report(
         "Reverse a log that does not fit into memory",
-        "Each megabyte contains a secret. Memory is the peak of the process, less what it had before.",
+        "Each megabyte contains a secret. Memory is how much the process grows at most.",
         ("", "MB", "MB/s", "memory, MB", "secrets found"),
         rows,
         [Aim("memory for a log of any length", 32, max(growths), "MB")],
@@ -270,13 +270,13 @@ def alarms(effort: Effort) -> Report:
         speed = mb_per_second(data, Effort(seconds=0, fewest=1), partial(reverse_bytes, data, (ours,)))
         rows.append([what, number(len(data) / MB), number(len(found)), number(speed)])
     return Report(
-        "Reverse texts that have no value",
-        "1,000 values: URLs of databases, hosts, classes, user names, short passwords, tokens, UUIDs, keys of AWS, PEM "
-        "and JSON documents. Most have something in common with these texts, such as the name of a class or what every "
-        "key begins with, and none is in them. What is found is a false alarm.",
+        "Search files that contain no value",
+        "1,000 values: database URLs, hosts, class names, user names, short passwords, tokens, UUIDs, AWS keys, PEM "
+        "and JSON documents. Most resemble something in these files, such as a class name or the beginning of a key, "
+        "but none of the files contains one. Each match is a false alarm.",
         ("", "MB", "false alarms", "MB/s"),
         rows,
-        [Aim("false alarms in texts that have no value", 0, most, "places")],
+        [Aim("false alarms in files that contain no value", 0, most, "places")],
     )
 
 

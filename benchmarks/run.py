@@ -45,9 +45,8 @@ RENEW = (
 
 HEAD = """# Benchmarks
 
-`make bench` wrote this page. Ours and the peers are measured in one run: compare the numbers of one table with each
-other, and not with those of another machine. Times are medians. The peers do less: none of them keeps where a value
-came from.
+`make bench` writes this page. One run measures ours and the peers on the same machine, so compare numbers only within a
+table. Times are medians. The peers do less: none of them records where a value came from.
 """
 
 

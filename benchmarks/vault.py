@@ -269,10 +269,10 @@ def delays(effort: Effort, vault: Vault) -> Report:
     slowest = times[DELAYS[-1]]
     return Report(
         "Vault: 100 references to 5 paths",
-        "KV version 2 and AppRole; each round signs in anew. The stand-in of the tests answers each request 0, 5 or 20 "
-        "ms later than it could. It is a process of its own, in Python, so without a delay most of the time is its. "
-        "Requests are logins + reads + others: ours gives its login back, which is not timed; the peers leave theirs "
-        "to expire. VaultBackend reads each variable from a path of its own: it has no way to a key of a document."
+        "KV version 2 and AppRole; each round signs in again. The stand-in of the tests delays each answer by 0, 5 or "
+        "20 ms. It is another Python process, so without a delay the server takes most of the time. Requests are "
+        "logins + reads + others: ours revokes its login, which is not timed; the peers let theirs expire. "
+        "VaultBackend reads each variable from its own path, because it cannot read a key of a document."
         + "".join(loss(at, f" at a delay of {delay} ms") for delay, at in times.items()),
         ("", "requests", *(f"{delay} ms later" for delay in DELAYS), f"times the floor, {DELAYS[-1]} ms"),
         [
@@ -290,7 +290,7 @@ def loss(times: Mapping[str, float], where: str) -> str:
     """Return a sentence about how much faster the simplest program is, if it is."""
     if times[BY_HAND] >= times[OURS]:
         return ""
-    return f" Ours loses to hvac by hand{where}, by {number(times[OURS] - times[BY_HAND])} ms."
+    return f" hvac by hand is {number(times[OURS] - times[BY_HAND])} ms faster than ours{where}."
 
 
 def ratio(times: Mapping[str, float], name: str) -> str:
@@ -309,8 +309,8 @@ def side_by_side(effort: Effort, vault: Vault) -> Report:
     vault.delay(0)
     return Report(
         f"Vault: {SLOW_PATHS} paths at {SLOW_DELAY} ms",
-        f"One value on each path, a login before. How many paths are read at once is the setting `max_workers`, "
-        f"{SIDE_BY_SIDE} unless set.",
+        "One login, then one value on each path. The setting `max_workers` limits how many paths are read at the same "
+        f"time; its default is {SIDE_BY_SIDE}.",
         ("", "ms", "times the floor"),
         against_the_floor(times),
         [Aim(f"{SLOW_PATHS} paths at {SLOW_DELAY} ms, against the floor", 1.5, times[OURS] / times[FLOOR], "x")],
@@ -335,9 +335,9 @@ def herd(vault: Vault, live: Vault | None) -> Report:
         kinds[name] = vault.counted()
     return Report(
         f"Vault: {THREADS} threads at once",
-        f"Each thread wants the same {len(wanted)} values on {PATHS} paths, of one provider or one backend; one run."
-        f" The stand-in has one interpreter for {THREADS} threads, so its column says more about it than about who asks"
-        + (". The real server is the one that the tests build." if live else "."),
+        f"All threads read the same {len(wanted)} values on {PATHS} paths, from one provider or one backend; measured "
+        f"once. The stand-in serves {THREADS} threads in one Python process, so its column says more about the server "
+        "than about its clients." + (" The real server is the one that the tests build." if live else ""),
         ("", "requests", *(f"{name}, ms" for name in servers)),
         [[name, requests(kinds[name]), *map(number, times[name])] for name in makers],
         [Aim(f"logins and reads of {THREADS} threads, each with all values", 6, asked(kinds[OURS]), "requests")],
@@ -348,9 +348,9 @@ def live_server(effort: Effort, vault: Vault) -> Report:
     times = {name: milliseconds(effort, peer) for name, peer in peers_of(vault, values()).items()}
     return Report(
         "Vault: a real server beside it",
-        "The same 100 references, from the real server of the tests on this machine: requests cost next to nothing, so "
-        "what is left is what each client does itself. Ours starts a process that gives the login back even after a "
-        "kill." + loss(times, ""),
+        "The same 100 references, from the real server of the tests on this machine. It answers fast, so the times "
+        "show the work of each client. Ours also starts a process that revokes the login even if a task is killed."
+        + loss(times, ""),
         ("", "ms", "times the floor"),
         against_the_floor(times),
     )

@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from types import MemberDescriptorType
 from typing import Any, ClassVar
@@ -99,6 +100,10 @@ class ConfiguredOperator(BaseOperator):
         """What to do with a reference that no provider answers; None for the default of the deployment."""
         return self._options.unresolved
 
+    @unresolved.setter
+    def unresolved(self, text: str | None) -> None:
+        self._options = replace(self._options, unresolved=text)
+
     @property
     def allow_exposed_arguments(self) -> bool:
         """Whether resolved values may be where others can read them. Like ``config_conn_id``, it is read late."""
@@ -108,6 +113,10 @@ class ConfiguredOperator(BaseOperator):
     def resolve_in(self) -> str | None:
         """Where to resolve; None for the default of the deployment."""
         return self._options.resolve_in
+
+    @resolve_in.setter
+    def resolve_in(self, text: str | None) -> None:
+        self._options = replace(self._options, resolve_in=text)
 
     @classmethod
     def get_serialized_fields(cls) -> frozenset[str]:

@@ -89,17 +89,16 @@ class JobConfiguration:
             layered = worker.settle(layers)
             self._require_allowed(layers)
             resolver = self._placed(worker, layered)
-            resolved = resolver.resolve(layers, *self._texts(layers))
+            resolved = resolver.resolve(layered, *self._texts(layered))
             return JobRun(resolved, resolver, end=stack.pop_all().close)
 
     def _resolver(self, providers: JobProviders) -> JobResolver:
         return _worker(providers, self.job.options)
 
-    def _texts(self, layers: Sequence[ConfigLayer]) -> tuple[Mapping[str, str], list[PlacedText]]:
+    def _texts(self, layered: LayeredConfig) -> tuple[Mapping[str, str], list[PlacedText]]:
         """Return the texts outside the layers, and the keys of each of several clusters that no layer overrides."""
         names = {_name(cluster, key) for cluster in self.job.clusters for key in cluster.configs}
         texts = {label: text for label, text in self.job.texts.items() if label not in names}
-        layered = LayeredConfig(layers)
         own = (
             PlacedText(_name(cluster, key), key, text)
             for cluster in self.job.clusters
@@ -167,7 +166,7 @@ def following_run(options: JobOptions, texts: Mapping[str, str], *, used: Iterab
     with ExitStack() as stack:
         resolver = _worker(stack.enter_context(JobProviders(options.conn_id)), options)
         resolver.providers.needed_by(used)
-        return JobRun(resolver.resolve([], texts), resolver, end=stack.pop_all().close)
+        return JobRun(resolver.resolve(LayeredConfig([]), texts), resolver, end=stack.pop_all().close)
 
 
 def _worker(providers: JobProviders, options: JobOptions) -> JobResolver:

@@ -90,19 +90,19 @@ class DriverResolver(JobResolver):
     not_python: str = ""
 
     def resolve(
-        self, layers: Sequence[ConfigLayer], texts: Mapping[str, str], own: Sequence[PlacedText] = ()
+        self, layered: LayeredConfig, texts: Mapping[str, str], own: Sequence[PlacedText] = ()
     ) -> ResolvedConfig:
         """
-        Settle the layers without resolving them or ``own``. The worker resolves ``texts``.
+        Return settled layers and ``own`` with their references, and ``texts``, which the worker resolves.
 
         :param own: the own configuration of each of several clusters
         :raises ExposedValueError: the driver cannot resolve a reference, or others could read its value
         """
-        problems = list(self._problems(self.settle(layers), texts, own))
+        problems = list(self._problems(layered, texts, own))
         if problems:
             raise ExposedValueError(*problems)
         kept = {item.name: item.text for item in own}
-        left = ConfigResolver({}, spark_definition(), unresolved=Unresolved.KEEP).resolve(layers, kept)
+        left = ConfigResolver({}, spark_definition(), unresolved=Unresolved.KEEP).resolve(layered, kept)
         return left.with_texts(self._of_worker(texts)) if texts else left
 
     def _of_worker(self, texts: Mapping[str, str]) -> ResolvedConfig:

@@ -56,15 +56,15 @@ class JobResolver:
         return self._resolver({}).settle(layers)
 
     def resolve(
-        self, layers: Sequence[ConfigLayer], texts: Mapping[str, str], own: Sequence[PlacedText] = ()
+        self, layered: LayeredConfig, texts: Mapping[str, str], own: Sequence[PlacedText] = ()
     ) -> ResolvedConfig:
         """
-        Return the settled layers, ``texts`` and ``own`` with their references resolved.
+        Return settled layers, ``texts`` and ``own`` with their references resolved.
 
+        :param layered: the result of ``settle``
         :param own: the own configuration of each of several clusters; the result has it among the additional texts
         :raises ExposedValueError: other people could read a value; no secret is read then
         """
-        layered = self.settle(layers)
         placed = [*placed_texts(layered.settled), *placed_texts(texts), *own]
         providers = self.providers.needed_by(item.text for item in placed)
         if not self.allow_exposed:

@@ -285,3 +285,11 @@ def test_the_serialized_dag_holds_references(dag, password):
     ConfOperator(task_id="job", dag=dag, payload={"spark": {"conf": {"spark.app.x": password}}}, do=None)
 
     assert password in json.dumps(DagSerialization.to_dict(dag))
+
+
+@pytest.mark.parametrize("name", ["unresolved", "resolve_in"])
+def test_a_policy_may_choose_an_option_of_a_task_that_is_made(dag, name):
+    task = OurOperator(task_id="job", dag=dag, unresolved="fail", resolve_in="auto")
+    setattr(task, name, {"unresolved": "keep", "resolve_in": "worker"}[name])
+
+    assert (task.unresolved, task.resolve_in) == (("keep", "auto") if name == "unresolved" else ("fail", "worker"))

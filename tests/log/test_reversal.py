@@ -36,6 +36,7 @@ def out():
 @pytest.fixture
 def logger(out):
     """A logger of structlog that writes to ``out``."""
+    before = structlog.get_config()  # Airflow's: structlog's own has rich draw each traceback, which takes seconds
     structlog.configure(
         processors=[structlog.stdlib.add_log_level, _cut_tokens, structlog.processors.KeyValueRenderer()],
         logger_factory=structlog.PrintLoggerFactory(out),
@@ -44,7 +45,7 @@ def logger(out):
     logger = structlog.get_logger()
     logger.info("first use: processors are held from here on")
     yield logger
-    structlog.reset_defaults()
+    structlog.configure(**before)
 
 
 @pytest.fixture
@@ -139,6 +140,7 @@ def test_a_plain_handler_shows_references(handler, out):
 
 
 def test_structlog_that_hands_on_to_a_plain_handler_shows_references_and_the_traceback(handler, out):
+    before = structlog.get_config()
     structlog.configure(
         processors=[structlog.stdlib.render_to_log_kwargs], logger_factory=structlog.stdlib.LoggerFactory()
     )
@@ -149,7 +151,7 @@ def test_structlog_that_hands_on_to_a_plain_handler_shows_references_and_the_tra
             except ValueError:
                 structlog.get_logger("tests.reversal").error("failed", exc_info=True)
     finally:
-        structlog.reset_defaults()
+        structlog.configure(**before)
 
     assert out.getvalue().startswith("failed\nTraceback")
     assert out.getvalue().endswith("ValueError: ${v:a}\n")

@@ -40,7 +40,8 @@ def reporting_errors(command: Callable[[Any], None]) -> Callable[[Any], None]:
 
     @functools.wraps(command)
     def run(args: Any) -> None:
-        from airflow.exceptions import AirflowConfigException  # noqa: PLC0415 - only a command that runs needs it
+        from airflow import exceptions  # noqa: PLC0415 - only a command that runs needs these two
+        from airflow.sdk import exceptions as sdk_exceptions  # noqa: PLC0415 - reading a setting raises its class
 
         _log_to_stderr()
         try:
@@ -49,7 +50,7 @@ def reporting_errors(command: Callable[[Any], None]) -> Callable[[Any], None]:
             sys.stdout.flush()
         except ConfigProvidersError as error:
             problems, code = error.problems, _code(error)
-        except AirflowConfigException as error:
+        except (exceptions.AirflowConfigException, sdk_exceptions.AirflowConfigException) as error:
             problems, code = (str(error),), REFUSED
         except BrokenPipeError:  # the reader has closed the pipe
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

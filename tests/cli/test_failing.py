@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from types import SimpleNamespace
 from typing import TextIO
 
@@ -13,7 +13,8 @@ import pytest
 
 pytest.importorskip("airflow")
 
-from airflow_config_providers.cli.failing import reporting_errors
+from airflow_config_providers import settings
+from airflow_config_providers.cli.failing import REFUSED, reporting_errors
 
 
 @pytest.fixture
@@ -41,3 +42,25 @@ def test_what_libraries_warn_of_is_not_told():
         command(SimpleNamespace())
 
     assert caught == []
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "read"),
+    [
+        pytest.param("ENVIRONMENT_ENABLED", "maybe", settings.environment_enabled, id="not a boolean"),
+        pytest.param("PASSWORD_ENCODER_SECRET_CMD", "false", settings.password_encoder_secret, id="command fails"),
+    ],
+)
+def test_a_setting_that_airflow_cannot_read_is_an_error_of_the_command(
+    option: str,
+    value: str,
+    read: Callable[[], object],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+):
+    monkeypatch.setenv(f"AIRFLOW__CONFIG_PROVIDERS__{option}", value)
+    with pytest.raises(SystemExit) as ended:
+        reporting_errors(lambda _: read())(SimpleNamespace())  # type: ignore[arg-type, return-value]
+
+    assert ended.value.code == REFUSED
+    assert capsys.readouterr().err.startswith("error: ")

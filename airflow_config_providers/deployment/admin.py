@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 from airflow_config_providers import settings
 from airflow_config_providers.core.alter import ConfigResource
@@ -24,6 +24,10 @@ from airflow_config_providers.job.deployed_task import deployed_job, is_configur
 from airflow_config_providers.job.job_layers import deployed_layers
 from airflow_config_providers.job.policies import deployment_policies
 from airflow_config_providers.spark.catalogue import spark_definition
+
+_DYNAMIC_DISABLED: Final = (
+    "[config_providers] dynamic_enabled is False here. Tasks with this setting ignore dynamic configuration."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +63,8 @@ def admin(
     :param policies: the policies that every change must pass
     :param caller: the user who asks; None for the user who runs this command
     """
+    if not settings.dynamic_enabled():
+        warn(_DYNAMIC_DISABLED)
     caller = caller or Caller(user())
     layers = DeployedLayers(warn, caller)
     return ConfigAdmin(

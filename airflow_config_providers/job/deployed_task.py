@@ -19,6 +19,10 @@ _NO_LAYERS: Final = "{}: its Spark configuration is not in a single place, so wh
 
 _KNOWN_IN_RUN: Final = "{}: what the DAG sets is known only in a run, which fills in the configuration."
 
+_APPLY_TO: Final = (
+    " To configure it, set apply_to in [config_providers], and remove the tag config_providers:off if its DAG has it."
+)
+
 _CUSTOM: Final = OperatorSpec(takes_properties_file=True)
 
 
@@ -41,7 +45,8 @@ def deployed_job(task: Any, name: str, warn: Warn) -> AuthoredJob | None:
     :param warn: is called with each note for the reader
     """
     if not is_configured(task):
-        warn(f"{name} runs {task.task_type}, an operator that this package does not configure.")
+        hint = _APPLY_TO if stored_spec(task) else ""
+        warn(f"{name} runs {task.task_type}, an operator that this package does not configure.{hint}")
         return None
     job = _mapped_job(task, name, warn) if task.is_mapped else _job(task)
     if not job.is_known:

@@ -189,6 +189,15 @@ def test_people_see_references_and_what_is_hidden_and_nothing_is_cut(cli: Cli, o
     assert "literal-of-the-dag" not in text
 
 
+@pytest.mark.parametrize("words", ["describe --default", "alter --default --add-config spark.app.a=1 --validate-only"])
+def test_a_note_says_that_dynamic_configuration_is_switched_off(cli: Cli, words: str):
+    done = cli(words, dynamic_enabled="False")
+
+    assert (done.code, done.errors) == (0, [])
+    assert "dynamic_enabled is False" in done.notes[0]
+    assert "dynamic_enabled" not in cli(words).err
+
+
 def test_synonyms_are_what_a_value_beat(cli: Cli):
     cli("alter --default --add-config spark.executor.memory=4g")
     cli("alter --dag flights --add-config spark.executor.memory=5g")

@@ -121,11 +121,13 @@ def pairs(text: str) -> list[tuple[str, str]]:
 
 def _single(text: str) -> tuple[str, str]:
     key, sign, value = text.partition("=")
-    if not sign and key:
+    if not key.strip():
+        raise WrongArgumentsError("'...' is not KEY=VALUE: the key is missing. Write it before =.")
+    if not sign:
         raise WrongArgumentsError(f"'{printable(key)}' is not KEY=VALUE. Write the value after =.")
     if value.startswith("[") and "]" not in value:
         raise WrongArgumentsError(f"'{printable(key)}=[...' lacks the closing bracket. Write KEY=[a,b].")
-    if not key.strip() or re.search(r",\s*[\w.-]+=", value):
+    if re.search(r",\s*[\w.-]+=", value):
         raise WrongArgumentsError(
             f"'{printable(key)}...' is not KEY=VALUE. Put a value with commas into brackets, as in KEY=[a,b], or use "
             f"--add-config once for each key."

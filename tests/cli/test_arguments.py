@@ -40,6 +40,12 @@ def test_what_is_no_pair_is_refused(text: str):
         arguments.pairs(text)
 
 
+@pytest.mark.parametrize("text", ["", "=b", " =b"])
+def test_the_message_on_a_missing_key_says_what_is_missing(text: str):
+    with pytest.raises(WrongArgumentsError, match="the key is missing"):
+        arguments.pairs(text)
+
+
 def test_a_message_holds_no_value():
     with pytest.raises(WrongArgumentsError) as refused:
         arguments.pairs("spark.app.password=hunter2,x,b=c")

@@ -151,3 +151,12 @@ def test_the_drawing_of_the_house_has_each_folder_and_each_module_at_the_top() -
     drawing = (ROOT / "CONTRIBUTING.md").read_text().partition("```text\n")[2].partition("```")[0]
 
     assert set(re.findall(r"^ +(\S+)", drawing, re.MULTILINE)) == folders | modules
+
+
+def test_the_tests_that_a_stage_names_are_there() -> None:
+    """pytest runs nothing at all if one of its arguments is missing."""
+    script = (ROOT / ".ci" / "run").read_text()
+    named = set(re.findall(r"(?<=[ =])tests/[\w/]+(?:\.py)?(?=[\s\\]|$)", script))
+
+    assert len(named) > 10
+    assert [name for name in named if not (ROOT / name).exists()] == []

@@ -8,8 +8,8 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager, nullco
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from airflow_config_providers.core.cached import cached_property
 from airflow_config_providers.core.closing import Closing, close_all
+from airflow_config_providers.core.entry_points import registered
 from airflow_config_providers.core.on_demand import ProvidersOnDemand
 from airflow_config_providers.core.provider import ConfigProvider
 from airflow_config_providers.core.provider_definition import ProviderDefinition, read_definitions, unknown_provider
@@ -187,7 +187,7 @@ class ProviderRegistry:
     def _short_named(self, definition: ProviderDefinition) -> Callable[[], ConfigProvider] | None:
         if self._classes is not None:
             return self._classes.get(definition.class_name)
-        entries = [entry for entry in self._installed if entry.name == definition.class_name]
+        entries = [entry for entry in registered(ENTRY_POINT_GROUP) if entry.name == definition.class_name]
         if len(entries) > 1:
             raise ProviderDefinitionError(
                 f"{definition.shown_class} is registered by "
@@ -196,7 +196,7 @@ class ProviderRegistry:
         return self._loaded(entries[0].load, definition) if entries else None
 
     def _origin(self, definition: ProviderDefinition) -> str:
-        entries = self._installed if self._classes is None else ()
+        entries = registered(ENTRY_POINT_GROUP) if self._classes is None else ()
         return next((_distribution(entry) for entry in entries if entry.name == definition.class_name), "")
 
     def _dotted(self, definition: ProviderDefinition) -> Callable[[], ConfigProvider]:
@@ -227,14 +227,10 @@ class ProviderRegistry:
         hint = nearest(name, self._names()) or "."
         return f"{key}: there is no provider '{printable(name)}'{hint} Known are: {self._known()}."
 
-    @cached_property
-    def _installed(self) -> Collection[EntryPoint]:
-        from importlib.metadata import entry_points  # noqa: PLC0415 - slow to import
-
-        return entry_points(group=ENTRY_POINT_GROUP)
-
     def _names(self) -> set[str]:
-        return {entry.name for entry in self._installed} if self._classes is None else set(self._classes)
+        if self._classes is not None:
+            return set(self._classes)
+        return {entry.name for entry in registered(ENTRY_POINT_GROUP)}
 
     def _known(self) -> str:
         return ", ".join(sorted(self._names())) or "none"

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable, Collection, Mapping
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from airflow_config_providers.core.entry_points import registered
 from airflow_config_providers.core.policy import AlterConfigPolicy
 from airflow_config_providers.core.text import nearest, printable
 from airflow_config_providers.exceptions import ConfigException
-
-if TYPE_CHECKING:
-    from importlib.metadata import EntryPoint
 
 ENTRY_POINT_GROUP: Final = "airflow_config_providers.policies"
 
@@ -67,7 +65,7 @@ class PolicyClasses:
                 f"class '{printable(name)}' is not allowed. Add it to allowed_policy_classes in [config_providers], "
                 f"or use a ready one."
             )
-        entries = _installed(name)
+        entries = [entry for entry in registered(ENTRY_POINT_GROUP) if entry.name == name]
         if len(entries) == 1:
             return entries[0].load
         if entries:
@@ -76,12 +74,6 @@ class PolicyClasses:
             )
         hint = nearest(name, READY) or "."
         raise ConfigException(f"class '{printable(name)}' is unknown{hint} Ready ones are {', '.join(READY)}.")
-
-
-def _installed(name: str) -> list[EntryPoint]:
-    from importlib.metadata import entry_points  # noqa: PLC0415 - slow to import, and searches every distribution
-
-    return list(entry_points(group=ENTRY_POINT_GROUP, name=name))
 
 
 def _imported(path: str) -> object:

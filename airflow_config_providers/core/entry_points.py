@@ -1,0 +1,41 @@
+"""Entry points of this package's own groups, which few distributions have."""
+
+from __future__ import annotations
+
+import re
+import sys
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from importlib.metadata import Distribution, EntryPoint
+
+
+def registered(group: str) -> tuple[EntryPoint, ...]:
+    """
+    Return the entry points of ``group``, once in a process for each ``sys.path``.
+
+    The result is that of ``importlib.metadata.entry_points``. That parses the entry points of every distribution, while
+    this parses only those that have the group.
+    """
+    return _registered(group, tuple(sys.path))
+
+
+@lru_cache(maxsize=8)
+def _registered(group: str, _path: tuple[str, ...]) -> tuple[EntryPoint, ...]:
+    from importlib.metadata import distributions  # noqa: PLC0415 - slow to import
+
+    found: dict[str, Distribution] = {}
+    for distribution in distributions():
+        if group in (distribution.read_text("entry_points.txt") or ""):
+            found.setdefault(_normalized(distribution.name), distribution)
+    return tuple(entry for one in found.values() for entry in _unshadowed(one).entry_points if entry.group == group)
+
+
+def _unshadowed(distribution: Distribution) -> Distribution:
+    """Return the first distribution of that name on ``sys.path``, which need not have the group."""
+    return next(iter(distribution.discover(name=distribution.name)), distribution)
+
+
+def _normalized(name: str) -> str:
+    return re.sub(r"[-_.]+", "-", name).lower()

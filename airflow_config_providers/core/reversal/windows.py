@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 from typing import Final
 
 from airflow_config_providers.core.reversal.automaton import BytesAhoCorasick, Implementation
@@ -34,21 +32,30 @@ _LARGEST_TABLE: Final = 40_000
 """Most windows for which the table is used that is twice as fast but ten times as large: about 2 kB per window."""
 
 _SELDOM: Final = (
-    "[A-Z][^a-z]",
-    "[^ 0-9A-Za-z][A-Z]|[^ 0-9A-Za-z]{2}",
-    "[0-9a-z][A-Z]",
-    "[A-Z]",
-    "[^ 0-9A-Za-z]",
-    "[a-z][^ a-z]",
-    "[a-z][^ ]{4}",
-    "[a-z]",
-    "[0-9][^0-9]",
+    ("A0", "AA", "A ", "A."),
+    (".A", ".."),
+    ("0A", "aA"),
+    ("Aa", "A$"),
+    (".0", ".a", ". ", ".$"),
+    ("a0", "a."),
+    ("aa",),
+    ("a ", "a$"),
+    ("0a", "0 ", "0."),
+    (" 0", " a", " A", "  ", " .", " $"),
+    ("00",),
+    ("0$",),
 )
 """
 Beginnings of windows, the best first: rare in a log, so that the search rarely leaves its first states.
 
-Two digits are in every number of a log; a capital letter before a digit is rare.
+Each is the kind of a byte and of the next one: ``0`` a digit, ``a`` and ``A`` a letter, a space, ``.`` any other byte,
+and ``$`` the end. Two digits are in every number of a log; a capital letter before a digit is rare.
 """
+
+_IN_WORD, _END_OF_WORD, _SPACE, _TWO_DIGITS = (
+    bytes(rank for rank, pairs in enumerate(_SELDOM) if pair in pairs) for pair in ("aa", "a ", " a", "00")
+)
+_DIGITS: Final = b"0123456789"
 
 _BEHIND: Final = WINDOW - 2
 """Bytes of a window after those by which it is picked."""
@@ -154,56 +161,99 @@ def _places(pattern: bytes, stretches: Stretches | None, known: Sequence[bytes])
 
     :param known: windows to prefer, because the table already contains them
     """
-    room, end = len(pattern) - 2 * WINDOW, len(pattern) - _BEHIND
+    room, ranked = len(pattern) - 2 * WINDOW, _Ranked(pattern)
     farthest = stretches.cut - WINDOW if stretches else _FIRST
     farthest = farthest if room < 0 else min(farthest, room)
     first = pattern.find(known[0], 0, farthest + WINDOW) if known else -1
     if first < 0:
-        found = _pick(0, farthest, farther=_FARTHER if farthest > _FIRST else 0).match(pattern, 0, end)
-        if not found:
-            return [0]
-        first = found.end()
+        first = ranked.pick(0, farthest, farther=_FARTHER if farthest > _FIRST else 0)
+    if first < 0:
+        return [0]
     places = [first]
     if stretches:
         for stretch in stretches.ranges:
-            _fill(pattern, places, stretch, stretches.run, stretches.cut)
+            _fill(ranked, places, stretch, stretches.run, stretches.cut)
     if len(places) == 1 or places[1] > first + _NEXT:
-        places[1:1] = _second(pattern, first, known)
+        places[1:1] = _second(ranked, first, known)
     return places
 
 
-def _second(pattern: bytes, first: int, known: Sequence[bytes]) -> list[int]:
+def _second(ranked: _Ranked, first: int, known: Sequence[bytes]) -> list[int]:
     for window in known:
-        place = pattern.find(window, first + WINDOW, first + _NEXT + WINDOW)
+        place = ranked.pattern.find(window, first + WINDOW, first + _NEXT + WINDOW)
         if place >= 0:
             return [place]
-    found = _pick(WINDOW, _NEXT, is_near="?", farther=_FARTHER).match(pattern, first, len(pattern) - _BEHIND)
-    return [found.end()] if found else []
+    place = ranked.pick(first + WINDOW, first + _NEXT, is_near=True, farther=_FARTHER)
+    return [place] if place >= 0 else []
 
 
-def _fill(pattern: bytes, places: list[int], stretch: Range, run: int, cut: int) -> None:
+def _fill(ranked: _Ranked, places: list[int], stretch: Range, run: int, cut: int) -> None:
     """Add windows so that each run in ``stretch`` has one, including a shorter one at the end of the pattern."""
     first, last = stretch
-    farthest = run - WINDOW
-    end = last - run if last < len(pattern) else last - cut
-    if places[-1] < first and (found := _pick(0, farthest).match(pattern, first, len(pattern) - _BEHIND)):
-        places.append(found.end())
+    farthest, length = run - WINDOW, len(ranked.pattern)
+    end = last - run if last < length else last - cut
+    if places[-1] < first and (place := ranked.pick(first, first + farthest)) >= 0:
+        places.append(place)
     while places[-1] < end:
-        found = _pick(WINDOW, farthest + 1).match(pattern, places[-1], len(pattern) - _BEHIND)
-        places.append(found.end() if found else len(pattern) - WINDOW)
+        place = ranked.pick(places[-1] + WINDOW, places[-1] + farthest + 1)
+        places.append(place if place >= 0 else length - WINDOW)
 
 
-@cache
-def _pick(first: int, last: int, *, is_near: str = "", farther: int = 0) -> re.Pattern[bytes]:
+class _Ranked:
+    """A pattern whose positions are ranked, on first use, by how good a window begins there."""
+
+    __slots__ = ("_ranks", "pattern")
+
+    def __init__(self, pattern: bytes) -> None:
+        self.pattern = pattern
+        self._ranks = b""
+
+    def pick(self, first: int, last: int, *, is_near: bool = False, farther: int = 0) -> int:
+        """
+        Return the best position of a window from ``first`` to ``last``; -1 if there is none.
+
+        :param is_near: return the first of equally good positions; otherwise the last, so that there are fewer windows
+        :param farther: bytes to add to ``last`` if all nearer windows begin with a digit
+        """
+        ranks = self._ranks = self._ranks or _ranks(self.pattern[:-_BEHIND])
+        find, end = ranks.find if is_near else ranks.rfind, last + 1
+        if (best := min(ranks[first:end], default=_SPACE[0])) < _SPACE[0]:
+            return find(best, first, end)
+        rest = self.pattern[first : min(end + farther, len(ranks))]
+        behind_digits = rest.lstrip(_DIGITS)
+        return first + len(rest) - len(behind_digits) if behind_digits else find(_TWO_DIGITS, first, end)
+
+
+def _ranks(pattern: bytes) -> bytes:
     """
-    Return a regular expression that picks the best window at an offset from ``first`` to ``last``.
+    Return, for each position of ``pattern``, the index in ``_SELDOM`` of what begins there.
 
-    :param is_near: ``?`` for the first of equally good windows; otherwise the last, so that there are fewer windows
-    :param farther: bytes to add to ``last`` if all nearer windows begin with a digit
+    At the end of a word, a window would contain a space, or go beyond the pattern.
     """
-    ranges = [(begin, last, is_near) for begin in _SELDOM] + [("[^0-9]", last + farther, "?"), ("..", last, is_near)]
-    choices = (f".{{{first},{end}}}{near}(?=(?:{begin}))" for begin, end, near in ranges)
-    return re.compile("|".join(choices).encode(), re.DOTALL)
+    kinds = pattern.translate(_KINDS) + _END
+    pairs = int.from_bytes(kinds[:-1]) | int.from_bytes(kinds[1:]) << _BITS
+    words = pairs.to_bytes(len(pattern)).translate(_RANKS).split(_SPACE)
+    return _SPACE.join([word[: 1 - WINDOW] + word[1 - WINDOW :].replace(_IN_WORD, _END_OF_WORD) for word in words])
+
+
+def _kind(octet: int) -> int:
+    """Return the index in ``_LETTERS`` of the kind of a byte."""
+    character = chr(octet) if octet < 0x80 else ""
+    tests = (character.isdigit(), character.islower(), character.isupper(), character == " ")
+    return tests.index(True) if any(tests) else len(tests)
+
+
+_LETTERS: Final = "0aA .$"
+_BITS: Final = 3
+"""Bits of the index of a kind."""
+_END: Final = bytes([_LETTERS.index("$")])
+_KINDS: Final = bytes(map(_kind, range(256)))
+_RANK_OF: Final = {
+    _LETTERS.index(pair[0]) | _LETTERS.index(pair[1]) << _BITS: rank
+    for rank, pairs in enumerate(_SELDOM)
+    for pair in pairs
+}
+_RANKS: Final = bytes(_RANK_OF.get(pair, 0) for pair in range(256))
 
 
 def _table(windows: Sequence[bytes], kind: Implementation) -> Find:

@@ -104,7 +104,13 @@ def _are_ordinary(keys: Collection[str]) -> bool:
     """Return whether all ``keys`` are surely allowed; faster than ``key_problem`` for each of them."""
     together = "".join(keys)
     is_free = "${" not in together and CONFIG_PROVIDERS not in together and "" not in keys
-    return is_free and together.isprintable() and re.search(_REFUSED, together) is None
+    return is_free and together.isprintable() and not _has_refused(together)
+
+
+def _has_refused(text: str) -> bool:
+    if text.isascii():  # without the regular expression, which takes a millisecond to compile
+        return "=" in text or " " in text
+    return re.search(_REFUSED, text) is not None
 
 
 def _refused_character(key: str) -> int | None:

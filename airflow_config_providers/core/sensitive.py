@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from typing import Final
 
 _NAMES: Final = (
@@ -22,16 +23,31 @@ _TEXTS: Final = (
 )
 """A password in a URL, or among several settings in one string: ``name=``, or as in JSON and YAML."""
 
+_IN_NAMES: Final = ("secret", "pass", "pw", "token", "cred", "gnature", "connect", "key", "sas")
+_IN_TEXTS: Final = ("passw", "pwd", "secret", "token", "key", "g=")
+"""
+Parts of which every match has one, because it takes long to compile the patterns, and most strings have none.
+
+None has an ``i``: ``(?i)`` also finds it without a dot, and as a capital letter with one, unlike ``casefold``.
+"""
+
 
 def sounds_secret(key: str) -> bool:
     """Return whether ``key`` looks like the name of a secret; wider than what Spark hides."""
-    return re.search(_NAMES, key) is not None
+    return _has_one(_IN_NAMES, key) and re.search(_NAMES, key) is not None
 
 
 def shows_secret(text: str) -> bool:
     """Return whether ``text`` looks as if it contains a plaintext secret."""
-    has_sign = "=" in text or ":" in text  # as each of those patterns has, which take long to search for
-    return has_sign and re.search(_TEXTS, text) is not None
+    if "=" not in text and ":" not in text:
+        return False
+    is_possible = ("//" in text and "@" in text) or _has_one(_IN_TEXTS, text)
+    return is_possible and re.search(_TEXTS, text) is not None
+
+
+def _has_one(parts: Iterable[str], text: str) -> bool:
+    folded = text.casefold()
+    return any(part in folded for part in parts)
 
 
 def reveals(key: str, text: str) -> bool:

@@ -213,7 +213,7 @@ class LayeredConfig:
 
     def is_secret(self, key: str, text: str) -> bool:
         """Return whether ``text`` under ``key`` is a plaintext secret, and not a reference to one."""
-        return self._definition.is_secret(key, text) and not scan(text)
+        return not scan(text) and self._definition.is_secret(key, text)
 
     def _synonym(self, key: str, text: str, source: ConfigSource, origin: str) -> ConfigSynonym:
         return ConfigSynonym(key, None if self.is_secret(key, text) else text, source, origin)

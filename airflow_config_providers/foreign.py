@@ -16,6 +16,7 @@ from importlib import import_module, metadata
 from inspect import CO_VARARGS, CO_VARKEYWORDS, unwrap
 from operator import attrgetter
 from typing import Any, Final
+from weakref import WeakSet
 
 from airflow_config_providers.exceptions import UnsupportedVersionError
 
@@ -188,6 +189,9 @@ _BY_OWNER: Final = {
     owner: tuple(row for row in TABLE if row.owner == owner) for owner in dict.fromkeys(row.owner for row in TABLE)
 }
 
+_CHECKED: Final = WeakSet[type]()
+"""The classes whose bases were checked; reading a DAG file again makes new ones, and the old ones must go."""
+
 
 @cache
 def require(owner: str) -> None:
@@ -202,13 +206,16 @@ def require(owner: str) -> None:
 
 def require_bases(kind: type) -> None:
     """
-    Check the rows of each class that ``kind`` is derived from.
+    Check the rows of each class that ``kind`` is derived from, once in a process.
 
     :raises UnsupportedVersionError: as in ``require``
     """
+    if kind in _CHECKED:
+        return
     for base in kind.__mro__:
         if (owner := f"{base.__module__}:{base.__qualname__}") in _BY_OWNER:
             require(owner)
+    _CHECKED.add(kind)
 
 
 def require_rows(rows: Iterable[ForeignName], owner: Any) -> None:

@@ -8,12 +8,13 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
-from types import MemberDescriptorType
-from typing import Any, ClassVar
+from types import MappingProxyType, MemberDescriptorType
+from typing import Any, ClassVar, Final
 
 from airflow_config_providers import settings
 from airflow_config_providers.airflow_compat import BaseOperator, TaskDeferred
 from airflow_config_providers.core.alter import ConfigResource
+from airflow_config_providers.core.cached import cached_property
 from airflow_config_providers.core.layers import LayeredConfig
 from airflow_config_providers.core.reversal.reverse import ReverseTransformer, reverse_object
 from airflow_config_providers.core.text import printable, shortened
@@ -39,6 +40,12 @@ from airflow_config_providers.spark.defaults import locate_spark_defaults
 from airflow_config_providers.spark.layer_files import ConfigFile
 from airflow_config_providers.task_process import has_supervisor
 
+_OWN: Final = (
+    *("config_files", "effective_config", "written_params"),
+    *("_authorship", "_options", "_holds_values", "_run"),
+)
+"""The attributes of a configured operator."""
+
 
 class ConfiguredOperator(BaseOperator):
     """
@@ -61,6 +68,14 @@ class ConfiguredOperator(BaseOperator):
     spec: ClassVar[OperatorSpec | None] = None
     """The description of the operator; None to look it up by class."""
 
+    # What most operators have in common is not set on each, because Airflow checks each attribute that is set.
+    config_files: Any = None
+    effective_config: list[str] | None = None  # None, so that Airflow does not store it with the DAG
+    written_params: Mapping[str, Any] = MappingProxyType({})
+    _options = NO_OPTIONS
+    _holds_values = False
+    _run = JobRun()  # empty, and replaced as a whole
+
     def __init__(
         self,
         *,
@@ -81,14 +96,21 @@ class ConfiguredOperator(BaseOperator):
         :raises UnsupportedVersionError: the installed Airflow or provider lacks something that this class leans on
         """
         require_bases(type(self))
-        self._options = options
-        self.config_files = listed(config_files)
-        self.written_params: Mapping[str, Any] = getattr(self.params, "dump", dict)()  # dump() never raises
-        self.start_from_trigger = False  # the triggerer does not resolve references
-        self.effective_config: list[str] | None = None  # None, so that Airflow does not store it with the DAG
-        self._holds_values = False
-        self._authorship = Authorship()
-        self._run = JobRun()
+        for name in _OWN:  # a class of somebody else can have set one of the same name
+            vars(self).pop(name, None)
+        if options != NO_OPTIONS:
+            self._options = options
+        if config_files is not None:
+            self.config_files = listed(config_files)
+        params: Mapping[str, Any] = getattr(self.params, "dump", dict)()  # dump() never raises
+        if params:
+            self.written_params = params
+        if self.start_from_trigger:
+            self.start_from_trigger = False  # the triggerer does not resolve references
+
+    @cached_property
+    def _authorship(self) -> Authorship:
+        return Authorship()
 
     @property
     def config_conn_id(self) -> str:

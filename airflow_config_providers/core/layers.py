@@ -134,6 +134,8 @@ class LayeredConfig:
     @cached_property
     def secrets(self) -> Mapping[str, Callable[[], str]]:
         """Key -> function that decrypts the secret that won, for each key whose winner is an encrypted secret."""
+        if not any(layer.secrets for layer in self._layers):
+            return {}
         winners = {key: layer for layer in reversed(self._layers) for key in layer.configs}
         return {key: layer.secrets[key] for key, layer in winners.items() if key in layer.secrets}
 

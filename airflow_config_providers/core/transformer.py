@@ -192,14 +192,16 @@ def _wanted(found: Iterable[Spans]) -> dict[Place, set[str]]:
 
 
 def _substitute(text: str, spans: Spans, answers: Answers) -> str:
+    start, end, provider, path, key = spans[0]
+    if end - start == len(text):  # the whole string is one reference, as most are
+        value = answers.value(provider, path, key)
+        return text if value is None else value
     pieces: list[str] = []
     position = 0
     for start, end, provider, path, key in spans:
         value = answers.value(provider, path, key)
         if value is None:
             continue
-        if end - start == len(text):
-            return value
         pieces += text[position:start], value
         position = end
     pieces.append(text[position:])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hmac
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
@@ -52,6 +51,8 @@ class Password:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Password):
             return NotImplemented
+        import hmac  # noqa: PLC0415 - slow to import, and passwords are rarely compared
+
         return hmac.compare_digest(octets(self._value), octets(other._value))
 
     def __hash__(self) -> int:

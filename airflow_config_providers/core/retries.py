@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, ParamSpec, TypeVar
@@ -82,6 +81,8 @@ class _Enough:
 
 
 def _wait(state: RetryCallState) -> float:
+    import random  # noqa: PLC0415 - slow to import, and most answers come at once
+
     spread = random.uniform(0.8, 1.2)  # noqa: S311 - spreads load and guards nothing
     own: float = _FIRST_WAIT * _FACTOR ** (state.attempt_number - 1) * spread
     return max(own, min(_retry_after(state) or 0.0, _LONGEST_WAIT))

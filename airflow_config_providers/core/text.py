@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 import unicodedata
 from collections.abc import Iterable, Sequence
@@ -72,6 +71,8 @@ def _more(count: int, rest: str) -> str:
 
 def nearest(name: str, names: Iterable[str]) -> str:
     """Return a hint such as ``, did you mean 'vault'?`` if a known name is close, otherwise an empty string."""
+    import difflib  # noqa: PLC0415 - slow to import, and only an error needs it
+
     close = difflib.get_close_matches(name[:_LONGEST], sorted(names), n=1)
     return f", did you mean '{printable(close[0])}'?" if close else ""
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 import base64
 import json
 import re
+import string
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import chain
 from typing import Final
-from urllib.parse import quote
 
 from airflow_config_providers.core.text import octets
 
@@ -158,7 +158,8 @@ def _c(text: str) -> Iterator[str]:
         yield "".join(chr(octet) if octet < 0x80 else rf"\{octet:03o}" for octet in octets(body))
 
 
-_PERCENT: Final = [quote(bytes([octet]), safe="") for octet in range(256)]
+_UNRESERVED: Final = frozenset(f"{string.ascii_letters}{string.digits}_.-~")  # RFC 3986
+_PERCENT: Final = [chr(octet) if chr(octet) in _UNRESERVED else f"%{octet:02X}" for octet in range(256)]
 _PERCENT_LOWER: Final = [escape.lower() if escape[0] == "%" else escape for escape in _PERCENT]
 _UNESCAPED: Final = frozenset("!*'()")
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import islice
 from operator import itemgetter
 from typing import Final
@@ -44,7 +43,6 @@ Match = tuple[int, int, bytes]
 """Start and end in a text, and the label that replaces it."""
 
 
-@dataclass(frozen=True, slots=True, repr=False)
 class Source:
     """
     The text of which a pattern is an encoded form.
@@ -52,8 +50,11 @@ class Source:
     :param is_even: each byte of the form encodes an equal share of the text, as in base64
     """
 
-    text: bytes
-    is_even: bool = False
+    __slots__ = ("is_even", "text")
+
+    def __init__(self, text: bytes, *, is_even: bool = False) -> None:
+        self.text = text
+        self.is_even = is_even
 
 
 class Parts:
@@ -185,7 +186,6 @@ class Parts:
         return lengths(len(pattern) / len(source.text)) if source.is_even else (RUN, CUT)
 
 
-@dataclass(frozen=True, slots=True, repr=False)
 class _Candidate:
     """
     A pattern that contains a window.
@@ -195,13 +195,15 @@ class _Candidate:
     :param before: from the beginning of the previous distinctive part to the end of the window
     """
 
-    pattern: bytes
-    place: int
-    after: bytes
-    before: bytes
+    __slots__ = ("after", "before", "pattern", "place")
+
+    def __init__(self, pattern: bytes, place: int, after: bytes, before: bytes) -> None:
+        self.pattern = pattern
+        self.place = place
+        self.after = after
+        self.before = before
 
 
-@dataclass(frozen=True, slots=True, repr=False)
 class _Text:
     """
     A text around a window.
@@ -211,10 +213,13 @@ class _Text:
     :param window: start of the window
     """
 
-    data: bytes
-    low: int
-    high: int
-    window: int
+    __slots__ = ("data", "high", "low", "window")
+
+    def __init__(self, data: bytes, low: int, high: int, window: int) -> None:
+        self.data = data
+        self.low = low
+        self.high = high
+        self.window = window
 
     def shared(self, pattern: bytes, place: int, most: int) -> tuple[int, int, int]:
         """

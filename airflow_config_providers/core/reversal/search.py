@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import accumulate
 from typing import Final
 
@@ -208,7 +207,7 @@ class Finder:
 
     def _build(self) -> _Automaton:
         """Build the automaton for whole patterns at the first window; the logs of most jobs have none."""
-        automaton = self._automaton = _Automaton.of(self._labels)
+        automaton = self._automaton = _Automaton(self._labels)
         return automaton
 
     def _search_broken(self, part: bytes, place: int) -> Iterator[Match]:
@@ -248,25 +247,21 @@ class Finder:
         return any(found.startswith(beginning) and len(found.rstrip()) > len(beginning) for found in nearest)
 
 
-@dataclass(frozen=True, slots=True, repr=False)
 class _Automaton:
     """
     Finds whole patterns.
 
-    :param find: text, and True for overlapping matches -> index of the pattern, start, end
-    :param kept: for each pattern, how many bytes before it are hidden with it, and its label
+    :param labels: pattern -> the label that replaces it
     """
 
-    find: Callable[[bytes, bool], Hits]
-    kept: Sequence[tuple[int, bytes]]
+    __slots__ = ("find", "kept")
 
-    @classmethod
-    def of(cls, labels: Mapping[bytes, bytes]) -> _Automaton:
+    def __init__(self, labels: Mapping[bytes, bytes]) -> None:
         bounded = _bounded(labels)
         automaton = BytesAhoCorasick(bounded, implementation=Implementation.ContiguousNFA)
-        return cls(
-            automaton.find_matches_as_indexes, [(before, labels[pattern]) for pattern, before in bounded.items()]
-        )
+        self.find: Find = automaton.find_matches_as_indexes
+        self.kept = [(before, labels[pattern]) for pattern, before in bounded.items()]
+        """For each pattern, how many bytes before it are hidden with it, and its label."""
 
 
 def replace(data: bytes, matches: Iterable[Match]) -> bytes:

@@ -10,11 +10,10 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
 from math import ceil, floor
-from typing import Final
+from typing import Final, NamedTuple
 
 RUN: Final = 12
 """Characters of a value that are found without the rest of it."""
@@ -136,8 +135,7 @@ _FOLLOWERS: Final = {
 Range = tuple[int, int]
 
 
-@dataclass(frozen=True, slots=True)
-class Spots:
+class Spots(NamedTuple):
     """
     The shortest distinctive parts of a form, in order; a longer part is distinctive if it contains one of them.
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from airflow_config_providers.core.reversal.automaton import BytesAhoCorasick, Implementation
 
@@ -75,8 +74,7 @@ Entry = tuple[bytes, int]
 Range = tuple[int, int]
 
 
-@dataclass(frozen=True, slots=True)
-class Stretches:
+class Stretches(NamedTuple):
     """
     Parts of a pattern with windows so close together that every run contains one.
 
@@ -90,8 +88,7 @@ class Stretches:
     cut: int
 
 
-@dataclass(frozen=True, slots=True)
-class Reach:
+class Reach(NamedTuple):
     """
     The extent of the patterns that contain a window.
 

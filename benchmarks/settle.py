@@ -39,10 +39,10 @@ def watched() -> Iterator[Watched]:
         cpu(lambda: LayeredConfig(ours).settled, times=10),
         cpu(lambda: union(maps), times=10),
     )
-    settled, key = LayeredConfig(ours), "spark.app.key7"
+    key = "spark.app.key7"
     yield Watched(
         "explain one key of 8 layers, against 8 lookups",
-        cpu(lambda: settled.describe(key), times=500),
+        cpu(lambda: LayeredConfig(ours).describe(key), times=500),  # a new one: it explains each key once
         cpu(lambda: [each[key] for each in maps], times=5000),
     )
 

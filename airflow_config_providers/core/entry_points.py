@@ -27,9 +27,14 @@ def _registered(group: str, _path: tuple[str, ...]) -> tuple[EntryPoint, ...]:
 
     found: dict[str, Distribution] = {}
     for distribution in distributions():
-        if group in (distribution.read_text("entry_points.txt") or ""):
+        if group in (distribution.read_text("entry_points.txt") or "") and _has_name(distribution):
             found.setdefault(_normalized(distribution.name), distribution)
     return tuple(entry for one in found.values() for entry in _unshadowed(one).entry_points if entry.group == group)
+
+
+def _has_name(distribution: Distribution) -> bool:
+    """Return whether there is metadata, of which an installation that was interrupted can leave none."""
+    return bool(distribution.read_text("METADATA") or distribution.read_text("PKG-INFO"))
 
 
 def _unshadowed(distribution: Distribution) -> Distribution:

@@ -63,3 +63,12 @@ def test_a_change_of_the_path_is_seen(tmp_path: Path, monkeypatch: pytest.Monkey
     install(tmp_path, "acme-config", "a = acme:A")
     monkeypatch.syspath_prepend(tmp_path)
     assert names() == ["a"]
+
+
+def test_what_an_interrupted_installation_left_is_passed_over(tmp_path: Path) -> None:
+    install(tmp_path / "first", "acme-config", "a = acme:A")
+    (left,) = (tmp_path / "first").iterdir()
+    (left / "METADATA").unlink()
+    install(tmp_path / "second", "acme-more", "b = acme:B")
+
+    assert [entry.name for entry in registered(GROUP) if entry.value.startswith("acme")] == ["b"]

@@ -42,7 +42,7 @@ from airflow_config_providers.task_process import has_supervisor
 
 _OWN: Final = (
     *("config_files", "effective_config", "written_params"),
-    *("_authorship", "_options", "_holds_values", "_run"),
+    *("_authorship", "_job_options", "_holds_values", "_run"),
 )
 """The attributes of a configured operator."""
 
@@ -72,7 +72,7 @@ class ConfiguredOperator(BaseOperator):
     config_files: Any = None
     effective_config: list[str] | None = None  # None, so that Airflow does not store it with the DAG
     written_params: Mapping[str, Any] = MappingProxyType({})
-    _options = NO_OPTIONS
+    _job_options = NO_OPTIONS
     _holds_values = False
     _run = JobRun()  # empty, and replaced as a whole
 
@@ -99,7 +99,7 @@ class ConfiguredOperator(BaseOperator):
         for name in _OWN:  # a class of somebody else can have set one of the same name
             vars(self).pop(name, None)
         if options != NO_OPTIONS:
-            self._options = options
+            self._job_options = options
         if config_files is not None:
             self.config_files = listed(config_files)
         params: Mapping[str, Any] = getattr(self.params, "dump", dict)()  # dump() never raises
@@ -115,30 +115,30 @@ class ConfiguredOperator(BaseOperator):
     @property
     def config_conn_id(self) -> str:
         """The connection that defines the providers. Settings are slow, so this does not run while a DAG is parsed."""
-        return self._options.conn_id
+        return self._job_options.conn_id
 
     @property
     def unresolved(self) -> str | None:
         """What to do with a reference that no provider answers; None for the default of the deployment."""
-        return self._options.unresolved
+        return self._job_options.unresolved
 
     @unresolved.setter
     def unresolved(self, text: str | None) -> None:
-        self._options = replace(self._options, unresolved=text)
+        self._job_options = replace(self._job_options, unresolved=text)
 
     @property
     def allow_exposed_arguments(self) -> bool:
         """Whether resolved values may be where others can read them. Like ``config_conn_id``, it is read late."""
-        return self._options.allows_exposed
+        return self._job_options.allows_exposed
 
     @property
     def resolve_in(self) -> str | None:
         """Where to resolve; None for the default of the deployment."""
-        return self._options.resolve_in
+        return self._job_options.resolve_in
 
     @resolve_in.setter
     def resolve_in(self, text: str | None) -> None:
-        self._options = replace(self._options, resolve_in=text)
+        self._job_options = replace(self._job_options, resolve_in=text)
 
     @classmethod
     def get_serialized_fields(cls) -> frozenset[str]:
@@ -148,7 +148,7 @@ class ConfiguredOperator(BaseOperator):
 
     @property
     def _authored_job(self) -> str | None:
-        return stored_text(self, self._fields(), self._options)
+        return stored_text(self, self._fields(), self._job_options)
 
     @failing_at_once
     @nested_texts.refusing_depth()
@@ -203,7 +203,7 @@ class ConfiguredOperator(BaseOperator):
     def _preview(self, context: Any, jinja_env: Any) -> None:
         """Show what would be submitted, with notes about what would fail or differ in a run."""
         problems = list(self._brought_problems())
-        shown = self._configuration(context, jinja_env).preview()
+        shown = self._job_configuration(context, jinja_env).preview()
         notes = [*problems, *shown.notes]
         for note in notes:
             self.log.warning("This preview differs from a run: %s", note)
@@ -213,7 +213,7 @@ class ConfiguredOperator(BaseOperator):
         """Get the values of this run, and show where they come from."""
         if problems := list(self._brought_problems()):
             raise ConfigException(*problems)
-        self._run = run = self._configuration(context, jinja_env).resolve()
+        self._run = run = self._job_configuration(context, jinja_env).resolve()
         notes = [*self._notes(), *run.unresolved_notes()]
         for note in notes:
             self.log.warning("%s", note)
@@ -223,13 +223,13 @@ class ConfiguredOperator(BaseOperator):
     def _brought_problems(self) -> Iterator[str]:
         return self._authorship.brought_problems(self._fields().author_texts())
 
-    def _configuration(self, context: Any, jinja_env: Any) -> JobConfiguration:
+    def _job_configuration(self, context: Any, jinja_env: Any) -> JobConfiguration:
         fields = self._fields()
         return JobConfiguration(
             resource=ConfigResource.of_task(self.dag_id, self.task_id),
-            job=AuthoredJob.of(fields, self._options, is_written=self._authorship.is_written),
-            files=self._files(fields),
-            driver=self._driver(fields),
+            job=AuthoredJob.of(fields, self._job_options, is_written=self._authorship.is_written),
+            files=self._properties_files(fields),
+            driver=self._job_driver(fields),
             run_conf=getattr(context.get("dag_run"), "conf", None),
             render=partial(rendered, environment=jinja_env or self.get_template_env(), context=context),
             warn=self.log.warning,
@@ -237,9 +237,11 @@ class ConfiguredOperator(BaseOperator):
         )
 
     def _fields(self) -> JobFields:
-        return JobFields.of_operator(self, self.spec or spec_of(type(self)) or OperatorSpec())
+        own = type(self).spec  # an operator may have an attribute of this name
+        spec = own if isinstance(own, OperatorSpec) else spec_of(type(self)) or OperatorSpec()
+        return JobFields.of_operator(self, spec)
 
-    def _files(self, fields: JobFields) -> list[ConfigFile]:
+    def _properties_files(self, fields: JobFields) -> list[ConfigFile]:
         """Return the properties files, strongest last."""
         bounds = self._authorship.bounds
         of_deployment = [
@@ -259,7 +261,7 @@ class ConfiguredOperator(BaseOperator):
         """Return Spark's defaults file, which the job reads in any case."""
         return spark_defaults(self._fields().spec.binary)
 
-    def _driver(self, fields: JobFields) -> Driver:
+    def _job_driver(self, fields: JobFields) -> Driver:
         is_remote = fields.spec.is_remote and bool(fields.conf or fields.cluster_confs)
         return Driver(is_remote, lambda: is_remote, fields.not_python(), tuple(fields.closed_confs()))
 
@@ -325,7 +327,7 @@ class ConfiguredOperator(BaseOperator):
         before = _attributes(self)
         try:
             self._holds_values = True
-            for name, value in self._values().items():
+            for name, value in self._resolved_fields().items():
                 setattr(self, name, value)
             yield
         finally:
@@ -334,7 +336,7 @@ class ConfiguredOperator(BaseOperator):
                 setattr(self, name, value)
             self._forget(before, reverser)
 
-    def _values(self) -> dict[str, Any]:
+    def _resolved_fields(self) -> dict[str, Any]:
         """Return field -> content with values."""
         fields, run = self._fields(), self._run
         texts = run.texts()
@@ -342,7 +344,7 @@ class ConfiguredOperator(BaseOperator):
             fields.spec.words,
             written={text.label: text.text for text in fields.other_texts()},
             values=texts,
-            allow_exposed=self._options.allows_exposed,
+            allow_exposed=self._job_options.allows_exposed,
         )
         return fields.with_configs(fields.resolved(texts), run.configs, shown=lambda: run.shown)
 

@@ -94,7 +94,7 @@ class DurableMixin(ConfiguredOperator):
             return False
         self._is_following = True
         used = submitted.conf.values() if submitted else ()
-        self._run = following_run(self._options, self._texts_afterwards(), used=used)
+        self._run = following_run(self._job_options, self._texts_afterwards(), used=used)
         self._show_followed(_note(job, str(self._status), submitted, state_key=self.external_id_key), submitted)
         return True
 

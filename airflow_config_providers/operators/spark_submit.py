@@ -43,8 +43,8 @@ class ConfiguredSparkSubmitOperator(DurableMixin, SparkSubmitOperator):
         """Return Spark's defaults file, which applies if the author named no properties file."""
         return [] if self.properties_file else spark_defaults(self._spark_binary or DEFAULT_SPARK_BINARY)
 
-    def _driver(self, fields: JobFields) -> Driver:
-        return replace(super()._driver(fields), may_be_remote=True, is_remote=self._is_remote)
+    def _job_driver(self, fields: JobFields) -> Driver:
+        return replace(super()._job_driver(fields), may_be_remote=True, is_remote=self._is_remote)
 
     def _is_remote(self) -> bool:
         return bool(super()._get_hook()._connection["deploy_mode"] == "cluster")

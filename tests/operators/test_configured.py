@@ -8,7 +8,7 @@ import pytest
 
 from airflow_config_providers.exceptions import ConfigException, ExposedValueError, UnresolvedReferenceError
 from airflow_config_providers.job.supported import ConfLocation, OperatorSpec
-from airflow_config_providers.operators.configure import configured
+from airflow_config_providers.operators.configure import configure_task, configured
 from airflow_config_providers.operators.configured import ConfiguredOperator
 from tests.operators.stock import CANARY, STOPPED, OurOperator, StockOperator, everything_shown
 
@@ -293,3 +293,29 @@ def test_a_policy_may_choose_an_option_of_a_task_that_is_made(dag, name):
     setattr(task, name, {"unresolved": "keep", "resolve_in": "worker"}[name])
 
     assert (task.unresolved, task.resolve_in) == (("keep", "auto") if name == "unresolved" else ("fail", "worker"))
+
+
+class OperatorWithNames(StockOperator):
+    """It has attributes with names that anyone could choose."""
+
+    def __init__(self, **kwargs):
+        super().__init__(**kwargs)
+        self.spec = self._options = self._files = self._driver = self._values = self._configuration = {"a": 1}
+
+
+def test_an_operator_may_have_attributes_with_usual_names(dag, run_task, password):
+    task = OperatorWithNames(task_id="job", dag=dag, payload=password, do=lambda self, _: self.payload == CANARY)
+    configure_task(task)
+    run = run_task(task)
+
+    assert run.supervisor.sent("SetXCom")[0].value is True
+    assert run.task._options == {"a": 1}
+
+
+def test_an_option_may_be_set_before_the_operator_is_made(dag):
+    class EarlyOperator(OurOperator):
+        def __init__(self, **kwargs):
+            self.unresolved = "keep"
+            super().__init__(**kwargs)
+
+    assert EarlyOperator(task_id="job", dag=dag).unresolved is None

@@ -128,7 +128,7 @@ class JobFields:
 
     def _configs(self, conf: FieldPath) -> Mapping[str, Any]:
         found = conf.get(self.read(conf.field)) or {}
-        return found if conf.steps else pairs(found)
+        return pairs(found) if self.spec.takes_pairs else found
 
     @property
     def conf(self) -> FieldPath | None:
@@ -293,13 +293,9 @@ def _confs(location: ConfLocation, value: Any) -> Iterator[FieldPath]:
     """Yield the ways from a field down to its mappings of Spark configuration."""
     for path, parent in _ends(value, location.path[:-1], FieldPath(location.field), item=location.item):
         if not location.path:
-            found, conf = parent, path
-        elif isinstance(parent, Mapping):
-            found, conf = parent.get(location.path[-1]), _below(path, location.path[-1])
-        else:
-            continue
-        if found is None or isinstance(found, Mapping | str):
-            yield conf
+            yield path
+        elif isinstance(parent, Mapping) and isinstance(parent.get(location.path[-1], {}), Mapping | str | None):
+            yield _below(path, location.path[-1])
 
 
 def _below(path: FieldPath, step: str | int) -> FieldPath:

@@ -62,6 +62,7 @@ class OperatorSpec:
     :param held: fields that keep their references, because a hook or a session gets the values
     :param words: labels of texts that are later split into words, or read as a program
     :param arguments: argument -> the attribute that has it, and the keys from there, if the names differ
+    :param takes_pairs: whether its configuration can be a string ``key=value,key=value``
     :param binary: the program of Spark that it starts, which reads Spark's defaults file; empty for none
     :param takes_properties_file: whether it has an argument ``properties_file``
     :param has_clusters: whether several places with Spark configuration are several clusters
@@ -79,6 +80,7 @@ class OperatorSpec:
     jvm: tuple[JvmSign, ...] = ()
     carried: tuple[str, ...] = ()
     arguments: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    takes_pairs: bool = False
     binary: str = ""
     takes_properties_file: bool = False
     has_clusters: bool = False
@@ -178,6 +180,7 @@ SUPPORTED: Final[Mapping[str, OperatorSpec]] = {
         conf=(ConfLocation("_conf"),),
         held=("_conf",),
         words=("sql",),
+        takes_pairs=True,
         binary="spark-sql",
         arguments={"conf": ("_conf",)},
         jvm=(JvmSign("sql"),),

@@ -1,35 +1,43 @@
-"""The job of a deployed task."""
+"""What is known of a deployed job without a run."""
 
 from __future__ import annotations
 
+import json
+
 import pytest
-
-pytest.importorskip("airflow.providers.apache.spark")
-
-from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
-from airflow.providers.standard.operators.empty import EmptyOperator
-from airflow.sdk import DAG
+from airflow.sdk import DAG, task
 from airflow.serialization.serialized_objects import DagSerialization
 
 from airflow_config_providers.job.deployed_task import deployed_job
+from airflow_config_providers.operators.spark_submit import ConfiguredSparkSubmitOperator
 
 
-@pytest.mark.parametrize(
-    ("task_id", "has_hint"),
-    [
-        pytest.param("plain", True, id="a stock operator"),
-        pytest.param("mapped", True, id="a stock operator, mapped"),
-        pytest.param("other", False, id="an operator without Spark"),
-    ],
-)
-def test_the_note_on_a_stock_operator_names_the_setting_that_configures_it(task_id: str, has_hint: bool):
+class CustomOperator(ConfiguredSparkSubmitOperator):
+    """Its job is stored on its own, because Airflow does not store that it submits jobs."""
+
+
+@task
+def result():
+    """Return what is known only in a run."""
+
+
+KINDS = pytest.mark.parametrize("kind", [ConfiguredSparkSubmitOperator, CustomOperator])
+KNOWN_IN_RUN = ["job: what the DAG sets is known only in a run, which fills in the configuration."]
+
+
+def deployed(kind, **kwargs):
+    """Return the job of a stored task, and the warnings."""
     with DAG("flights", schedule=None) as dag:
-        SparkSubmitOperator(task_id="plain", application="x.py")
-        SparkSubmitOperator.partial(task_id="mapped", application="x.py").expand(conf=[{"spark.a": "1"}])
-        EmptyOperator(task_id="other")
-    task = DagSerialization.from_dict(DagSerialization.to_dict(dag)).get_task(task_id)
-    notes: list[str] = []
+        filled = {name: value() if callable(value) else value for name, value in kwargs.items()}
+        kind(task_id="job", application="job.py", **filled)
+    stored = DagSerialization.from_dict(json.loads(json.dumps(DagSerialization.to_dict(dag))))
+    warnings = []
+    return deployed_job(stored.get_task("job"), "job", warnings.append), warnings
 
-    assert deployed_job(task, task_id, notes.append) is None
-    assert len(notes) == 1
-    assert ("apply_to" in notes[0]) == has_hint
+
+@KINDS
+@pytest.mark.parametrize("conf", ["{{ params.conf }}", result, ("spark.a",)], ids=["template", "result", "tuple"])
+def test_a_configuration_that_is_no_mapping_is_known_only_in_a_run(kind, conf):
+    job, warnings = deployed(kind, conf=conf)
+
+    assert (job.layers, warnings) == ((), KNOWN_IN_RUN)

@@ -101,6 +101,23 @@ def test_other_values_are_refused(dag, run_task, value):
     assert "spark.app.x" in str(run.error)
 
 
+@pytest.mark.parametrize(
+    ("conf", "kind"),
+    [
+        pytest.param('{"spark.app.password": "pl4in"}', "str", id="json"),
+        pytest.param("spark.app.password=pl4in", "str", id="pair"),
+        pytest.param("{{ dag_run.conf.pairs }}", "str", id="template"),
+        pytest.param(["spark.app.password=pl4in"], "list", id="list"),
+    ],
+)
+def test_a_configuration_that_is_no_mapping_is_refused_and_not_shown(dag, run_task, spark_submit, conf, kind):
+    run = run_task(operator(dag, conf=conf), conf={"pairs": "spark.app.password=pl4in"})
+
+    assert isinstance(run.error, ConfigException)
+    assert str(run.error) == f"conf: expected a mapping of key to value, found {kind}."
+    assert spark_submit() == []
+
+
 def test_named_arguments_are_keys_that_any_layer_can_override(dag, run_task, spark_submit, monkeypatch):
     monkeypatch.setenv("AIRFLOW__CONFIG_PROVIDERS__RUN_CONFIG_ENABLED", "True")
     run = run_task(

@@ -152,8 +152,9 @@ class JobFields:
         return [text for name in self.spec.paths for text in nested_texts.texts(self._paths(name), name)]
 
     def _paths(self, name: str) -> Any:
-        value = self.read(name)
-        return listed(value) if name == "config_files" else str(value) if value else None
+        """Return the paths in a field; what another task returns becomes its template."""
+        value = listed(self.read(name)) if name == "config_files" else self.read(name)
+        return [str(path) for path in value] if isinstance(value, list) else str(value) if value else None
 
     def texts(self, *names: str, skip: Collection[int] = ()) -> Iterator[Text]:
         """

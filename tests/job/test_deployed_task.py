@@ -41,3 +41,19 @@ def test_a_configuration_that_is_no_mapping_is_known_only_in_a_run(kind, conf):
     job, warnings = deployed(kind, conf=conf)
 
     assert (job.layers, warnings) == ((), KNOWN_IN_RUN)
+
+
+@KINDS
+@pytest.mark.parametrize("files", [result, lambda: [result()]], ids=["all", "one"])
+def test_a_file_that_another_task_names_is_among_the_files(kind, files):
+    job, _ = deployed(kind, config_files=files)
+
+    (path,) = job.files.values()
+    assert "{{" in path
+
+
+@KINDS
+def test_files_that_no_run_would_read_do_not_keep_a_dag_from_being_stored(kind):
+    job, _ = deployed(kind, config_files={"${vault:apps/db:password}": "a"})
+
+    assert job.is_known

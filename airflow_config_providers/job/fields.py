@@ -182,12 +182,13 @@ class JobFields:
 
     def shown(self, layered: LayeredConfig) -> dict[str, Any]:
         """Return field -> what people see there: the settled configuration, with references."""
-        if not layered.settled:
-            return {}
         settled = layered.shown()
         if (conf := self.conf) is not None:
-            return {conf.field: conf.put(self.read(conf.field), settled)}
+            is_needed = settled or self._configs(conf)  # a job that this task follows can have had none
+            return {conf.field: conf.put(self.read(conf.field), settled)} if is_needed else {}
         found: dict[str, Any] = {}
+        if not settled:
+            return found
         for conf in self.cluster_confs:
             own = {key: text for key, text in self._configs(conf).items() if _wins(key, layered)}
             found[conf.field] = conf.put(found.get(conf.field, self.read(conf.field)), {**settled, **own})

@@ -125,6 +125,13 @@ def test_a_try_that_follows_a_job_shows_what_that_was_submitted_with(run_try, lo
     assert shown["conf"]["spark.app.x"] == "1"
 
 
+def test_a_try_that_follows_a_job_without_configuration_shows_none(run_try, lost, state):
+    state[STATE_KEY] |= {"conf": {}, "lines": []}
+    shown = run_try(2, operator()).rendered
+
+    assert shown["conf"] == {}
+
+
 def test_the_log_says_that_nothing_was_submitted(run_try, lost, caplog, capfd):
     capfd.readouterr()
     run_try(2, operator())

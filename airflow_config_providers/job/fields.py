@@ -89,7 +89,10 @@ class JobFields:
     def of_operator(cls, operator: Any, spec: OperatorSpec) -> Self:
         """Return the fields of an operator, or of a stored task."""
         attributes = vars(operator)
-        named = {name: name if name in attributes else f"_{name}" for name in (spec.named.keys if spec.named else ())}
+        named = {
+            name: name if name in attributes and _is_own(name, operator) else f"_{name}"
+            for name in (spec.named.keys if spec.named else ())
+        }
         return cls(spec, _names(spec, operator.template_fields, named), partial(_attribute, operator), named)
 
     @classmethod
@@ -276,6 +279,11 @@ def refuse_odd_paths(paths: Any) -> None:
 def _names(spec: OperatorSpec, template_fields: Iterable[str], named: Mapping[str, str]) -> tuple[str, ...]:
     found = dict.fromkeys([*template_fields, *named.values(), *(location.field for location in spec.conf)])
     return tuple(name for name in found if name not in OURS)
+
+
+def _is_own(name: str, operator: Any) -> bool:
+    """Return whether an attribute is that of the stock operator, and not one that a subclass has beside it."""
+    return name in operator.template_fields or f"_{name}" not in vars(operator)
 
 
 def _attribute(operator: Any, name: str) -> Any:

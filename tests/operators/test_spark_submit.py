@@ -118,6 +118,20 @@ def test_a_configuration_that_is_no_mapping_is_refused_and_not_shown(dag, run_ta
     assert spark_submit() == []
 
 
+class PreparingOperator(ConfiguredSparkSubmitOperator):
+    """Completes an argument, and keeps what it was given, as people do."""
+
+    def __init__(self, *, driver_memory, **kwargs):
+        self.driver_memory = driver_memory
+        super().__init__(driver_memory=f"{driver_memory}g", **kwargs)
+
+
+def test_a_named_argument_is_what_the_stock_operator_was_given(dag, run_task, spark_submit):
+    run_task(PreparingOperator(task_id="job", dag=dag, application="job.py", driver_memory=2))
+
+    assert spark_submit.only.conf == {"spark.driver.memory": "2g"}
+
+
 def test_named_arguments_are_keys_that_any_layer_can_override(dag, run_task, spark_submit, monkeypatch):
     monkeypatch.setenv("AIRFLOW__CONFIG_PROVIDERS__RUN_CONFIG_ENABLED", "True")
     run = run_task(

@@ -26,13 +26,15 @@ from airflow_config_providers.spark.layer_files import Bound
 
 class Authorship:
     """
-    Follows the templates of an operator's fields while Airflow renders them.
+    Follows the templates of an operator's fields during one rendering.
+
+    :param former: what followed the rendering before, if there was one: results of templates are data for the next
 
     A copy, pickled or not, knows only which references were written when the original was rendered.
     """
 
-    def __init__(self) -> None:
-        self._templates = Templates()
+    def __init__(self, former: Authorship | None = None) -> None:
+        self._templates: Templates = former._templates if former else Templates()
         self.is_rendering = False
         """Whether ``fill_in`` is to be called for each template."""
         self._written: WrittenReferences | None = None
@@ -56,7 +58,6 @@ class Authorship:
             render()
         finally:
             self.is_rendering = False
-        """Whether ``fill_in`` is to be called for each template."""
         self._written = WrittenReferences(
             text for text in after() if templates.is_written(text.text) or self._is_unchanged(text)
         )

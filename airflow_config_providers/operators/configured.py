@@ -164,7 +164,8 @@ class ConfiguredOperator(BaseOperator):
             self._render_whole(render, context, jinja_env, skip=frozenset(seen_oids))
 
     def _render_whole(self, render: Callable[[], None], context: Any, jinja_env: Any, *, skip: Collection[int]) -> None:
-        fields, authorship = self._fields(), self._authorship
+        fields = self._fields()
+        self._authorship = authorship = Authorship(self._authorship)  # the original of this copy can run again
         authorship.render(self, render, before=fields.texts(skip=skip), after=fields.texts)
         self.config_files = listed(self.config_files)  # what another task returned can be a string
         refuse_odd_paths(self.config_files)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
+from airflow.sdk import DAG
 
 from airflow_config_providers.exceptions import ConfigException, ExposedValueError, UnresolvedReferenceError
 from airflow_config_providers.job.supported import ConfLocation, OperatorSpec
@@ -293,6 +294,16 @@ def test_a_policy_may_choose_an_option_of_a_task_that_is_made(dag, name):
     setattr(task, name, {"unresolved": "keep", "resolve_in": "worker"}[name])
 
     assert (task.unresolved, task.resolve_in) == (("keep", "auto") if name == "unresolved" else ("fail", "worker"))
+
+
+def test_a_run_in_the_same_process_knows_no_data_of_the_one_before(run_task, password):
+    with DAG("flights", schedule=None, params={"given": password}) as dag:
+        payload = {"data": "{{ params.given }}", "written": password}
+        task = OurOperator(
+            task_id="job", dag=dag, payload=payload, do=lambda self, _: self.payload["written"] == CANARY
+        )
+
+    assert [run_task(task).supervisor.sent("SetXCom")[0].value for _ in range(3)] == [True, True, True]
 
 
 class OperatorWithNames(StockOperator):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import asdict, dataclass, field
+from types import MappingProxyType
 from typing import Any, Final, Self
 
 from airflow_config_providers import settings
@@ -61,16 +62,19 @@ class AuthoredJob:
             return cls(files=_files(fields), options=options, is_known=False)
 
     @classmethod
-    def read(cls, text: str) -> Self:
-        """Return the job in ``text``, which the method ``text`` has written."""
-        found = json.loads(text)
-        return cls(
-            tuple(ConfigLayer(ConfigSource.DAG_CONFIG, *layer) for layer in found.get("layers", ())),
-            found.get("texts", {}),
-            found.get("files", {}),
-            options=JobOptions.of(found.get("options", {})),
-            is_known="layers" in found,
-        )
+    def read(cls, text: Any) -> Self:
+        """Return the job in ``text``. If the method ``text`` has not written it, as in the DAG of a stranger, none."""
+        try:
+            found = json.loads(text)
+            return cls(
+                tuple(_read_layer(*layer) for layer in found.get("layers", ())),
+                _strings(found.get("texts", {})),
+                _strings(found.get("files", {})),
+                options=_read_options(found.get("options", {})),
+                is_known="layers" in found,
+            )
+        except (ConfigException, ValueError, TypeError, AttributeError, RecursionError):
+            return cls(is_known=False)
 
     def text(self) -> str:
         """Return the job as Airflow stores it, without empty parts, and with ``[hidden]`` for plain-text secrets."""
@@ -112,6 +116,29 @@ def _stored(layer: ConfigLayer) -> tuple[Any, ...]:
     shown = LayeredConfig([layer], spark_definition()).shown()
     origins = {key: text for key, text in layer.origins.items() if key in shown}
     return (layer.name, shown, origins) if origins else (layer.name, shown)
+
+
+def _read_layer(
+    name: str, configs: Mapping[str, Any], origins: Mapping[str, Any] = MappingProxyType({})
+) -> ConfigLayer:
+    return ConfigLayer(ConfigSource.DAG_CONFIG, _strings({"": name})[""], _strings(configs), _strings(origins))
+
+
+def _read_options(options: Mapping[str, Any]) -> JobOptions:
+    found = JobOptions.of(options)
+    is_valid = isinstance(found.config_conn_id, str | None) and isinstance(found.allow_exposed_arguments, bool | None)
+    return found if is_valid else NO_OPTIONS
+
+
+def _strings(found: Mapping[str, Any]) -> Mapping[str, str]:
+    """
+    Return ``found``.
+
+    :raises TypeError: it has something other than strings
+    """
+    if all(isinstance(text, str) for item in found.items() for text in item):
+        return found
+    raise TypeError
 
 
 def _files(fields: JobFields) -> dict[str, str]:

@@ -8,7 +8,9 @@ import pytest
 from airflow.sdk import DAG, task
 from airflow.serialization.serialized_objects import DagSerialization
 
-from airflow_config_providers.job.deployed_task import deployed_job
+from airflow_config_providers.job.authored import AuthoredJob
+from airflow_config_providers.job.deployed_task import deployed_job, deployed_options
+from airflow_config_providers.job.options import NO_OPTIONS
 from airflow_config_providers.operators.spark_submit import ConfiguredSparkSubmitOperator
 
 
@@ -57,3 +59,51 @@ def test_files_that_no_run_would_read_do_not_keep_a_dag_from_being_stored(kind):
     job, _ = deployed(kind, config_files={"${vault:apps/db:password}": "a"})
 
     assert job.is_known
+
+
+def hostile(text):
+    """Return a stored task whose job anyone has written."""
+    with DAG("flights", schedule=None) as dag:
+        CustomOperator(task_id="job", application="job.py", config_conn_id="own")
+    stored = DagSerialization.to_dict(dag)
+    stored["dag"]["tasks"][0]["__var"]["_authored_job"] = text
+    return DagSerialization.from_dict(json.loads(json.dumps(stored))).get_task("job")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "junk",
+        "[]",
+        "null",
+        7,
+        "[" * 100_000,
+        '{"layers": 1}',
+        '{"layers": ["conf"]}',
+        '{"layers": [["conf"]]}',
+        '{"layers": [["conf", ["a"]]]}',
+        '{"layers": [["conf", {"a": 1}]]}',
+        '{"layers": [["conf", {"a": "1"}, {"a": 1}]]}',
+        '{"layers": [["conf", {"a": "1"}, {}, {"a": "secret"}]]}',
+        '{"layers": [[{}, {"a": "1"}]]}',
+        '{"layers": [], "texts": ["a"]}',
+        '{"layers": [], "texts": {"a": {}}}',
+        '{"layers": [], "files": {"a": 1}}',
+        '{"layers": [], "options": {"unresolved": "x"}}',
+        '{"layers": [], "options": {"resolve_in": {}}}',
+    ],
+)
+def test_a_stored_job_that_is_none_is_not_known(text):
+    task, warnings = hostile(text), []
+
+    assert deployed_job(task, "job", warnings.append) == AuthoredJob(is_known=False)
+    assert warnings == KNOWN_IN_RUN
+    assert deployed_options(task) == NO_OPTIONS
+
+
+@pytest.mark.parametrize("option", ['"config_conn_id": ["a"]', '"allow_exposed_arguments": "no"', '"unknown": 1'])
+def test_options_of_other_kinds_are_left_out(option):
+    task = hostile(f'{{"layers": [], "options": {{{option}}}}}')
+
+    assert deployed_options(task) == NO_OPTIONS

@@ -33,17 +33,24 @@ _KEPT_ENVIRON: Final = ("LD_LIBRARY_PATH",)
 _WAIT: Final = """
 ulimit -c 0
 PATH=
+count=0
 while IFS= read -r line; do
     lines="$lines$line
 "
+    count=$((count + 1))
+    if [ "$count" = 100 ]; then
+        all="$all$lines"
+        lines=
+        count=0
+    fi
 done
-printf %s "$lines" | "$@"
+printf %s "$all$lines" | "$@"
 """
 """
 The script that waits: a shell costs the task less time and memory than Python, which runs only after a kill.
 
-No core dump may contain the token. Without a PATH, a shell that lacks ``printf`` cannot pass the token to a program as
-an argument, where others see it.
+A shell copies a string that it appends to, so 100 lines are appended at a time. No core dump may contain the token.
+Without a PATH, a shell that lacks ``printf`` cannot pass the token to a program as an argument, where others see it.
 """
 
 _UNHEARD: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)

@@ -365,6 +365,18 @@ def test_a_value_of_the_shells_signs_reaches_vault_as_it_is() -> None:
     assert [request.body for request in recorder.requests()] == [{"lease_id": odd}]
 
 
+@pytest.mark.parametrize("count", [1, 99, 100, 101, 350])
+def test_any_number_of_messages_reaches_the_helper(count: int) -> None:
+    recorder = Recorder()
+    with WebServer(recorder) as server:
+        helper = Helper(Server(server.address, None, True, None, ""))
+        keys = [helper.hold(str(number), token=TOKEN, body={}) for number in range(count)]
+        for key in keys[1:]:
+            helper.drop(key)
+        helper.close()
+    assert [request.path for request in recorder.requests()] == ["/v1/0"]
+
+
 def test_a_failure_does_not_keep_the_next_from_being_posted() -> None:
     recorder = Recorder(status=500)
     with WebServer(recorder) as server:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 from airflow_config_providers.core.data import HIDDEN
@@ -133,7 +134,7 @@ def _without_references(text: str) -> str:
 
 
 def _rest(parts: Sequence[str | ConfigVariable]) -> Iterator[str]:
-    for part, following in zip(parts, [*parts[1:], ""], strict=True):
+    for part, following in pairwise([*parts, ""]):
         if isinstance(part, str):
             yield part
         elif isinstance(following, str) and following[:1].isspace():

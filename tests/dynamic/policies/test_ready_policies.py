@@ -651,6 +651,8 @@ def test_if_then_that_cannot_be_used(params):
         ("spark.app.pwa", "x", False),
         ("spark.app.sacred", "x", False),
         ("spark.app.credit", "x", False),
+        ("spark.app.x", "", False),
+        ("spark.app.password", "", True),
     ],
 )
 def test_references_only(key, text, is_denied):

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import pluggy
 
-from airflow_config_providers.job.supported import FAMILIES, OperatorSpec, spec_of
+from airflow_config_providers.job.operator_specs import FAMILIES, OperatorSpec, spec_of
 
 hookimpl: Final = pluggy.HookimplMarker("airflow.policy")
 """Like ``airflow.policies.hookimpl``. Importing that would make Airflow load this module before it is complete."""

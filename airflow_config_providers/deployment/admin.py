@@ -19,7 +19,7 @@ from airflow_config_providers.dynamic.admin import ConfigAdmin
 from airflow_config_providers.dynamic.airflow_store import VariableStore
 from airflow_config_providers.dynamic.writer import Author
 from airflow_config_providers.exceptions import ProviderUnavailableError, UnknownResourceError
-from airflow_config_providers.job.authored import AuthoredJob, referring_paths
+from airflow_config_providers.job.authored_job import AuthoredJob, referring_paths
 from airflow_config_providers.job.deployed_task import deployed_job, is_configured
 from airflow_config_providers.job.job_layers import deployed_layers
 from airflow_config_providers.job.policies import deployment_policies

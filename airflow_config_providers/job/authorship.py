@@ -12,7 +12,7 @@ from airflow_config_providers import settings
 from airflow_config_providers.job.chosen_paths import PathTemplate, bounds_of_deployment
 from airflow_config_providers.job.mapped_task import authors_params, authors_texts
 from airflow_config_providers.job.nested_texts import Text
-from airflow_config_providers.job.written import (
+from airflow_config_providers.job.template_references import (
     FilledIn,
     Render,
     Templates,

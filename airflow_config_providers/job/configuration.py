@@ -13,14 +13,14 @@ from airflow_config_providers.core.text import one_line, printable
 from airflow_config_providers.core.variable import scan
 from airflow_config_providers.exceptions import ConfigException, PolicyViolation
 from airflow_config_providers.job import dynamic_layers, policies
-from airflow_config_providers.job.authored import AuthoredJob, referring_paths
+from airflow_config_providers.job.authored_job import AuthoredJob, referring_paths
 from airflow_config_providers.job.driver_resolver import Driver, DriverResolver, concerns_driver, driver_definitions
 from airflow_config_providers.job.job_layers import JobLayers
 from airflow_config_providers.job.options import JobOptions
 from airflow_config_providers.job.providers import JobProviders
 from airflow_config_providers.job.resolver import JobResolver, PlacedText
 from airflow_config_providers.job.run import JobRun
-from airflow_config_providers.job.written import FilledIn
+from airflow_config_providers.job.template_references import FilledIn
 from airflow_config_providers.spark.layer_files import ConfigFile
 
 

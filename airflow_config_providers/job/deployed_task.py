@@ -6,11 +6,11 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from airflow_config_providers.exceptions import ConfigException
-from airflow_config_providers.job.authored import STORED, AuthoredJob
+from airflow_config_providers.job.authored_job import STORED, AuthoredJob
 from airflow_config_providers.job.fields import OURS, JobFields
 from airflow_config_providers.job.mapped_task import differing_arguments, shared_arguments
+from airflow_config_providers.job.operator_specs import OperatorSpec, spec_of_path
 from airflow_config_providers.job.options import NO_OPTIONS, JobOptions
-from airflow_config_providers.job.supported import OperatorSpec, spec_of_path
 
 Warn = Callable[[str], None]
 

@@ -15,7 +15,7 @@ from airflow_config_providers.core.variable import scan
 from airflow_config_providers.exceptions import ConfigException
 from airflow_config_providers.job import nested_texts
 from airflow_config_providers.job.nested_texts import Text
-from airflow_config_providers.job.supported import PART, ConfLocation, JvmSign, OperatorSpec
+from airflow_config_providers.job.operator_specs import PART, ConfLocation, JvmSign, OperatorSpec
 from airflow_config_providers.spark.layer_sources import mapping_layer, pairs
 
 OURS: Final = ("config_files", "effective_config")

@@ -13,9 +13,9 @@ from airflow_config_providers.core.layers import ConfigLayer, ConfigSource
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.core.variable import scan
 from airflow_config_providers.exceptions import ConfigException
-from airflow_config_providers.job.authored import AuthoredJob
+from airflow_config_providers.job.authored_job import AuthoredJob
 from airflow_config_providers.job.chosen_paths import bounds_of_deployment
-from airflow_config_providers.job.written import FilledIn, brought_problem
+from airflow_config_providers.job.template_references import FilledIn, brought_problem
 from airflow_config_providers.spark.catalogue import spark_definition
 from airflow_config_providers.spark.key_check import find_in_layers
 from airflow_config_providers.spark.layer_files import ConfigFile, file_layer

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from airflow_config_providers.airflow_compat import BaseOperator
 from airflow_config_providers.job.fields import OURS
-from airflow_config_providers.job.supported import OperatorSpec, spec_of
+from airflow_config_providers.job.operator_specs import OperatorSpec, spec_of
 from airflow_config_providers.operators.configured import ConfiguredOperator
 
 Operator = TypeVar("Operator", bound=type[BaseOperator])

@@ -21,17 +21,17 @@ from airflow_config_providers.core.text import printable, shortened
 from airflow_config_providers.exceptions import ConfigException
 from airflow_config_providers.foreign import TASK_RUNNER, require, require_bases
 from airflow_config_providers.job import nested_texts
-from airflow_config_providers.job.authored import STORED, AuthoredJob, stored_text
+from airflow_config_providers.job.authored_job import STORED, AuthoredJob, stored_text
 from airflow_config_providers.job.authorship import Authorship, rendered
 from airflow_config_providers.job.configuration import JobConfiguration, Shown
 from airflow_config_providers.job.driver_resolver import Driver
 from airflow_config_providers.job.fields import JobFields, listed, refuse_odd_paths
 from airflow_config_providers.job.nested_texts import Text
+from airflow_config_providers.job.operator_specs import OperatorSpec, spec_of
 from airflow_config_providers.job.options import NO_OPTIONS, JobOptions
 from airflow_config_providers.job.resolver import refuse_broken_words
 from airflow_config_providers.job.run import JobRun
-from airflow_config_providers.job.supported import OperatorSpec, spec_of
-from airflow_config_providers.job.written import without_pushes
+from airflow_config_providers.job.template_references import without_pushes
 from airflow_config_providers.log.exceptions import reverse_exception
 from airflow_config_providers.operators.no_retry import failing_at_once
 from airflow_config_providers.operators.server_messages import reverse_deferral
@@ -42,7 +42,7 @@ from airflow_config_providers.task_process import has_supervisor
 
 _OWN: Final = (
     *("config_files", "effective_config", "written_params"),
-    *("_authorship", "_job_options", "_holds_values", "_run"),
+    *("_authorship", "_job_options", "_holds_values", "_job_run"),
 )
 """The attributes of a configured operator."""
 
@@ -74,7 +74,7 @@ class ConfiguredOperator(BaseOperator):
     written_params: Mapping[str, Any] = MappingProxyType({})
     _job_options = NO_OPTIONS
     _holds_values = False
-    _run = JobRun()  # empty, and replaced as a whole
+    _job_run = JobRun()  # empty, and replaced as a whole
 
     def __init__(
         self,
@@ -148,7 +148,7 @@ class ConfiguredOperator(BaseOperator):
 
     @property
     def _authored_job(self) -> str | None:
-        return stored_text(self, self._fields(), self._job_options)
+        return stored_text(self, self._job_fields(), self._job_options)
 
     @failing_at_once
     @nested_texts.refusing_depth()
@@ -164,17 +164,17 @@ class ConfiguredOperator(BaseOperator):
             self._render_whole(render, context, jinja_env, skip=frozenset(seen_oids))
 
     def _render_whole(self, render: Callable[[], None], context: Any, jinja_env: Any, *, skip: Collection[int]) -> None:
-        fields = self._fields()
+        fields = self._job_fields()
         self._authorship = authorship = Authorship(self._authorship)  # the original of this copy can run again
         authorship.render(self, render, before=fields.texts(skip=skip), after=fields.texts)
         self.config_files = listed(self.config_files)  # what another task returned can be a string
         refuse_odd_paths(self.config_files)
-        authorship.bound_paths(self, self._paths(), context, jinja_env or self.get_template_env())
+        authorship.bound_paths(self, self._job_paths(), context, jinja_env or self.get_template_env())
         try:
             if self._is_preview(context):
-                self._preview(context, jinja_env)
+                self._preview_job(context, jinja_env)
             else:
-                self._resolve(context, jinja_env)
+                self._resolve_job(context, jinja_env)
         finally:
             authorship.forget_templates()
 
@@ -201,31 +201,31 @@ class ConfiguredOperator(BaseOperator):
             require(TASK_RUNNER)
         return "ti" in context and not self._lock_for_execution and not has_supervisor()
 
-    def _preview(self, context: Any, jinja_env: Any) -> None:
+    def _preview_job(self, context: Any, jinja_env: Any) -> None:
         """Show what would be submitted, with notes about what would fail or differ in a run."""
         problems = list(self._brought_problems())
         shown = self._job_configuration(context, jinja_env).preview()
         notes = [*problems, *shown.notes]
         for note in notes:
             self.log.warning("This preview differs from a run: %s", note)
-        self._show(Shown(shown.layered, notes))
+        self._show_job(Shown(shown.layered, notes))
 
-    def _resolve(self, context: Any, jinja_env: Any) -> None:
+    def _resolve_job(self, context: Any, jinja_env: Any) -> None:
         """Get the values of this run, and show where they come from."""
         if problems := list(self._brought_problems()):
             raise ConfigException(*problems)
-        self._run = run = self._job_configuration(context, jinja_env).resolve()
-        notes = [*self._notes(), *run.unresolved_notes()]
+        self._job_run = run = self._job_configuration(context, jinja_env).resolve()
+        notes = [*self._job_notes(), *run.unresolved_notes()]
         for note in notes:
             self.log.warning("%s", note)
-        self.log.info("Effective configuration:\n%s", "\n".join(self._show(Shown(run.layered, notes))))
+        self.log.info("Effective configuration:\n%s", "\n".join(self._show_job(Shown(run.layered, notes))))
         self.log.info("%s", run.resolved_line())
 
     def _brought_problems(self) -> Iterator[str]:
-        return self._authorship.brought_problems(self._fields().author_texts())
+        return self._authorship.brought_problems(self._job_fields().author_texts())
 
     def _job_configuration(self, context: Any, jinja_env: Any) -> JobConfiguration:
-        fields = self._fields()
+        fields = self._job_fields()
         return JobConfiguration(
             resource=ConfigResource.of_task(self.dag_id, self.task_id),
             job=AuthoredJob.of(fields, self._job_options, is_written=self._authorship.is_written),
@@ -237,7 +237,7 @@ class ConfiguredOperator(BaseOperator):
             takes_any_key=fields.spec.takes_any_key,
         )
 
-    def _fields(self) -> JobFields:
+    def _job_fields(self) -> JobFields:
         own = type(self).spec  # an operator may have an attribute of this name
         spec = own if isinstance(own, OperatorSpec) else spec_of(type(self)) or OperatorSpec()
         return JobFields.of_operator(self, spec)
@@ -254,21 +254,21 @@ class ConfiguredOperator(BaseOperator):
         ]
         return [*self._default_files(), *of_deployment, *own]
 
-    def _paths(self) -> list[Text]:
+    def _job_paths(self) -> list[Text]:
         """Return the paths of files that the author of the DAG named."""
-        return self._fields().files()
+        return self._job_fields().files()
 
     def _default_files(self) -> list[ConfigFile]:
         """Return Spark's defaults file, which the job reads in any case."""
-        return spark_defaults(self._fields().spec.binary)
+        return spark_defaults(self._job_fields().spec.binary)
 
     def _job_driver(self, fields: JobFields) -> Driver:
         is_remote = fields.spec.is_remote and bool(fields.conf or fields.cluster_confs)
         return Driver(is_remote, lambda: is_remote, fields.not_python(), tuple(fields.closed_confs()))
 
-    def _notes(self) -> Iterator[str]:
+    def _job_notes(self) -> Iterator[str]:
         """Yield notes for the reader of the task log."""
-        fields = self._fields()
+        fields = self._job_fields()
         if fields.cluster_confs:
             yield "Several clusters: each gets these layers around its own spark_conf, which the task's fields show."
             return
@@ -278,7 +278,7 @@ class ConfiguredOperator(BaseOperator):
             if not self._authorship.is_written(text):
                 yield f"{printable(text.label)}: a reference came from data, so none in this text is resolved."
 
-    def _show(self, shown: Shown) -> list[str]:
+    def _show_job(self, shown: Shown) -> list[str]:
         """Set the fields that people see, and return all lines of ``effective_config``."""
         lines = shown.lines()
         self._show_conf(shown.layered)
@@ -291,7 +291,7 @@ class ConfiguredOperator(BaseOperator):
 
     def _show_conf(self, layered: LayeredConfig) -> None:
         """Put the settled configuration into the field that people see."""
-        for name, value in self._fields().shown(layered).items():
+        for name, value in self._job_fields().shown(layered).items():
             setattr(self, name, value)
 
     def execute(self, context: Any, *args: Any, **kwargs: Any) -> Any:
@@ -306,25 +306,25 @@ class ConfiguredOperator(BaseOperator):
     def _with_values(self, context: Any, run: Callable[[], Any]) -> Any:
         if self._holds_values:
             return run()
-        if not self._run:
-            self._resolve(context, None)
-        reverser = self._run.reverser
+        if not self._job_run:
+            self._resolve_job(context, None)
+        reverser = self._job_run.reverser
         try:
             with reversing_context(context, reverser), self._values_in_place(reverser):
                 result = run()
         except TaskDeferred as deferred:
-            reverse_deferral(deferred, reverser, carried=self._fields().spec.carried, stop=self.on_kill)
+            reverse_deferral(deferred, reverser, carried=self._job_fields().spec.carried, stop=self.on_kill)
             raise
         except BaseException as error:
             reverse_exception(error, reverser)
             raise
         finally:
-            self._run.clear()
+            self._job_run.clear()
         return reverse_object(result, (reverser,))
 
     @contextmanager
     def _values_in_place(self, reverser: ReverseTransformer) -> Iterator[None]:
-        shown = {name: getattr(self, name) for name in self._fields().names}
+        shown = {name: getattr(self, name) for name in self._job_fields().names}
         before = _attributes(self)
         try:
             self._holds_values = True
@@ -335,11 +335,11 @@ class ConfiguredOperator(BaseOperator):
             self._holds_values = False
             for name, value in shown.items():
                 setattr(self, name, value)
-            self._forget(before, reverser)
+            self._forget_values(before, reverser)
 
     def _resolved_fields(self) -> dict[str, Any]:
         """Return field -> content with values."""
-        fields, run = self._fields(), self._run
+        fields, run = self._job_fields(), self._job_run
         texts = run.texts()
         refuse_broken_words(
             fields.spec.words,
@@ -349,7 +349,7 @@ class ConfiguredOperator(BaseOperator):
         )
         return fields.with_configs(fields.resolved(texts), run.configs, shown=lambda: run.shown)
 
-    def _forget(self, before: Mapping[str, Any], reverser: ReverseTransformer) -> None:
+    def _forget_values(self, before: Mapping[str, Any], reverser: ReverseTransformer) -> None:
         """Reverse what ``execute`` left on the operator, where listeners and links can read it."""
         for name, value in _attributes(self).items():
             is_old = before.get(name) is value and not isinstance(value, dict | list | set)

@@ -73,19 +73,19 @@ class DurableMixin(ConfiguredOperator):
         """Return label -> text for texts that are used after the job has ended."""
         return {}
 
-    def _resolve(self, context: Any, jinja_env: Any) -> None:
+    def _resolve_job(self, context: Any, jinja_env: Any) -> None:
         store = self._state_store(context)
         is_retry = getattr(context.get("ti"), "try_number", 1) > 1
         job = store.get(self.external_id_key) if store is not None and is_retry and self._may_follow() else None
-        if not job or not self._follow(job, SubmittedConfig.read(store.get(STATE_KEY), job), context):
-            super()._resolve(context, jinja_env)
+        if not job or not self._follow_job(job, SubmittedConfig.read(store.get(STATE_KEY), job), context):
+            super()._resolve_job(context, jinja_env)
 
     def _state_store(self, context: Any) -> Any:
         return context.get("task_state_store") if getattr(self, "durable", False) else None
 
-    def _follow(self, job: Any, submitted: SubmittedConfig | None, context: Any) -> bool:
+    def _follow_job(self, job: Any, submitted: SubmittedConfig | None, context: Any) -> bool:
         """Follow ``job`` and return True if it still runs or has succeeded; otherwise change nothing."""
-        before = {name: getattr(self, name) for name in self._fields().names}
+        before = {name: getattr(self, name) for name in self._job_fields().names}
         if submitted is not None:
             self._show_conf(submitted.layered)
         if not self._can_follow(job, context):
@@ -94,7 +94,7 @@ class DurableMixin(ConfiguredOperator):
             return False
         self._is_following = True
         used = submitted.conf.values() if submitted else ()
-        self._run = following_run(self._job_options, self._texts_afterwards(), used=used)
+        self._job_run = following_run(self._job_options, self._texts_afterwards(), used=used)
         self._show_followed(_note(job, str(self._status), submitted, state_key=self.external_id_key), submitted)
         return True
 
@@ -131,7 +131,7 @@ class DurableMixin(ConfiguredOperator):
             )
         job = super().submit_job(context)  # type: ignore[misc]  # of the operator
         if self._state_store(context) is not None:
-            self._run.keep_leases(is_left=True)
+            self._job_run.keep_leases(is_left=True)
         return job
 
     def poll_until_complete(self, external_id: Any, context: Any) -> Any:
@@ -139,13 +139,13 @@ class DurableMixin(ConfiguredOperator):
         poll = super().poll_until_complete  # type: ignore[misc]  # of the operator
         if self._is_following or self._state_store(context) is None:
             return poll(external_id, context)
-        self._keep(external_id, context)
+        self._keep_submitted(external_id, context)
         with self._taken_back_after(external_id, context):
             return poll(external_id, context)
 
-    def _keep(self, job: Any, context: Any) -> None:
+    def _keep_submitted(self, job: Any, context: Any) -> None:
         """Store the configuration of ``job`` for later tries that follow it."""
-        submitted = SubmittedConfig(self._run.shown, self.effective_config or ())
+        submitted = SubmittedConfig(self._job_run.shown, self.effective_config or ())
         try:
             self._state_store(context).set(STATE_KEY, submitted.state(job))
         except Exception as error:  # noqa: BLE001 - the job runs, and following it is more important
@@ -158,11 +158,11 @@ class DurableMixin(ConfiguredOperator):
             yield
         except BaseException as error:
             if self._is_killed or isinstance(error, AirflowTaskTimeout) or not self._may_run(job, context):
-                self._run.keep_leases(is_left=False)
+                self._job_run.keep_leases(is_left=False)
             else:
                 self.log.warning("Job %s is perhaps still running: its leases are left to expire.", printable(str(job)))
             raise
-        self._run.keep_leases(is_left=False)
+        self._job_run.keep_leases(is_left=False)
 
     def _may_run(self, job: Any, context: Any) -> bool:
         try:
@@ -176,7 +176,7 @@ class DurableMixin(ConfiguredOperator):
         try:
             super().on_kill()
         finally:
-            self._run.keep_leases(is_left=False)
+            self._job_run.keep_leases(is_left=False)
 
 
 def _note(job: Any, status: str, submitted: SubmittedConfig | None, *, state_key: str) -> str:

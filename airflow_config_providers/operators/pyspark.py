@@ -33,13 +33,13 @@ class PySparkMixin(ConfiguredOperator):
 
     def execute_callable(self) -> Any:
         """Call the function with a session whose secrets are in no command."""
-        delivery = self._run.delivery(in_process=True)
-        with guarded_descriptors(self._run.reverser):
+        delivery = self._job_run.delivery(in_process=True)
+        with guarded_descriptors(self._job_run.reverser):
             if self.conn_id and BaseHook.get_connection(self.conn_id).conn_type == _CONNECT:
                 return self._call_connected(self.conn_id, delivery)
             if jvm.has_started():
                 return self._call({**delivery.plain, **delivery.private})
-            with jvm.launching_without(self._run.withheld), jvm.submitting(delivery):
+            with jvm.launching_without(self._job_run.withheld), jvm.submitting(delivery):
                 return self._call(dict(delivery.plain))
 
     def _call_connected(self, conn_id: str, delivery: Delivery) -> Any:

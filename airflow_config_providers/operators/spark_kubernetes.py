@@ -11,7 +11,7 @@ import yaml
 from airflow_config_providers.core.reversal.reverse import ReverseTransformer
 from airflow_config_providers.exceptions import ConfigException
 from airflow_config_providers.job.nested_texts import Text, texts
-from airflow_config_providers.job.written import FilledIn
+from airflow_config_providers.job.template_references import FilledIn
 from airflow_config_providers.operators.configured import ConfiguredOperator
 from airflow_config_providers.spark.layer_files import read_layer_file
 
@@ -28,13 +28,13 @@ class SparkKubernetesMixin(ConfiguredOperator):
     template_spec: Any
     manage_template_specs: Callable[[], Any]
 
-    def _preview(self, context: Any, jinja_env: Any) -> None:
+    def _preview_job(self, context: Any, jinja_env: Any) -> None:
         self._read_application()
-        super()._preview(context, jinja_env)
+        super()._preview_job(context, jinja_env)
 
-    def _resolve(self, context: Any, jinja_env: Any) -> None:
+    def _resolve_job(self, context: Any, jinja_env: Any) -> None:
         self._read_application()
-        super()._resolve(context, jinja_env)
+        super()._resolve_job(context, jinja_env)
 
     def _read_application(self) -> None:
         text = self.application_file
@@ -51,20 +51,20 @@ class SparkKubernetesMixin(ConfiguredOperator):
         specs = texts(self.template_spec, "template_spec")
         self._authorship.add_written(spec for spec in specs if is_file or id(spec.text) in written)
 
-    def _paths(self) -> list[Text]:
+    def _job_paths(self) -> list[Text]:
         file = self.application_file
-        return [*super()._paths(), *([Text("application_file", file)] if file and _is_path(file) else [])]
+        return [*super()._job_paths(), *([Text("application_file", file)] if file and _is_path(file) else [])]
 
     def _parse(self, content: str | bytes) -> Any:
         """Return an application as the operator parses it, without opening a file, which could have been replaced."""
         self.application_file, self.template_spec = None, _mapping(content)
         return self.manage_template_specs()
 
-    def _forget(self, before: Mapping[str, Any], reverser: ReverseTransformer) -> None:
+    def _forget_values(self, before: Mapping[str, Any], reverser: ReverseTransformer) -> None:
         for name in ("launcher", "pod_request_obj", "remote_pod"):  # their values were already sent
             if vars(self).get(name) is not before.get(name):
                 vars(self).pop(name, None)
-        super()._forget(before, reverser)
+        super()._forget_values(before, reverser)
 
 
 def _is_path(text: str) -> bool:

@@ -27,12 +27,12 @@ class SparkPipelinesMixin(ConfiguredOperator):
         hook = ConfiguredSparkPipelinesHook.of(
             super().hook,  # type: ignore[misc]  # of the operator
             submission=self._submission,
-            reverser=lambda: self._run.reverser,
-            withheld=lambda: self._run.withheld,
+            reverser=lambda: self._job_run.reverser,
+            withheld=lambda: self._job_run.withheld,
         )
         hook.config_conn_id = self.config_conn_id
         return hook
 
     def _submission(self, conf: Mapping[str, Any], environment_prefix: str | None) -> Submission:
         """Return what spark-pipelines gets; of what spark-submit takes beside its configuration, only variables."""
-        return self._run.submission({"env_vars": self.env_vars}.get, conf, environment_prefix)
+        return self._job_run.submission({"env_vars": self.env_vars}.get, conf, environment_prefix)

@@ -22,9 +22,9 @@ class SparkSqlMixin(ConfiguredOperator):
 
     sql: str
 
-    def _notes(self) -> Iterator[str]:
-        yield from super()._notes()
-        substitutes = self._run.layered.settled.get(_SUBSTITUTE, "true").lower() != "false"
+    def _job_notes(self) -> Iterator[str]:
+        yield from super()._job_notes()
+        substitutes = self._job_run.layered.settled.get(_SUBSTITUTE, "true").lower() != "false"
         if substitutes and _READS_THE_WORKER.search(str(self.sql)):
             yield (
                 "The query contains ${env:...} or ${system:...}, which Spark replaces by environment variables and "
@@ -35,7 +35,7 @@ class SparkSqlMixin(ConfiguredOperator):
         hook = super()._get_hook()  # type: ignore[misc]  # of the operator
         return ConfiguredSparkSqlHook.of(
             hook,
-            delivery=self._run.delivery,
-            reverser=lambda: self._run.reverser,
-            withheld=lambda: self._run.withheld,
+            delivery=self._job_run.delivery,
+            reverser=lambda: self._job_run.reverser,
+            withheld=lambda: self._job_run.withheld,
         )

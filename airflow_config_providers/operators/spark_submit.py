@@ -58,7 +58,7 @@ class ConfiguredSparkSubmitOperator(DurableMixin, SparkSubmitOperator):
         )
 
     def _texts_afterwards(self) -> Mapping[str, str]:
-        texts = list(self._fields().texts("post_submit_commands"))
+        texts = list(self._job_fields().texts("post_submit_commands"))
         if problems := list(self._authorship.brought_problems(texts)):
             raise ConfigException(*problems)
         return {text.label: text.text for text in texts if scan(text.text)}
@@ -73,9 +73,9 @@ class ConfiguredSparkSubmitOperator(DurableMixin, SparkSubmitOperator):
     def _get_hook(self) -> ConfiguredSparkSubmitHook:
         return self._hook_class.of(
             super()._get_hook(),
-            submission=lambda conf, environment_prefix: self._run.submission(
-                self._fields().read, conf, environment_prefix
+            submission=lambda conf, environment_prefix: self._job_run.submission(
+                self._job_fields().read, conf, environment_prefix
             ),
-            reverser=lambda: self._run.reverser,
-            withheld=lambda: self._run.withheld,
+            reverser=lambda: self._job_run.reverser,
+            withheld=lambda: self._job_run.withheld,
         )

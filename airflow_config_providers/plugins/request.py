@@ -23,7 +23,7 @@ from airflow_config_providers.deployment.objections import Warn
 from airflow_config_providers.deployment.rows import Row, as_json
 from airflow_config_providers.dynamic.planner import refuse_many
 from airflow_config_providers.exceptions import MalformedRequestError, UnknownResourceError
-from airflow_config_providers.job.authored import AuthoredJob
+from airflow_config_providers.job.authored_job import AuthoredJob
 from airflow_config_providers.job.deployed_task import deployed_job
 from airflow_config_providers.plugins.problems import HEADERS
 

@@ -14,7 +14,7 @@ from airflow.serialization.serialized_objects import DagSerialization
 from airflow.utils.platform import getuser
 from rich_argparse import RawTextRichHelpFormatter
 
-from airflow_config_providers.job.authored import STORED
+from airflow_config_providers.job.authored_job import STORED
 from airflow_config_providers.job.deployed_task import deployed_job
 from airflow_config_providers.operators.spark_submit import ConfiguredSparkSubmitOperator
 from airflow_config_providers.spark import arguments

@@ -12,9 +12,9 @@ from airflow.sdk import DAG, BaseOperator
 from airflow.sdk.execution_time.task_runner import RuntimeTaskInstance
 
 from airflow_config_providers import cluster_policy
-from airflow_config_providers.job.authored import AuthoredJob
+from airflow_config_providers.job.authored_job import AuthoredJob
 from airflow_config_providers.job.fields import JobFields
-from airflow_config_providers.job.supported import SUPPORTED
+from airflow_config_providers.job.operator_specs import SUPPORTED
 from airflow_config_providers.operators.configure import configured
 from airflow_config_providers.spark import arguments
 

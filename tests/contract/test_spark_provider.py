@@ -15,7 +15,7 @@ from airflow.providers.apache.spark.operators.spark_jdbc import SparkJDBCOperato
 from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
 
 from airflow_config_providers.job.fields import JobFields
-from airflow_config_providers.job.supported import spec_of
+from airflow_config_providers.job.operator_specs import spec_of
 from airflow_config_providers.spark import arguments
 from airflow_config_providers.spark.applications import jdbc
 from tests.operators.stock import NOT_DURABLE

@@ -7,7 +7,7 @@ from pathlib import PurePath
 import pytest
 
 from airflow_config_providers.job.fields import PYTHON_RUNNER, JobFields
-from airflow_config_providers.job.supported import SUPPORTED
+from airflow_config_providers.job.operator_specs import SUPPORTED
 
 
 def said(operator, fields):

@@ -283,7 +283,7 @@ def run_task(monkeypatch, store):
 
     yield run
     for ti in ran:
-        if isinstance(run := getattr(ti.task, "_run", None), JobRun):
+        if isinstance(run := getattr(ti.task, "_job_run", None), JobRun):
             run.close()
 
 

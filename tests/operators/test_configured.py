@@ -8,7 +8,7 @@ import pytest
 from airflow.sdk import DAG
 
 from airflow_config_providers.exceptions import ConfigException, ExposedValueError, UnresolvedReferenceError
-from airflow_config_providers.job.supported import ConfLocation, OperatorSpec
+from airflow_config_providers.job.operator_specs import ConfLocation, OperatorSpec
 from airflow_config_providers.operators.configure import configure_task, configured
 from airflow_config_providers.operators.configured import ConfiguredOperator
 from tests.operators.stock import CANARY, STOPPED, OurOperator, StockOperator, everything_shown
@@ -268,7 +268,7 @@ def test_the_fields_hold_values_again_after_a_deferral(dag, password):
     context = {}
     task.render_template_fields(context)
     task.resume_execution("go_on", {"event": {}}, context)
-    task._run.close()
+    task._job_run.close()
 
     assert (seen, task.payload) == ([[CANARY]], [password])
 

@@ -672,7 +672,7 @@ def test_attack_30_what_is_said_of_an_asset_shows_the_reference(dag, password):
     job = OurOperator(task_id="job", dag=dag, payload=password, do=do).prepare_for_execution()
     job.render_template_fields(context)
     job.resume_execution("go_on", {"event": 1}, context)
-    job._run.close()
+    job._job_run.close()
     sent = list(_serialize_outlet_events(context["outlet_events"]))
 
     assert [event["extra"] for event in sent] == [{"url": password}] * 2
@@ -687,7 +687,7 @@ def said_of_assets(dag, password, do, **kwargs):
     context = {"outlet_events": OutletEventAccessors(), "outlets": job.outlets}
     job.render_template_fields(context)
     job.resume_execution("go_on", {"event": 1}, context)
-    job._run.close()
+    job._job_run.close()
     return list(_serialize_outlet_events(context["outlet_events"]))
 
 
@@ -922,7 +922,7 @@ def test_a_copy_of_a_task_is_one_of_the_same_kind(dag, password, copied):
     again = copied(job)
 
     assert type(again) is type(job)
-    assert (again.payload, again.task_id, bool(again._run)) == (password, "job", False)
+    assert (again.payload, again.task_id, bool(again._job_run)) == (password, "job", False)
 
 
 @pytest.mark.parametrize("copied", [copy.deepcopy, lambda job: pickle.loads(pickle.dumps(job))])
@@ -1011,7 +1011,7 @@ def test_an_operator_that_another_one_runs(dag, run_task, password):
         OurOperator(task_id="inner", payload=password, do=lambda self, _: seen.append(self.payload)).execute(context)
 
     run = run_task(StockOperator(task_id="job", dag=dag, do=do))
-    dag.get_task("inner")._run.close()
+    dag.get_task("inner")._job_run.close()
 
     assert (run.state, seen) == ("success", [CANARY])
 

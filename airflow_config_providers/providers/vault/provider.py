@@ -19,7 +19,7 @@ from airflow_config_providers.providers.vault.outcome import Outcome, reason_of_
 from airflow_config_providers.providers.vault.parameters import read_settings
 from airflow_config_providers.providers.vault.paths import VaultPath
 from airflow_config_providers.providers.vault.reader import Reader
-from airflow_config_providers.providers.vault.renewal import seconds
+from airflow_config_providers.providers.vault.renewal_timer import seconds
 from airflow_config_providers.providers.vault.sessions import SESSIONS, Sessions
 
 if TYPE_CHECKING:

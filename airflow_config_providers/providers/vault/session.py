@@ -17,7 +17,7 @@ from airflow_config_providers.providers.vault.helper import Return, Returns
 from airflow_config_providers.providers.vault.logins.attempts import LoginAttempts, Refusal
 from airflow_config_providers.providers.vault.logins.signing_in import SigningIn
 from airflow_config_providers.providers.vault.paths import Mounts
-from airflow_config_providers.providers.vault.renewal import (
+from airflow_config_providers.providers.vault.renewal_timer import (
     Clock,
     Renewals,
     Start,

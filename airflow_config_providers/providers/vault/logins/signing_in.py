@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from airflow_config_providers.providers.vault.logins.attempts import LoginAttempts
     from airflow_config_providers.providers.vault.logins.login import Login, VaultToken
-    from airflow_config_providers.providers.vault.renewal import Clock
+    from airflow_config_providers.providers.vault.renewal_timer import Clock
     from airflow_config_providers.providers.vault.settings import VaultSettings
     from airflow_config_providers.providers.vault.transport import Breakers, Clients
 

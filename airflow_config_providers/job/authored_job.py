@@ -14,8 +14,8 @@ from airflow_config_providers.core.variable import scan
 from airflow_config_providers.exceptions import ConfigException
 from airflow_config_providers.job.fields import JobFields
 from airflow_config_providers.job.nested_texts import Text
+from airflow_config_providers.job.operator_specs import spec_of_path
 from airflow_config_providers.job.options import NO_OPTIONS, JobOptions
-from airflow_config_providers.job.supported import spec_of_path
 from airflow_config_providers.spark.catalogue import spark_definition
 
 STORED: Final = "_authored_job"

@@ -16,7 +16,7 @@ from jinja2.ext import Extension
 
 from airflow_config_providers.core.variable import scan
 from airflow_config_providers.job.nested_texts import Text
-from airflow_config_providers.job.written import Templates, WrittenReferences, filled_in
+from airflow_config_providers.job.template_references import Templates, WrittenReferences, filled_in
 
 REFERENCE = "${vault:apps/db:password}"
 

@@ -14,8 +14,8 @@ from airflow_config_providers.core.nested import map_leaves
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.core.variable import scan
 from airflow_config_providers.job.chosen_paths import reads
-from airflow_config_providers.job.marks import Marks
 from airflow_config_providers.job.nested_texts import Text
+from airflow_config_providers.job.template_marks import Marks
 
 Render = Callable[[Environment], Any]
 """Renders one template with the given environment."""

@@ -5,7 +5,13 @@ import time
 
 import pytest
 
-from airflow_config_providers.providers.vault.renewal import LONGEST, Renewals, seconds, when_to_renew, when_to_retry
+from airflow_config_providers.providers.vault.renewal_timer import (
+    LONGEST,
+    Renewals,
+    seconds,
+    when_to_renew,
+    when_to_retry,
+)
 from airflow_config_providers.testing import FakeClock
 from tests import limits
 

@@ -284,11 +284,6 @@ def asked(policies: PolicySet, maps: list[ConfigLayer], deployed: list[ConfigLay
 
 
 def watched() -> Iterator[Watched]:
-    with deployment(small_deployment()) as (one, engine):
-        change = changing(one, count())
-        for _ in range(HISTORY):
-            change()
-        yield Watched("alter a key, against a bare transaction", cpu(change), cpu(bare_transaction(engine), times=10))
     with policies_file() as file:
         ours, peer = cpu(lambda: PolicySet.open(str(file)).close()), cpu(lambda: yaml.safe_load(file.read_text()))
         yield Watched("open a file of ten policies, against reading its YAML", ours, peer)

@@ -5,8 +5,8 @@ The engine: references, layers, resolution and its reversal. No Airflow, no Spar
 - Providers: ``provider``, ``provider_definition``, ``registry``, ``on_demand``; asking them: ``lookup``, ``retries``.
 - Layers of precedence: ``layers``, ``environment``, ``keys``; ``resolver`` combines them with the above.
 - What a configuration can be: ``definition``. From values back to references: ``reversal``.
-- Changes: ``alter``, ``policy``, ``reconfigurable``.
-- Threads and processes: ``workers``, ``single_flight``, ``per_process``, ``cached``, ``closing``.
+- Changes: ``alter``, ``policy``, ``reconfigurable``; of values: ``content``, ``subscriptions``, ``reload``.
+- Threads and processes: ``timetable``, ``workers``, ``single_flight``, ``per_process``, ``cached``, ``closing``.
 - Strings and formats: ``text``, ``nested``, ``properties``, ``document``, ``java_text``, ``sensitive``,
   ``older_names``.
 """
@@ -58,16 +58,20 @@ if TYPE_CHECKING:
     from airflow_config_providers.core.policy import PolicyViolation as PolicyViolation
     from airflow_config_providers.core.policy import RequestMetadata as RequestMetadata
     from airflow_config_providers.core.provider import BatchConfigProvider as BatchConfigProvider
+    from airflow_config_providers.core.provider import ConfigChangeCallback as ConfigChangeCallback
     from airflow_config_providers.core.provider import ConfigProvider as ConfigProvider
     from airflow_config_providers.core.provider import SecretIdProvider as SecretIdProvider
     from airflow_config_providers.core.reconfigurable import Reconfigurable as Reconfigurable
     from airflow_config_providers.core.reconfigurable import Reconfigurables as Reconfigurables
     from airflow_config_providers.core.registry import ConfiguredProviders as ConfiguredProviders
     from airflow_config_providers.core.registry import ProviderRegistry as ProviderRegistry
+    from airflow_config_providers.core.reload import ReloadAction as ReloadAction
+    from airflow_config_providers.core.reload import ReloadScheduler as ReloadScheduler
     from airflow_config_providers.core.resolver import ConfigResolver as ConfigResolver
     from airflow_config_providers.core.resolver import ResolvedConfig as ResolvedConfig
     from airflow_config_providers.core.resolver import Unresolved as Unresolved
     from airflow_config_providers.core.reversal.reverse import ReverseTransformer as ReverseTransformer
+    from airflow_config_providers.core.subscriptions import PolledConfigProvider as PolledConfigProvider
     from airflow_config_providers.core.transformer import ConfigTransformer as ConfigTransformer
     from airflow_config_providers.core.transformer import ConfigTransformerResult as ConfigTransformerResult
     from airflow_config_providers.core.transformer import Limits as Limits
@@ -76,77 +80,26 @@ if TYPE_CHECKING:
 __getattr__, __dir__, __all__ = lazy.names(
     __name__,
     {
-        "alter": [
-            "AlterConfigOp",
-            "ConfigResource",
-            "OpType",
-            "ResourceType",
-        ],
-        "data": [
-            "ConfigData",
-            "Password",
-        ],
-        "definition.abstract_config": ["AbstractConfig"],
-        "definition.config_def": [
-            "NO_DEFAULT_VALUE",
-            "ConfigDef",
-            "ConfigKey",
-            "ConfigValue",
-            "Importance",
-        ],
-        "definition.config_type": ["ConfigType"],
-        "definition.validators": [
-            "CaseInsensitiveValidString",
-            "CompositeValidator",
-            "LambdaValidator",
-            "ListSize",
-            "NonEmptyString",
-            "NonEmptyStringWithoutControlChars",
-            "NonNullValidator",
-            "Range",
-            "ValidList",
-            "ValidString",
-            "Validator",
-        ],
-        "environment": ["EnvironmentOverrides"],
-        "layers": [
-            "ConfigEntry",
-            "ConfigLayer",
-            "ConfigSource",
-            "ConfigSynonym",
-            "LayeredConfig",
-        ],
-        "policy": [
-            "AlterConfigPolicy",
-            "Moment",
-            "NamedPolicy",
-            "PolicyViolation",
-            "RequestMetadata",
-        ],
-        "provider": [
-            "BatchConfigProvider",
-            "ConfigProvider",
-            "SecretIdProvider",
-        ],
-        "reconfigurable": [
-            "Reconfigurable",
-            "Reconfigurables",
-        ],
-        "registry": [
-            "ConfiguredProviders",
-            "ProviderRegistry",
-        ],
-        "resolver": [
-            "ConfigResolver",
-            "ResolvedConfig",
-            "Unresolved",
-        ],
-        "reversal.reverse": ["ReverseTransformer"],
-        "transformer": [
-            "ConfigTransformer",
-            "ConfigTransformerResult",
-            "Limits",
-        ],
-        "variable": ["ConfigVariable"],
+        "alter": "AlterConfigOp ConfigResource OpType ResourceType",
+        "data": "ConfigData Password",
+        "definition.abstract_config": "AbstractConfig",
+        "definition.config_def": "NO_DEFAULT_VALUE ConfigDef ConfigKey ConfigValue Importance",
+        "definition.config_type": "ConfigType",
+        "definition.validators": (
+            "CaseInsensitiveValidString CompositeValidator LambdaValidator ListSize NonEmptyString "
+            "NonEmptyStringWithoutControlChars NonNullValidator Range ValidList ValidString Validator"
+        ),
+        "environment": "EnvironmentOverrides",
+        "layers": "ConfigEntry ConfigLayer ConfigSource ConfigSynonym LayeredConfig",
+        "policy": "AlterConfigPolicy Moment NamedPolicy PolicyViolation RequestMetadata",
+        "provider": "BatchConfigProvider ConfigChangeCallback ConfigProvider SecretIdProvider",
+        "reconfigurable": "Reconfigurable Reconfigurables",
+        "reload": "ReloadAction ReloadScheduler",
+        "registry": "ConfiguredProviders ProviderRegistry",
+        "resolver": "ConfigResolver ResolvedConfig Unresolved",
+        "reversal.reverse": "ReverseTransformer",
+        "subscriptions": "PolledConfigProvider",
+        "transformer": "ConfigTransformer ConfigTransformerResult Limits",
+        "variable": "ConfigVariable",
     },
 )

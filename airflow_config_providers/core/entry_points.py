@@ -27,20 +27,22 @@ def _registered(group: str, _path: tuple[str, ...]) -> tuple[EntryPoint, ...]:
 
     found: dict[str, Distribution] = {}
     for distribution in distributions():
-        if group in (distribution.read_text("entry_points.txt") or "") and _has_name(distribution):
-            found.setdefault(_normalized(distribution.name), distribution)
-    return tuple(entry for one in found.values() for entry in _unshadowed(one).entry_points if entry.group == group)
+        if group in (distribution.read_text("entry_points.txt") or "") and (name := _name(distribution)):
+            found.setdefault(re.sub(r"[-_.]+", "-", name).lower(), _unshadowed(distribution, name))
+    return tuple(entry for one in found.values() for entry in one.entry_points if entry.group == group)
 
 
-def _has_name(distribution: Distribution) -> bool:
-    """Return whether there is metadata, of which an installation that was interrupted can leave none."""
-    return bool(distribution.read_text("METADATA") or distribution.read_text("PKG-INFO"))
+def _name(distribution: Distribution) -> str:
+    """
+    Return the name of a distribution, without parsing its other metadata, as ``Distribution.name`` does.
+
+    :return: empty if there is no metadata, of which an installation that was interrupted can leave none
+    """
+    metadata = distribution.read_text("METADATA") or distribution.read_text("PKG-INFO") or ""
+    found = re.search(r"(?im)^name:[ \t]*(\S+)", metadata)
+    return found[1] if found else ""
 
 
-def _unshadowed(distribution: Distribution) -> Distribution:
+def _unshadowed(distribution: Distribution, name: str) -> Distribution:
     """Return the first distribution of that name on ``sys.path``, which need not have the group."""
-    return next(iter(distribution.discover(name=distribution.name)), distribution)
-
-
-def _normalized(name: str) -> str:
-    return re.sub(r"[-_.]+", "-", name).lower()
+    return next(iter(distribution.discover(name=name)), distribution)

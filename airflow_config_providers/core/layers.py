@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from enum import IntEnum
 from types import MappingProxyType
@@ -11,6 +11,7 @@ from airflow_config_providers.core.cached import cached_property
 from airflow_config_providers.core.data import HIDDEN
 from airflow_config_providers.core.definition.config_def import ConfigDef, ResourceType
 from airflow_config_providers.core.keys import key_problems, require_texts, text_problem
+from airflow_config_providers.core.spellings import spellings
 from airflow_config_providers.core.text import nearest, one_line, printable
 from airflow_config_providers.core.variable import scan
 from airflow_config_providers.exceptions import ConfigException
@@ -80,7 +81,8 @@ class ConfigEntry:
     :param value: the winning string with its references; None for a plaintext secret
     :param source: the layer that won
     :param is_sensitive: whether the definition declares the key as a secret
-    :param synonyms: the winner first, then the values that it beat, in order of precedence
+    :param synonyms: the winner first, then the values that it beat, in order of precedence; each has the name under
+        which it was written, which can be an older one
     :param type: the name of the key's type; None if the definition does not have the key
     :param origin: where the winning string was written
     :param alterable_at: kinds of resource whose dynamic configuration can set the key; none if it is read-only
@@ -110,10 +112,11 @@ class LayeredConfig:
     """
     Settles, for each key, which layer wins. Fetches nothing.
 
-    Of two layers with the same source, the later one in ``layers`` wins. The cost is that of merging the mappings;
-    entries and synonyms are created on request, each once.
+    Of two layers with the same source, the later one in ``layers`` wins. If several names of the same configuration are
+    set, the one in the strongest layer wins, and within a layer the current one: the others are left out. The cost is
+    that of merging the mappings; entries and synonyms are created on request, each once.
 
-    :param definition: defaults, which rank below every layer, types, and which keys are sensitive
+    :param definition: defaults, which rank below every layer, types, older names, and which keys are sensitive
     """
 
     def __init__(self, layers: Sequence[ConfigLayer], definition: ConfigDef | None = None) -> None:
@@ -129,6 +132,8 @@ class LayeredConfig:
         for layer in reversed(self._layers):
             if layer.source is not ConfigSource.DEFAULT_CONFIG:
                 merged.update(layer.configs)
+        for name in merged.keys() & self._beaten:
+            del merged[name]
         return MappingProxyType(merged)
 
     @cached_property
@@ -137,16 +142,38 @@ class LayeredConfig:
         if not any(layer.secrets for layer in self._layers):
             return {}
         winners = {key: layer for layer in reversed(self._layers) for key in layer.configs}
-        return {key: layer.secrets[key] for key, layer in winners.items() if key in layer.secrets}
+        return {
+            key: layer.secrets[key]
+            for key, layer in winners.items()
+            if key in layer.secrets and key not in self._beaten
+        }
+
+    @cached_property
+    def _spellings(self) -> Mapping[str, tuple[str, ...]]:
+        """Name -> all names of its configuration, if a layer sets it under an older one."""
+        older = self._definition.older_names
+        if not older or all(older.keys().isdisjoint(layer.configs) for layer in self._layers):
+            return {}
+        return spellings((key for layer in self._layers for key in layer.configs), older)
+
+    @cached_property
+    def _beaten(self) -> frozenset[str]:
+        """Names whose configurations win under another one."""
+        return frozenset(name for name in self._spellings if self.describe(name).synonyms[0].name != name)
 
     @cached_property
     def _defaults(self) -> Mapping[str, str]:
         return self._definition.default_texts()
 
     def entries(self) -> Mapping[str, ConfigEntry]:
-        """Return every key that has a value, in a layer or by default, with its entry."""
+        """
+        Return every key that has a value, in a layer or by default, with its entry.
+
+        A key that has several names is listed once, under the name that won. Its other names find the same value.
+        """
         of_layers = (key for layer in self._layers for key in layer.configs)
-        return _Entries(self, dict.fromkeys([*self.settled, *of_layers, *self._defaults]))
+        names = dict.fromkeys([*self.settled, *of_layers, *self._defaults])
+        return _Entries(self, {name: None for name in names if name not in self._beaten}, self._beaten)
 
     def describe(self, key: str) -> ConfigEntry:
         """
@@ -191,14 +218,16 @@ class LayeredConfig:
         return [_line(self.describe(key)) for key in sorted(self.settled)]
 
     def _synonyms(self, key: str) -> Iterator[ConfigSynonym]:
-        for layer in self._layers:
-            if key in layer.secrets:
-                yield ConfigSynonym(key, None, layer.source, layer.origin(key))
-            elif key in layer.configs:
-                yield self._synonym(key, layer.configs[key], layer.source, layer.origin(key))
-        default = self._defaults.get(key)
+        names = self._spellings.get(key, (key,))
+        yield from (self._in_layer(layer, name) for layer in self._layers for name in names if name in layer.configs)
+        default = self._defaults.get(names[0])
         if default is not None:
-            yield self._synonym(key, default, ConfigSource.DEFAULT_CONFIG, "default")
+            yield self._synonym(names[0], default, ConfigSource.DEFAULT_CONFIG, "default")
+
+    def _in_layer(self, layer: ConfigLayer, name: str) -> ConfigSynonym:
+        if name in layer.secrets:
+            return ConfigSynonym(name, None, layer.source, layer.origin(name))
+        return self._synonym(name, layer.configs[name], layer.source, layer.origin(name))
 
     def source(self, key: str) -> ConfigSource:
         """Return the source of the value of ``key``; that of a default if no layer sets it."""
@@ -222,14 +251,19 @@ class LayeredConfig:
 
 
 class _Entries(Mapping[str, ConfigEntry]):
-    """The entries of a configuration, each created on request."""
+    """
+    The entries of a configuration, each created on request.
 
-    def __init__(self, config: LayeredConfig, names: Mapping[str, None]) -> None:
+    :param others: names that are not listed, because their configurations are listed under another one
+    """
+
+    def __init__(self, config: LayeredConfig, names: Mapping[str, None], others: Set[str]) -> None:
         self._config = config
         self._names = names
+        self._others = others
 
     def __getitem__(self, key: str) -> ConfigEntry:
-        if key not in self._names:
+        if key not in self._names and key not in self._others:
             raise KeyError(key)
         return self._config.describe(key)
 
@@ -242,9 +276,16 @@ class _Entries(Mapping[str, ConfigEntry]):
 
 def _line(entry: ConfigEntry) -> str:
     losers = (synonym for synonym in entry.synonyms[1:] if synonym.source is not ConfigSource.DEFAULT_CONFIG)
-    beaten = "".join(f"; beats {s.source.name} {one_line(s.origin)} = {one_line(_shown(s))}" for s in losers)
+    beaten = "".join(
+        f"; beats {s.source.name} {one_line(s.origin)}{_other(entry, s)} = {one_line(_shown(s))}" for s in losers
+    )
     layer = f"{entry.source.name}, {one_line(entry.origin)}"
     return f"{one_line(entry.name)} = {one_line(_shown(entry))}   # {layer}{beaten}"
+
+
+def _other(entry: ConfigEntry, synonym: ConfigSynonym) -> str:
+    """Return the name of ``synonym`` if it was written under another one, for a line."""
+    return "" if synonym.name == entry.name else f" {one_line(synonym.name)}"
 
 
 def _shown(item: ConfigEntry | ConfigSynonym) -> str:

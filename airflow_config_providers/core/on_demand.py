@@ -78,6 +78,7 @@ class ProvidersOnDemand(ClosedOnExit, Mapping[str, ConfigProvider]):
     :param names: the providers that are defined
     :param open_: creates and configures the provider with this name
     :param environment_names: returns the names of the environment variables that the providers can read; opens none
+    :param unlisted: the names of providers that are defined, but not listed
     :param under_way: starts the calls that open providers; shared by all callers that share open providers
     """
 
@@ -87,8 +88,10 @@ class ProvidersOnDemand(ClosedOnExit, Mapping[str, ConfigProvider]):
         open_: Callable[[str], ConfigProvider],
         *,
         environment_names: Callable[[], frozenset[str]] = frozenset,
+        unlisted: Collection[str] = (),
         under_way: UnderWay | None = None,
     ) -> None:
+        self.unlisted = unlisted
         self._names = tuple(names)
         self._open_one = open_
         self._environment_names = environment_names

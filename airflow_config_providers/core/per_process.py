@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import os
 import threading
+import weakref
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Generic, Protocol, TypeVar
+from typing import Final, Generic, Protocol, TypeVar
 
 _T = TypeVar("_T")
 
@@ -62,6 +63,29 @@ def hold_forks(lock: Lock) -> None:
     os.register_at_fork(before=lock.acquire, after_in_parent=lock.release, after_in_child=lock.release)
 
 
+class Forgetting(Protocol):
+    """Something that a forked child must not go on with."""
+
+    def forget(self) -> None:
+        """In a forked child: leave threads, locks and the like to the parent."""
+
+
+_FORGETTING: Final[weakref.WeakSet[Forgetting]] = weakref.WeakSet()
+
+
+def forget_in_children(member: Forgetting) -> None:
+    """Call ``member.forget`` at the start of each forked child, as long as ``member`` exists."""
+    _FORGETTING.add(member)
+
+
 def run_in_children(start_anew: Callable[[], object]) -> None:
     """Call ``start_anew`` at the start of each forked child, which has only one thread; locks can be held by others."""
     os.register_at_fork(after_in_child=start_anew)
+
+
+def _forget_all() -> None:
+    for member in list(_FORGETTING):
+        member.forget()
+
+
+run_in_children(_forget_all)

@@ -81,11 +81,16 @@ class ConfigProvider(ABC):
         :raises ProviderDefinitionError: the parameters cannot be used
         """
 
-    def subscribe(self, path: str, keys: Collection[str], callback: ConfigChangeCallback) -> None:
-        """Call ``callback(path, data)`` whenever a value changes; unsupported unless overridden."""
+    def subscribe(self, path: str, keys: Collection[str] | None, callback: ConfigChangeCallback) -> None:
+        """
+        Call ``callback(path, data)`` after each change of a value; unsupported unless overridden.
+
+        ``data`` has the values of all of ``keys``; None for all keys at ``path``. A ``PolledConfigProvider`` reads
+        again from time to time.
+        """
         raise NotImplementedError(f"{type(self).__name__} does not support subscriptions")
 
-    def unsubscribe(self, path: str, keys: Collection[str], callback: ConfigChangeCallback) -> None:
+    def unsubscribe(self, path: str, keys: Collection[str] | None, callback: ConfigChangeCallback) -> None:
         """Undo one ``subscribe``; unsupported unless overridden."""
         raise NotImplementedError(f"{type(self).__name__} does not support subscriptions")
 

@@ -61,13 +61,31 @@ def read_definitions(props: Mapping[str, Any]) -> tuple[list[ProviderDefinition]
     return definitions, [problem for definition in definitions for problem in definition.problems]
 
 
-def unknown_provider(variable: ConfigVariable, known: Collection[str], *, home: str = CONFIG_PROVIDERS) -> str:
+def unlisted_names(props: Mapping[str, Any], listed: Collection[str]) -> frozenset[str]:
+    """Return the names of the providers that have a class, but are not among those that are ``listed``."""
+    own = (key.removeprefix(f"{CONFIG_PROVIDERS}.") for key in props if is_reserved(key) and not _owner(key, listed))
+    return frozenset(name for key in own if (name := key.removesuffix(".class")) != key)
+
+
+def unknown_provider(
+    variable: ConfigVariable,
+    known: Collection[str],
+    *,
+    unlisted: Collection[str] = (),
+    home: str = CONFIG_PROVIDERS,
+) -> str:
     """
     Return the message for a reference to a provider that does not exist.
 
     :param known: the names of the providers that exist
+    :param unlisted: the names of providers that have a class, but are not in the list
     :param home: what people call the place where providers are defined
     """
+    if variable.provider in unlisted:
+        return (
+            f"{printable(str(variable))} names provider '{printable(variable.provider)}', which is defined but not "
+            f"listed in {home}. Add it to that list."
+        )
     listed = ", ".join(printable(name) for name in sorted(known)) or "none"
     hint = nearest(variable.provider, known)
     way = no_default(variable) or f"Correct the name, or add the provider to {home}."

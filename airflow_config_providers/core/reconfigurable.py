@@ -96,27 +96,42 @@ class Reconfigurables:
         with self._lock:
             self._members = tuple(known for known in self._members if known is not member)
 
-    def validate(self, configs: Mapping[str, Any]) -> None:
+    def keys(self) -> frozenset[str]:
+        """
+        Return the keys that concern any member.
+
+        :raises ConfigException: a member failed to return its keys
+        """
+        return frozenset(key for member in self._members for key in _keys(member))
+
+    def forget_threads(self) -> None:
+        """In a forked child: free the turn that a thread of the parent had, which does not exist here."""
+        self._lock = threading.RLock()
+        self._has_turn = False
+
+    def validate(self, configs: Mapping[str, Any], refreshed: Collection[str] = ()) -> None:
         """
         Ask every member that a change to ``configs`` concerns, and change nothing.
 
+        :param refreshed: keys whose references have new values, although their strings are the same
         :raises ConfigException: members refuse; names each of them, with its reasons
         """
         with self._lock:
             proposed = MappingProxyType(dict(configs))
-            _ask(self._concerned(proposed), proposed)
+            _ask(self._concerned(proposed, refreshed), proposed)
 
-    def apply(self, configs: Mapping[str, Any]) -> None:
+    def apply(self, configs: Mapping[str, Any], refreshed: Collection[str] = ()) -> None:
         """
         Ask every member that a change to ``configs`` concerns, and then tell them, in the order they were added.
 
         If one fails, the members before it get the old configuration back, last first, and it stays in effect.
 
+        :param refreshed: keys whose references have new values, although their strings are the same
         :raises ConfigException: a member refused, or failed; also names members that could not go back
         """
         with self.turn():
-            self.validate(configs)
-            self.tell(configs)
+            self.validate(configs, refreshed)
+            self.tell(configs, refreshed)
 
     @contextmanager
     def turn(self) -> Iterator[None]:
@@ -134,10 +149,11 @@ class Reconfigurables:
             finally:
                 self._has_turn = False
 
-    def tell(self, configs: Mapping[str, Any]) -> GoBack:
+    def tell(self, configs: Mapping[str, Any], refreshed: Collection[str] = ()) -> GoBack:
         """
         Tell every member that a change to ``configs`` concerns, without asking; otherwise like ``apply``.
 
+        :param refreshed: keys whose references have new values, although their strings are the same
         :returns: a function that undoes it; for the same turn
         :raises ConfigException: a member failed; also names members that could not go back
         """
@@ -145,7 +161,7 @@ class Reconfigurables:
             proposed = MappingProxyType(dict(configs))
             told: list[Reconfigurable] = []
             go_back = partial(self._go_back, told, self._current)
-            for member in self._concerned(proposed):
+            for member in self._concerned(proposed, refreshed):
                 try:
                     problem = _failure(member, proposed)
                 except BaseException:
@@ -168,8 +184,8 @@ class Reconfigurables:
             if problem
         ]
 
-    def _concerned(self, proposed: Mapping[str, Any]) -> list[Reconfigurable]:
-        changed = set(_changed(self._current, proposed))
+    def _concerned(self, proposed: Mapping[str, Any], refreshed: Collection[str]) -> list[Reconfigurable]:
+        changed = {*_changed(self._current, proposed), *refreshed}
         return [member for member in self._members if not changed.isdisjoint(_keys(member))]
 
 

@@ -12,7 +12,12 @@ from airflow_config_providers.core.closing import Closing, close_all
 from airflow_config_providers.core.entry_points import registered
 from airflow_config_providers.core.on_demand import ProvidersOnDemand
 from airflow_config_providers.core.provider import ConfigProvider
-from airflow_config_providers.core.provider_definition import ProviderDefinition, read_definitions, unknown_provider
+from airflow_config_providers.core.provider_definition import (
+    ProviderDefinition,
+    read_definitions,
+    unknown_provider,
+    unlisted_names,
+)
 from airflow_config_providers.core.text import nearest, printable
 from airflow_config_providers.core.variable import ConfigVariable
 from airflow_config_providers.exceptions import ConfigProvidersError, ProviderDefinitionError
@@ -59,7 +64,8 @@ class ProviderRegistry:
         """
         definitions, problems = read_definitions(props)
         providers = self._opened(definitions, problems)
-        return ConfiguredProviders(providers, {definition.name: self._origin(definition) for definition in definitions})
+        origins = {definition.name: self._origin(definition) for definition in definitions}
+        return ConfiguredProviders(providers, origins, unlisted_names(props, origins))
 
     def open_each(self, props: Mapping[str, Any]) -> tuple[ConfiguredProviders, tuple[str, ...]]:
         """
@@ -70,6 +76,7 @@ class ProviderRegistry:
         definitions, problems = read_definitions(props)
         if problems and not definitions:
             return ConfiguredProviders({}), tuple(problems)
+        unlisted = unlisted_names(props, [definition.name for definition in definitions])
         problems, opened = [], dict[str, ConfigProvider]()
         for definition in definitions:
             try:
@@ -77,7 +84,7 @@ class ProviderRegistry:
             except ConfigProvidersError as error:
                 problems += error.problems
         origins = {definition.name: self._origin(definition) for definition in definitions if definition.name in opened}
-        return ConfiguredProviders(opened, origins), tuple(problems)
+        return ConfiguredProviders(opened, origins, unlisted), tuple(problems)
 
     def on_demand(self, props: Mapping[str, Any]) -> ProvidersOnDemand:
         """
@@ -91,6 +98,7 @@ class ProviderRegistry:
             defined,
             lambda name: self._opened([defined[name]], list(defined[name].problems))[name],
             environment_names=lambda: self._environment_names(defined.values()),
+            unlisted=unlisted_names(props, defined),
         )
 
     def refusals(self, props: Mapping[str, Any], variables: Iterable[ConfigVariable]) -> dict[ConfigVariable, str]:
@@ -105,7 +113,7 @@ class ProviderRegistry:
         found = {
             variable: self._refusal(defined[variable.provider], variable)
             if variable.provider in defined
-            else unknown_provider(variable, defined)
+            else unknown_provider(variable, defined, unlisted=unlisted_names(props, defined))
             for variable in variables
         }
         return {variable: problem for variable, problem in found.items() if problem}
@@ -241,11 +249,18 @@ class ConfiguredProviders(Closing, Mapping[str, ConfigProvider]):
     Providers by name, in the order in which they are listed.
 
     :param origins: name -> the distribution that registers the provider's short name; empty for any other class
+    :param unlisted: the names of providers that are defined, but not listed
     """
 
-    def __init__(self, providers: Mapping[str, ConfigProvider], origins: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        providers: Mapping[str, ConfigProvider],
+        origins: Mapping[str, str] | None = None,
+        unlisted: Collection[str] = (),
+    ) -> None:
         super().__init__(_named(providers))
         self.origins = dict(origins or {})
+        self.unlisted = unlisted
         self._providers = dict(providers)
 
     def __getitem__(self, name: str) -> ConfigProvider:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Final, NoReturn, Unpack
 
+from airflow_config_providers.core.data import ConfigData
 from airflow_config_providers.core.definition.config_def import ConfigDef
 from airflow_config_providers.core.layers import ConfigEntry, ConfigLayer, LayeredConfig, layer_problems
 from airflow_config_providers.core.lookup import PATIENT, FetchKeywords, FetchOptions, Place
@@ -91,6 +92,19 @@ class ResolvedConfig:
     def references(self) -> tuple[str, ...]:
         """The references that were answered, as they were written, sorted and without duplicates."""
         return tuple(sorted({str(variable) for variable in self._used()}))
+
+    @property
+    def places(self) -> Mapping[Place, frozenset[str]]:
+        """(provider, path) -> the keys that were read there."""
+        found: dict[Place, set[str]] = {}
+        for variable in self._used():
+            found.setdefault((variable.provider, variable.path), set()).add(variable.key)
+        return {place: frozenset(keys) for place, keys in found.items()}
+
+    def differs(self, place: Place, data: ConfigData) -> bool:
+        """Return whether ``data``, a later answer for ``place``, has other values than this."""
+        used = ((one, value) for one, value in self._used().items() if (one.provider, one.path) == place)
+        return any(data.data.get(variable.key) != value for variable, value in used)
 
     @property
     def sensitive(self) -> frozenset[str]:
@@ -232,7 +246,8 @@ class ConfigResolver:
 
     def _why(self, variable: ConfigVariable, result: ConfigTransformerResult) -> str:
         if variable.provider not in self._providers:
-            return unknown_provider(variable, self._providers, home=self._home)
+            unlisted = getattr(self._providers, "unlisted", ())  # known if definitions were read
+            return unknown_provider(variable, self._providers, unlisted=unlisted, home=self._home)
         absence = result.absences.get((variable.provider, variable.path))
         if absence:
             return f"{printable(str(variable))} has no value. {absence}"

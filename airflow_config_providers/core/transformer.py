@@ -166,7 +166,7 @@ class ConfigTransformer:
         for configs, found in zip(groups, scanned, strict=True):
             data = dict(configs)
             for name, (text, spans) in found.items():
-                value = data[name] = _substitute(text, spans, answers)
+                value = data[name] = _substitute(text, spans, answers.data)
                 characters += len(value)
                 if characters > self._limits.characters:
                     self._limits.check("characters", characters)
@@ -191,19 +191,18 @@ def _wanted(found: Iterable[Spans]) -> dict[Place, set[str]]:
     return wanted
 
 
-def _substitute(text: str, spans: Spans, answers: Answers) -> str:
+def _substitute(text: str, spans: Spans, answered: Mapping[Place, Mapping[str, str]]) -> str:
     start, end, provider, path, key = spans[0]
     if end - start == len(text):  # the whole string is one reference, as most are
-        value = answers.value(provider, path, key)
-        return text if value is None else value
+        return answered.get((provider, path), {}).get(key, text)
     pieces: list[str] = []
     position = 0
     for start, end, provider, path, key in spans:
-        value = answers.value(provider, path, key)
-        if value is None:
-            continue
-        pieces += text[position:start], value
-        position = end
+        values = answered.get((provider, path))
+        value = values.get(key) if values else None
+        if value is not None:
+            pieces += text[position:start], value
+            position = end
     pieces.append(text[position:])
     return "".join(pieces)
 

@@ -88,6 +88,15 @@ def variables(text: str) -> tuple[ConfigVariable, ...]:
     return tuple(ConfigVariable(provider, path, key, text[start:end]) for start, end, provider, path, key in scan(text))
 
 
+def unclosed(text: str) -> str:
+    """Return the provider of a reference at the end of ``text`` that lacks the closing brace; empty if none does."""
+    start = text.find("${", text.rfind("}") + 1)
+    if start < 0:
+        return ""
+    provider, colon, _ = text[start + 2 :].partition(":")
+    return provider if colon else ""
+
+
 def no_default(variable: ConfigVariable) -> str:
     """Return a hint that references have no defaults, if ``variable`` has one as in a shell; otherwise empty."""
     if not any(part.startswith(_OF_SHELLS) for part in (variable.path, variable.key)):

@@ -151,3 +151,69 @@ def test_attack_22_a_value_cannot_begin_a_new_line():
     found = LayeredConfig([layer(S.DAG_CONFIG, {"k": "a\nforged = 1\x1b[2J\r"})]).lines()
 
     assert found == ["k = a\\nforged = 1\\x1b[2J\\r   # DAG_CONFIG, dag_config"]
+
+
+class Renamed(ConfigDef):
+    """A definition in which ``new`` was once called ``old``, and before that ``oldest``."""
+
+    @property
+    def older_names(self):
+        return {"old": "new", "oldest": "old"}
+
+
+RENAMED = Renamed().define("new", ConfigType.STRING, "default")
+
+
+def settle(**configs):
+    return LayeredConfig([layer(S[source], given) for source, given in configs.items()], RENAMED)
+
+
+@pytest.mark.parametrize(
+    ("weak", "strong", "expected"),
+    [
+        pytest.param({"new": "1"}, {"old": "2"}, {"old": "2"}, id="the older name in the stronger layer"),
+        pytest.param({"old": "1"}, {"new": "2"}, {"new": "2"}, id="the current name in the stronger layer"),
+        pytest.param({"old": "1"}, {"oldest": "2"}, {"oldest": "2"}, id="two older names"),
+        pytest.param({}, {"old": "1", "new": "2"}, {"new": "2"}, id="both in one layer"),
+        pytest.param({"old": "1"}, {"other": "2"}, {"old": "1", "other": "2"}, id="an older name alone"),
+    ],
+)
+def test_only_one_name_of_a_configuration_wins(weak, strong, expected):
+    assert settle(DAG_CONFIG=weak, RUN_CONFIG=strong).settled == expected
+
+
+def test_the_other_names_are_synonyms_with_their_own_name():
+    entry = settle(STATIC_FILE_CONFIG={"new": "1"}, DAG_CONFIG={"old": "2"}).describe("old")
+
+    assert entry.synonyms == (
+        ConfigSynonym("old", "2", S.DAG_CONFIG, "dag_config"),
+        ConfigSynonym("new", "1", S.STATIC_FILE_CONFIG, "static_file_config"),
+        ConfigSynonym("new", "default", S.DEFAULT_CONFIG, "default"),
+    )
+
+
+@pytest.mark.parametrize("name", ["new", "old"])
+def test_each_name_finds_the_value_that_wins(name):
+    entries = settle(STATIC_FILE_CONFIG={"new": "1"}, DAG_CONFIG={"old": "2"}).entries()
+
+    assert (entries[name].name, entries[name].value, entries[name].origin) == (name, "2", "dag_config")
+
+
+def test_a_configuration_with_two_names_is_listed_once():
+    assert list(settle(STATIC_FILE_CONFIG={"new": "1"}, DAG_CONFIG={"old": "2"}).entries()) == ["old"]
+
+
+def test_an_older_name_hides_the_default_of_the_current_one():
+    assert list(settle(DAG_CONFIG={"old": "2"}).entries()) == ["old"]
+
+
+def test_a_line_names_the_other_name():
+    lines = settle(STATIC_FILE_CONFIG={"new": "1"}, DAG_CONFIG={"old": "2"}).lines()
+
+    assert lines == ["old = 2   # DAG_CONFIG, dag_config; beats STATIC_FILE_CONFIG static_file_config new = 1"]
+
+
+def test_a_secret_under_a_name_that_is_beaten_is_not_opened():
+    sealed = ConfigLayer(S.DYNAMIC_DAG_CONFIG, "dynamic", {"new": "[hidden]"}, secrets={"new": lambda: "s"})
+
+    assert LayeredConfig([sealed, layer(S.RUN_CONFIG, {"old": "2"})], RENAMED).secrets == {}

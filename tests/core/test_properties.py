@@ -85,6 +85,7 @@ def test_an_error_holds_nothing_of_the_line() -> None:
     assert caught.value.__cause__ is caught.value.__context__ is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("line", ["a\\\n", "\\\n", "\\", " ", "a=b\n", "\\u0041", "\\ "])
 def test_time_grows_in_line_with_the_text(line: str) -> None:
     assert seconds(line * 40_000) < 12 * max(seconds(line * 10_000), 0.001)
@@ -158,6 +159,7 @@ def read_here(text: str) -> dict[str, str] | None:
         return None
 
 
+@pytest.mark.slow
 @pytest.mark.differential
 def test_parse_agrees_with_java(java) -> None:
     pieces = [*"\\\\\\\n\n\r \t\f=:#!abun\x0b\x85\u2028\ufeffé😀\0", "\r\n", "\\u0041", "\\ud83d\\ude00", "\\u00"]

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from airflow_config_providers.core.layers import ConfigLayer, ConfigSource
-from airflow_config_providers.core.provider_definition import ProviderDefinition, read_definitions
+from airflow_config_providers.core.provider_definition import ProviderDefinition, read_definitions, unlisted_names
 from airflow_config_providers.core.registry import ProviderRegistry
 from airflow_config_providers.core.resolver import ConfigResolver
 from airflow_config_providers.core.variable import variables
@@ -102,10 +102,10 @@ def test_a_definition_does_not_show_its_parameters() -> None:
 NO_DEFAULTS = "Kafka's grammar of references has no defaults"
 
 
-def refused(text, **providers):
+def refused(text, providers=None, **others):
     layer = ConfigLayer(ConfigSource.DAG_CONFIG, "conf", {"spark.app.a": text})
     with pytest.raises(ConfigProvidersError) as caught:
-        ConfigResolver(providers).resolve([layer])
+        ConfigResolver(others if providers is None else providers).resolve([layer])
     return caught.value
 
 
@@ -136,6 +136,27 @@ def test_others_are_not_told_of_defaults():
     assert NO_DEFAULTS not in str(error)
 
 
+UNLISTED = {"config.providers": "a", "config.providers.a.class": "env", "config.providers.b.c.class": "env"}
+
+
+@pytest.mark.parametrize("unlisted", [UNLISTED, {"config.providers.b.c.class": "env"}], ids=["others are", "no list"])
+@pytest.mark.parametrize("open_", [ProviderRegistry.on_demand, ProviderRegistry.open], ids=["on demand", "open"])
+def test_a_provider_that_is_defined_but_not_listed_is_named_as_such(unlisted, open_):
+    error = refused("${b.c:HOME}", open_(ProviderRegistry(), unlisted))
+
+    assert error.problems == (
+        "spark.app.a (conf): ${b.c:HOME} names provider 'b.c', which is defined but not listed in config.providers. "
+        "Add it to that list.",
+    )
+
+
+def test_a_parameter_of_a_listed_provider_is_no_definition():
+    props = {"config.providers": "a", "config.providers.a.class": "env", "config.providers.a.param.class": "x"}
+
+    assert unlisted_names(props, ["a"]) == frozenset()
+    assert unlisted_names({"config.providers.class": "x", "spark.b.class": "y"}, []) == frozenset()
+
+
 # what definitions alone tell
 
 DEFINITIONS = {
@@ -146,6 +167,7 @@ DEFINITIONS = {
     "config.providers.env.param.allowlist.pattern": "SPARK_.*",
     "config.providers.broken.class": "file",
     "config.providers.broken.param.allowed.paths": "not-absolute",
+    "config.providers.unlisted.class": "file",
     "config.providers.vault.class": "vault",
     "config.providers.variables.class": "airflow_variable",
     "config.providers.variables.param.allowlist.pattern": "spark_.*",
@@ -167,6 +189,7 @@ def refusal(text):
     ("text", "problem"),
     [
         ("${dri:/tmp:a}", "names the unknown provider 'dri', did you mean 'dir'?"),
+        ("${unlisted:a}", "names provider 'unlisted', which is defined but not listed in config.providers"),
         ("${dir:/etc:a}", "/etc is not inside an allowed path"),
         ("${dir:/tmp/../etc:a}", "is not inside an allowed path"),
         ("${env:HOME}", "does not allow the environment variable HOME"),

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from airflow_config_providers.core.variable import ConfigVariable, parse, scan, variables
+from airflow_config_providers.core.variable import ConfigVariable, parse, scan, unclosed, variables
 from airflow_config_providers.exceptions import ConfigException
 
 KAFKA_PATTERN = re.compile(r"\$\{([^}]*?):(([^}]*?):)?([^}]*?)\}")
@@ -77,6 +77,23 @@ def test_a_variable_is_read_back_from_its_text(provider, path, key):
 def test_a_variable_that_no_text_can_mean_is_refused(parts):
     with pytest.raises(ConfigException, match="which a reference cannot express"):
         ConfigVariable(*parts)
+
+
+@pytest.mark.parametrize(
+    ("text", "provider"),
+    [
+        pytest.param("${vault:a/b:c", "vault", id="with a path"),
+        pytest.param("${vault:c", "vault", id="without a path"),
+        pytest.param("x ${env:A} y ${vault:", "vault", id="after another reference"),
+        pytest.param("${vault:a/b:c}", "", id="closed"),
+        pytest.param("${vault:a/b:c ${env:A}", "", id="closed later"),
+        pytest.param("${spark", "", id="no colon"),
+        pytest.param("a}:b", "", id="none"),
+        pytest.param("", "", id="empty"),
+    ],
+)
+def test_a_reference_without_its_closing_brace_is_noticed(text, provider):
+    assert unclosed(text) == provider
 
 
 def test_the_text_as_written_is_kept_and_not_compared():

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass, field
 from enum import Enum, IntEnum
 from types import MappingProxyType
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from airflow_config_providers.core.definition.config_type import (
     ConfigType,
@@ -14,9 +14,11 @@ from airflow_config_providers.core.definition.config_type import (
     invalid_value,
     parse_type,
 )
-from airflow_config_providers.core.definition.validators import Validator
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.exceptions import ConfigException
+
+if TYPE_CHECKING:
+    from airflow_config_providers.core.definition.validators import Validator
 
 
 class _Missing(Enum):
@@ -41,6 +43,8 @@ class ResourceType(IntEnum):
 
 
 _EVERYWHERE: Final = tuple(ResourceType)
+
+_NONE: Final[Mapping[str, str]] = MappingProxyType({})
 
 
 class Importance(Enum):
@@ -182,6 +186,11 @@ class ConfigDef:
     def names(self) -> Set[str]:
         """Return the names of all configurations."""
         return self._keys.keys()
+
+    @property
+    def older_names(self) -> Mapping[str, str]:
+        """Older name of a configuration -> the name that took its place. A value under either is the same setting."""
+        return _NONE
 
     def parse(self, props: Mapping[str, Any]) -> dict[str, Any]:
         """

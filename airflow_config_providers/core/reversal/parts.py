@@ -86,7 +86,8 @@ class Parts:
         return found
 
     def _telling_ranges(self, pattern: bytes, source: Source) -> Sequence[Range]:
-        if is_random(source.text[:LONGEST]):
+        # To find out takes longer than to search for a window too many in a pattern that is random, or short.
+        if len(source.text) < RUN or is_random(source.text[:LONGEST]):
             return ((0, min(len(pattern), LONGEST)),)
         return tuple(self._of(pattern).stretches(len(pattern)))
 

@@ -48,17 +48,39 @@ class ReverseTransformer:
     :param hidden: values that no reference stands for; they are replaced by ``[hidden]``
     """
 
-    __slots__ = ("_finder", "_hidden", "_named", "_originals", "_references", "_values")
+    __slots__ = ("_finder", "_hidden", "_named", "_originals", "_pairs", "_references")
 
     def __init__(
         self, originals: Mapping[str, str], values: Mapping[ConfigVariable, str], *, hidden: Iterable[str] = ()
     ) -> None:
         self._originals = dict(originals)
-        self._values = dict(values)
+        self._pairs = tuple(values.items())
         self._hidden = frozenset(filter(None, hidden))
         self._references: Mapping[str, str] = {}
         self._named: Mapping[tuple[str, str], str] = {}
         self._finder: Finder | None = None
+
+    @classmethod
+    def of_pairs(cls, pairs: Iterable[tuple[ConfigVariable, str]], *, hidden: Iterable[str] = ()) -> ReverseTransformer:
+        """Return one for references of which some can have several values."""
+        made = cls({}, {}, hidden=hidden)
+        made._pairs = tuple(dict.fromkeys(pairs))
+        return made
+
+    @property
+    def pairs(self) -> tuple[tuple[ConfigVariable, str], ...]:
+        """The references with their values; of several values of one, the current one comes first."""
+        return self._pairs
+
+    @property
+    def current(self) -> dict[ConfigVariable, str]:
+        """Reference -> its current value."""
+        return dict(reversed(self._pairs))
+
+    @property
+    def hidden(self) -> frozenset[str]:
+        """The values that no reference stands for."""
+        return self._hidden
 
     def reverse(self, configs: Mapping[str, Any]) -> dict[str, Any]:
         """
@@ -79,9 +101,15 @@ class ReverseTransformer:
         """
         return reverse_text(text, (self,))
 
+    def knowing(self, earlier: ReverseTransformer) -> ReverseTransformer:
+        """Return one that also replaces the values of ``earlier``, which the same references had before."""
+        both = self.of_pairs((*self._pairs, *earlier._pairs), hidden=self._hidden | earlier._hidden)
+        both._originals = self._originals
+        return both
+
     def forget(self) -> None:
         """Drop the values; from then on, only ``originals`` are used."""
-        self._values = {}
+        self._pairs = ()
         self._hidden = frozenset()
         self._references = {}
         self._named = {}
@@ -112,19 +140,19 @@ class ReverseTransformer:
         """Build the finder on first use; if two threads both build it, that does no harm."""
         references = dict.fromkeys(self._hidden, HIDDEN)
         named: dict[tuple[str, str], str] = {}
-        for variable in sorted(self._values):
-            if value := self._values[variable]:
+        for variable, value in sorted(self._pairs):
+            if value:
                 references.setdefault(value, str(variable))
                 named.setdefault((value, variable.key), str(variable))
         self._references, self._named = references, named
-        finder = self._finder = _finder(references, map(str, self._values))
+        finder = self._finder = _finder(references, (str(variable) for variable, _ in self._pairs))
         return finder
 
     def __bool__(self) -> bool:
-        return any(self._values.values()) or bool(self._hidden)
+        return any(value for _, value in self._pairs) or bool(self._hidden)
 
     def __repr__(self) -> str:
-        return f"<{type(self).__name__} of {len(self._values)} references>"
+        return f"<{type(self).__name__} of {len(dict(self._pairs))} references>"
 
     def __reduce_ex__(self, protocol: object) -> NoReturn:
         raise TypeError("A ReverseTransformer is not pickled or copied: it holds secrets.")

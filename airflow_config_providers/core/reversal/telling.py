@@ -8,6 +8,7 @@ class, a path or a sentence has few of them, so a log that has the same host is 
 from __future__ import annotations
 
 import re
+import string
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from functools import cache
@@ -30,6 +31,13 @@ _ODD_AROUND: Final = 5
 
 LONGEST: Final = 4096
 """Bytes of a value that are examined; a longer value is a document, whose lines are examined on their own."""
+
+_KINDS: Final = bytes.maketrans(
+    (string.ascii_lowercase + string.ascii_uppercase + string.digits).encode(), b"a" * 26 + b"A" * 26 + b"0" * 10
+)
+_CHANGES: Final = (b"a0", b"0a", b"A0", b"0A", b"aA")
+_CHARACTERS_PER_CHANGE: Final = 6
+"""Random text changes between letters, digits and case more often than once in so many characters."""
 
 
 @cache
@@ -89,11 +97,6 @@ def _oddity() -> re.Pattern[bytes]:
 def _word() -> re.Pattern[bytes]:
     """Match words whose letters are examined: not those that can be abbreviations, such as ``jdbc``."""
     return re.compile(rb"[A-Z]?[a-z]{5,}|[A-Z]{6,}|[A-Z][a-z](?![a-z])")
-
-
-@cache
-def _random() -> re.Pattern[bytes]:
-    return re.compile(rb"(?=.*[a-z])(?=.*[A-Z])(?=.*[0-9])(?!.*(?:[a-z]{5}|[0-9]{5}|://))", re.DOTALL)
 
 
 _FOLLOWERS: Final = {
@@ -189,8 +192,9 @@ def _heads(source: bytes) -> list[re.Match[bytes]]:
 
 
 def is_random(text: bytes) -> bool:
-    """Quickly return whether ``text`` has neither words nor numbers, so that all of it is probably distinctive."""
-    return _random().match(text) is not None
+    """Quickly return whether letters, digits and case change so often that all of ``text`` is probably distinctive."""
+    kinds = text.translate(_KINDS)
+    return _CHARACTERS_PER_CHANGE * sum(map(kinds.count, _CHANGES)) >= len(kinds)
 
 
 def lengths(scale: float) -> tuple[int, int]:

@@ -176,6 +176,7 @@ def test_a_text_without_forms_of_the_value_does_not_change(text):
     assert _reverser("\0\1" + VALUE).reverse_text(text) == text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("unit", ["a", "ab", VALUE[:-1], "${", "\n"])
 def test_time_grows_linearly_with_the_text(unit):
     reverser = _reverser(VALUE, "aaaaa", "aaaaaaaaaa", "ababababab", "${${${${")

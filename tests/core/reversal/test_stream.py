@@ -141,6 +141,7 @@ def test_a_value_across_the_place_where_a_long_line_is_cut_is_hidden():
         assert shown == data.replace(VALUE.encode(), b"${v:a}")
 
 
+@pytest.mark.slow
 def test_what_is_kept_stays_small_however_much_comes():
     stream, reversers = StreamReverser(), (_reverser("a" * 50, VALUE),)
 

@@ -1,0 +1,37 @@
+"""What values are, without the values: a keyed hash tells whether they have changed."""
+
+from __future__ import annotations
+
+import hmac
+import json
+import os
+from collections.abc import Mapping
+from hashlib import blake2b
+
+from airflow_config_providers.core.text import octets
+
+
+class ContentHash:
+    """
+    Hashes values with a secret key, so that equal contents can be recognized and nothing else be learned.
+
+    :param key: at most 64 bytes; None for a new one, so that hashes can only be compared inside this process
+    """
+
+    __slots__ = ("_key",)
+
+    def __init__(self, key: bytes | None = None) -> None:
+        self._key = key or os.urandom(32)
+
+    def of(self, configs: Mapping[str, str]) -> bytes:
+        """Return the hash of ``configs``, in any order; a key without a value differs from one with an empty value."""
+        digest = blake2b(key=self._key, digest_size=16)
+        for name in sorted(configs):
+            for part in (octets(name), octets(configs[name])):
+                digest.update(len(part).to_bytes(8) + part)
+        return digest.digest()
+
+
+def keyed_digest(key: bytes, *parts: str) -> bytes:
+    """Return 32 bytes that depend on ``key`` and on all of ``parts``, also on where one ends (HMAC with SHA-256)."""
+    return hmac.digest(key, json.dumps(parts).encode(), "sha256")

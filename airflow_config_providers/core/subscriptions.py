@@ -1,0 +1,310 @@
+"""Subscriptions to values that change (KIP-297), and providers that find changes by reading again."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from abc import ABC
+from collections.abc import Callable, Collection, Hashable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, Protocol
+
+from airflow_config_providers.core.content import ContentHash
+from airflow_config_providers.core.data import ConfigData
+from airflow_config_providers.core.per_process import forget_in_children
+from airflow_config_providers.core.provider import ConfigChangeCallback, ConfigProvider
+from airflow_config_providers.core.subscriber import Courier, Subscriber
+from airflow_config_providers.core.text import printable
+from airflow_config_providers.core.timetable import Timetable
+from airflow_config_providers.exceptions import ProviderDefinitionError
+
+_log: Final = logging.getLogger(__name__)
+
+POLL_INTERVAL: Final = "poll.interval"
+DEFAULT_POLL_INTERVAL: Final = 60_000
+
+_NAME: Final = "config-changes"
+
+_SETTLING: Final = 0.2
+"""Seconds after a sign of a change until the values are read: what changes them can still be at work."""
+
+_SHORTEST: Final = 1.0
+"""Seconds between two reads of a path, at least."""
+
+_SECOND_LOOK: Final = 0.5
+"""Seconds after which values are looked for again that are gone; whoever replaces a file can remove it first."""
+
+Read = Callable[[str, Collection[str] | None], ConfigData]
+
+
+@dataclass(frozen=True, slots=True)
+class Polled:
+    """
+    What a provider found when it looked for changes.
+
+    :param data: the values; None if they are the ones that came with the mark that was given to ``Poll``
+    :param mark: something that changes with the values, such as their version; None if there is nothing like this
+    """
+
+    data: ConfigData | None
+    mark: Hashable | None = None
+
+
+Poll = Callable[[str, Collection[str] | None, Hashable | None], Polled]
+"""Returns the values of keys at a path, unless they still have the mark that is given; None for no mark."""
+
+
+class Watch(Protocol):
+    """Notices that values at some paths can have changed, before they are read again anyway."""
+
+    def follow(self, paths: Collection[str], touch: Callable[[str], None]) -> None:
+        """Call ``touch(path)`` for each of ``paths`` when it can have changed, and for no others; none ends it."""
+
+
+class NoWatch:
+    """Notices nothing."""
+
+    def follow(self, paths: Collection[str], touch: Callable[[str], None]) -> None:
+        """Do nothing."""
+
+
+class Subscriptions:
+    """
+    The subscriptions of one provider. Thread-safe; a forked child has none.
+
+    A path is read from time to time however many subscribe to it, and each subscriber called once for each change of
+    its values, with the newest ones. Callbacks are called one after the other in a thread of their own; one that fails
+    is logged, and one that does not return only misses later changes. A read that fails, or finds that the provider has
+    nothing at the path and says so in ``absence``, is tried again later and is not a change. There is no thread without
+    a subscription.
+
+    :param read: ``get`` of the provider, for what a subscriber knows at first
+    :param interval: returns the milliseconds between reads; fewer if the values have a shorter ttl
+    :param make_watch: returns what notices changes earlier
+    :param poll: reads again, whatever the provider has cached; None for ``read``
+    """
+
+    def __init__(
+        self,
+        read: Read,
+        *,
+        interval: Callable[[], int],
+        make_watch: Callable[[], Watch] = NoWatch,
+        poll: Poll | None = None,
+        timetable: Timetable | None = None,
+    ) -> None:
+        self._read = read
+        self._poll = poll or (lambda path, keys, mark: Polled(read(path, keys)))
+        self._interval = interval
+        self._make_watch = make_watch
+        self._watch = make_watch()
+        self._hash = ContentHash()
+        self._timetable = timetable or Timetable(_NAME)
+        self._courier = Courier(self._timetable)
+        self._lock = threading.Lock()
+        self._subscribers: dict[str, list[Subscriber]] = {}
+        forget_in_children(self)
+
+    def add(self, path: str, keys: Collection[str] | None, callback: ConfigChangeCallback) -> None:
+        """
+        Call ``callback(path, data)`` when a value of ``keys`` at ``path`` is no longer what it is now.
+
+        :param keys: None for all
+        :raises ProviderLookupError: the values cannot be read now, or may not be
+        """
+        subscriber = Subscriber(path, None if keys is None else frozenset(keys), callback)
+        before = self._subscribers
+        data = self._read(path, keys)
+        subscriber.sees(data, self._hash.of(data.data))
+        subscriber.failures = 1 if data.absence else 0
+        with self._lock:
+            if self._subscribers is not before:
+                return  # all were undone while the values were read
+            is_first = path not in self._subscribers
+            self._subscribers.setdefault(path, []).append(subscriber)
+            if is_first:
+                self._timetable.add(path, self._next_read(data.ttl), lambda: self._check(path))
+                self._follow()
+
+    def remove(self, path: str, keys: Collection[str] | None, callback: ConfigChangeCallback) -> None:
+        """Undo one ``add`` with the same arguments; do nothing if there is none."""
+        wanted = (path, None if keys is None else frozenset(keys), callback)
+        with self._lock:
+            found = next((one for one in self._subscribers.get(path, ()) if one.arguments == wanted), None)
+            if found is None:
+                return
+            found.is_active = False
+            self._subscribers[path].remove(found)
+            if not self._subscribers[path]:
+                del self._subscribers[path]
+                self._timetable.drop(path)
+                self._follow()
+
+    def clear(self) -> None:
+        """Undo every ``add``; no callback is called afterwards, except one that is being called now."""
+        with self._lock:
+            for subscriber in (one for some in self._subscribers.values() for one in some):
+                subscriber.is_active = False
+            self._subscribers = {}
+            self._timetable.clear()
+            self._follow()
+
+    def touch(self, path: str) -> None:
+        """Read ``path`` soon, because it can have changed."""
+        self._timetable.hasten(path, self._timetable.clock() + _SETTLING)
+
+    def forget(self) -> None:
+        """In a forked child, which has no thread of the parent's: start afresh, without subscriptions."""
+        self._timetable = Timetable(_NAME, self._timetable.clock)
+        self._courier = Courier(self._timetable)
+        self._watch = self._make_watch()
+        self._lock = threading.Lock()
+        self._subscribers = {}
+
+    def _follow(self) -> None:
+        self._watch.follow(tuple(self._subscribers), self.touch)
+
+    def _check(self, path: str) -> float | None:
+        """Read ``path``, call those whose values have changed, and return when to read it again."""
+        with self._lock:
+            subscribers = list(self._subscribers.get(path, ()))
+        if not subscribers:
+            return None
+        try:
+            polled = self._poll(path, _together(subscribers), _common_mark(subscribers))
+        except BaseException as error:  # noqa: BLE001 - whatever a provider raises, its message may contain a value
+            return self._after_failure(subscribers, type(error).__name__)
+        return self._after_poll(subscribers, polled)
+
+    def _after_poll(self, subscribers: Collection[Subscriber], polled: Polled) -> float | None:
+        data = polled.data
+        if data is not None and data.absence:
+            return self._after_failure(subscribers, "there is nothing")
+        for subscriber in subscribers:
+            subscriber.failures = 0
+        if data is None:
+            return self._next_read(None)
+        looks_again = [self._compare(subscriber, data, polled.mark) for subscriber in subscribers]
+        return self._timetable.clock() + _SECOND_LOOK if any(looks_again) else self._next_read(data.ttl)
+
+    def _compare(self, subscriber: Subscriber, data: ConfigData, mark: Hashable | None) -> bool:
+        """Have ``subscriber`` called if its values have changed; return whether to look again, as some are gone."""
+        own = subscriber.own(data)
+        content = self._hash.of(own.data)
+        if content != subscriber.seen and subscriber.names - own.data.keys() and not subscriber.misses:
+            subscriber.misses, subscriber.mark = True, None
+            return True
+        if content != subscriber.seen:
+            self._courier.send(subscriber, own)
+        subscriber.sees(own, content, mark)
+        return False
+
+    def _after_failure(self, subscribers: Collection[Subscriber], reason: str) -> float | None:
+        if not any(subscriber.is_active for subscriber in subscribers):
+            return None  # the provider was closed meanwhile
+        for subscriber in subscribers:
+            subscriber.failures += 1
+        failures = max(subscriber.failures for subscriber in subscribers)
+        if failures == 1:
+            path = printable(next(iter(subscribers)).path)
+            _log.warning("%s could not be read to look for changes (%s). It is tried again.", path, reason)
+        pause = min(2.0 ** min(failures, 30), self._interval() / 1000)
+        return self._timetable.between(pause / 2, pause)
+
+    def _next_read(self, ttl: int | None) -> float:
+        seconds = self._interval() / 1000
+        if ttl is not None and 0 <= ttl / 1000 < seconds:
+            seconds = max(_SHORTEST, ttl / 1000)
+        return self._timetable.between(seconds, 1.1 * seconds)
+
+
+class PolledConfigProvider(ConfigProvider, ABC):
+    """
+    A provider whose subscriptions are answered by reading again.
+
+    Its parameter ``poll.interval`` is the milliseconds between two reads of one path, at least 1,000; the default is
+    60,000. Values with a shorter ttl are read when it has passed.
+
+    A class that defines ``configure`` or ``close`` calls the one here, too.
+    """
+
+    _poll_interval = DEFAULT_POLL_INTERVAL
+    _subscriptions: Subscriptions | None = None
+
+    def configure(self, configs: Mapping[str, Any]) -> None:
+        """
+        Take ``poll.interval``.
+
+        :raises ProviderDefinitionError: it is not a number of milliseconds from 1,000 on
+        """
+        if POLL_INTERVAL in configs:
+            self._poll_interval = _milliseconds(configs[POLL_INTERVAL])
+
+    def subscribe(self, path: str, keys: Collection[str] | None, callback: ConfigChangeCallback) -> None:
+        """
+        Call ``callback(path, data)`` after each change of a value, in a thread of ours.
+
+        ``data`` has the values of all of ``keys``. Several changes in quick succession can be one call.
+
+        :param keys: None for all at ``path``
+        :raises ProviderLookupError: the values cannot be read now, or may not be
+        """
+        subscriptions = self._subscriptions or self._make_subscriptions()
+        # If two threads make some, both use those of the first.
+        subscriptions = vars(self).setdefault("_subscriptions", subscriptions)
+        subscriptions.add(path, keys, callback)
+
+    def unsubscribe(self, path: str, keys: Collection[str] | None, callback: ConfigChangeCallback) -> None:
+        """Undo one ``subscribe`` with the same arguments; do nothing if there is none."""
+        if self._subscriptions is not None:
+            self._subscriptions.remove(path, keys, callback)
+
+    def unsubscribe_all(self) -> None:
+        """Undo every ``subscribe``; no thread is left."""
+        if self._subscriptions is not None:
+            self._subscriptions.clear()
+
+    def close(self) -> None:
+        """Undo every ``subscribe``."""
+        self.unsubscribe_all()
+        vars(self).pop("_subscriptions", None)
+
+    def _make_subscriptions(self) -> Subscriptions:
+        return Subscriptions(
+            self.get,
+            interval=lambda: self._poll_interval,
+            make_watch=self._make_watch,
+            poll=self._poll,
+            timetable=self._make_timetable(),
+        )
+
+    def _poll(self, path: str, keys: Collection[str] | None, mark: Hashable | None) -> Polled:
+        """Look for changes; a class that caches values, or has marks of them, overrides it."""
+        return Polled(self.get(path, keys))
+
+    def _make_watch(self) -> Watch:
+        """Return what notices changes before values are read again."""
+        return NoWatch()
+
+    def _make_timetable(self) -> Timetable:
+        """Return the timetable of the reads."""
+        return Timetable(_NAME)
+
+
+def _together(subscribers: Collection[Subscriber]) -> Collection[str] | None:
+    """Return the keys of all of them; None if one wants all keys."""
+    keys = [subscriber.keys for subscriber in subscribers]
+    return None if None in keys else frozenset[str]().union(*filter(None, keys))
+
+
+def _common_mark(subscribers: Collection[Subscriber]) -> Hashable | None:
+    """Return the mark of the values that all of them know; None if they know different ones."""
+    marks = {subscriber.mark for subscriber in subscribers}
+    return marks.pop() if len(marks) == 1 else None
+
+
+def _milliseconds(number: object) -> int:
+    text = str(number).strip()
+    if text.isdecimal() and len(text) < 13 and int(text) >= 1000:
+        return int(text)
+    raise ProviderDefinitionError(f"{POLL_INTERVAL} is not a number of milliseconds from 1000 on.")

@@ -1,0 +1,194 @@
+"""Calls that are made at their times, in one thread."""
+
+from __future__ import annotations
+
+import itertools
+import logging
+import math
+import random
+import threading
+import time
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass
+from heapq import heapify, heappop, heappush
+from typing import Final
+
+_log: Final = logging.getLogger(__name__)
+
+_LONGEST_WAIT: Final = 3600.0
+
+Clock = Callable[[], float]
+"""Seconds that never go back."""
+
+Call = Callable[[], float | None]
+"""Does something, and returns when it is due again, by the clock; None for never."""
+
+Start = Callable[[Callable[[], None]], None]
+"""Runs a function in a thread of its own."""
+
+
+_MOST_OUTDATED: Final = 100
+"""How many outdated turns are kept, at least, before they are removed."""
+
+
+@dataclass(slots=True)
+class _Due:
+    at: float
+    call: Call
+    is_running: bool = False
+
+
+_Turn = tuple[float, int, Hashable, _Due]
+"""When a call was due, a number that orders calls of the same moment, its key, and the call."""
+
+
+class Timetable:
+    """
+    Makes each call when it is due, in a thread that exists only while one waits. Thread-safe.
+
+    The time for a call grows with the logarithm of the number of calls that wait.
+
+    A call that fails is logged, without its message, and not made again. The calls are made one after the other, so
+    none should take long.
+
+    :param name: what the calls are for, in the log and as the name of the thread
+    :param start: runs a function in a thread of its own; None for a daemon
+    """
+
+    def __init__(self, name: str, clock: Clock = time.monotonic, start: Start | None = None) -> None:
+        self.name = name
+        self.clock = clock
+        self._start = start or self._start_daemon
+        self._changed = threading.Condition()
+        self._waiting: dict[Hashable, _Due] = {}
+        self._turns: list[_Turn] = []
+        self._numbers = itertools.count()
+        self._is_running = False
+
+    def between(self, least: float, most: float) -> float:
+        """Return a random moment that many seconds from now, so that many processes do not act at once."""
+        return self.clock() + random.uniform(least, most)  # noqa: S311 - spreads load, no security
+
+    def add(self, key: Hashable, at: float, call: Call) -> None:
+        """Have ``call`` made at ``at``, instead of what was under ``key``."""
+        with self._changed:
+            self._put(key, _Due(at, call))
+            is_running, self._is_running = self._is_running, True
+        if not is_running:
+            self._start(self._run)
+
+    def ensure(self, key: Hashable, at: float, call: Call) -> None:
+        """Have ``call`` made at ``at``, unless a call waits under ``key``; one that is being made does not wait."""
+        with self._changed:
+            due = self._waiting.get(key)
+            waits = due is not None and not due.is_running
+        if not waits:
+            self.add(key, at, call)
+
+    def hasten(self, key: Hashable, at: float) -> None:
+        """Make the call under ``key`` at ``at`` if it is due later, or is being made; do nothing if there is none."""
+        with self._changed:
+            due = self._waiting.get(key)
+            if due is not None and (due.is_running or due.at > at):
+                self._put(key, _Due(at, due.call))
+
+    def drop(self, key: Hashable) -> None:
+        """Make the call under ``key`` no longer."""
+        with self._changed:
+            self._waiting.pop(key, None)
+            self._changed.notify()
+
+    def clear(self) -> None:
+        """Make no call any longer; the thread ends."""
+        with self._changed:
+            self._waiting.clear()
+            self._turns.clear()
+            self._changed.notify()
+
+    def schedule(self, delay_ms: int, callback: Callable[[], None]) -> TimetableEntry:
+        """Call ``callback`` once after ``delay_ms`` milliseconds; this is a ``Timer`` for a ``ReloadScheduler``."""
+        entry = TimetableEntry(self)
+
+        def once() -> None:
+            callback()
+
+        self.add(entry, self.clock() + delay_ms / 1000, once)
+        return entry
+
+    def run_due(self) -> None:
+        """Make the calls that are due now."""
+        while (due := self._next_due()) is not None:
+            key, entry = due
+            at = self._made(entry.call)
+            self._put_back(key, entry, at)
+
+    def _run(self) -> None:
+        while self._wait():
+            self.run_due()
+
+    def _wait(self) -> bool:
+        """Wait until something may be due; return False if nothing is left, so that the thread ends."""
+        with self._changed:
+            if not self._waiting:
+                self._is_running = False
+                return False
+            left = self._next_at() - self.clock()
+            if left > 0:
+                self._changed.wait(min(left, _LONGEST_WAIT))
+            return True
+
+    def _next_due(self) -> tuple[Hashable, _Due] | None:
+        with self._changed:
+            if self._next_at() > self.clock():
+                return None
+            _, _, key, entry = heappop(self._turns)
+            entry.is_running = True
+            return key, entry
+
+    def _put_back(self, key: Hashable, entry: _Due, at: float | None) -> None:
+        with self._changed:
+            if self._waiting.get(key) is not entry:
+                return
+            if at is None:
+                del self._waiting[key]
+            else:
+                self._put(key, _Due(at, entry.call))
+
+    def _put(self, key: Hashable, entry: _Due) -> None:
+        self._waiting[key] = entry
+        heappush(self._turns, (entry.at, next(self._numbers), key, entry))
+        if len(self._turns) > 2 * len(self._waiting) + _MOST_OUTDATED:
+            self._turns = [turn for turn in self._turns if self._is_current(turn)]
+            heapify(self._turns)
+        self._changed.notify()
+
+    def _next_at(self) -> float:
+        """Return when the next call is due, after removing turns that are outdated."""
+        while self._turns and not self._is_current(self._turns[0]):
+            heappop(self._turns)
+        return self._turns[0][0] if self._turns else math.inf
+
+    def _is_current(self, turn: _Turn) -> bool:
+        """Return whether the call still waits for this turn, and was not dropped or moved."""
+        return self._waiting.get(turn[2]) is turn[3]
+
+    def _made(self, call: Call) -> float | None:
+        try:
+            return call()
+        except BaseException as error:  # noqa: BLE001 - the thread has other calls to make, and a message may contain a value
+            _log.warning("%s: a call failed (%s)", self.name, type(error).__name__)
+            return None
+
+    def _start_daemon(self, run: Callable[[], None]) -> None:
+        threading.Thread(target=run, name=self.name, daemon=True).start()
+
+
+class TimetableEntry:
+    """A call that a timetable will make once."""
+
+    def __init__(self, timetable: Timetable) -> None:
+        self._timetable = timetable
+
+    def cancel(self) -> None:
+        """Do not make it; harmless if it was made."""
+        self._timetable.drop(self)

@@ -1,0 +1,158 @@
+"""
+Properties in YAML: nested maps become keys with dots, and each value is the string that is written.
+
+Only a part of YAML has a meaning here. Lists, null, tags, anchors, aliases and merge keys are refused, so that a small
+file cannot become a large configuration, and no value is other than it looks: ``0o17``, ``1e3``, ``12:30:45`` and
+``no`` stay as they are. ``True`` and ``FALSE`` become ``true`` and ``false``, as Spark writes them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Final
+
+from airflow_config_providers.core.properties import Property
+from airflow_config_providers.core.text import printable
+from airflow_config_providers.exceptions import ConfigException
+
+if TYPE_CHECKING:
+    import yaml
+
+_DEEPEST: Final = 30
+_LONGEST_KEY: Final = 1000
+"""Without a limit, a long name above many short ones would need memory that grows with the square of the file."""
+
+_ODD_LINE_END: Final = re.compile("[\x85\u2028\u2029]")
+_BOOLEANS: Final = {text: text.lower() for text in ("True", "TRUE", "False", "FALSE")}
+_NULLS: Final = ("", "~", "null", "Null", "NULL")
+
+
+def parse(text: str, *, name: str) -> list[Property]:
+    """
+    Return the entries of ``text`` in order, each with its line; also those that repeat a key.
+
+    :param name: where ``text`` comes from, for messages
+    :raises ConfigException: ``text`` is not YAML, or is more than maps of strings; names each line
+    """
+    shown = printable(name)
+    _refuse_odd_line_ends(text, shown)
+    root = _composed(text, shown)
+    if root is None or _is_null(root):
+        return []
+    if root.id != "mapping":
+        raise ConfigException(
+            f"{shown}:{_line(root)}: expected keys and their values. Write one on each line, such as "
+            f"spark.executor.memory: 4g"
+        )
+    found = list(_flattened(root, ""))
+    if problems := [f"{shown}:{one}" for one in found if isinstance(one, str)]:
+        raise ConfigException(*problems)
+    return [one for one in found if isinstance(one, Property)]
+
+
+def _refuse_odd_line_ends(text: str, shown: str) -> None:
+    """Refuse what ends a line only in YAML 1.1: a value with it would change, and other programs count other lines."""
+    if match := _ODD_LINE_END.search(text):
+        line = text.count("\n", 0, match.start()) + 1
+        code = f"{ord(match[0]):04x}"
+        raise ConfigException(
+            f'{shown}:{line}: U+{code.upper()} may end a line or not. Write "\\u{code}", in double quotes, instead.'
+        )
+
+
+def _composed(text: str, shown: str) -> yaml.Node | None:
+    """Return the root of the document; None if it is empty."""
+    import yaml  # noqa: PLC0415 - slow to import, and most files are not YAML
+
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    try:
+        depth = 0
+        for event in yaml.parse(text, loader):
+            depth = _depth(event, depth)
+            if problem := _event_problem(event, depth):
+                break
+        else:
+            return yaml.compose(text, loader)
+        place = f"{shown}:{_line(event)}"
+    except yaml.MarkedYAMLError as error:
+        place = f"{shown}:{error.problem_mark.line + 1 if error.problem_mark else 1}"
+        problem = f"{printable(error.problem or error.context or 'it is not YAML')}. Correct it."
+    except yaml.YAMLError as error:
+        place, problem = shown, f"it is not YAML ({type(error).__name__}). Correct it."
+    raise ConfigException(f"{place}: {problem}")
+
+
+def _depth(event: yaml.Event, depth: int) -> int:
+    kind = type(event).__name__
+    return depth + kind.endswith("StartEvent") - kind.endswith("EndEvent")
+
+
+def _event_problem(event: yaml.Event, depth: int) -> str:
+    """Return what is wrong with a part of a file; empty if nothing is."""
+    if type(event).__name__ == "AliasEvent" or getattr(event, "anchor", None) is not None:
+        return "anchors (&) and aliases (*) are not supported. Write the part again, or put a string in quotes."
+    if getattr(event, "tag", None) is not None:
+        return "tags (!) are not supported. Remove it, or put a string in quotes."
+    if depth > _DEEPEST:
+        return "maps are nested too deeply. Write keys with dots."
+    return ""
+
+
+def _flattened(node: yaml.MappingNode, prefix: str) -> Iterator[Property | str]:
+    """Yield the entries of a map, and its problems, each with its line before it."""
+    yield from _repeated_maps(node)
+    for key, value in node.value:
+        if problem := _key_problem(key, prefix):
+            yield f"{_line(key)}: {problem}"
+        elif value.id == "mapping":
+            yield from _flattened(value, f"{prefix}{key.value}.")
+        elif problem := _value_problem(value):
+            yield f"{_line(key)}: '{printable(prefix + key.value)}' {problem}"
+        else:
+            yield Property(prefix + key.value, _text(value), _line(key))
+
+
+def _repeated_maps(node: yaml.MappingNode) -> Iterator[str]:
+    """Yield the problem with each map whose name another part has; a repeated value is left to the reader."""
+    first: dict[str, tuple[int, bool]] = {}
+    for key, value in node.value:
+        name, found = str(key.value), (_line(key), value.id == "mapping")
+        line, is_map = first.setdefault(name, found)
+        if found != (line, is_map) and (is_map or found[1]):
+            yield (
+                f"{found[0]}: '{printable(name)}' is in line {line} already. Write both as one map; beside a value, "
+                f"write longer keys with dots, such as 'speculation: true' and 'speculation.interval: 1s'."
+            )
+
+
+def _key_problem(key: yaml.Node, prefix: str) -> str:
+    if key.id != "scalar":
+        return "a key must be a string. Put a template such as '{{ ds }}' in quotes."
+    if not key.style and key.value == "<<":
+        return "merge keys (<<) are not supported. Write the keys again."
+    if _is_null(key):
+        return "the key is missing. Write it before the colon."
+    if len(prefix) + len(key.value) > _LONGEST_KEY:
+        return f"a key has more than {_LONGEST_KEY} characters. Shorten it."
+    return ""
+
+
+def _value_problem(value: yaml.Node) -> str:
+    if value.id == "sequence":
+        return 'has a list. Write it as one string, such as "a,b".'
+    if _is_null(value):
+        return 'has no value. Write one, write "" for the empty string, or remove the key.'
+    return ""
+
+
+def _is_null(node: yaml.Node) -> bool:
+    return node.id == "scalar" and not node.style and node.value in _NULLS
+
+
+def _text(node: yaml.ScalarNode) -> str:
+    return str(node.value if node.style else _BOOLEANS.get(node.value, node.value))
+
+
+def _line(part: yaml.Node | yaml.Event) -> int:
+    return int(part.start_mark.line) + 1

@@ -24,12 +24,12 @@ if TYPE_CHECKING:
 __getattr__, __dir__, __all__ = lazy.names(
     __name__,
     {
-        "airflow_connection": ["AirflowConnectionConfigProvider"],
-        "airflow_variable": ["AirflowVariableConfigProvider"],
-        "directory": ["DirectoryConfigProvider"],
-        "env": ["EnvVarConfigProvider"],
-        "file": ["FileConfigProvider"],
-        "secrets_backend": ["SecretsBackendConfigProvider"],
-        "vault.provider": ["VaultConfigProvider"],
+        "airflow_connection": "AirflowConnectionConfigProvider",
+        "airflow_variable": "AirflowVariableConfigProvider",
+        "directory": "DirectoryConfigProvider",
+        "env": "EnvVarConfigProvider",
+        "file": "FileConfigProvider",
+        "secrets_backend": "SecretsBackendConfigProvider",
+        "vault.provider": "VaultConfigProvider",
     },
 )

@@ -6,12 +6,13 @@ from abc import ABC
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from airflow_config_providers.core.provider import ConfigProvider, configured
+from airflow_config_providers.core.provider import configured
+from airflow_config_providers.core.subscriptions import PolledConfigProvider
 from airflow_config_providers.providers import airflow_secrets
 from airflow_config_providers.providers.allowed_names import AllowedNames
 
 
-class AirflowConfigProvider(ConfigProvider, ABC):
+class AirflowConfigProvider(PolledConfigProvider, ABC):
     """
     A provider that asks Airflow for names that ``allowlist.pattern`` allows.
 
@@ -29,10 +30,11 @@ class AirflowConfigProvider(ConfigProvider, ABC):
 
     def configure(self, configs: Mapping[str, Any]) -> None:
         """
-        Take ``allowlist.pattern``.
+        Take ``allowlist.pattern`` and ``poll.interval``.
 
-        :raises ProviderDefinitionError: the pattern is not a regular expression
+        :raises ProviderDefinitionError: the pattern is not a regular expression, or the interval not a number
         """
+        super().configure(configs)
         self._allowed = self._allowed_by(configs)
 
     def _allowed_by(self, configs: Mapping[str, Any]) -> AllowedNames:

@@ -17,8 +17,8 @@ from airflow_config_providers.exceptions import (
     ProviderDefinitionError,
     ProviderUnavailableError,
 )
+from airflow_config_providers.foreign import has_supervisor
 from airflow_config_providers.providers.backend_faults import denied, fault, unavailable
-from airflow_config_providers.task_process import has_supervisor
 
 EXECUTION_API: Final = "Airflow's Execution API"
 

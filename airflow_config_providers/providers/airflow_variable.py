@@ -6,12 +6,13 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, ClassVar
 
 from airflow_config_providers.core.data import ConfigData
+from airflow_config_providers.core.subscriptions import POLL_INTERVAL
+from airflow_config_providers.core.workers import side_by_side
 from airflow_config_providers.exceptions import ConfigException
 from airflow_config_providers.providers import airflow_secrets
 from airflow_config_providers.providers.airflow_provider import AirflowConfigProvider
 from airflow_config_providers.providers.allowed_names import ALLOWLIST_PATTERN
 from airflow_config_providers.providers.fields import read_json
-from airflow_config_providers.providers.side_by_side import side_by_side
 
 
 class AirflowVariableConfigProvider(AirflowConfigProvider):
@@ -30,7 +31,7 @@ class AirflowVariableConfigProvider(AirflowConfigProvider):
     """
 
     required_params: ClassVar[Mapping[str, str]] = {ALLOWLIST_PATTERN: "spark_.*"}
-    params: ClassVar[Collection[str]] = (ALLOWLIST_PATTERN,)
+    params: ClassVar[Collection[str]] = (ALLOWLIST_PATTERN, POLL_INTERVAL)
 
     def __init__(
         self,

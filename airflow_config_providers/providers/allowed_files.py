@@ -13,6 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
+from airflow_config_providers.core.diagnosis import Diagnosis, fine
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.exceptions import (
     AccessDeniedError,
@@ -23,6 +24,7 @@ from airflow_config_providers.exceptions import (
     ProviderUnavailableError,
     gravest,
 )
+from airflow_config_providers.providers.file_rights import rights_of
 from airflow_config_providers.providers.real_path import (
     Link,
     LinksReadOnce,
@@ -167,6 +169,16 @@ class AllowedFiles:
             problems = [problem for failure in failures for problem in failure.problems]
             raise gravest(failures, (AccessDeniedError, ProviderUnavailableError))(*problems)
         return f"{len(self.allowed)} allowed {'path' if len(self.allowed) == 1 else 'paths'}"
+
+    def diagnose(self) -> Iterator[Diagnosis]:
+        """
+        Yield how many paths are allowed, and those that other users could change.
+
+        :raises ProviderLookupError: as in ``check``
+        """
+        yield fine(self.check())
+        for root in self.allowed or ():
+            yield from rights_of("/" + "/".join(root))
 
     def _unreadable(self, path: str) -> ProviderLookupError | None:
         try:

@@ -11,10 +11,10 @@ from typing import Any, Final, Self, TypeVar
 
 from airflow_config_providers.core.document import as_text
 from airflow_config_providers.core.text import printable
+from airflow_config_providers.core.workers import side_by_side
 from airflow_config_providers.exceptions import ConfigProvidersError
 from airflow_config_providers.providers.airflow_secrets import asked
 from airflow_config_providers.providers.backend_faults import AWS_BUSY, aws_fault, fault
-from airflow_config_providers.providers.side_by_side import side_by_side
 
 _K = TypeVar("_K")
 

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Callable, Mapping
-from contextvars import copy_context
-from typing import Final
+from functools import partial
+from typing import Any, Final
 
+from airflow_config_providers.core.diagnosis import Diagnosis, fault, fine, of_problem
 from airflow_config_providers.core.provider import ConfigProvider
 from airflow_config_providers.core.text import printable
-from airflow_config_providers.exceptions import ConfigProvidersError
+from airflow_config_providers.core.timely import Outcome, call_each
 
 PATIENCE: Final = 60.0
 
@@ -26,12 +26,44 @@ def ask_each(
     :param patience: the seconds to wait for all of them together
     :return: name -> whether the provider can answer, and a message
     """
-    checks = {name: _Check(provider) for name, provider in providers.items()}
-    until = clock() + patience
-    for check in checks.values():
-        check.thread.join(max(0.0, until - clock()))
-    late = (False, f"no answer within {patience:g} seconds")
-    return {name: check.outcome or late for name, check in checks.items()}
+    ended = call_each({name: provider.check for name, provider in providers.items()}, patience=patience, clock=clock)
+    return {name: _answer(outcome, patience) for name, outcome in ended.items()}
+
+
+def diagnose_each(providers: Mapping[str, ConfigProvider], *, patience: float) -> dict[str, list[Diagnosis]]:
+    """
+    Examine all providers in parallel, as ``ask_each`` asks them.
+
+    :return: name -> what was found
+    """
+    ended = call_each({name: partial(_diagnoses, one) for name, one in providers.items()}, patience=patience)
+    return {name: _found(outcome, patience) for name, outcome in ended.items()}
+
+
+def _diagnoses(provider: ConfigProvider) -> list[Diagnosis]:
+    """Ask a provider that can to examine itself, and any other whether it can answer."""
+    if diagnose := getattr(provider, "diagnose", None):
+        return list(diagnose())
+    return [fine(provider.check() or "it can answer")]
+
+
+def _found(outcome: Outcome[list[Diagnosis]], patience: float) -> list[Diagnosis]:
+    if outcome.value is not None:
+        return outcome.value
+    if outcome.problems:
+        return [of_problem(problem) for problem in outcome.problems]
+    way_out = "Look at the network and at the server that it asks." if outcome.is_late else "Report it to its authors."
+    return [fault(_answer(outcome, patience)[1], way_out)]
+
+
+def _answer(outcome: Outcome[Any], patience: float) -> tuple[bool, str]:
+    if outcome.is_late:
+        return False, f"no answer within {patience:g} seconds"
+    if outcome.problems:
+        return False, "; ".join(outcome.problems)
+    if outcome.failure:
+        return False, f"its check failed with {outcome.failure}"
+    return True, outcome.value or "ok"
 
 
 def told(outcomes: Mapping[str, tuple[bool, str]], origins: Mapping[str, str]) -> tuple[bool, str]:
@@ -46,20 +78,3 @@ def told(outcomes: Mapping[str, tuple[bool, str]], origins: Mapping[str, str]) -
 
 def _from(distribution: str) -> str:
     return f" (from {printable(distribution)})" if distribution not in {"", OURS} else ""
-
-
-class _Check:
-    def __init__(self, provider: ConfigProvider) -> None:
-        self.outcome: tuple[bool, str] | None = None
-        self._provider = provider
-        context = copy_context()  # Airflow keeps the connection under test in the context
-        self.thread = threading.Thread(target=lambda: context.run(self._run), daemon=True)
-        self.thread.start()
-
-    def _run(self) -> None:
-        try:
-            self.outcome = (True, self._provider.check() or "ok")
-        except ConfigProvidersError as error:
-            self.outcome = (False, "; ".join(error.problems))
-        except Exception as error:  # noqa: BLE001 - any provider can raise anything; its text can hold a value
-            self.outcome = (False, f"its check failed with {type(error).__name__}")

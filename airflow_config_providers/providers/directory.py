@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any, ClassVar
 
 from airflow_config_providers.core.data import ConfigData
-from airflow_config_providers.core.provider import ConfigProvider, configured
+from airflow_config_providers.core.diagnosis import Diagnosis
+from airflow_config_providers.core.provider import configured
+from airflow_config_providers.core.subscriptions import POLL_INTERVAL, PolledConfigProvider
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.providers.allowed_files import ALLOWED_PATHS, MAX_BYTES, AllowedFiles
+from airflow_config_providers.providers.file_watch import FileWatch
 from airflow_config_providers.providers.real_path import Link, link_target
 
 _log = logging.getLogger(__name__)
 
 
-class DirectoryConfigProvider(ConfigProvider):
+class DirectoryConfigProvider(PolledConfigProvider):
     """
     ``${directory:/var/run/secrets/db:password}``: the key is a file in the directory, its whole content the value.
 
@@ -30,14 +33,15 @@ class DirectoryConfigProvider(ConfigProvider):
     """
 
     required_params: ClassVar[Mapping[str, str]] = {ALLOWED_PATHS: "/var/run/secrets"}
-    params: ClassVar[Collection[str]] = (ALLOWED_PATHS, MAX_BYTES)
+    params: ClassVar[Collection[str]] = (ALLOWED_PATHS, MAX_BYTES, POLL_INTERVAL)
 
     def __init__(self, *, link: Link = link_target) -> None:
         self._files: AllowedFiles | None = None
         self._link = link
 
     def configure(self, configs: Mapping[str, Any]) -> None:
-        """Take ``allowed.paths`` and ``max.bytes``."""
+        """Take ``allowed.paths``, ``max.bytes`` and ``poll.interval``."""
+        super().configure(configs)
         self._files = AllowedFiles.of(configs, link=self._link)
 
     def get(self, path: str, keys: Collection[str] | None = None) -> ConfigData:
@@ -67,6 +71,9 @@ class DirectoryConfigProvider(ConfigProvider):
         if path:
             AllowedFiles.of(configs, link=self._link).require(path)
 
+    def _make_watch(self) -> FileWatch:
+        return FileWatch()
+
     def check(self) -> str:
         """
         Find out whether the allowed paths can be opened; reads no file.
@@ -75,3 +82,11 @@ class DirectoryConfigProvider(ConfigProvider):
         :raises ProviderUnavailableError: one is missing, or cannot be opened now
         """
         return configured(self._files).check()
+
+    def diagnose(self) -> Iterable[Diagnosis]:
+        """
+        Examine the allowed paths; reads no file.
+
+        :raises ProviderLookupError: as in ``check``
+        """
+        return configured(self._files).diagnose()

@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping
 from typing import Any, ClassVar, Final
 
 from airflow_config_providers.core.data import ConfigData
-from airflow_config_providers.core.provider import ConfigProvider, configured
+from airflow_config_providers.core.provider import ConfigChangeCallback, ConfigProvider, configured
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.core.variable import ConfigVariable, no_default
 from airflow_config_providers.exceptions import AccessDeniedError, ConfigException
@@ -66,6 +66,20 @@ class EnvVarConfigProvider(ConfigProvider):
         _refuse_path(path, keys)
         found = {name: value for name, value in self._found.items() if keys is None or name in keys}
         return ConfigData(found, denials={name: _denial(name) for name in keys or () if not _allows(allowed, name)})
+
+    def subscribe(self, path: str, keys: Collection[str] | None, callback: ConfigChangeCallback) -> None:
+        """
+        Accept a subscription, and never call: the environment of a process does not change.
+
+        :raises ConfigException: ``path`` is not empty
+        """
+        _refuse_path(path, keys)
+
+    def unsubscribe(self, path: str, keys: Collection[str] | None, callback: ConfigChangeCallback) -> None:
+        """Do nothing."""
+
+    def unsubscribe_all(self) -> None:
+        """Do nothing."""
 
     def require_allowed(self, configs: Mapping[str, Any], path: str, keys: Collection[str]) -> None:
         """

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any, ClassVar
 
 from airflow_config_providers.core.data import ConfigData
+from airflow_config_providers.core.diagnosis import Diagnosis
 from airflow_config_providers.core.properties import parse
-from airflow_config_providers.core.provider import ConfigProvider, configured
+from airflow_config_providers.core.provider import configured
+from airflow_config_providers.core.subscriptions import POLL_INTERVAL, PolledConfigProvider
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.exceptions import ProviderLookupError
 from airflow_config_providers.providers.allowed_files import ALLOWED_PATHS, MAX_BYTES, AllowedFiles
+from airflow_config_providers.providers.file_watch import FileWatch
 
 
-class FileConfigProvider(ConfigProvider):
+class FileConfigProvider(PolledConfigProvider):
     """
     ``${file:/etc/airflow/spark/jobs.properties:db.password}``: the path is a file in UTF-8, the key a key in it.
 
@@ -22,16 +25,18 @@ class FileConfigProvider(ConfigProvider):
     - ``allowed.paths`` (KIP-993): directories or files that may be read, separated by commas. Without it every file
       may. Symbolic links are followed as long as they stay inside.
     - ``max.bytes``: size of the largest file that is read; the default is 1 MiB.
+    - ``poll.interval``: milliseconds after which a subscribed file is read again even if no change was noticed.
     """
 
     required_params: ClassVar[Mapping[str, str]] = {ALLOWED_PATHS: "/etc/airflow/spark"}
-    params: ClassVar[Collection[str]] = (ALLOWED_PATHS, MAX_BYTES)
+    params: ClassVar[Collection[str]] = (ALLOWED_PATHS, MAX_BYTES, POLL_INTERVAL)
 
     def __init__(self) -> None:
         self._files: AllowedFiles | None = None
 
     def configure(self, configs: Mapping[str, Any]) -> None:
-        """Take ``allowed.paths`` and ``max.bytes``."""
+        """Take ``allowed.paths``, ``max.bytes`` and ``poll.interval``."""
+        super().configure(configs)
         self._files = AllowedFiles.of(configs)
 
     def get(self, path: str, keys: Collection[str] | None = None) -> ConfigData:
@@ -61,6 +66,9 @@ class FileConfigProvider(ConfigProvider):
         if path:
             AllowedFiles.of(configs).require(path)
 
+    def _make_watch(self) -> FileWatch:
+        return FileWatch()
+
     def check(self) -> str:
         """
         Find out whether the allowed paths can be opened; reads no file.
@@ -69,3 +77,11 @@ class FileConfigProvider(ConfigProvider):
         :raises ProviderUnavailableError: one is missing, or cannot be opened now
         """
         return configured(self._files).check()
+
+    def diagnose(self) -> Iterable[Diagnosis]:
+        """
+        Examine the allowed paths; reads no file.
+
+        :raises ProviderLookupError: as in ``check``
+        """
+        return configured(self._files).diagnose()

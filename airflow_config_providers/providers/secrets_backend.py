@@ -11,14 +11,15 @@ from airflow_config_providers.core.data import ConfigData
 from airflow_config_providers.core.document import parse_object
 from airflow_config_providers.core.per_process import PerProcess
 from airflow_config_providers.core.provider import BatchConfigProvider, configured
+from airflow_config_providers.core.subscriptions import POLL_INTERVAL, PolledConfigProvider
 from airflow_config_providers.core.text import nearest, printable
+from airflow_config_providers.core.workers import side_by_side
 from airflow_config_providers.exceptions import ConfigException, ConfigProvidersError, ProviderDefinitionError
 from airflow_config_providers.providers import airflow_secrets
 from airflow_config_providers.providers.airflow_secrets import asked
 from airflow_config_providers.providers.allowed_names import ALLOWLIST_PATTERN, AllowedNames
 from airflow_config_providers.providers.aws_batch import AwsBatch
 from airflow_config_providers.providers.fields import read_fields, read_json
-from airflow_config_providers.providers.side_by_side import side_by_side
 
 BACKEND: Final = "backend"
 BACKEND_KWARGS: Final = "backend_kwargs"
@@ -51,7 +52,7 @@ def installed_backends() -> Iterator[str]:
         yield from entry.load()().get("secrets-backends", ())
 
 
-class SecretsBackendConfigProvider(BatchConfigProvider):
+class SecretsBackendConfigProvider(BatchConfigProvider, PolledConfigProvider):
     """
     Asks one Airflow secrets backend, and no other.
 
@@ -78,7 +79,13 @@ class SecretsBackendConfigProvider(BatchConfigProvider):
     """
 
     required_params: ClassVar[Mapping[str, str]] = {ALLOWLIST_PATTERN: "spark_.*"}
-    params: ClassVar[Collection[str]] = (ALLOWLIST_PATTERN, BACKEND, BACKEND_KWARGS, f"{BACKEND_KWARGS}.")
+    params: ClassVar[Collection[str]] = (
+        ALLOWLIST_PATTERN,
+        BACKEND,
+        BACKEND_KWARGS,
+        f"{BACKEND_KWARGS}.",
+        POLL_INTERVAL,
+    )
 
     def __init__(
         self,
@@ -102,6 +109,7 @@ class SecretsBackendConfigProvider(BatchConfigProvider):
         :raises ProviderDefinitionError: the pattern is not a regular expression, the class is not installed, or its
             arguments are not a JSON object
         """
+        super().configure(configs)
         allowed = AllowedNames.of(configs, has_teams=self._has_teams())
         kwargs = _kwargs(configs)
         if path := str(configs.get(BACKEND, "")).strip():

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-from tests.limits import LONGEST
+from tests.servers import quick_python
 
 FILL = """
 from airflow import settings
@@ -64,14 +62,9 @@ with ProviderRegistry(deployment=True).open(definitions) as providers:
 
 
 def run(script: str, home: Path, **environ: str) -> str:
-    done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", script],
-        env={**os.environ, "AIRFLOW_HOME": str(home), "AIRFLOW_VAR_ENVIRONMENT": "from the environment", **environ},
-        capture_output=True,
-        text=True,
-        check=True,
-        timeout=LONGEST,
-    )
+    ours = {"AIRFLOW_HOME": str(home), "AIRFLOW_VAR_ENVIRONMENT": "from the environment"}
+    done = quick_python.run("-c", script, env={**os.environ, **ours, **environ})
+    done.check_returncode()
     return done.stdout
 
 
@@ -83,6 +76,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return home
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "process", [pytest.param({}, id="command line"), pytest.param({"_AIRFLOW_PROCESS_CONTEXT": "server"}, id="server")]
 )
@@ -104,6 +98,7 @@ def test_outside_of_tasks_the_database_is_asked(home: Path, process: dict[str, s
     }
 
 
+@pytest.mark.slow
 def test_a_database_that_cannot_be_asked_is_not_taken_for_missing(tmp_path: Path) -> None:
     script = ASK.partition("with ProviderRegistry")[0] + "print(ask(airflow_secrets.variable, 'x'))"
 

@@ -115,7 +115,9 @@ def test_parameters_take_a_request_for_ten(aws, configured, path, count, request
 
 
 @pytest.mark.parametrize(("backend", "page"), [(SECRETS_MANAGER, 20), (PARAMETER_STORE, 10)])
-@pytest.mark.parametrize("count", [1, 10, 11, 20, 21, 100])
+@pytest.mark.parametrize(
+    "count", [1, 10, 11, *(pytest.param(count, marks=pytest.mark.slow) for count in (20, 21, 100))]
+)
 @pytest.mark.parametrize("reference", ["${{sm:{}}}", "${{sm:variables/{}:password}}"], ids=["one path", "many paths"])
 def test_a_task_pays_a_request_for_each_page(aws, configured, backend, page, count, reference):
     names = [f"n{n}" for n in range(count)]

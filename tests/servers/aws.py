@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import base64
 import io
 import json
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
 from moto.moto_server.werkzeug_app import DomainDispatcherApplication, create_backend_app
 from werkzeug.serving import WSGIRequestHandler, make_server
+from werkzeug.test import Client
 
 READS = {"GetSecretValue", "BatchGetSecretValue", "GetParameter", "GetParameters"}
 Start = Callable[..., Any]
@@ -58,16 +60,16 @@ class AwsServer:
 
     def put_secrets(self, **secrets: str | bytes) -> None:
         """Create secrets; ``__`` in a name means a slash."""
-        client = self.client("secretsmanager")
         for name, value in secrets.items():
-            kind = "SecretString" if isinstance(value, str) else "SecretBinary"
-            client.create_secret(Name=name.replace("__", "/"), **{kind: value})
+            is_text = isinstance(value, str)
+            given = {"SecretString": value} if is_text else {"SecretBinary": base64.b64encode(value).decode()}
+            self._put("secretsmanager.CreateSecret", {"Name": name.replace("__", "/"), **given})
 
     def put_parameters(self, **parameters: str) -> None:
         """Create encrypted parameters; ``__`` in a name means a slash."""
-        client = self.client("ssm")
         for name, value in parameters.items():
-            client.put_parameter(Name="/" + name.replace("__", "/"), Value=value, Type="SecureString")
+            given = {"Name": "/" + name.replace("__", "/"), "Value": value, "Type": "SecureString"}
+            self._put("AmazonSSM.PutParameter", given)
 
     def refuse(self, id_: str, code: str = "AccessDeniedException") -> None:
         self._refused[id_] = code
@@ -81,6 +83,18 @@ class AwsServer:
     def stop(self) -> None:
         self._server.shutdown()
         self._server.server_close()
+
+    def _put(self, action: str, given: Mapping[str, Any]) -> None:
+        """Send what a client would, without one and without a connection, which take four times as long."""
+        service = "ssm" if action.startswith("AmazonSSM") else "secretsmanager"
+        scope = f"Credential=test/20260101/eu-west-1/{service}/aws4_request"
+        headers = {
+            "Authorization": f"AWS4-HMAC-SHA256 {scope}, SignedHeaders=host, Signature=0",
+            "Content-Type": "application/x-amz-json-1.1",
+            "X-Amz-Target": action,
+        }
+        answer = Client(self._moto).post("/", data=json.dumps(given), headers=headers)
+        assert answer.status_code == 200, answer.text
 
     def _answer(self, environ: dict[str, Any], start: Start) -> Iterable[bytes]:
         action = environ.get("HTTP_X_AMZ_TARGET", "").partition(".")[2]

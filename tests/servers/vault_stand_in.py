@@ -114,6 +114,8 @@ class VaultStandIn:
             return response(login)
         token = self._state.tokens.use(_token(request))
         try:
+            if path == PREFLIGHT.rstrip("/"):
+                return response(self._seen_mounts(token))
             if path.startswith(PREFLIGHT):
                 return response(self._preflight(call.below(PREFLIGHT, path.removeprefix(PREFLIGHT)), token))
             if not self._state.policies.allow(token.policies, method, path):
@@ -156,6 +158,19 @@ class VaultStandIn:
         if found is None or not self._state.policies.touch(token.policies, table.prefix + found[0]):
             raise Refusal(403, NO_ACCESS.format(path))
         return Answer(found[1].state() | {"path": found[0]})
+
+    def _seen_mounts(self, token: Token) -> Answer:
+        """Return the mounts in which the token may do something."""
+        kinds = {"secret": self._state.mounts, "auth": self._state.auth}
+        seen = {
+            kind: {
+                path: mount.state()
+                for path, mount in table
+                if self._state.policies.touch(token.policies, table.prefix + path)
+            }
+            for kind, table in kinds.items()
+        }
+        return Answer(seen)
 
     def _health(self, query: dict[str, str]) -> Response:
         state = self._state

@@ -9,4 +9,4 @@ from airflow_config_providers import lazy
 if TYPE_CHECKING:
     from airflow_config_providers.providers.vault.provider import VaultConfigProvider as VaultConfigProvider
 
-__getattr__, __dir__, __all__ = lazy.names(__name__, {"provider": ["VaultConfigProvider"]})
+__getattr__, __dir__, __all__ = lazy.names(__name__, {"provider": "VaultConfigProvider"})

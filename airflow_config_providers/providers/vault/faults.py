@@ -43,6 +43,8 @@ _ENDED: Final = re.compile(r"\binvalid token\b")
 """Vault's message, since 1.15, about a token that has ended or never existed."""
 _POLICY: Final = re.compile(r"1 error occurred:\s+\* permission denied\s*")
 """Vault's message about a valid token that may not do what was asked; others get a shorter or longer one."""
+_LEASE_ENDED: Final = re.compile(r"(?:invalid lease|lease not found|lease expired)\b")
+"""Vault's messages, with status 400, about a lease that it no longer has."""
 _ID: Final = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _UPGRADES: Final = re.compile(r"Upgrading from non-versioned to versioned data\b")
 """Beginning of the message, with status 400, of a key-value engine of version 2 that is not ready yet."""
@@ -102,6 +104,11 @@ class Answer:
     def says_token_has_ended(self) -> bool:
         """Whether Vault says that it does not know the token; not every version says so when a token has ended."""
         return self.is_denied and any(map(_ENDED.search, self.errors))
+
+    @property
+    def says_lease_has_ended(self) -> bool:
+        """Whether Vault says that it does not have the lease."""
+        return self.status == 400 and any(map(_LEASE_ENDED.match, self.errors))
 
     @property
     def knows_token(self) -> bool:

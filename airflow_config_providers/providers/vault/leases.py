@@ -3,20 +3,30 @@
 from __future__ import annotations
 
 import logging
+import math
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from airflow_config_providers.exceptions import ConfigProvidersError
-from airflow_config_providers.providers.vault.renewal_timer import seconds, when_to_renew, when_to_retry
+from airflow_config_providers.providers.vault.renewals import seconds, when_to_renew, when_to_retry
 
 if TYPE_CHECKING:
+    from airflow_config_providers.providers.vault.faults import Answer
     from airflow_config_providers.providers.vault.session import HeldToken, Session
 
 _log = logging.getLogger(__name__)
 
+_LOOKUP: Final = "sys/leases/lookup"
 _RENEW: Final = "sys/leases/renew"
+
+
+_LEFT: Final = 1 / 4
+"""The part of its duration that a lease has at least; it is renewed before it has three tenths."""
+
+_SECONDS_DENIED: Final = 3600.0
+"""For how long Vault is not asked again for leases, after it refused to tell; policies change."""
 
 
 @dataclass(slots=True, eq=False)
@@ -44,6 +54,11 @@ class Lease:
         """When it ends, by the session's clock."""
         return self.since + self.current
 
+    @property
+    def good_until(self) -> float:
+        """When it is replaced if someone needs it, by the session's clock; a lease that is renewed always has more."""
+        return self.expires - self.duration * _LEFT
+
     def left(self, now: float) -> float:
         """Return the seconds that are left."""
         return max(0.0, self.expires - now)
@@ -64,6 +79,8 @@ class Leases:
         """In a forked child: leave them to the parent."""
         self._lock = threading.Lock()
         self._held: list[Lease] = []
+        self._is_closed = False
+        self._no_lookup_before = -math.inf
 
     def __bool__(self) -> bool:
         return bool(self._ongoing(self._session.clock()))
@@ -80,8 +97,13 @@ class Leases:
         key = self._session.hold_lease(id_, token=token)
         lease = Lease(id_, token.text, duration, since, duration, key)
         with self._lock:
-            self._held = [*self._ongoing(since), lease]
-        if body.get("renewable") is True:
+            is_closed, before = self._is_closed, self._held
+            self._held = [] if is_closed else [*self._ongoing(since), lease]
+        for ended in (one for one in before if not one.left(since)):
+            self._session.drop_lease(ended.key)
+        if is_closed:  # while a thread was reading it
+            self._session.give_back_lease(id_, token=token.text, key=key)
+        elif body.get("renewable") is True:
             self._session.renewals.add(lease, when_to_renew(since, duration), lambda: self._renew(lease))
         return lease
 
@@ -93,12 +115,51 @@ class Leases:
         """
         with self._lock:
             held, self._held = self._ongoing(self._session.clock()), []
+            self._is_closed = True
         for lease in held:
             self._session.renewals.drop(lease)
         open_ = [lease for lease in held if not (session_ends and self._session.ends_leases_of(lease.token))]
         for lease in open_:
             if not self._session.give_back_lease(lease.id, token=lease.token, key=lease.key):
                 return
+
+    def is_known(self, lease: Lease) -> bool:
+        """
+        Ask Vault whether it still has ``lease``, and return False if it was revoked; True if Vault may not be asked.
+
+        :raises AccessDeniedError: the token has ended, and there is no other one
+        :raises ProviderUnavailableError: Vault cannot answer now
+        """
+        if self._session.clock() < self._no_lookup_before:
+            return True
+        token = self._session.token()
+        if token.text != lease.token:
+            return False
+        answer = self._session.post(_LOOKUP, {"lease_id": lease.id}, token=token.text)
+        if answer.is_denied:
+            return not self._session.replaces(token, answer) and self._may_not_look_up(answer)
+        if answer.says_lease_has_ended or _has_no_time_left(answer):
+            self._end(lease)
+            return False
+        return True
+
+    def _may_not_look_up(self, answer: Answer) -> bool:
+        """Ask for no lease for a while, say so, and return True: as far as we know, Vault has the lease."""
+        self._no_lookup_before = self._session.clock() + _SECONDS_DENIED
+        _log.info(
+            "%s: the login may not look up leases (%s), so a lease that was revoked is noticed when it would be "
+            "renewed. Let a policy update '%s'.",
+            self._session.where,
+            answer.shown,
+            _LOOKUP,
+        )
+        return True
+
+    def _end(self, lease: Lease) -> None:
+        """Remember that Vault has ended ``lease``: it is neither used nor renewed nor given back."""
+        lease.current = 0.0
+        self._session.renewals.drop(lease)
+        self._session.drop_lease(lease.key)
 
     def _ongoing(self, now: float) -> list[Lease]:
         return [lease for lease in self._held if lease.left(now)]
@@ -113,6 +174,14 @@ class Leases:
         duration = seconds(answer.body.get("lease_duration")) if answer.is_good else 0.0
         if not duration:
             _log.info("%s: a lease is not renewed (%s)", self._session.where, answer.shown)
+            if answer.says_lease_has_ended:
+                self._end(lease)
             return None
         before, (lease.since, lease.current) = lease.expires, (now, duration)
         return when_to_renew(now, duration) if lease.expires > before + duration / 10 else None
+
+
+def _has_no_time_left(answer: Answer) -> bool:
+    """Return whether a lookup shows that a lease is about to be removed."""
+    data = answer.body.get("data") if answer.is_good else None
+    return isinstance(data, Mapping) and "ttl" in data and not seconds(data["ttl"])

@@ -142,6 +142,10 @@ class Mount:
             return segments
         return (*self.segments, "data", *segments[len(self.segments) :])
 
+    def metadata_address(self, segments: Segments) -> Segments:
+        """Return the path in Vault's API of the metadata of ``segments``, in a key-value engine of version 2."""
+        return (*self.segments, "metadata", *segments[len(self.segments) :])
+
     def proves_itself(self, body: Mapping[str, Any]) -> bool:
         """Return whether only KV version 2 answers like ``body``."""
         data = body.get("data")

@@ -57,7 +57,7 @@ class Reader:
     def _after_others(self, path: VaultPath) -> Outcome:
         """Find ``path``; if its mount is not known, go first, or after another thread has been there."""
         for together in (path.segments[:1], path.segments[:-1]):  # usually one mount, otherwise one folder
-            if self._is_known(path):
+            if self.known(path) is not None:
                 break
             place = self._places(path.segments)[0]
             told = self._ahead(("first", *together), lambda: (path, self._find(path)), of=place.segments)
@@ -95,10 +95,11 @@ class Reader:
                 self.session.login_was_no_help(refused)
         return outcome
 
-    def _is_known(self, path: VaultPath) -> bool:
-        """Return whether the first place to look in is a mount whose kind is known."""
+    def known(self, path: VaultPath) -> tuple[Segments, Mount] | None:
+        """Return the first place to look in and its mount, if the kind of that mount is known."""
         first = self._places(path.segments)[0]
-        return (self.session.mounts.find(first.segments) or self._said(first)) is not None
+        mount = self.session.mounts.find(first.segments) or self._said(first)
+        return None if mount is None else (first.segments, mount)
 
     def _found(self, path: VaultPath) -> Outcome:
         tried: list[Outcome] = []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 import threading
 import time
 from collections.abc import Mapping
@@ -10,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
 from airflow_config_providers.core.single_flight import SingleFlight
+from airflow_config_providers.core.timetable import Clock, Start, Timetable
 from airflow_config_providers.exceptions import ConfigProvidersError, ProviderLookupError
 from airflow_config_providers.providers.vault import faults
 from airflow_config_providers.providers.vault.faults import Answer
@@ -17,15 +19,7 @@ from airflow_config_providers.providers.vault.helper import Return, Returns
 from airflow_config_providers.providers.vault.logins.attempts import LoginAttempts, Refusal
 from airflow_config_providers.providers.vault.logins.signing_in import SigningIn
 from airflow_config_providers.providers.vault.paths import Mounts
-from airflow_config_providers.providers.vault.renewal_timer import (
-    Clock,
-    Renewals,
-    Start,
-    seconds,
-    start_thread,
-    when_to_renew,
-    when_to_retry,
-)
+from airflow_config_providers.providers.vault.renewals import seconds, when_to_renew, when_to_retry
 from airflow_config_providers.providers.vault.transport import Breakers, Clients, MakeClient, Transport, make_client
 
 if TYPE_CHECKING:
@@ -76,9 +70,14 @@ class HeldToken:
         """Return the seconds until it ends; None if it has no end or the end is unknown."""
         return None if self.expires is None else max(0.0, self.expires - now)
 
+    @property
+    def good_until(self) -> float:
+        """When it no longer lasts long enough for a read, by the session's clock."""
+        return math.inf if self.ttl is None else self.since + self.ttl - min(self.ttl / 10, _LONGEST_MARGIN)
+
     def is_good_at(self, now: float) -> bool:
         """Return whether it lasts long enough for a read."""
-        return self.ttl is None or now < self.since + self.ttl - min(self.ttl / 10, _LONGEST_MARGIN)
+        return now < self.good_until
 
 
 class Session:
@@ -86,7 +85,7 @@ class Session:
     Signs in when first needed, stays signed in, and gives back what it has. Thread-safe; a forked child starts afresh.
 
     :param clock: seconds, monotonic
-    :param start: runs the function that renews, in its own thread
+    :param start: runs the function that makes the calls of a timetable, in its own thread
     :param no_fork: held while a fork would do harm
     :param attempts: what the sessions of the process know about refused logins
     """
@@ -97,7 +96,7 @@ class Session:
         *,
         clock: Clock = time.monotonic,
         make_client: MakeClient = make_client,
-        start: Start = start_thread,
+        start: Start | None = None,
         no_fork: threading.Lock | None = None,
         attempts: LoginAttempts | None = None,
     ) -> None:
@@ -115,7 +114,7 @@ class Session:
 
     def _begin(self) -> None:
         self.flights = SingleFlight(patience=None, asks_again=True)
-        self.renewals = Renewals(self.clock, self._start)
+        self.renewals = self.timetable("vault-renewal")
         self._lock = threading.Lock()
         self._transport: Transport | None = None
         self._held: HeldToken | None = None
@@ -211,6 +210,10 @@ class Session:
         """Have a lease given back after a kill, and return its key; None if it ends with its token."""
         return None if token.can_be_given_back else self._returns.hold(Return.of_lease(lease_id, token=token.text))
 
+    def drop_lease(self, key: int | None) -> None:
+        """Have a lease that has ended no longer given back after a kill."""
+        self._returns.drop(key)
+
     def give_back_lease(self, lease_id: str, *, token: str, key: int | None) -> bool:
         """Have Vault end a lease, and return whether Vault could be asked; raises nothing."""
         with self._lock:
@@ -222,12 +225,18 @@ class Session:
         """Let login and leases expire by themselves, or give them back after all; for all who share this session."""
         self._returns.leave(is_left=is_left)
 
-    def has(self, token: str) -> bool:
-        """Return whether we read with ``token``, so that what was leased with it is still valid."""
+    def has_until(self, token: str) -> float:
+        """Return when we no longer read with ``token``, which ends what was leased with it, unless it is renewed."""
         held = self._held
         if held is None or held.text != token:
-            return False
-        return held.is_good_at(self.clock()) if held.is_ours else held.left(self.clock()) != 0
+            return -math.inf
+        if held.is_ours or held.expires is None:
+            return held.good_until
+        return held.expires
+
+    def timetable(self, name: str) -> Timetable:
+        """Return a timetable for calls by this session's clock, in a thread called ``name``."""
+        return Timetable(name, self.clock, self._start)
 
     def left_of(self, token: str) -> float | None:
         """Return the seconds that ``token`` lasts unless it is renewed; None if it has no known end."""

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
+from airflow_config_providers.core.subscriptions import DEFAULT_POLL_INTERVAL
 from airflow_config_providers.core.text import nearest, printable
 from airflow_config_providers.providers.vault.logins.login import Credential, Login
 
@@ -37,6 +38,7 @@ class VaultSettings:
     :param trust_env: whether proxies and .netrc are taken from the process's environment
     :param cache_ttl: milliseconds before a path is read again
     :param gives_back_after_kill: whether a small process waits to give the login back if this one is killed
+    :param poll_interval: milliseconds after which the values of a subscription are read again
     """
 
     url: str
@@ -52,6 +54,7 @@ class VaultSettings:
     cache_ttl: int = 1000
     gives_back_after_kill: bool = True
     auth_namespace: str | None = None
+    poll_interval: int = DEFAULT_POLL_INTERVAL
 
     @property
     def where(self) -> str:

@@ -41,7 +41,7 @@ MakeClient = Callable[["VaultSettings"], "hvac.Client"]
 
 _UNVERIFIED: Final = "its certificate is not verified. Name a CA with ca_cert instead of verify=false"
 _PLAIN: Final = "the connection is not encrypted. Use https (in a connection: use_tls, or the type vaults)"
-_THIS_MACHINE: Final = re.compile(r"http://(?:localhost|127(?:\.[0-9]+){3}|\[::1\])(?:[:/]|$)")
+THIS_MACHINE: Final = re.compile(r"http://(?:localhost|127(?:\.[0-9]+){3}|\[::1\])(?:[:/]|$)")
 
 _log = logging.getLogger(__name__)
 
@@ -336,7 +336,7 @@ def _warn(settings: VaultSettings) -> None:
     if settings.url.startswith("https:"):
         if settings.verify is False:
             _warn_once(settings.url, _UNVERIFIED, process=os.getpid())
-    elif not _THIS_MACHINE.match(settings.url):
+    elif not THIS_MACHINE.match(settings.url):
         _warn_once(settings.url, _PLAIN, process=os.getpid())
 
 

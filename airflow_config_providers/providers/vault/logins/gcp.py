@@ -45,6 +45,11 @@ class GcpLogin(Login):
     clock: Callable[[], float] = time.time
     method: ClassVar[str] = "gcp"
 
+    @property
+    def files(self) -> tuple[str, ...]:
+        """The file of the key, if there is one."""
+        return (self.key_path,) if self.key_path else ()
+
     def __call__(self, client: hvac.Client) -> VaultToken:
         """Get a signed JWT, and sign in with it."""
         answer = client.auth.gcp.login(role=self.role, jwt=self._jwt(), use_token=False, **mounted(self.mount_point))

@@ -67,6 +67,11 @@ class Login(Protocol):
         return self
 
     @property
+    def files(self) -> tuple[str, ...]:
+        """The paths of the files that it reads, which hold secrets."""
+        return ()
+
+    @property
     def has_proof(self) -> bool:
         """Whether ``read`` returns everything that Vault is sent; an identity of a cloud is known only at login."""
         return False
@@ -190,6 +195,11 @@ class CredentialLogin(Login):
         proof = self._proof()
         place = self.mount_point or self.method
         return replace(self, proof=None if proof is None else Credential(proof), mount_point=place)
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """The file of the proof, if it is in one."""
+        return () if self.proof is None or not self.proof.path else (self.proof.path,)
 
     @property
     def has_proof(self) -> bool:

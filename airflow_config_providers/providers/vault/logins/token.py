@@ -36,6 +36,11 @@ class TokenLogin(Login):
         """Return a login by the token that the file holds now."""
         return TokenLogin(Credential(self._token()))
 
+    @property
+    def files(self) -> tuple[str, ...]:
+        """The token file, if there is one."""
+        return (self.credential.path,) if self.credential.path else ()
+
     def version(self) -> object | None:
         """Return the mark of the token file."""
         return self.credential.version()

@@ -1,0 +1,139 @@
+"""Notices at once that files and directories change; they are also read from time to time, so nothing is missed."""
+
+from __future__ import annotations
+
+import logging
+import os
+import stat
+import threading
+from collections.abc import Callable, Collection, Iterable, Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+_log: Final = logging.getLogger(__name__)
+
+_STEP: Final = 250
+"""Milliseconds between two looks at what the system has noticed."""
+
+_QUIET: Final = 500
+"""Milliseconds after which a row of changes is passed on, even if it goes on."""
+
+_ROUND: Final = 1000
+"""Milliseconds after which a watch without changes asks whether it watches the right paths."""
+
+_NEXT_TRY: Final = 10.0
+"""Seconds after which files are watched again that could not be, such as while there are too many watches."""
+
+
+class FileWatch:
+    """
+    Watches the directories of paths, in a thread that exists only while there are paths. Thread-safe.
+
+    Kubernetes renews a mounted secret by switching the link ``..data`` in its directory, which is noticed too. A link
+    that is switched further up is noticed within a second; what a network file system does not report is found when
+    the path is read again.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._paths: frozenset[str] = frozenset()
+        self._touch: Callable[[str], None] = lambda path: None
+        self._has_changed = threading.Event()
+        self._is_running = False
+
+    def follow(self, paths: Collection[str], touch: Callable[[str], None]) -> None:
+        """Call ``touch(path)`` when a path can have changed."""
+        with self._lock:
+            self._paths, self._touch = frozenset(paths), touch
+            self._has_changed.set()
+            if self._is_running or not paths:
+                return
+            self._is_running = True
+        threading.Thread(target=self._run, name="config-files", daemon=True).start()
+
+    def _run(self) -> None:
+        is_watching = True
+        while paths := self._next():
+            try:
+                for changed in _changes(paths, self._has_changed):
+                    is_watching = True
+                    for path in changed:
+                        self._touch(path)
+            except BaseException as error:  # noqa: BLE001 - whatever the system lacks, paths are also read without signs
+                if is_watching:
+                    _log.warning("Files are not watched (%s). Changes are found when they are read again.", error)
+                is_watching = False
+                self._has_changed.wait(_NEXT_TRY)
+
+    def _next(self) -> frozenset[str]:
+        """Return the paths to watch; if there is none, the thread ends."""
+        with self._lock:
+            self._has_changed.clear()
+            self._is_running = bool(self._paths)
+            return self._paths
+
+
+def _changes(paths: Collection[str], end: threading.Event) -> Iterator[Collection[str]]:
+    """
+    Yield the paths that can have changed, until ``end`` is set or one of their directories is another one.
+
+    At first that is all of them: nobody watched them until now.
+    """
+    from watchfiles import watch  # noqa: PLC0415 - slow to import, and only subscriptions need it
+
+    _silence_watchfiles()
+    watched = {path: _directories(path) for path in paths}  # read before they are watched: a later one is seen as moved
+    directories = {directory for some in watched.values() for directory in some}
+    if not directories:
+        end.wait(_ROUND / 1000)
+        return
+    changed = set(paths)
+    for changes in watch(
+        *directories,
+        watch_filter=None,
+        debounce=_QUIET,
+        step=_STEP,
+        stop_event=end,
+        rust_timeout=_ROUND,
+        yield_on_timeout=True,
+        recursive=False,
+        raise_interrupt=False,
+        ignore_permission_denied=True,
+    ):
+        names = {name for _, name in changes}
+        touched = names | {str(Path(name).parent) for name in names}
+        changed.update(path for path, some in watched.items() if not touched.isdisjoint(some))
+        yield changed
+        if not names.isdisjoint(directories) or any(_directories(path) != some for path, some in watched.items()):
+            return
+        changed = set()
+
+
+def _silence_watchfiles() -> None:
+    """
+    Keep watchfiles from logging each change in a directory, unless somebody has set the level of its logger.
+
+    Its lines would be in the log of the task; if that file is in a directory that is watched, each causes the next one.
+    """
+    logger = logging.getLogger("watchfiles")
+    if logger.level == logging.NOTSET:
+        logger.setLevel(logging.WARNING)
+
+
+def _directories(path: str) -> dict[str, tuple[int, int]]:
+    """
+    Return the directories in which something happens when ``path`` changes: as it is named, and as it really is.
+
+    Each with its device and inode: a watch stays with the directory that had the name when it began.
+    """
+    named, real = Path(os.path.abspath(path)), Path(os.path.realpath(path))  # noqa: PTH100 - resolve() follows links
+    return dict(_directories_of((named, real, named.parent, real.parent)))
+
+
+def _directories_of(places: Iterable[Path]) -> Iterator[tuple[str, tuple[int, int]]]:
+    for place in places:
+        with suppress(OSError):
+            status = place.stat()
+            if stat.S_ISDIR(status.st_mode):
+                yield str(place), (status.st_dev, status.st_ino)

@@ -1,0 +1,155 @@
+"""What was read, for as long as it is returned again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from airflow_config_providers.core.single_flight import SingleFlight
+from airflow_config_providers.providers.vault.leases import Lease, Leases
+from airflow_config_providers.providers.vault.outcome import Outcome, reason_of_absence
+from airflow_config_providers.providers.vault.paths import VaultPath
+from airflow_config_providers.providers.vault.reader import Reader
+from airflow_config_providers.providers.vault.renewals import seconds
+from airflow_config_providers.providers.vault.sessions import SESSIONS, Sessions
+from airflow_config_providers.providers.vault.versions import Versions
+
+if TYPE_CHECKING:
+    from airflow_config_providers.providers.vault.session import Session
+    from airflow_config_providers.providers.vault.settings import VaultSettings
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """
+    The result of reading a path.
+
+    :param at: when it was read, by the session's clock
+    :param ttl: milliseconds at that time; None for none
+    :param absence: why there was nothing; empty if there was something
+    """
+
+    document: Mapping[str, Any] = field(repr=False)
+    at: float
+    ttl: int | None = None
+    lease: Lease | None = None
+    absence: str = ""
+
+    def ttl_in(self, session: Session) -> int | None:
+        """Return the milliseconds that are left, in whole seconds as Vault counts. A lease ends with its token."""
+        if self.lease is None:
+            return self.ttl
+        left = self.lease.current - int(session.clock() - self.lease.since)
+        left_of_token = session.left_of(self.lease.token)
+        return max(0, int(left if left_of_token is None else min(left, left_of_token)) * 1000)
+
+
+class Reads:
+    """
+    The reads of one provider and the leases that came with them. Thread-safe; a forked child begins anew.
+
+    A secret is returned again for ``cache_ttl`` milliseconds, and one with a lease for as long as the lease is good, so
+    that user and password belong together. A missing or refused secret is asked for again.
+
+    :ivar when_leased: called with the path when a secret with a lease was read
+    """
+
+    def __init__(self, settings: VaultSettings, sessions: Sessions = SESSIONS) -> None:
+        self._sessions = sessions
+        self._flights = SingleFlight(patience=None, asks_again=True)
+        self._kept: dict[VaultPath, Read] = {}
+        self.session = sessions.join(settings, self)
+        self.when_leased: Callable[[VaultPath], object] = lambda path: None
+        self._leases = Leases(self.session)
+        self._reader = Reader(self.session)
+        self._versions = Versions(self._reader)
+
+    def forget(self) -> None:
+        """In a forked child: leave everything of the parent to the parent."""
+        self._flights = SingleFlight(patience=None, asks_again=True)
+        self._kept = {}
+        self._leases.forget()
+
+    def get(self, path: VaultPath) -> Read:
+        """Return the secret at ``path``. Threads that ask at the same time share one request."""
+        kept = self._kept.get(path)
+        if kept is not None and self._is_good(kept):
+            return kept
+        return self._flights.run(path, lambda: self._fresh(path, self._is_good))
+
+    def poll(self, path: VaultPath, mark: Hashable | None) -> tuple[Read | None, Hashable | None]:
+        """
+        Return the secret at ``path`` as it is in Vault now, and a mark of its version; None if that is still ``mark``.
+
+        A secret with a lease is returned again while the lease is good and Vault still has it.
+        """
+        kept = self._leased(path)
+        if kept is not None and kept.lease is not None and self._leases.is_known(kept.lease):
+            return kept, None
+        new_mark = self._versions.mark(path)
+        if new_mark is None:
+            return self._flights.run(path, lambda: self._fresh(path, self._is_good_lease)), None
+        if new_mark == mark:
+            return None, mark
+        return self._asked(path), new_mark  # not another thread's answer, which may be older than the mark
+
+    def lease(self, path: VaultPath) -> Lease | None:
+        """Return the lease of the secret at ``path``; None if there is none, or none that is kept."""
+        kept = self._kept.get(path)
+        return None if kept is None else kept.lease
+
+    def good_until(self, lease: Lease) -> float:
+        """Return when ``lease`` must be replaced, unless it is renewed before."""
+        return min(lease.good_until, self.session.has_until(lease.token))
+
+    def keep_leases(self, *, is_left: bool) -> None:
+        """As in the provider; without a lease, the login is given back in any case."""
+        if not is_left or self._leases:
+            self.session.keep_leases(is_left=is_left)
+
+    def close(self) -> None:
+        """Revoke the leases and, if no other provider uses it, the login. Raises nothing."""
+        self._kept = {}
+        is_last = self._sessions.leave(self.session, self)
+        self._leases.give_back(session_ends=is_last)
+        if is_last:
+            self.session.close()
+
+    def _fresh(self, path: VaultPath, is_good: Callable[[Read], bool]) -> Read:
+        """Return what another thread has read in the meantime, if it is good, or else ask."""
+        kept = self._kept.get(path)
+        return kept if kept is not None and is_good(kept) else self._asked(path)
+
+    def _asked(self, path: VaultPath) -> Read:
+        outcome = self._reader.read(path)
+        if not outcome.answer.is_good:
+            reason = reason_of_absence(outcome, path, where=self.session.where)
+            return Read({}, self.session.clock(), absence=reason)
+        read = self._read(outcome)
+        self._kept = {**{p: k for p, k in self._kept.items() if self._is_good(k)}, path: read}
+        if read.lease is not None:
+            self.when_leased(path)
+        return read
+
+    def _read(self, outcome: Outcome) -> Read:
+        body, document, now = outcome.answer.body, outcome.document, self.session.clock()
+        lease = self._leases.add(body, token=outcome.token, since=outcome.since)
+        if lease is not None:
+            self.session.learn_end_of(outcome.token)
+        if lease is None and (outcome.mount is None or outcome.mount.kv_version == 1) and "ttl" in document:
+            return Read(document, now, ttl=int(seconds(body.get("lease_duration")) * 1000) or None)
+        return Read(document, now, lease=lease)
+
+    def _leased(self, path: VaultPath) -> Read | None:
+        """Return the secret at ``path`` if it has a lease that is good."""
+        kept = self._kept.get(path)
+        return kept if kept is not None and self._is_good_lease(kept) else None
+
+    def _is_good(self, kept: Read) -> bool:
+        if kept.lease is not None:
+            return self._is_good_lease(kept)
+        return self.session.clock() - kept.at < self.session.settings.cache_ttl / 1000
+
+    def _is_good_lease(self, kept: Read) -> bool:
+        return kept.lease is not None and self.session.clock() < self.good_until(kept.lease)

@@ -14,6 +14,8 @@ from airflow_config_providers.core.layers import ConfigEntry, ConfigLayer, Layer
 from airflow_config_providers.core.policy import AlterConfigPolicy, NamedPolicy, PolicyViolation, denials
 from airflow_config_providers.core.reconfigurable import Reconfigurables
 from airflow_config_providers.core.text import printable
+from airflow_config_providers.core.variable import scan
+from airflow_config_providers.dynamic.config_follower import DEFAULT_INTERVAL, ConfigFollower, Fetch
 from airflow_config_providers.dynamic.contention import Attempts
 from airflow_config_providers.dynamic.document import DEPLOYMENT, StoredConfig, Value, name_of
 from airflow_config_providers.dynamic.followers import Followers, Settle
@@ -36,7 +38,7 @@ from airflow_config_providers.dynamic.planner import (
 from airflow_config_providers.dynamic.reasons import Reasons
 from airflow_config_providers.dynamic.snapshot import Snapshot
 from airflow_config_providers.dynamic.store import ConfigStore
-from airflow_config_providers.dynamic.writer import Author, Writer, take_back
+from airflow_config_providers.dynamic.writer import REFRESH, Author, Writer, take_back
 from airflow_config_providers.exceptions import (
     ConfigException,
     ConfigProvidersError,
@@ -90,7 +92,9 @@ class ConfigAdmin:
 
     Followers of a resource in this process are asked before a change of it, or of what it inherits from, is written,
     and notified afterwards. If one of them fails, the others get the old configuration back, and another change, which
-    policies do not check, takes this one back.
+    policies do not check, takes this one back. ``follow`` notifies them of changes by other processes too.
+
+    A change that sets only what is set already, with references, has their values read again, as ``refresh`` does.
 
     :param store: the store of dynamic configuration
     :param definition: the types of keys, and which keys are sensitive
@@ -161,8 +165,17 @@ class ConfigAdmin:
         :raises ConfigException: stored configuration cannot be read
         """
         _refuse_odd(resource)
-        layers, snapshot = self._layers(resource), Snapshot.read(self._store, [resource])
-        return settled([snapshot.config(one) for one in inherited(resource)], layers)
+        return self._settled(resource, Snapshot.read(self._store, [resource]))
+
+    def follow(self, *, interval: float = DEFAULT_INTERVAL, fetch: Fetch | None = None) -> ConfigFollower:
+        """
+        Notify the followers of changes by other processes as well, in a thread, until the result is closed.
+
+        :param interval: the seconds after which a change is noticed at the latest; one request to the store each time
+        :param fetch: returns the values of strings with references; without it, each refresh notifies the followers
+            of keys with references, whether their values differ or not
+        """
+        return ConfigFollower(self._store, self._followers, self._settled, interval=interval, fetch=fetch)
 
     def incremental_alter_configs(
         self,
@@ -183,7 +196,8 @@ class ConfigAdmin:
         :raises ProviderUnavailableError: the store is unavailable now
         """
         edits = {resource: altering(operations, self._definition) for resource, operations in configs.items()}
-        return self._alter("alter", edits, validate_only=validate_only, if_version=if_version or {})
+        written = {resource: [one.name for one in operations] for resource, operations in configs.items()}
+        return self._alter("alter", _Request(edits, validate_only, if_version or {}, cache(self._beneath), written))
 
     def alter_configs(
         self,
@@ -194,7 +208,28 @@ class ConfigAdmin:
     ) -> dict[ConfigResource, AlterConfigResult]:
         """Replace the whole configuration of resources. For the rest, see ``incremental_alter_configs``."""
         edits = {resource: replacing(wanted) for resource, wanted in configs.items()}
-        return self._alter("replace", edits, validate_only=validate_only, if_version=if_version or {})
+        return self._alter("replace", _Request(edits, validate_only, if_version or {}, cache(self._beneath), configs))
+
+    def refresh(self, resources: Collection[ConfigResource]) -> dict[ConfigResource, int]:
+        """
+        Have the values of references of ``resources`` read again by whatever follows them, in all processes (KIP-421).
+
+        This changes no configuration and no history; the audit log has it as ``refresh``.
+
+        :returns: resource -> the version of its document that asks for this
+        :raises UnknownResourceError: a resource does not exist
+        :raises ProviderUnavailableError: the store is unavailable now
+        """
+        reasons = Reasons()
+        for resource in resources:
+            with reasons:
+                _refuse_odd(resource)
+                self._layers(resource)
+        if reasons:
+            raise reasons.together()
+        names = {name_of(resource) for resource in (DEPLOYMENT, *resources)}
+        before = self._attempts.until_done(partial(self._refresh, resources), names)
+        return {resource: before.document(resource).version + 1 for resource in resources}
 
     def history(self, resource: ConfigResource) -> list[Change]:
         """
@@ -224,26 +259,29 @@ class ConfigAdmin:
         version = changes[-1].version - 1 if to_version is None else to_version
         seen = {resource: snapshot.config(resource).version}
         edit = returning(version, changes, name=str(resource))
-        return self._alter("rollback", {resource: edit}, validate_only=validate_only, if_version=seen)[resource]
+        request = _Request({resource: edit}, validate_only, seen, cache(self._beneath))
+        return self._alter("rollback", request)[resource]
 
-    def _alter(
-        self,
-        event: str,
-        edits: Mapping[ConfigResource, Edit],
-        *,
-        validate_only: bool,
-        if_version: Mapping[ConfigResource, int],
-    ) -> dict[ConfigResource, AlterConfigResult]:
-        request = _Request(event, edits, validate_only, if_version, cache(self._beneath))
-        with self._followers.turn([] if validate_only else edits):
-            names = {name_of(resource) for resource in (DEPLOYMENT, *edits)}
-            planned, snapshot = self._attempts.until_done(partial(self._attempt, request), names)
-            if not validate_only:
+    def _alter(self, event: str, request: _Request) -> dict[ConfigResource, AlterConfigResult]:
+        with self._followers.turn([] if request.validate_only else request.edits):
+            names = {name_of(resource) for resource in (DEPLOYMENT, *request.edits)}
+            planned, snapshot = self._attempts.until_done(partial(self._attempt, event, request), names)
+            if not request.validate_only:
                 back = partial(take_back, snapshot, self._attempts, self._author)
                 settle = self._settled_after(request, snapshot)
                 planned = {**planned, **self._followers.tell(_plans(planned), settle, back)}
-        _raise_refusals(planned, is_written=not validate_only)
+        _raise_refusals(planned, is_written=not request.validate_only)
         return self._results(_plans(planned), snapshot, request.beneath)
+
+    def _refresh(self, resources: Collection[ConfigResource], store: ConfigStore) -> Snapshot | None:
+        """Ask once for the values of references to be read again; return None if others wrote meanwhile."""
+        snapshot = Snapshot.read(store, resources)
+        configs = {resource: snapshot.config(resource) for resource in resources}
+        plans = [PlannedChange(resource, config, config.values) for resource, config in configs.items()]
+        return snapshot if Writer(store, self._author).write(snapshot, plans, event=REFRESH) else None
+
+    def _settled(self, resource: ConfigResource, snapshot: Snapshot) -> dict[str, Value]:
+        return settled([snapshot.config(one) for one in inherited(resource)], self._layers(resource))
 
     def _changes(self, resource: ConfigResource, snapshot: Snapshot) -> list[Change]:
         found = [change for change in snapshot.history(resource).changes if change.task_id == resource.task_id]
@@ -251,15 +289,15 @@ class ConfigAdmin:
             self._layers(resource)
         return found
 
-    def _attempt(self, request: _Request, store: ConfigStore) -> tuple[PlansOrErrors, Snapshot] | None:
+    def _attempt(self, event: str, request: _Request, store: ConfigStore) -> tuple[PlansOrErrors, Snapshot] | None:
         """Plan and write a change; return None if others wrote meanwhile."""
         edits = request.edits
         snapshot = Snapshot.read(store, [*edits, *self._followers.concerned(edits)], histories=True)
         planned = {resource: self._planned(resource, request, snapshot) for resource in edits}
         planned |= self._followers.refusals(_plans(planned), self._settled_after(request, snapshot))
-        plans = [plan for plan in _plans(planned) if plan.keys]
+        plans = [plan for plan in _plans(planned) if plan.keys or request.refreshes(plan)]
         if plans and not request.validate_only:
-            is_done = Writer(store, self._author).write(snapshot, plans, event=request.event)
+            is_done = Writer(store, self._author).write(snapshot, plans, event=event)
             return (planned, snapshot) if is_done else None
         return planned, snapshot
 
@@ -370,13 +408,19 @@ class _Request:
     A requested change, the same in each attempt.
 
     :param beneath: returns what is not dynamic; called once for each resource, however many attempts there are
+    :param written: resource -> the keys that the request names
     """
 
-    event: str
     edits: Mapping[ConfigResource, Edit]
     validate_only: bool
     if_version: Mapping[ConfigResource, int]
     beneath: Callable[[ConfigResource], _Beneath]
+    written: Mapping[ConfigResource, Collection[str]] = field(default_factory=dict)
+
+    def refreshes(self, plan: PlannedChange) -> bool:
+        """Return whether the request names a key that has references, so that it asks for their values."""
+        values = [plan.after.get(key) for key in self.written.get(plan.resource, ())]
+        return any(isinstance(value, str) and scan(value) for value in values)
 
 
 class _Plain(Mapping[str, ConfigEntry]):

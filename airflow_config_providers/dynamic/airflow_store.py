@@ -10,6 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
 from airflow_config_providers.core.text import printable
+from airflow_config_providers.dynamic.change_signals import ChangeSignals, has_signals, send_signal
 from airflow_config_providers.dynamic.contention import impatient, is_contention, lock_rows
 from airflow_config_providers.dynamic.store import AuditEntry, Kept
 from airflow_config_providers.exceptions import ProviderUnavailableError
@@ -83,6 +84,12 @@ class VariableStore:
         encrypted = {name: _encrypted(texts[name]) for name in sorted(texts)}
         return bool(_translated(lambda: self._swap(expected, encrypted, audit)))
 
+    def listen(self, call: Callable[[], object]) -> ChangeSignals | None:
+        """Call ``call`` after each change until the result is closed; None if the database sends no signals."""
+        with self._begin() as session:
+            engine = session.get_bind().engine
+        return ChangeSignals(engine, call) if has_signals(engine) else None
+
     @contextmanager
     def turn(self, names: Collection[str]) -> Iterator[VariableStore]:
         """
@@ -126,6 +133,7 @@ class VariableStore:
                 session.rollback()
                 return False
             session.add_all([self._logged(entry) for entry in audit])
+            send_signal(session)
             session.commit()
             return True
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any, Final, TypeVar
@@ -57,12 +57,14 @@ class StoredConfig:
 
     :param values: key -> text with its references, or a sealed secret
     :param version: the version of its last change; 0 if it was never changed
+    :param refreshed: the version of the document that last asked to read the values of references again; 0 for none
     :param more: members that only a newer version knows; a change keeps them
     """
 
     values: Mapping[str, Value] = field(default_factory=dict, repr=False)
     version: int = 0
     more: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
+    refreshed: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,13 +101,16 @@ class Document:
         """Return the configuration of ``resource``, which belongs to this document."""
         return self.tasks.get(resource.task_id, StoredConfig()) if resource.task_id else self.own
 
-    def changed(self, changes: Mapping[ConfigResource, Mapping[str, Value]]) -> Document:
-        """Return the next version, in which the resources in ``changes`` have these values."""
+    def changed(
+        self, changes: Mapping[ConfigResource, Mapping[str, Value]], refreshed: Iterable[ConfigResource] = ()
+    ) -> Document:
+        """Return the next version: the resources in ``changes`` have these values, and others are refreshed."""
         version = self.version + 1
         made = {
             resource: replace(self.config(resource), values=dict(values), version=version)
             for resource, values in changes.items()
         }
+        made |= {resource: replace(self.config(resource), refreshed=version) for resource in refreshed}
         own = next((config for resource, config in made.items() if not resource.task_id), self.own)
         tasks = {**self.tasks, **{resource.task_id: config for resource, config in made.items() if resource.task_id}}
         return replace(self, version=version, own=own, tasks=tasks)
@@ -208,7 +213,8 @@ def unknown(found: Mapping[str, Any], *known: str) -> dict[str, Any]:
 
 def _written(config: StoredConfig) -> dict[str, Any]:
     values = {key: written_value(value) for key, value in config.values.items()}
-    return {**config.more, "version": config.version, "values": values}
+    refreshed = {"refreshed": config.refreshed} if config.refreshed else {}
+    return {**config.more, "version": config.version, "values": values, **refreshed}
 
 
 def _document(found: Mapping[str, Any]) -> Document:
@@ -225,7 +231,8 @@ def _document(found: Mapping[str, Any]) -> Document:
 
 def _config(found: Mapping[str, Any]) -> StoredConfig:
     values = {str(key): value_of(value) for key, value in found["values"].items()}
-    return StoredConfig(MappingProxyType(values), _number(found["version"]), unknown(found, "version", "values"))
+    more = unknown(found, "version", "values", "refreshed")
+    return StoredConfig(MappingProxyType(values), _number(found["version"]), more, _number(found.get("refreshed", 0)))
 
 
 def _text(found: Any) -> str:

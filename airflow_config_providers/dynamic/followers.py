@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from airflow_config_providers.core.alter import ConfigResource
 from airflow_config_providers.core.definition.config_def import ConfigDef
@@ -24,6 +24,19 @@ Returns the values that win for a resource after planned changes: key -> text wi
 
 TakeBack = Callable[[Sequence[PlannedChange]], list[str]]
 """Takes back what was written, and returns a sentence about the result of each change."""
+
+
+@dataclass(frozen=True, slots=True)
+class News:
+    """
+    What the followers of a resource get.
+
+    :param configs: the configuration of the resource
+    :param refreshed: keys whose references have new values, although their strings are the same
+    """
+
+    configs: Mapping[str, Value] = field(repr=False)
+    refreshed: Collection[str] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +109,7 @@ class Followers:
         followed = {one for members in self.sets for one in inherited(members)}
         plans = [plan for plan in plans if plan.keys and plan.resource in followed]
         try:
-            problems = self._tell(by_resource(plans), settle)
+            problems = self._tell_planned(by_resource(plans), settle)
         except BaseException:
             take_back(plans)
             raise
@@ -104,6 +117,25 @@ class Followers:
             return {}
         error = ConfigException(*problems, *take_back(plans))
         return {plan.resource: error for plan in plans}
+
+    def apply(self, news: Mapping[ConfigResource, News]) -> list[str]:
+        """
+        Ask the followers of all these resources, then notify them. The caller has the turn of the resources.
+
+        :returns: why some refuse it, or one has failed; then all of them have the old configuration
+        """
+        reasons: list[str] = []
+        for followed, one in news.items():
+            try:
+                self.sets[followed].validate(one.configs, one.refreshed)
+            except ConfigProvidersError as error:
+                reasons += (f"{followed}: {problem}" for problem in error.problems)
+        return reasons or self._tell(news, news.__getitem__)
+
+    def forget_threads(self) -> None:
+        """In a forked child: free the turns that threads of the parent had."""
+        for members in self.sets.values():
+            members.forget_threads()
 
     def _refusals(self, plans: Plans, settle: Settle) -> dict[ConfigResource, ConfigProvidersError]:
         found: dict[ConfigResource, Reasons] = {}
@@ -122,13 +154,17 @@ class Followers:
             return error
         return None
 
-    def _tell(self, plans: Plans, settle: Settle) -> list[str]:
+    def _tell_planned(self, plans: Plans, settle: Settle) -> list[str]:
+        return self._tell(self.concerned(plans), lambda followed: News(settle(followed, plans)))
+
+    def _tell(self, concerned: Iterable[ConfigResource], news_of: Callable[[ConfigResource], News]) -> list[str]:
         """Notify all followers. If one fails, restore all of them, and return the problems."""
         told: dict[ConfigResource, GoBack] = {}
         problems: list[str] = []
         try:
-            for followed in self.concerned(plans):
-                told[followed] = self.sets[followed].tell(settle(followed, plans))
+            for followed in concerned:
+                news = news_of(followed)
+                told[followed] = self.sets[followed].tell(news.configs, news.refreshed)
         except ConfigProvidersError as error:
             problems = [f"{followed}: {problem}" for problem in error.problems]
         except BaseException:

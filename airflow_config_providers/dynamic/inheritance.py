@@ -23,11 +23,12 @@ Returns what is stored under a name; None if there is nothing.
 :raises ProviderUnavailableError: the store is unavailable
 """
 
-_SOURCES: Final[Mapping[ResourceType, ConfigSource]] = {
+SOURCES: Final[Mapping[ResourceType, ConfigSource]] = {
     ResourceType.DEFAULT: ConfigSource.DYNAMIC_DEFAULT_CONFIG,
     ResourceType.DAG: ConfigSource.DYNAMIC_DAG_CONFIG,
     ResourceType.TASK: ConfigSource.DYNAMIC_TASK_CONFIG,
 }
+"""Kind of a resource -> the source of its dynamic configuration."""
 
 _ATTEMPTS: Final = 5
 
@@ -55,7 +56,7 @@ def dynamic_layer(resource: ConfigResource, config: StoredConfig, open_: Open = 
     """Return the layer of ``resource`` itself; a sealed secret is opened only when a job gets it."""
     name = f"dynamic configuration of {resource}, version {config.version}"
     secrets = {key: partial(open_, value) for key, value in config.values.items() if isinstance(value, Sealed)}
-    return ConfigLayer(_SOURCES[resource.type], name, shown(config.values), secrets=secrets)
+    return ConfigLayer(SOURCES[resource.type], name, shown(config.values), secrets=secrets)
 
 
 def settled(configs: Sequence[StoredConfig], beneath: Sequence[ConfigLayer]) -> dict[str, Value]:
@@ -82,11 +83,15 @@ def task_layers(dag_id: str, task_id: str, read: Read, open_: Open = hidden) -> 
     :param open_: returns the text of a sealed secret; called only when a job gets it
     :raises ConfigException: a document cannot be read
     """
-    task = ConfigResource.of_task(dag_id, task_id)
+    configs = task_configs(ConfigResource.of_task(dag_id, task_id), read)
+    return [dynamic_layer(resource, config, open_) for resource, config in configs.items() if config.values]
+
+
+def task_configs(task: ConfigResource, read: Read) -> dict[ConfigResource, StoredConfig]:
+    """Return what a task has and inherits at one moment, strongest first, with the reads of ``task_layers``."""
     own, default = _documents(task, read)
     documents = {name_of(task): own, name_of(DEPLOYMENT): default}
-    configs = ((resource, documents[name_of(resource)].config(resource)) for resource in inherited(task))
-    return [dynamic_layer(resource, config, open_) for resource, config in configs if config.values]
+    return {resource: documents[name_of(resource)].config(resource) for resource in inherited(task)}
 
 
 def _documents(task: ConfigResource, read: Read) -> tuple[Document, Document]:

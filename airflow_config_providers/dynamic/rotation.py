@@ -36,13 +36,13 @@ class Rotated:
 
     :param name: the variable of the document
     :param secrets: the number of encrypted texts
-    :param reencoded: how many of them were re-encrypted
+    :param reencrypted: how many of them were re-encrypted
     :param problems: why others failed, one sentence each
     """
 
     name: str
     secrets: int
-    reencoded: int
+    reencrypted: int
     problems: tuple[str, ...] = ()
 
 
@@ -93,10 +93,10 @@ class Rotation:
             name: document.write(anew.document(document.read(kept[name].text, name=name))),
             past: history.write(anew.history(history.read(kept[past].text, name=past))),
         }
-        rotated = Rotated(name, anew.secrets, anew.reencoded, tuple(f"{name}: {text}" for text in anew.problems))
-        if self.validate_only or not anew.reencoded:
+        rotated = Rotated(name, anew.secrets, anew.reencrypted, tuple(f"{name}: {text}" for text in anew.problems))
+        if self.validate_only or not anew.reencrypted:
             return rotated
-        details = {"variable": name, "secrets": anew.reencoded}
+        details = {"variable": name, "secrets": anew.reencrypted}
         is_done = store.swap(kept, texts, [AuditEntry(EVENT, _dag_id(name), "", details)])
         return rotated if is_done else None
 
@@ -120,7 +120,7 @@ class _Anew:
 
     encoder: PasswordEncoder
     secrets: int = 0
-    reencoded: int = 0
+    reencrypted: int = 0
     problems: dict[str, None] = field(default_factory=dict)
     _done: dict[str, str] = field(default_factory=dict, repr=False)
 
@@ -149,7 +149,7 @@ class _Anew:
             return value
         self.secrets += 1
         text = self._text(key, value.text)
-        self.reencoded += text != value.text
+        self.reencrypted += text != value.text
         return replace(value, text=text)
 
     def _text(self, key: str, text: str) -> str:

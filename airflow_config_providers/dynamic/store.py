@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Protocol, runtime_checkable
+
+from airflow_config_providers.core.closing import Closable
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +68,14 @@ class Listing(Protocol):
 
         :raises ProviderUnavailableError: the store is unavailable now
         """
+
+
+@runtime_checkable
+class Signalling(Protocol):
+    """A store that can say at once that others have changed something. Other stores are only polled."""
+
+    def listen(self, call: Callable[[], object]) -> Closable | None:
+        """Call ``call`` after each change, in another thread, until the result is closed; None if it is impossible."""
 
 
 @runtime_checkable

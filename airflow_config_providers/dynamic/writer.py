@@ -32,6 +32,9 @@ from airflow_config_providers.exceptions import ConfigProvidersError
 TAKE_BACK: Final = "take_back"
 """The event of a change that takes back another one."""
 
+REFRESH: Final = "refresh"
+"""The event of a plan that changes nothing: references are read again."""
+
 
 def now() -> str:
     """Return the current time in ISO 8601."""
@@ -62,6 +65,9 @@ class Writer:
         """
         Write ``plans``, which were made from ``snapshot``, and return True; return False if others wrote meanwhile.
 
+        A plan that changes nothing refreshes its resource. That is no version to which one can return, so it is in the
+        audit log, and not in the history.
+
         :param snapshot: the documents and histories; what it has parsed for the plans is not parsed again
         """
         texts: dict[str, str] = {}
@@ -71,16 +77,18 @@ class Writer:
         beside = default + 1 if name_of(DEPLOYMENT) in groups else 0
         for name, group in groups.items():
             before = snapshot.document(group[0].resource)
-            after = before.changed({plan.resource: plan.after for plan in group})
+            changing = [plan for plan in group if plan.keys]
+            refreshed = [plan.resource for plan in group if not plan.keys]
+            after = before.changed({plan.resource: plan.after for plan in changing}, refreshed)
             after = replace(after, beside=after.beside if name == name_of(DEPLOYMENT) else beside or after.beside)
             documents[name] = after
-            changes = [self._change(plan, after.version, event) for plan in group]
-            past = snapshot.history(group[0].resource).extended(changes)
-            texts[history_name(group[0].resource)] = history.write(past)
+            if changes := [self._change(plan, after.version, event) for plan in changing]:
+                past = snapshot.history(group[0].resource).extended(changes)
+                texts[history_name(group[0].resource)] = history.write(past)
         listing = _with_list(documents, snapshot.document(DEPLOYMENT), self.store)
         texts |= {name: document.write(one) for name, one in listing.items()}
         expected = {name: snapshot.kept[name] for name in texts}
-        return self.store.swap(expected, texts, [_audit(plan, event) for plan in plans])
+        return self.store.swap(expected, texts, [_audit(plan, event if plan.keys else REFRESH) for plan in plans])
 
     def _change(self, plan: PlannedChange, version: int, event: str) -> Change:
         was = {key: plan.before.values.get(key) for key in plan.keys}

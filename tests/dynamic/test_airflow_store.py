@@ -25,6 +25,7 @@ from airflow_config_providers.dynamic.document import name_of
 from airflow_config_providers.dynamic.inheritance import task_layers
 from airflow_config_providers.dynamic.store import AuditEntry, Kept
 from airflow_config_providers.exceptions import ConfigException, ProviderUnavailableError
+from tests.dynamic import following
 from tests.dynamic.changing import DEFAULT, expected, jars, started
 from tests.limits import LONGEST
 
@@ -304,6 +305,7 @@ def test_what_is_read_is_not_added_to_what_airflow_masks(store):
 # Several processes
 
 
+@pytest.mark.slow
 def test_no_change_of_several_processes_is_lost(store, sessions):
     with started(url_of(sessions), 3, 15, "flights", "") as parent:
         parent.communicate(timeout=LONGEST)
@@ -313,6 +315,7 @@ def test_no_change_of_several_processes_is_lost(store, sessions):
     assert len(ConfigAdmin(store).history(DAG)) == 45
 
 
+@pytest.mark.slow
 def test_a_process_that_is_killed_leaves_the_old_or_the_new(store, sessions):
     with started(url_of(sessions), 1, 5_000, "flights", "") as parent:
         (child,) = parent.stdout.readline().split()
@@ -325,3 +328,24 @@ def test_a_process_that_is_killed_leaves_the_old_or_the_new(store, sessions):
     assert found == jars(store, DEFAULT)
     assert len(found) == len(ConfigAdmin(store).history(DAG)) > 0
     ConfigAdmin(store).incremental_alter_configs({DAG: [AlterConfigOp("k", "v")]})
+
+
+@pytest.mark.slow
+def test_processes_that_follow_are_told_what_another_one_changes_and_refreshes(store, sessions, tmp_path):
+    """Two of them, and this one, which changes."""
+    secret = tmp_path / "secret"
+    secret.write_text("old")
+    admin = ConfigAdmin(store)
+    with (
+        following.started(url_of(sessions), "flights", secret) as one,
+        following.started(url_of(sessions), "flights", secret) as other,
+    ):
+        assert next(one) == next(other) == "nothing yet"
+
+        admin.incremental_alter_configs({DEFAULT: [AlterConfigOp("a", "${vault:a:b}")]})
+        assert next(one) == next(other) == "${vault:a:b} old"
+
+        admin.refresh([DAG])
+        secret.write_text("new")
+        admin.refresh([DAG])
+        assert next(one) == next(other) == "${vault:a:b} new"

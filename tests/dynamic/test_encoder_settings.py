@@ -100,3 +100,16 @@ def test_without_a_secret_there_is_no_encoder(given):
 
     assert settings.password_encoder() is None
     assert settings.seal() is None
+
+
+@pytest.mark.parametrize("option", ["password_encoder_secret", "password_encoder_old_secret"])
+def test_a_command_that_fails_shows_nothing_of_what_it_printed(monkeypatch, option):
+    monkeypatch.setenv(
+        f"AIRFLOW__CONFIG_PROVIDERS__{option.upper()}_CMD", "sh -c 'echo c4nary; echo c4nary >&2; exit 1'"
+    )
+
+    with pytest.raises(ConfigException, match=f"{option}_cmd is set, its command has failed") as caught:
+        getattr(settings, option)()
+
+    assert caught.value.__context__ is None
+    assert "c4nary" not in str(caught.value)

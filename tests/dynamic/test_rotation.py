@@ -40,7 +40,7 @@ def admin(store: InMemoryConfigStore, encoder: PasswordEncoder = OLD) -> ConfigA
 
 def rotated(store: InMemoryConfigStore, encoder: PasswordEncoder = BOTH, **more: object) -> list[tuple[object, ...]]:
     done = Rotation(store, encoder, **more).rotate(documents(list(store.texts)))
-    return [(one.name, one.secrets, one.reencoded, len(one.problems)) for one in done if one.secrets or one.problems]
+    return [(one.name, one.secrets, one.reencrypted, len(one.problems)) for one in done if one.secrets or one.problems]
 
 
 def opened(store: InMemoryConfigStore, encoder: PasswordEncoder, most: int = 3) -> list[str]:
@@ -130,7 +130,7 @@ def test_what_others_change_meanwhile_is_kept(store):
 
     (one,) = Rotation(Interfering(), BOTH, sleep=FakeClock().sleep).rotate([name_of(DAG)])
 
-    assert one.reencoded == 8
+    assert one.reencrypted == 8
     assert admin(store).describe_configs([DAG])[DAG]["other"].value == "x"
     assert opened(store, NEW) == ["hunter3", "hunter3"]
 

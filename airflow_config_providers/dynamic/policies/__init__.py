@@ -25,29 +25,13 @@ if TYPE_CHECKING:
 __getattr__, __dir__, __all__ = lazy.names(
     __name__,
     {
-        "bounds": ["Bounds"],
-        "cel": [
-            "CelExpression",
-            "CelPolicy",
-        ],
-        "classes": ["PolicyClasses"],
-        "code_loading_keys": [
-            "CODE_LOADING_KEYS",
-            "CodeLoadingKeys",
-        ],
-        "if_then": [
-            "DynamicAllocation",
-            "IfThen",
-        ],
-        "key_policies": [
-            "ForbiddenKeys",
-            "ImmutableKeys",
-            "RequiredKeys",
-        ],
-        "policy_set": ["PolicySet"],
-        "reference_policies": [
-            "AllowedReferences",
-            "ReferencesOnly",
-        ],
+        "bounds": "Bounds",
+        "cel": "CelExpression CelPolicy",
+        "classes": "PolicyClasses",
+        "code_loading_keys": "CODE_LOADING_KEYS CodeLoadingKeys",
+        "if_then": "DynamicAllocation IfThen",
+        "key_policies": "ForbiddenKeys ImmutableKeys RequiredKeys",
+        "policy_set": "PolicySet",
+        "reference_policies": "AllowedReferences ReferencesOnly",
     },
 )

@@ -1,10 +1,13 @@
-"""The names under which Spark and Hadoop read a key: older names, and names for a single bucket or account."""
+"""The names under which Spark and Hadoop read a key, and patterns that match any of them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable, Iterator
+from fnmatch import translate
 from typing import Final
 
+from airflow_config_providers.core import spellings
 from airflow_config_providers.core.older_names import OLDER_NAMES
 
 _HADOOP: Final = "spark.hadoop."
@@ -18,7 +21,7 @@ _MOST_DOTS: Final = 32
 
 def current_name(key: str) -> str:
     """Return the current name of ``key`` in Spark or Hadoop."""
-    return OLDER_NAMES.get(key, key)
+    return spellings.current_name(key, OLDER_NAMES)
 
 
 def canonical_name(key: str) -> str:
@@ -42,6 +45,30 @@ def names_of(key: str) -> list[str]:
     return list(dict.fromkeys(names))
 
 
+class Patterns:
+    """
+    Patterns in which ``*`` matches any string, ``?`` any character, and ``[ab]`` one of the two. Case matters.
+
+    :param excluded: patterns of exceptions, which do not match
+    """
+
+    def __init__(self, patterns: Iterable[str], *, excluded: Iterable[str] = ()) -> None:
+        self._included, self._excluded = _Compiled(patterns), _Compiled(excluded)
+
+    @classmethod
+    def of(cls, patterns: Iterable[str] | None) -> Patterns | None:
+        """Return the patterns; None for None."""
+        return None if patterns is None else cls(patterns)
+
+    def matches(self, text: str) -> bool:
+        """Return whether a pattern matches all of ``text``, and no exception does."""
+        return self._included.fits(text) and not self._excluded.fits(text)
+
+    def matching(self, keys: Iterable[str]) -> list[str]:
+        """Return the keys of which at least one name matches, in order."""
+        return sorted(key for key in keys if any(map(self.matches, names_of(key))))
+
+
 def _hadoop_name(key: str) -> str | None:
     if key.startswith("spark.hive."):
         return key.removeprefix("spark.")
@@ -59,3 +86,16 @@ def _general_names(name: str) -> Iterator[str]:
     if name.startswith(_AZURE):
         parts = name.split(".")
         yield from (".".join(parts[:count]) for count in range(3, min(len(parts), _MOST_DOTS)))
+
+
+class _Compiled:
+    """Compiled patterns. Most are plain names, which are looked up instead of tried one after the other."""
+
+    def __init__(self, patterns: Iterable[str]) -> None:
+        texts = set(patterns)
+        plain = {text for text in texts if not re.search(r"[*?\[]", text)}
+        self._plain = plain | {current_name(name) for name in plain}
+        self._others = re.compile("|".join(translate(text) for text in sorted(texts - plain)) or r"(?!)")
+
+    def fits(self, text: str) -> bool:
+        return text in self._plain or self._others.fullmatch(text) is not None

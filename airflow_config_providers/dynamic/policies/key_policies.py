@@ -9,9 +9,8 @@ from typing import Any, Final
 from airflow_config_providers.core.policy import AlterConfigPolicy, Moment, RequestMetadata
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.dynamic.policies.java_options import all_settings, unreadable
-from airflow_config_providers.dynamic.policies.key_names import names_of
+from airflow_config_providers.dynamic.policies.key_names import Patterns, names_of
 from airflow_config_providers.dynamic.policies.params import Params
-from airflow_config_providers.dynamic.policies.patterns import Patterns
 from airflow_config_providers.exceptions import PolicyViolation
 
 _NAME: Final = r"\$\{([^${}]*)"

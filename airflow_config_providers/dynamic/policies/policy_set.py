@@ -14,8 +14,8 @@ from airflow_config_providers.core.policy import AlterConfigPolicy, Moment, Name
 from airflow_config_providers.core.text import nearest, printable
 from airflow_config_providers.dynamic.policies.cel import CelExpression
 from airflow_config_providers.dynamic.policies.classes import PolicyClasses
+from airflow_config_providers.dynamic.policies.key_names import Patterns
 from airflow_config_providers.dynamic.policies.params import Params
-from airflow_config_providers.dynamic.policies.patterns import Patterns
 from airflow_config_providers.dynamic.policies.policy_file import PolicyEntry, read_policies
 from airflow_config_providers.exceptions import ConfigException, ConfigProvidersError, PolicyViolation
 

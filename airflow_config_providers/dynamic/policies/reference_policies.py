@@ -12,8 +12,8 @@ from airflow_config_providers.core.policy import AlterConfigPolicy, RequestMetad
 from airflow_config_providers.core.sensitive import shows_secret, sounds_secret
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.core.variable import ConfigVariable, parse, scan, variables
+from airflow_config_providers.dynamic.policies.key_names import Patterns
 from airflow_config_providers.dynamic.policies.params import Params
-from airflow_config_providers.dynamic.policies.patterns import Patterns
 from airflow_config_providers.exceptions import ConfigException, PolicyViolation
 
 

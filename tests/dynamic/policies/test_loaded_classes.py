@@ -21,7 +21,7 @@ from airflow_config_providers.core.policy import PolicyViolation, RequestMetadat
 from airflow_config_providers.dynamic.policies import CodeLoadingKeys
 from tests.servers.quick_java import QUICK_JAVA
 
-pytestmark = pytest.mark.integration
+pytestmark = [pytest.mark.integration, pytest.mark.usefixtures("errors_of_py4j_itself")]
 
 Trigger = Callable[["Jvm"], object]
 """Has Spark do something for which it reads the key."""
@@ -224,6 +224,7 @@ def gateway(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     found.proc.communicate()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("key", KEYS)
 def test_what_a_key_names_is_loaded_and_the_policy_denies_the_key(key: str, gateway: Any, tmp_path: Path) -> None:
     from py4j.protocol import Py4JError

@@ -23,10 +23,10 @@ from airflow_config_providers.dynamic.policies import (
     RequiredKeys,
 )
 from airflow_config_providers.dynamic.policies.bounds import HARMLESS, UNLIMITED
-from airflow_config_providers.dynamic.policies.key_names import names_of
-from airflow_config_providers.dynamic.policies.patterns import Patterns
+from airflow_config_providers.dynamic.policies.key_names import Patterns, names_of
 from airflow_config_providers.exceptions import ConfigException
 from airflow_config_providers.spark.catalogue import spark_definition
+from airflow_config_providers.spark.catalogue_file import versions
 
 TASK = ConfigResource.of_task("flights_daily", "join")
 CANARY = "hunter2"
@@ -248,6 +248,25 @@ def test_forbidden_keys_cannot_be_set_by_their_older_names():
 
 
 @pytest.mark.parametrize(
+    "older",
+    [
+        pytest.param("spark.yarn.max.executor.failures", id="renamed once"),
+        pytest.param("spark.yarn.max.worker.failures", id="renamed twice"),
+    ],
+)
+def test_forbidden_keys_cannot_be_set_by_names_that_were_renamed(older):
+    policy = made(ForbiddenKeys, {"keys": ["spark.executor.maxNumFailures"]})
+
+    assert keys_of(denied(policy, {older: "9"})) == [older]
+
+
+def test_forbidden_keys_cannot_be_set_by_older_names_that_only_spark_35_reads():
+    policy = made(ForbiddenKeys, {"keys": ["spark.excludeOnFailure.enabled"]})
+
+    assert keys_of(denied(policy, {"spark.blacklist.enabled": "true"})) == ["spark.blacklist.enabled"]
+
+
+@pytest.mark.parametrize(
     ("before", "after", "at", "is_denied"),
     [
         pytest.param({}, {}, Moment.RENDER, True, id="a run without it"),
@@ -421,11 +440,12 @@ def test_what_sparks_catalogue_has_of_them_is_known():
     harmless = {
         "spark.kubernetes.driver.pod.excludedFeatureSteps",
         "spark.kubernetes.executor.pod.excludedFeatureSteps",
+        "spark.sql.hive.initializeMetastoreFormatClasses",
         "spark.sql.legacy.raiseErrorWithoutErrorClass",
         "spark.sql.legacy.useV1Command",
         "spark.yarn.isPython",
     }
-    told = {key for key in spark_definition().names() if telling.search(key)}
+    told = {key for version in versions() for key in spark_definition(version).names() if telling.search(key)}
 
     assert told - set(Patterns(CODE_LOADING_KEYS).matching(told)) == harmless
 

@@ -1,0 +1,83 @@
+"""The schema of files of policies refuses the mistakes that reading them would refuse."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from jsonschema import Draft7Validator
+
+from airflow_config_providers.dynamic.policies.classes import READY
+from airflow_config_providers.dynamic.policies.policy_file import _FIELDS
+from airflow_config_providers.dynamic.policies.policy_schema import policy_schema
+from airflow_config_providers.dynamic.policies.policy_set import PolicySet
+from airflow_config_providers.exceptions import ConfigException
+
+A = "- name: a\n  class: forbidden_keys\n  params: {keys: spark.jars}\n"
+
+GOOD = {
+    "a class": A,
+    "all matches": f"{A}  match: {{resources: [dag, task], dags: [a, 'b*'], tasks: '*', at: render}}\n",
+    "none": "[]",
+}
+
+BAD = {
+    "no name": "- class: forbidden_keys\n  params: {keys: x}",
+    "an unknown field": f"{A}  clas: x\n",
+    "neither expression nor class": "- name: a",
+    "both": f"{A}  expression: 'true'\n",
+    "a message without an expression": f"{A}  message: x\n",
+    "params without a class": "- name: a\n  expression: 'true'\n  params: {a: 1}",
+    "a class that does not exist": "- name: a\n  class: forbidden_key",
+    "a resource that does not exist": f"{A}  match: {{resources: tasks}}\n",
+    "a moment that does not exist": f"{A}  match: {{at: [alter, run]}}\n",
+    "an unknown field of match": f"{A}  match: {{dag: x}}\n",
+    "a match that is a list": f"{A}  match: [dag]\n",
+    "params that are a list": "- name: a\n  class: forbidden_keys\n  params: [keys]",
+}
+
+
+@pytest.fixture(scope="module")
+def validator() -> Draft7Validator:
+    schema = policy_schema()
+    Draft7Validator.check_schema(schema)
+    return Draft7Validator(schema)
+
+
+def file_of(text: str) -> str:
+    return f"policies:\n{text}" if text != "[]" else "policies: []"
+
+
+@pytest.mark.parametrize("text", GOOD.values(), ids=GOOD.keys())
+def test_policies_that_load_are_accepted(validator: Draft7Validator, tmp_path: Path, text: str) -> None:
+    path = tmp_path / "policies.yaml"
+    path.write_text(file_of(text))
+
+    PolicySet.open(str(path)).close()
+    assert [error.message for error in validator.iter_errors(yaml.safe_load(file_of(text)))] == []
+
+
+@pytest.mark.parametrize("text", BAD.values(), ids=BAD.keys())
+def test_a_mistake_is_refused_by_the_schema_and_by_the_package(
+    validator: Draft7Validator, tmp_path: Path, text: str
+) -> None:
+    path = tmp_path / "policies.yaml"
+    path.write_text(file_of(text))
+
+    assert not validator.is_valid(yaml.safe_load(file_of(text)))
+    with pytest.raises(ConfigException):
+        PolicySet.open(str(path))
+
+
+@pytest.mark.parametrize("document", [{}, {"policies": {}}, {"policies": [], "x": 1}, []], ids=str)
+def test_a_file_of_another_form_is_refused(validator: Draft7Validator, document: Any) -> None:
+    assert not validator.is_valid(document)
+
+
+def test_every_field_and_every_ready_class_is_offered() -> None:
+    policy = policy_schema()["properties"]["policies"]["items"]["properties"]
+
+    assert sorted(policy) == sorted(_FIELDS)
+    assert set(READY) <= set(policy["class"]["anyOf"][0]["enum"])

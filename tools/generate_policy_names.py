@@ -25,6 +25,8 @@ import pyspark
 from generate_spark_catalogue import _entries, _type
 from pyspark.java_gateway import launch_gateway
 
+from airflow_config_providers.spark.catalogue_file import rows, versions
+
 PACKAGE: Final = Path(__file__).parents[1] / "airflow_config_providers"
 NAMES: Final = PACKAGE / "dynamic" / "policies" / "generated_names.py"
 OLDER: Final = PACKAGE / "core" / "older_names.py"
@@ -175,8 +177,9 @@ def hadoop_keys(jars: Iterable[Path]) -> Set[str]:
 
 
 def older_names(jvm: Any) -> Mapping[str, str]:
-    """Return older name -> current name, for names that Spark and Hadoop still read."""
-    found = {older: entry.key() for entry in _entries(jvm) for older in _listed(entry.alternatives())}
+    """Return older name -> current name, for names that Hadoop or any Spark in the catalogue still reads."""
+    found = {name: row.partition(" ")[2] for minor in versions() for name, row in rows(minor).older.items()}
+    found |= {older: entry.key() for entry in _entries(jvm) for older in _listed(entry.alternatives())}
     found |= {older.key(): new for new, others in _spark_alternatives(jvm) for older in _items(others)}
     found |= {f"spark.hadoop.{older}": f"spark.hadoop.{new}" for older, new in _hadoop_deprecations(jvm)}
     return found | OF_S3A

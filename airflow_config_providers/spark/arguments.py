@@ -37,6 +37,9 @@ class NamedArguments:
         return not is_default and (bool(value) or (self.takes_zero and value not in (None, "")))
 
 
+NONE: Final = NamedArguments({})
+"""Of an operator that has none."""
+
 SUBMIT: Final = NamedArguments(
     {
         "archives": "spark.archives",

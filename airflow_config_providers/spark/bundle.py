@@ -2,7 +2,7 @@
 A zip with the parts of this package that a driver needs, for ``spark-submit --py-files``.
 
 ``python -m airflow_config_providers.spark.bundle DRIVER.zip`` writes one. The cluster needs neither Airflow nor an
-installation. The zip contains only Python code; compiled modules are left out.
+installation. The zip contains only Python code; compiled modules and documentation are left out.
 """
 
 from __future__ import annotations
@@ -22,10 +22,11 @@ from airflow_config_providers.exceptions import ConfigException
 _PACKAGE: Final = "airflow_config_providers"
 _DISTRIBUTION: Final = "airflow-config-providers"
 _PARTS: Final = ("core", "log", "providers", "spark")
-_MODULES: Final = ("__init__.py", "exceptions.py", "foreign.py", "lazy.py", "py.typed", "task_process.py")
+_MODULES: Final = ("__init__.py", "exceptions.py", "foreign.py", "lazy.py", "py.typed")
 _LIBRARIES: Final = ("javaproperties", "tenacity")
 _VAULT: Final = ("hvac", "requests", "urllib3", "idna", "certifi", "charset-normalizer")
-_COMPILED: Final = re.compile(r"\.(?:so|pyd|pyc)$")
+_LEFT_OUT: Final = re.compile(r"\.(?:so|pyd|pyc)$|^catalogue_notes\.json$")
+"""Compiled modules, and the documentation of Spark's keys, which no driver reads."""
 
 _USAGE: Final = "usage: python -m airflow_config_providers.spark.bundle DRIVER.zip"
 
@@ -83,7 +84,7 @@ def _below(folder: Traversable, name: str) -> Iterator[tuple[str, bytes]]:
     for item in sorted(folder.iterdir(), key=lambda item: item.name):
         if item.is_dir() and item.name != "__pycache__":
             yield from _below(item, f"{name}/{item.name}")
-        elif item.is_file() and not _COMPILED.search(item.name):
+        elif item.is_file() and not _LEFT_OUT.search(item.name):
             yield f"{name}/{item.name}", item.read_bytes()
 
 
@@ -96,7 +97,7 @@ def _of(library: Distribution) -> Iterator[tuple[str, bytes]]:
             yield f"{metadata}/{name}", text.encode()
     for file in library.files or ():
         is_module = ".dist-info" not in file.parts[0] and ".." not in file.parts and "__pycache__" not in file.parts
-        if library.name != _DISTRIBUTION and is_module and not _COMPILED.search(file.name):
+        if library.name != _DISTRIBUTION and is_module and not _LEFT_OUT.search(file.name):
             yield file.as_posix(), Path(str(file.locate())).read_bytes()
 
 

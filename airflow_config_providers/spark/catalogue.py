@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import cache
-from pkgutil import get_data
 from types import MappingProxyType
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from airflow_config_providers.core.cached import cached_property
 from airflow_config_providers.core.definition.config_def import ConfigDef, ConfigKey, Importance
 from airflow_config_providers.core.definition.config_type import ConfigType, invalid_value
-from airflow_config_providers.core.definition.validators import Validator
 from airflow_config_providers.core.java_text import SIZES, TIMES, read_quantity
+from airflow_config_providers.core.older_names import OLDER_NAMES
 from airflow_config_providers.core.sensitive import reveals
+from airflow_config_providers.spark.catalogue_file import Rows, catalogued, rows
 from airflow_config_providers.spark.expansion import is_substituted_by_spark
 from airflow_config_providers.spark.redaction import sounds_sensitive
+
+if TYPE_CHECKING:
+    from airflow_config_providers.core.definition.validators import Validator
 
 _CONNECTION: Final = "the operator takes it from its Spark connection. Change it there."
 _FOLLOWED: Final = "the operator sets it when it follows a job that runs elsewhere. Change durable in the DAG."
@@ -66,21 +68,19 @@ class ValidQuantity:
 SIZE: Final = ValidQuantity(SIZES, "512m")
 TIME: Final = ValidQuantity(TIMES, "10s")
 
+_HADOOP: Final = "spark.hadoop."
+
 _QUANTITIES: Final[dict[str, Validator]] = {"SIZE": SIZE, "TIME": TIME}
 _TYPE_NAMES: Final = {"SIZE": "SIZE", "TIME": "DURATION"}
 
 
 class _Catalogue(Mapping[str, ConfigKey]):
-    """
-    The keys of Spark, each made on first use: a task needs few of the 1,500.
+    """The keys of a version of Spark, each made on first use: a task needs few of the 1,500."""
 
-    :param public: name -> type, version of introduction, and default if there is one, separated by spaces
-    :param internal: the same for keys that are not in Spark's documentation
-    """
-
-    def __init__(self, public: Mapping[str, str], internal: Mapping[str, str]) -> None:
-        self._public = public
-        self.rows = {**public, **internal}
+    def __init__(self, of: Rows) -> None:
+        self._public = of.public
+        older = {name: f"{row.partition(' ')[0]} -" for name, row in of.older.items()}
+        self.rows = {**of.public, **of.internal, **older}
         self._made: dict[str, ConfigKey] = {}
 
     def __getitem__(self, name: str) -> ConfigKey:
@@ -100,17 +100,16 @@ class _Catalogue(Mapping[str, ConfigKey]):
 
 class SparkDefinition(ConfigDef):
     """
-    The keys that Spark knows. Other keys may be set as well: Spark passes them to the job.
+    The keys that a version of Spark knows. Other keys may be set as well: Spark passes them to the job.
 
-    Types are the same since Spark 3.5; defaults are those of Spark ``version``.
-
-    :param version: the version of Spark from which the catalogue was generated
+    :param of: what this version has
     """
 
-    def __init__(self, version: str, catalogue: _Catalogue) -> None:
+    def __init__(self, of: Rows) -> None:
         super().__init__()
-        self.version = version
-        self._catalogue = catalogue
+        self.version = of.version
+        self._of = of
+        self._catalogue = _Catalogue(of)
 
     @property
     def config_keys(self) -> Mapping[str, ConfigKey]:
@@ -129,6 +128,12 @@ class SparkDefinition(ConfigDef):
     def _default_texts(self) -> Mapping[str, str]:
         rows = self._catalogue.rows.items()
         return MappingProxyType({name: row.split(" ", 2)[2] for name, row in rows if row.count(" ") > 1})
+
+    @cached_property
+    def older_names(self) -> Mapping[str, str]:
+        """Older name that this version of Spark, or its Hadoop, still reads -> the name that took its place."""
+        of_hadoop = {name: new for name, new in OLDER_NAMES.items() if name.startswith(_HADOOP)}
+        return MappingProxyType(of_hadoop | self._of.renamed())
 
     def is_sensitive(self, name: str) -> bool:
         """Return whether Spark would hide ``name``, even if it does not know the key."""
@@ -149,12 +154,18 @@ class SparkDefinition(ConfigDef):
         return super().misfits(name, value)
 
 
+def spark_definition(version: str | None = None) -> SparkDefinition:
+    """
+    Return the definition of Spark ``version``, or of the nearest one in the catalogue. Each is made once.
+
+    :param version: such as ``3.5.8``; None for the newest in the catalogue
+    """
+    return _definition(catalogued(version))
+
+
 @cache
-def spark_definition() -> SparkDefinition:
-    """Return the definition. It is read once, from a file that ``tools/generate_spark_catalogue.py`` writes."""
-    # This works in a zip, too. importlib.resources needs ten milliseconds for its first file.
-    catalogue = json.loads(get_data(__package__, "catalogue.json") or b"")
-    return SparkDefinition(catalogue["spark"], _Catalogue(catalogue["public"], catalogue["internal"]))
+def _definition(minor: str) -> SparkDefinition:
+    return SparkDefinition(rows(minor))
 
 
 def _key(name: str, row: str, *, internal: bool) -> ConfigKey:

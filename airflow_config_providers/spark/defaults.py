@@ -21,7 +21,7 @@ def locate_spark_defaults(spark_binary: str, environ: Mapping[str, str], *, whic
     :return: None if there is no such file, or if ``spark_binary`` is a script from which Spark cannot be located;
         set ``SPARK_CONF_DIR`` or ``SPARK_HOME`` then
     """
-    directory = conf_directory(_find(spark_binary, environ, which), environ)
+    directory = conf_directory(find_command(spark_binary, environ, which=which), environ)
     path = directory / "spark-defaults.conf" if directory else None
     return path if path and path.is_file() else None
 
@@ -32,7 +32,7 @@ def require_spark_binary(spark_binary: str, environ: Mapping[str, str], *, which
 
     :raises SubmitError: it is not on the ``PATH``, or there is no Java for it
     """
-    binary = _find(spark_binary, environ, which)
+    binary = find_command(spark_binary, environ, which=which)
     if binary is None:
         raise SubmitError(
             f"{printable(spark_binary)} is not on the PATH of this worker. Install Spark there, for example with "
@@ -47,14 +47,21 @@ def conf_directory(binary: Path | None, environ: Mapping[str, str]) -> Path | No
     """Return the directory of Spark's configuration files, which need not exist; None if it cannot be determined."""
     if directory := environ.get("SPARK_CONF_DIR"):
         return Path(directory)
+    home = home_directory(binary, environ)
+    return home / "conf" if home else None
+
+
+def home_directory(binary: Path | None, environ: Mapping[str, str]) -> Path | None:
+    """Return the directory of Spark itself; None if it cannot be determined."""
     if home := environ.get("SPARK_HOME"):
-        return Path(home, "conf")
+        return Path(home)
     homes = _homes(binary.resolve().parent) if binary else ()
-    return next((home / "conf" for home in homes if _is_home(home)), None)
+    return next((home for home in homes if _is_home(home)), None)
 
 
-def _find(spark_binary: str, environ: Mapping[str, str], which: Which) -> Path | None:
-    found = which(spark_binary, path=environ.get("PATH", os.defpath))
+def find_command(command: str, environ: Mapping[str, str], *, which: Which = shutil.which) -> Path | None:
+    """Return the path of a command on the ``PATH``; None if it is not there."""
+    found = which(command, path=environ.get("PATH", os.defpath))
     return Path(found) if found else None
 
 

@@ -10,8 +10,9 @@ from airflow_config_providers.core.cached import cached_property
 from airflow_config_providers.core.older_names import OLDER_NAMES
 from airflow_config_providers.dynamic.policies.generated_names import CODE_LOADING_HADOOP, CODE_LOADING_SPARK
 from airflow_config_providers.spark import arguments
-from airflow_config_providers.spark.catalogue import READ_ONLY, spark_definition
-from airflow_config_providers.spark.unlisted_names import UNLISTED_NAMES
+from airflow_config_providers.spark.catalogue import READ_ONLY
+from airflow_config_providers.spark.catalogue_file import all_names
+from airflow_config_providers.spark.word_slips import WordSlips
 
 SPARK: Final = "spark."
 """The prefix of Spark's keys; spark-submit ignores all others."""
@@ -49,10 +50,11 @@ _FREE: Final = (
 
 _BELOW_FREE: Final = tuple(f"{name}." for name in _FREE)
 
+_OF_PLATFORMS: Final = ("spark.sql.dynamicPartitionPruning.enabled",)
+"""Keys that a platform documents for its own Spark, here EMR, and that resemble one of Spark's."""
+
 _ANY: Final = "*"
 """The rest of such a key."""
-
-_SEPARATORS: Final = str.maketrans("", "", "._-")
 
 _MOST: Final = 2
 """The most letters in which a key can differ from the one that it probably means."""
@@ -72,9 +74,10 @@ def meant(key: str) -> str | None:
     """
     Return the key of which ``key`` is probably a misspelling.
 
-    Keys that people choose for their jobs are not misspellings, unless they differ from a known key in a letter or two.
+    Keys that people choose for their jobs are not misspellings, unless they differ from a known key in a letter or two,
+    or in a word that is missing, written twice, or in another number.
 
-    :return: None for a key that Spark knows, and for one that is close to none
+    :return: None for a key that a version of Spark in the catalogue knows, and for one that is close to none
     """
     if key in _names() or len(key) > _LONGEST or key.count(".") > _MOST_PARTS:
         return None
@@ -97,13 +100,13 @@ def _near(key: str) -> str | None:
 def _names() -> frozenset[str]:
     return frozenset(
         {
-            *spark_definition().names(),
-            *(name for name in CODE_LOADING_SPARK if "*" not in name),
+            *all_names(),
+            *[name for name in CODE_LOADING_SPARK if "*" not in name],
             *OLDER_NAMES.keys(),
             *OLDER_NAMES.values(),
             *arguments.SUBMIT.keys.values(),
             *READ_ONLY,
-            *UNLISTED_NAMES,
+            *_OF_PLATFORMS,
         }
     )
 
@@ -115,66 +118,71 @@ def _beginnings_of_hadoop() -> frozenset[str]:
 
 
 @cache
-def _by_squashed() -> dict[str, str]:
-    names = [name for name in sorted(_names(), reverse=True) if not name.startswith(_HADOOP)]
-    squashed = _squashed("\n".join(names)).split("\n")  # at once, which takes a tenth of the time
-    return dict(zip(squashed, names, strict=True))
+def _checked() -> list[str]:
+    """Return the names to choose from, older ones last."""
+    names = sorted(name for name in _names() if not name.startswith(_HADOOP))
+    return [*(name for name in names if name not in OLDER_NAMES), *(name for name in names if name in OLDER_NAMES)]
 
 
-def _squashed(key: str) -> str:
-    """Return ``key`` without the separators and the case, which people confuse."""
-    return key.translate(_SEPARATORS).lower()
+@cache
+def _word_slips() -> WordSlips:
+    return WordSlips(_checked())
 
 
 @lru_cache(maxsize=4096)
 def _nearest(key: str) -> str | None:
     if key.startswith(_BELOW_FREE) or key in _FREE:
         return None
-    if same := _by_squashed().get(_squashed(key)):
+    if same := _word_slips().meant(key):
         return same
     found = sorted(_tree().near(key.split("."), _MOST))
-    return found[0][1] if found else None
+    return found[0][1] if found else _word_slips().with_missing_word(key)
 
 
 class _Node:
     """
-    The keys with the same first parts. They are split further on first use: few ever are.
+    The keys with the same first parts. They are split further when a part of them is looked up: few ever are.
 
     :param rests: the other parts of each key: empty if a key ends here, and ``_ANY`` if any name can follow
     """
 
     def __init__(self, rests: Collection[str]) -> None:
         self._rests = rests
+        self._children: dict[str, _Node] = {}
         self.ends = "" in rests
         self.is_free = _ANY in rests
 
     @cached_property
-    def children(self) -> Mapping[str, _Node]:
-        """Next part -> the keys with it."""
-        found: dict[str, list[str]] = {}
-        for rest in self._rests:
-            part, _, rest_of_it = rest.partition(".")
-            found.setdefault(part, []).append(rest_of_it)
-        return {part: _Node(rests) for part, rests in found.items() if part not in ("", _ANY)}
+    def _parts(self) -> frozenset[str]:
+        return frozenset({rest.partition(".")[0] for rest in self._rests} - {"", _ANY})
 
     @cached_property
     def _letters(self) -> Mapping[str, int]:
-        return {part: _letters(part) for part in self.children}
+        return {part: _letters(part) for part in self._parts}
+
+    def _child(self, part: str) -> _Node:
+        """Return the keys with this next part."""
+        child = self._children.get(part)
+        if child is None:
+            whole, below, start = part in self._rests, f"{part}.", len(part) + 1
+            rests = [rest[start:] for rest in self._rests if rest.startswith(below)]
+            child = self._children[part] = _Node([*rests, ""] if whole else rests)
+        return child
 
     def near(self, parts: list[str], most: int) -> Iterator[tuple[int, str]]:
         """Yield the keys that differ in at most ``most`` letters, each as a pair: the number of letters and the key."""
         if self.is_free and parts:
             yield 0, ".".join(parts)
-        if not parts or not self.children:
+        if not parts or not self._parts:
             return
         for cost, part in self._near_parts(parts[0], most):
-            child = self.children[part]
+            child = self._child(part)
             if child.ends and len(parts) == 1:
                 yield cost, part
             yield from ((cost + more, f"{part}.{rest}") for more, rest in child.near(parts[1:], most - cost))
 
     def _near_parts(self, part: str, most: int) -> Iterator[tuple[int, str]]:
-        if part in self.children:
+        if part in self._parts:
             yield 0, part
         most = min(most, _allowed(part))
         if not most:
@@ -188,7 +196,7 @@ class _Node:
 
     def _may_stand_for(self, other: str) -> bool:
         """Return whether a misspelling of ``other`` can be distinguished from a name that people chose."""
-        return len(other) >= _LONG or not self.children[other].is_free
+        return len(other) >= _LONG or not self._child(other).is_free
 
 
 def _allowed(part: str) -> int:
@@ -198,8 +206,7 @@ def _allowed(part: str) -> int:
 
 @cache
 def _tree() -> _Node:
-    names = [name for name in _names() if not name.startswith(_HADOOP)]
-    return _Node([*names, *(f"{name}.{_ANY}" for name in _FREE)])
+    return _Node([*_checked(), *[f"{name}.{_ANY}" for name in _FREE]])
 
 
 def _letters(word: str) -> int:

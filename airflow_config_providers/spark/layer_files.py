@@ -1,4 +1,4 @@
-"""The properties files of layers: where they must be, how they are read, and what they set."""
+"""The files of layers, in Java properties or YAML: where they must be, how they are read, and what they set."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from itertools import pairwise
 from pathlib import Path, PurePath
 from typing import Final
 
-from airflow_config_providers.core import properties
+from airflow_config_providers.core import properties, yaml_properties
 from airflow_config_providers.core.layers import ConfigLayer, ConfigSource
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.exceptions import ConfigException
@@ -23,7 +23,8 @@ _OF_THE_SYSTEM: Final = (("proc",), ("sys",))
 _NO_FILE: Final = "it is not a regular file"
 _LIVE: Final = "the operating system generates its content, which is not configuration"
 
-_SUFFIXES: Final = {".json": "JSON", ".yaml": "YAML", ".yml": "YAML"}
+YAML_SUFFIXES: Final = (".yaml", ".yml")
+_SUFFIXES: Final = {".json": "JSON", **dict.fromkeys(YAML_SUFFIXES, "YAML")}
 
 _OPENS: Final = re.compile(r"[\w.\"'-]+:\s*(#.*)?")
 """A name with nothing after its colon."""
@@ -52,12 +53,13 @@ class Bound:
 @dataclass(frozen=True, slots=True)
 class ConfigFile:
     """
-    A properties file that becomes a layer.
+    A file of Java properties, or of YAML if its name ends with ``.yaml`` or ``.yml``, that becomes a layer.
 
     :param name: its name in messages: the path as written, with references
     :param path: the path of the file
     :param is_template: whether its values are Jinja templates; in Spark's own files, ``{{APP_ID}}`` belongs to Spark
-    :param is_lenient: whether a key may appear twice, as in files that the author of the job cannot correct
+    :param is_lenient: whether the file is Spark's own, which the author of the job cannot correct: always properties,
+        and a key may appear twice
     :param bounds: where the file must be
     :param label: the argument of the task that names the file; empty if none does
     """
@@ -76,15 +78,11 @@ class ConfigFile:
 
 def file_layer(file: ConfigFile) -> ConfigLayer:
     """
-    Return a layer for a Java properties file. The origin of each key is its file and line.
+    Return a layer for a file. The origin of each key is its file and line.
 
     :raises ConfigException: the file cannot be read, is outside its bounds, is malformed, or sets a key twice
     """
-    content = read_layer_file(file.path, name=file.name, bounds=file.bounds)
-    text = _decoded(content, name=file.name)
-    if not file.is_lenient:
-        refuse_other_format(text, name=file.name)
-    entries = properties.parse(text, name=file.name)
+    entries = file_entries(file)
     lines = _lines_by_key(entries)
     if not file.is_lenient:
         _refuse_repeated(lines, name=file.name)
@@ -94,6 +92,36 @@ def file_layer(file: ConfigFile) -> ConfigLayer:
         {entry.key: entry.value for entry in entries},
         {key: f"{file.name}:{found[-1]}" for key, found in lines.items()},
     )
+
+
+def file_entries(file: ConfigFile) -> list[properties.Property]:
+    """
+    Return the entries of a layer file in order, also those that repeat a key.
+
+    :raises ConfigException: the file cannot be read, is outside its bounds, or is malformed
+    """
+    content = read_layer_file(file.path, name=file.name, bounds=file.bounds)
+    text = _decoded(content, name=file.name)
+    return properties.parse(text, name=file.name) if file.is_lenient else parse(text, name=file.name, path=file.path)
+
+
+def is_yaml(path: str) -> bool:
+    """Return whether the file at ``path`` is YAML, by its name."""
+    return PurePath(path).suffix.lower() in YAML_SUFFIXES
+
+
+def parse(text: str, *, name: str, path: str) -> list[properties.Property]:
+    """
+    Return the entries of ``text`` in order, read as the name of its file says.
+
+    :param name: the name of the file in messages
+    :param path: the path of the file; one that ends with ``.yaml`` or ``.yml`` is YAML, any other Java properties
+    :raises ConfigException: the text is malformed, or in another format
+    """
+    if is_yaml(path):
+        return yaml_properties.parse(text, name=name)
+    refuse_other_format(text, name=name)
+    return properties.parse(text, name=name)
 
 
 def _refuse_repeated(lines: Mapping[str, Sequence[int]], *, name: str) -> None:
@@ -138,8 +166,9 @@ def _decoded(content: bytes, *, name: str) -> str:
 
 
 def _unreadable(name: str, problem: str) -> ConfigException:
+    kind = "YAML" if is_yaml(name) else "properties"
     return ConfigException(
-        f"The properties file '{printable(name)}' cannot be read: {problem}. Correct the path or the file."
+        f"The {kind} file '{printable(name)}' cannot be read: {problem}. Correct the path or the file."
     )
 
 
@@ -194,7 +223,8 @@ def refuse_other_format(text: str, *, name: str) -> None:
     if found := _format_of(text.replace("\r\n", "\n"), name):
         raise ConfigException(
             f"{printable(name)} looks like {found}, but is read as a Java properties file. Write one key and its value "
-            f"on each line, such as spark.executor.memory=4g, and name the file .properties."
+            f"on each line, such as spark.executor.memory=4g, and name the file .properties; or write YAML, and name "
+            f"the file .yaml."
         )
 
 

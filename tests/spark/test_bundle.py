@@ -91,7 +91,6 @@ def test_the_zip_holds_nothing_of_airflow_and_nothing_compiled(zipped: Path) -> 
         "foreign.py",
         "lazy.py",
         "py.typed",
-        "task_process.py",
         "core",
         "log",
         "providers",

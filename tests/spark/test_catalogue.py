@@ -3,7 +3,6 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -11,6 +10,7 @@ import pytest
 from airflow_config_providers.core.definition.config_type import ConfigType
 from airflow_config_providers.exceptions import ConfigException
 from airflow_config_providers.spark.catalogue import SIZE, TIME, spark_definition
+from airflow_config_providers.spark.catalogue_file import versions
 
 
 @pytest.mark.parametrize(
@@ -69,12 +69,6 @@ def test_a_right_type_is_no_problem(key: str, text: str) -> None:
     assert list(spark_definition().misfits(key, text)) == []
 
 
-def test_every_default_fits_its_own_type() -> None:
-    definition = spark_definition()
-
-    assert [name for name, text in definition.default_texts().items() if definition.misfits(name, text)] == []
-
-
 @pytest.mark.parametrize(
     ("key", "expected"),
     [("spark.authenticate.secret", True), ("spark.hadoop.fs.s3a.secret.key", True), ("spark.executor.memory", False)],
@@ -95,27 +89,71 @@ def test_internal_keys_are_checked_and_not_documented() -> None:
     assert f"| {internal.name} |" not in definition.to_markdown()
 
 
-def test_the_catalogue_is_that_of_the_pinned_pyspark() -> None:
+def test_the_pinned_pyspark_is_in_the_catalogue() -> None:
     constraints = Path(__file__).parents[2].joinpath("constraints.txt").read_text().splitlines()
 
-    assert f"pyspark=={spark_definition().version}" in constraints
+    assert {f"pyspark=={version}" for version in versions().values()} & set(constraints)
 
 
-def test_it_is_made_once() -> None:
-    assert spark_definition() is spark_definition()
+def test_the_definition_of_each_version_is_made_once() -> None:
+    assert spark_definition("4.2.0") is spark_definition("4.2.1")
+    assert spark_definition() is spark_definition("4.3.0")
 
 
-def test_it_is_made_in_under_15_ms_of_the_processor() -> None:
-    def seconds() -> float:
-        start = time.thread_time()
-        spark_definition.__wrapped__()
-        return time.thread_time() - start
+@pytest.mark.parametrize(
+    ("key", "version", "expected"),
+    [
+        pytest.param("spark.api.mode", "3.5.8", None, id="not yet there"),
+        pytest.param("spark.api.mode", "4.0.0", "STRING", id="there"),
+        pytest.param("spark.mesos.containerizer", "3.5.8", "STRING", id="still there"),
+        pytest.param("spark.mesos.containerizer", "4.0.0", None, id="no longer there"),
+        pytest.param("spark.task.cpus", "4.2.0", "INT", id="the older type"),
+        pytest.param("spark.task.cpus", "4.3.0", "DOUBLE", id="the newer type"),
+    ],
+)
+def test_a_key_is_that_of_the_version(key: str, version: str, expected: str | None) -> None:
+    known = spark_definition(version).config_keys.get(key)
 
-    assert min(seconds() for _ in range(5)) < 0.015
+    assert (known and known.type.name) == expected
+
+
+def test_a_default_is_that_of_the_version() -> None:
+    defaults = [spark_definition(version).default_texts()["spark.sql.ansi.enabled"] for version in ("3.5.8", "4.0.0")]
+
+    assert defaults == ["false", "true"]
+
+
+@pytest.mark.parametrize("version", list(versions()))
+def test_every_default_of_a_version_fits_its_own_type(version: str) -> None:
+    definition = spark_definition(version)
+
+    assert [name for name, text in definition.default_texts().items() if definition.misfits(name, text)] == []
+
+
+@pytest.mark.parametrize(
+    ("older", "version", "current"),
+    [
+        pytest.param("spark.yarn.keytab", "4.2.0", "spark.kerberos.keytab", id="an alternative"),
+        pytest.param("spark.blacklist.enabled", "3.5.8", "spark.excludeOnFailure.enabled", id="still read"),
+        pytest.param("spark.blacklist.enabled", "4.2.0", None, id="no longer read"),
+        pytest.param("spark.hadoop.dfs.block.size", "4.2.0", "spark.hadoop.dfs.blocksize", id="of Hadoop"),
+    ],
+)
+def test_an_older_name_is_that_of_the_version(older: str, version: str, current: str | None) -> None:
+    assert spark_definition(version).older_names.get(older) == current
 
 
 def test_spark_modules_import_no_airflow_and_no_pyspark() -> None:
-    modules = ["catalogue", "defaults", "delivery", "expansion", "fidelity", "private_file", "redaction"]
+    modules = [
+        "catalogue",
+        "catalogue_file",
+        "defaults",
+        "delivery",
+        "expansion",
+        "fidelity",
+        "private_file",
+        "redaction",
+    ]
     script = "import json, sys; " + "".join(f"import airflow_config_providers.spark.{name}; " for name in modules)
     script += "print(json.dumps([m for m in ('airflow', 'pyspark', 'py4j', 'javaproperties') if m in sys.modules]))"
 

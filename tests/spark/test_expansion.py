@@ -59,6 +59,7 @@ def test_attack_12_what_a_reference_brought_may_not(written: str, value: str) ->
     assert spark_expands_value(value, written=written)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("part", ["${", "${a", "${env:", "$", "${a:b}"])
 def test_attack_14_time_is_linear_in_the_length(part: str) -> None:
     def seconds(length: int) -> float:

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 
 import pytest
 
 from airflow_config_providers.core.older_names import OLDER_NAMES
 from airflow_config_providers.spark.catalogue import spark_definition
+from airflow_config_providers.spark.catalogue_file import all_names
 from airflow_config_providers.spark.known_keys import meant, with_prefix
-from airflow_config_providers.spark.unlisted_names import UNLISTED_NAMES
+from tests.spark import misspelling
+from tests.spark.third_party_keys import THIRD_PARTY_KEYS
 
-KNOWN = sorted({*spark_definition().names(), *UNLISTED_NAMES, *OLDER_NAMES, *OLDER_NAMES.values()})
+KNOWN = sorted({*all_names(), *OLDER_NAMES, *OLDER_NAMES.values()})
+
+PUBLIC = [key.name for key in spark_definition().config_keys.values() if not key.internal]
 
 OF_PEOPLE = [
     "spark.app.base",
@@ -34,37 +39,6 @@ OF_PEOPLE = [
 ]
 """Keys below names that Spark leaves to people, and keys of their own."""
 
-OF_OTHERS = [
-    "spark.cassandra.connection.host",
-    "spark.celeborn.master.endpoints",
-    "spark.comet.exec.enabled",
-    "spark.databricks.delta.autoCompact.enabled",
-    "spark.databricks.delta.optimizeWrite.enabled",
-    "spark.databricks.io.cache.enabled",
-    "spark.dataproc.driverEnv.FOO",
-    "spark.dataproc.executor.disk.size",
-    "spark.datasource.singlestore.clientEndpoint",
-    "spark.delta.logStore.gs.impl",
-    "spark.emr-serverless.driver.disk",
-    "spark.emr-serverless.executor.disk",
-    "spark.es.nodes.wan.only",
-    "spark.extraListeners",
-    "spark.gluten.memory.offHeap.size.in.bytes",
-    "spark.hoodie.metadata.enable",
-    "spark.mongodb.read.connection.uri",
-    "spark.neo4j.url",
-    "spark.openlineage.transport.type",
-    "spark.rapids.memory.pinnedPool.size",
-    "spark.rapids.sql.concurrentGpuTasks",
-    "spark.redis.host",
-    "spark.rss.master.address",
-    "spark.snowflake.pushdown",
-    "spark.sql.iceberg.handle-timestamp-without-timezone",
-    "spark.synapse.linkedService",
-    "spark.uniffle.coordinator.quorum",
-]
-"""Keys of extensions of Spark."""
-
 
 @pytest.mark.parametrize(
     ("key", "name"),
@@ -77,6 +51,14 @@ OF_OTHERS = [
         pytest.param("spark.Executor.Memory", "spark.executor.memory", id="capitals"),
         pytest.param("spark.executor.memory.overhead", "spark.executor.memoryOverhead", id="a dot too many"),
         pytest.param("spark.executor.memory_overhead", "spark.executor.memoryOverhead", id="an underscore"),
+        pytest.param("spark.sql.shufle.partitions", "spark.sql.shuffle.partitions", id="one of two equal letters"),
+        pytest.param("spark.shuffle.partitions", "spark.sql.shuffle.partitions", id="a part left out"),
+        pytest.param("spark.dynamicAllocation.max", "spark.dynamicAllocation.maxExecutors", id="a word left out"),
+        pytest.param("spark.executor.executor.memory", "spark.executor.memory", id="a part twice"),
+        pytest.param("spark.executor.memoryMemoryOverhead", "spark.executor.memoryOverhead", id="a word twice"),
+        pytest.param("spark.dynamicAllocation.maxExecutor", "spark.dynamicAllocation.maxExecutors", id="singular"),
+        pytest.param("spark.executors.memory", "spark.executor.memory", id="plural"),
+        pytest.param("spark.jar", "spark.jars", id="singular of a short word"),
         pytest.param("spark.hadop.fs.s3a.endpoint", "spark.hadoop.fs.s3a.endpoint", id="a beginning"),
         pytest.param("spark.yarn.appMasterEvn.TZ", "spark.yarn.appMasterEnv.TZ", id="a beginning of two parts"),
     ],
@@ -94,7 +76,7 @@ def test_a_key_of_peoples_own_is_none_that_is_misspelt(key: str) -> None:
     assert meant(key) is None
 
 
-@pytest.mark.parametrize("key", OF_OTHERS)
+@pytest.mark.parametrize("key", THIRD_PARTY_KEYS)
 def test_a_key_of_an_extension_is_none_that_is_misspelt(key: str) -> None:
     assert meant(key) is None
 
@@ -131,3 +113,43 @@ def test_known_keys_are_found_without_comparing_them() -> None:
         return time.process_time() - begin
 
     assert seconds(known) < seconds(unknown)
+
+
+@pytest.mark.parametrize(
+    ("misspell", "recall"),
+    [
+        (misspelling.letter_left_out, 0.98),
+        (misspelling.letter_doubled, 0.99),
+        (misspelling.letter_replaced, 0.99),
+        (misspelling.letters_swapped, 0.99),
+        (misspelling.part_left_out, 0.74),
+        (misspelling.word_of_a_part_left_out, 0.90),
+        (misspelling.part_doubled, 0.99),
+        (misspelling.another_number, 0.99),
+        (misspelling.dots_for_capitals, 0.99),
+        (misspelling.capitals_for_dots, 0.99),
+        (misspelling.underscores_for_dots, 0.99),
+        (misspelling.without_capitals, 0.99),
+    ],
+    ids=lambda value: getattr(value, "__name__", ""),
+)
+def test_most_misspellings_of_public_keys_are_told_from_the_right_one(
+    misspell: Callable[[str], str], recall: float
+) -> None:
+    """What is left resembles several keys, or is a key of its own."""
+    written = {key: misspell(key) for key in PUBLIC}
+    written = {key: text for key, text in written.items() if text not in KNOWN}
+
+    assert sum(meant(text) == key for key, text in written.items()) / len(written) >= recall
+
+
+@pytest.mark.parametrize("misspell", misspelling.KINDS)
+def test_few_misspellings_are_taken_for_a_wrong_key(misspell: Callable[[str], str]) -> None:
+    written = {key: text for key in PUBLIC if (text := misspell(key)) not in KNOWN}
+
+    assert sum(meant(text) not in (None, key) for key, text in written.items()) / len(written) <= 0.01
+
+
+@pytest.mark.parametrize("key", ["spark.dynamicAllocation.executors", "spark.name", "spark.app.start"])
+def test_a_key_to_which_several_words_could_be_added_is_none_that_is_misspelt(key: str) -> None:
+    assert meant(key) is None

@@ -198,8 +198,6 @@ def layer(folder, name, text, *, is_lenient=False):
 @pytest.mark.parametrize(
     ("name", "text", "kind"),
     [
-        pytest.param("base.yaml", "spark.executor.memory: 4g\n", "YAML", id="a name of YAML"),
-        pytest.param("base.YML", "spark.executor.memory: 4g\n", "YAML", id="a short name of YAML"),
         pytest.param("base.json", '{"spark.executor.memory": "4g"}', "JSON", id="a name of JSON"),
         pytest.param("base.conf", "# jobs\n---\nspark.executor.memory: 4g\n", "YAML", id="the start of YAML"),
         pytest.param("base.conf", "spark:\n  executor:\n    memory: 4g\n", "YAML", id="names below names"),
@@ -237,3 +235,36 @@ def test_a_file_that_is_sparks_own_is_read_as_spark_does(tmp_path):
         "spark": "",
         "memory": "4g",
     }
+
+
+@pytest.mark.parametrize("name", ["base.yaml", "base.YML"])
+def test_a_file_is_yaml_if_its_name_says_so(tmp_path, name):
+    found = layer(tmp_path, name, "# all jobs\nspark:\n  executor:\n    memory: 4g\n")
+
+    assert found.configs == {"spark.executor.memory": "4g"}
+    assert found.origin("spark.executor.memory") == f"{tmp_path / name}:4"
+
+
+def test_a_key_that_two_maps_of_a_yaml_file_set_is_an_error_with_both_lines(tmp_path):
+    with pytest.raises(ConfigException, match=r"'spark.a' is set in lines 1, 3\. Keep one"):
+        layer(tmp_path, "base.yaml", "spark.a: 1\nspark:\n  a: 2\n")
+
+
+def test_a_yaml_file_has_at_most_a_mebibyte(tmp_path):
+    with pytest.raises(ConfigException, match=r"The YAML file '.*base.yaml' cannot be read: it is larger than"):
+        layer(tmp_path, "base.yaml", "#" * (LARGEST + 1))
+
+
+def test_the_path_says_what_a_file_is_that_is_named_by_a_reference(tmp_path):
+    (tmp_path / "base.yaml").write_text("spark.a: 1\n")
+
+    assert file_layer(ConfigFile("${env:FILE}", str(tmp_path / "base.yaml"))).configs == {"spark.a": "1"}
+
+
+def test_a_yaml_file_cannot_leave_its_bound(tmp_path):
+    (tmp_path / "base.yaml").write_text("spark.a: 1\n")
+
+    with pytest.raises(ConfigException, match="is elsewhere"):
+        file_layer(
+            ConfigFile("x", str(tmp_path / "base.yaml"), bounds=(Bound((str(tmp_path / "a"),), "is elsewhere."),))
+        )

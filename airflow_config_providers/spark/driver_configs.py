@@ -1,0 +1,147 @@
+"""The current configuration of a driver, and streaming queries that follow it: the pull model of KIP-297."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final, TypeVar
+
+from airflow_config_providers.core.resolver import ResolvedConfig
+from airflow_config_providers.core.reversal.reverse import ReverseTransformer
+from airflow_config_providers.core.text import one_line
+from airflow_config_providers.exceptions import ConfigException, ConfigProvidersError, ProviderUnavailableError
+from airflow_config_providers.log import reversal
+
+if TYPE_CHECKING:
+    from pyspark.sql.streaming.query import StreamingQuery
+
+_log: Final = logging.getLogger(__name__)
+
+SHORTEST: Final = 1.0
+"""Seconds between two reads of the secrets, at least."""
+
+DEFAULT_AGE: Final = 10.0
+"""Seconds after which values without a ttl are read again."""
+
+_Query = TypeVar("_Query", bound="StreamingQuery")
+
+
+class DriverConfigs:
+    """
+    Resolves the configuration of a driver again when its values could have changed. Thread-safe.
+
+    If a secret store cannot answer, the last values stay in effect; if it refuses, the error is raised.
+
+    :param resolve: resolves the references of the configuration
+    :param first: its first result
+    :param clock: seconds that never go back
+    """
+
+    def __init__(
+        self,
+        resolve: Callable[[], ResolvedConfig],
+        first: ResolvedConfig,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._resolve = resolve
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._reverser = ReverseTransformer({}, {})
+        self._installation: reversal.Installation | None = None
+        self._configs: Mapping[str, str] = {}
+        self._refusal: ConfigProvidersError | None = None
+        self._take(first)
+
+    def __call__(self) -> Mapping[str, str]:
+        """
+        Return key -> value.
+
+        :raises ConfigProvidersError: a reference can no longer be resolved
+        """
+        with self._lock:
+            if self._clock() >= self._good_until:
+                self._refresh()
+            if self._refusal is not None:
+                raise self._refusal.again()
+            return self._configs
+
+    def _refresh(self) -> None:
+        try:
+            found = self._resolve()
+        except ProviderUnavailableError as error:
+            self._good_until = self._clock() + DEFAULT_AGE
+            _log.warning("The last values stay in effect: %s", one_line("; ".join(error.problems)))
+            return
+        except ConfigProvidersError as error:
+            self._good_until = self._clock() + SHORTEST
+            self._refusal = error.again()  # without its traceback
+            return
+        self._refusal = None
+        self._take(found)
+        found.clear()
+
+    def _take(self, found: ResolvedConfig) -> None:
+        """Use ``found`` from now on. Output shows references in place of its values and of all earlier ones."""
+        ages = [ttl / 1000 for ttl in found.ttls.values()]
+        self._good_until = self._clock() + max(SHORTEST, min([DEFAULT_AGE, *ages]))
+        values = found.configs()
+        if values != self._configs:
+            self._reverser = found.reverser.knowing(self._reverser)
+            before, self._installation = self._installation, reversal.install(self._reverser)
+            if before is not None:
+                before.uninstall()
+            self._configs = MappingProxyType(values)
+
+
+_OF_SESSION: list[DriverConfigs] = []
+
+
+def keep(current: DriverConfigs) -> None:
+    """Have ``configs`` answer with ``current``."""
+    _OF_SESSION[:] = [current]
+
+
+def configs() -> Mapping[str, str]:
+    """
+    Return the configuration of this driver, with the values that its references have now: key -> value.
+
+    This is ``SinkTaskContext.configs()`` of KIP-297. Values are read again when their ttl is over, every ten seconds
+    without one, and at most once in a second. What Python prints and logs shows references in place of new and old
+    values. ``spark.conf`` keeps the values that it had at the start. Thread-safe; works only in the driver.
+
+    :raises ConfigException: ``session()`` was not called
+    :raises ConfigProvidersError: a reference can no longer be resolved; while a secret store cannot answer, the last
+        values are returned
+    """
+    if not _OF_SESSION:
+        raise ConfigException("There is no configuration to read again. Call session() first.")
+    return _OF_SESSION[0]()
+
+
+def reload_on_change(query_factory: Callable[[Mapping[str, str]], _Query], *, interval: int = 10) -> None:
+    """
+    Run a streaming query until it ends, and start another one whenever the configuration has changed.
+
+    This is for queries whose plan contains credentials, such as those that read with JDBC. The next query goes on from
+    the checkpoint of the one before.
+
+    :param query_factory: starts a query with the values in its argument, which is as ``configs`` returns it
+    :param interval: seconds between two looks at the configuration
+    :raises ConfigProvidersError: as for ``configs``; the query is stopped
+    :raises StreamingQueryException: the query has failed
+    """
+    while True:
+        values = configs()
+        query = query_factory(values)
+        try:
+            while not query.awaitTermination(interval):
+                if configs() != values:
+                    break
+            else:
+                return
+        finally:
+            query.stop()

@@ -1,0 +1,168 @@
+"""The pull model: a driver asks for the configuration that is current."""
+
+from __future__ import annotations
+
+import pytest
+
+from airflow_config_providers.core import ConfigLayer, ConfigSource
+from airflow_config_providers.core.resolver import ConfigResolver
+from airflow_config_providers.exceptions import AccessDeniedError, ConfigException, ProviderUnavailableError
+from airflow_config_providers.spark import configs, driver_configs, reload_on_change
+from airflow_config_providers.spark.driver_configs import DriverConfigs, keep
+from airflow_config_providers.testing import FakeClock, InMemoryConfigProvider
+
+KEY = "spark.app.db.password"
+VALUES = [f"c4nary-{number}-s3cret+value" for number in range(4)]
+
+
+class Driver:
+    """A driver whose secret a test rotates, and whose time it moves."""
+
+    def __init__(self, ttl=None):
+        self.provider = InMemoryConfigProvider({"db": {"password": VALUES[0]}}, ttl=ttl)
+        self.clock = FakeClock(100.0)
+        keep(DriverConfigs(self.resolve, self.resolve(), clock=self.clock))
+        self.provider.calls.clear()
+
+    def resolve(self):
+        layer = ConfigLayer(ConfigSource.DAG_CONFIG, "conf", {KEY: "${vault:db:password}", "spark.app.name": "stream"})
+        return ConfigResolver({"vault": self.provider}, attempts=1).resolve([layer])
+
+    def rotate(self, number):
+        self.provider.data["db"]["password"] = VALUES[number]
+
+
+@pytest.fixture
+def driver():
+    return Driver()
+
+
+@pytest.fixture(autouse=True)
+def forgotten():
+    yield
+    driver_configs._OF_SESSION.clear()
+
+
+def test_without_a_session_there_is_nothing_to_read_again():
+    with pytest.raises(ConfigException, match=r"Call session\(\) first"):
+        configs()
+
+
+def test_the_values_are_those_of_the_references_now(driver):
+    assert configs() == {KEY: VALUES[0], "spark.app.name": "stream"}
+
+    driver.rotate(1)
+    driver.clock.sleep(10)
+    assert configs()[KEY] == VALUES[1]
+
+
+def test_however_often_they_are_asked_for_they_are_read_once_in_ten_seconds(driver):
+    for _ in range(100):
+        configs()
+        driver.clock.sleep(0.25)
+    assert len(driver.provider.calls) == 2
+
+
+@pytest.mark.parametrize(("ttl", "seconds"), [(5_000, 5), (0, 1), (3_600_000, 10)], ids=["short", "none", "long"])
+def test_they_are_read_again_when_their_ttl_is_over(ttl, seconds):
+    driver = Driver(ttl)
+    driver.clock.sleep(seconds - 0.01)
+    configs()
+    assert not driver.provider.calls
+    driver.clock.sleep(0.01)
+    configs()
+    assert len(driver.provider.calls) == 1
+
+
+def test_while_the_store_does_not_answer_the_last_values_stay(driver, caplog):
+    driver.provider.error = ProviderUnavailableError("Vault is sealed.")
+    driver.clock.sleep(10)
+    assert configs()[KEY] == VALUES[0]
+    assert "The last values stay in effect: " in caplog.text
+    assert "c4nary" not in caplog.text
+
+
+def test_a_refusal_is_an_error(driver):
+    driver.provider.error = AccessDeniedError("The policy has changed.")
+    driver.clock.sleep(10)
+    with pytest.raises(AccessDeniedError):
+        configs()
+
+
+def test_a_refusal_is_asked_for_once_in_a_second_and_ends(driver):
+    driver.provider.error = AccessDeniedError("The policy has changed.")
+    driver.clock.sleep(10)
+    for _ in range(20):
+        with pytest.raises(AccessDeniedError, match="The policy has changed"):
+            configs()
+        driver.clock.sleep(0.1)
+    assert len(driver.provider.calls) == 2
+
+    driver.provider.error = None
+    driver.clock.sleep(1)
+    assert configs()[KEY] == VALUES[0]
+
+
+def test_what_is_printed_shows_references_in_place_of_all_values_so_far(driver, capsys):
+    driver.rotate(1)
+    driver.clock.sleep(10)
+    print("now", configs()[KEY], "before", VALUES[0])
+
+    assert capsys.readouterr().out == "now ${vault:db:password} before ${vault:db:password}\n"
+
+
+def test_the_answer_cannot_be_changed(driver):
+    with pytest.raises(TypeError):
+        configs()[KEY] = "other"
+
+
+class Query:
+    """A streaming query that runs for some rounds."""
+
+    def __init__(self, values, rounds, each=lambda: None):
+        self.values = values
+        self.is_stopped = False
+        self._rounds = rounds
+        self._each = each
+
+    def awaitTermination(self, timeout):  # noqa: N802 - as in PySpark
+        self._rounds -= 1
+        self._each()
+        return self._rounds < 0
+
+    def stop(self):
+        self.is_stopped = True
+
+
+def test_a_query_is_started_anew_when_a_value_has_changed(driver):
+    started = []
+
+    def pass_and_rotate():
+        driver.clock.sleep(10)
+        if len(started) < 3:
+            driver.rotate(len(started))
+
+    def start(values):
+        started.append(Query(values, 3, pass_and_rotate))
+        return started[-1]
+
+    reload_on_change(start)
+    assert [query.values[KEY] for query in started] == VALUES[:3]
+    assert all(query.is_stopped for query in started)
+
+
+def test_a_query_is_left_alone_while_nothing_changes(driver):
+    started = []
+    reload_on_change(lambda values: started.append(Query(values, 50, lambda: driver.clock.sleep(10))) or started[-1])
+    assert len(started) == 1
+
+
+def test_a_query_is_stopped_when_its_values_are_refused(driver):
+    def refuse():
+        driver.clock.sleep(10)
+        driver.provider.error = AccessDeniedError("The policy has changed.")
+
+    query = Query({}, 9, refuse)
+    with pytest.raises(AccessDeniedError):
+        reload_on_change(lambda values: query)
+    assert query.is_stopped

@@ -14,6 +14,7 @@ from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook
 from airflow_config_providers.core.reversal.reverse import ReverseTransformer
 from airflow_config_providers.core.reversal.stream import reverse_lines
 from airflow_config_providers.core.variable import scan
+from airflow_config_providers.exceptions import SubmitError
 from airflow_config_providers.hooks.take_over import taken_over
 from airflow_config_providers.hooks.two_streams import TwoStreams
 from airflow_config_providers.spark import child_environment
@@ -47,6 +48,7 @@ class ConfiguredSparkSubmitHook(SparkSubmitHook):
     _streams: TwoStreams | None = None
     _environ_of_child: dict[str, Any] | None = None
     _environ_of_author: dict[str, Any] | None = None
+    _is_killed = False
 
     @classmethod
     def of(
@@ -149,8 +151,15 @@ class ConfiguredSparkSubmitHook(SparkSubmitHook):
         # The stock hook lets it inherit everything. This process needs its own environment meanwhile, to renew leases.
         return child_environment.command_without(super()._build_track_driver_status_command(), self._withheld())
 
+    def _poll_k8s_driver_via_api(self) -> str | None:
+        phase: str | None = super()._poll_k8s_driver_via_api()
+        if phase is None and self._is_killed:  # the stock hook ends as if the job had succeeded
+            raise SubmitError("The driver's pod was deleted because the job was killed.")
+        return phase
+
     def on_kill(self) -> None:
         """Kill the job, with commands that do not inherit the variables that providers read."""
+        self._is_killed = True
         with child_environment.lacking(os.environ, self._withheld()):
             super().on_kill()
 
@@ -221,6 +230,8 @@ class ConfiguredSparkSubmitHook(SparkSubmitHook):
             self._environ_of_author, self._env = self._env, None
 
     def _process_spark_submit_log(self, itr: Iterable[Any]) -> None:
+        if self._is_killed and self._submit_sp:  # while the process was started, when on_kill could not know it
+            self._submit_sp.kill()
         self._env = self._environ_of_author or self._env  # for commands that kill the job
         if self._streams and self._submit_sp:
             lines = self._streams.lines(self._submit_sp.stdout, self._reversers())

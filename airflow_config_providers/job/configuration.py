@@ -5,21 +5,26 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from airflow_config_providers.core.alter import ConfigResource
 from airflow_config_providers.core.layers import ConfigLayer, LayeredConfig, layer_problems
+from airflow_config_providers.core.reload import ReloadAction
+from airflow_config_providers.core.reversal.reverse import ReverseTransformer
 from airflow_config_providers.core.text import one_line, printable
-from airflow_config_providers.core.variable import scan
+from airflow_config_providers.core.variable import scan, unclosed
 from airflow_config_providers.exceptions import ConfigException, PolicyViolation
 from airflow_config_providers.job import dynamic_layers, policies
 from airflow_config_providers.job.authored_job import AuthoredJob, referring_paths
 from airflow_config_providers.job.driver_resolver import Driver, DriverResolver, concerns_driver, driver_definitions
+from airflow_config_providers.job.fields import wins_over
 from airflow_config_providers.job.job_layers import JobLayers
+from airflow_config_providers.job.nested_texts import label_below
 from airflow_config_providers.job.options import JobOptions
 from airflow_config_providers.job.providers import JobProviders
 from airflow_config_providers.job.resolver import JobResolver, PlacedText
-from airflow_config_providers.job.run import JobRun
+from airflow_config_providers.job.run import JobRun, ReloadSource
 from airflow_config_providers.job.template_references import FilledIn
 from airflow_config_providers.spark.layer_files import ConfigFile
 
@@ -53,6 +58,8 @@ class JobConfiguration:
     :param render: renders a template in a properties file
     :param warn: is called with each note for the reader of the task log
     :param takes_any_key: whether the job also gets keys that do not begin with ``spark.``
+    :param spark_version: the version of the Spark that runs the job; None if it is not known
+    :param when_settled: is called with the settled layers, before policies and providers are asked
     """
 
     resource: ConfigResource
@@ -63,6 +70,8 @@ class JobConfiguration:
     render: Callable[[str], FilledIn]
     warn: Callable[[str], None]
     takes_any_key: bool = False
+    spark_version: str | None = None
+    when_settled: Callable[[LayeredConfig], object] = id
 
     def preview(self) -> Shown:
         """Return what would be submitted, with notes about what would fail or differ in a run."""
@@ -77,33 +86,86 @@ class JobConfiguration:
             notes += violation.problems
         return Shown(layered, notes)
 
-    def resolve(self) -> JobRun:
+    def resolve(self, earlier: ReverseTransformer | None = None) -> JobRun:
         """
         Return the run, with values.
 
+        :param earlier: replaces the values that the running job has, if this is for a reload
         :raises ConfigProvidersError: the configuration is wrong or not allowed, or a reference cannot be resolved
         """
         with ExitStack() as stack:
-            worker = self._resolver(stack.enter_context(JobProviders(self.job.options.conn_id)))
-            layers = self._collect(worker.locate(self.files), dynamic_layers.layers(self.resource))
+            worker, layers = self._layers(stack)
+            return self._resolved(worker, layers, stack, earlier=earlier)
+
+    def resolve_if_restarted(self) -> JobRun | None:
+        """
+        Return the run as ``resolve`` does; None if the running job would not be restarted when its secrets change.
+
+        :raises ConfigProvidersError: as for ``resolve``
+        """
+        with ExitStack() as stack:
+            worker, layers = self._layers(stack)
             layered = worker.settle(layers)
-            self._require_allowed(layers)
-            resolver = self._placed(worker, layered)
-            resolved = resolver.resolve(layered, *self._texts(layered))
-            return JobRun(resolved, resolver, end=stack.pop_all().close)
+            worker.providers.needed_by(layered.settled.values())
+            return self._resolved(worker, layers, stack) if self._reloads(layered, worker.providers) else None
+
+    def _layers(self, stack: ExitStack) -> tuple[JobResolver, list[ConfigLayer]]:
+        """Return the worker's resolver, whose providers ``stack`` closes, and all layers."""
+        worker = self._resolver(stack.enter_context(JobProviders(self.job.options.conn_id)))
+        return worker, self._collect(worker.locate(self.files), dynamic_layers.layers(self.resource))
+
+    def _resolved(
+        self,
+        worker: JobResolver,
+        layers: Sequence[ConfigLayer],
+        stack: ExitStack,
+        *,
+        earlier: ReverseTransformer | None = None,
+    ) -> JobRun:
+        """Return the run, which closes what ``stack`` would."""
+        layered = worker.settle(layers)
+        self.when_settled(layered)
+        allowed_by = self._require_allowed(layers)
+        self._warn_of_unclosed(layered, worker.providers)
+        resolver = self._placed(worker, layered)
+        resolved = resolver.resolve(layered, *self._texts(layered))
+        source = self._reload_source() if self._reloads(layered, worker.providers) else None
+        run = JobRun(resolved, resolver, end=stack.pop_all().close, source=source, earlier=earlier)
+        run.allowed_by = allowed_by
+        return run
+
+    def _reload_source(self) -> ReloadSource:
+        read_mark = partial(dynamic_layers.refresh_mark, self.resource)
+        return ReloadSource(self.resolve, read_mark, read_mark())
+
+    def _reloads(self, layered: LayeredConfig, providers: JobProviders) -> bool:
+        """Return whether the running job is reloaded when its secrets change."""
+        in_layers = ReloadAction.of(layered.settled)
+        action = self.job.options.when_changed(in_layers, in_connection=providers.reload_action)
+        return action is ReloadAction.RESTART
+
+    def _warn_of_unclosed(self, layered: LayeredConfig, providers: JobProviders) -> None:
+        """Warn of a reference without its closing brace, which stays as it is: the value could be meant so."""
+        found = {key: provider for key, text in layered.settled.items() if (provider := unclosed(text))}
+        names = providers.names() if found else ()
+        for key in sorted(key for key, provider in found.items() if provider in names):
+            self.warn(
+                f"{layered.place(key)}: '${{{printable(found[key])}:' begins a reference that is not closed, so it is "
+                f"not resolved. If it is one, add '}}' after its key."
+            )
 
     def _resolver(self, providers: JobProviders) -> JobResolver:
-        return _worker(providers, self.job.options)
+        return replace(_worker(providers, self.job.options), spark_version=self.spark_version)
 
     def _texts(self, layered: LayeredConfig) -> tuple[Mapping[str, str], list[PlacedText]]:
         """Return the texts outside the layers, and the keys of each of several clusters that no layer overrides."""
-        names = {_name(cluster, key) for cluster in self.job.clusters for key in cluster.configs}
+        names = {label_below(cluster.name, key) for cluster in self.job.clusters for key in cluster.configs}
         texts = {label: text for label, text in self.job.texts.items() if label not in names}
         own = (
-            PlacedText(_name(cluster, key), key, text)
+            PlacedText(label_below(cluster.name, key), key, text)
             for cluster in self.job.clusters
             for key, text in cluster.configs.items()
-            if layered.source(key) <= cluster.source
+            if wins_over(layered, key)
         )
         return texts, list(own)
 
@@ -116,7 +178,12 @@ class JobConfiguration:
         if self.driver.closed:
             raise ConfigException(*self.driver.closed)
         return DriverResolver(
-            worker.providers, worker.unresolved, worker.allow_exposed, definitions, self.driver.not_python
+            worker.providers,
+            worker.unresolved,
+            worker.allow_exposed,
+            definitions,
+            self.driver.not_python,
+            spark_version=self.spark_version,
         )
 
     def _collect(self, files: Sequence[ConfigFile], dynamic: Sequence[ConfigLayer]) -> list[ConfigLayer]:
@@ -125,29 +192,37 @@ class JobConfiguration:
         if problems := [text for layer in clusters for problem in layer_problems(layer) for text in problem.problems]:
             raise ConfigException(*problems)
         collected = JobLayers(
-            files=files, render=self.render, warn=self.warn, dynamic=dynamic, takes_any_key=self.takes_any_key
+            files=files,
+            render=self.render,
+            warn=self.warn,
+            dynamic=dynamic,
+            takes_any_key=self.takes_any_key,
+            spark_version=self.spark_version,
         )
         return _without_beaten(collected.collect(self.job.layers, self.run_conf), clusters)
 
-    def _require_allowed(self, layers: Sequence[ConfigLayer]) -> None:
+    def _require_allowed(self, layers: Sequence[ConfigLayer]) -> tuple[str, ...]:
         """
         Check the configuration, or that of each of several clusters, with the deployment's policies.
 
+        :return: the names of the policies that allow it
         :raises PolicyViolation: policies deny it
         """
-        clusters = self.job.clusters
-        problems = [problem for cluster in clusters for problem in self._objections(layers, cluster)]
+        if not self.job.clusters:
+            return self._require_one_allowed(layers)
+        allowed_by: tuple[str, ...] = ()
+        problems: list[str] = []
+        for cluster in self.job.clusters:
+            try:
+                allowed_by = self._require_one_allowed([*layers, cluster])
+            except PolicyViolation as violation:
+                problems += (f"{printable(cluster.name)}: {problem}" for problem in violation.problems)
         if problems:
             raise PolicyViolation(*problems)
-        if not clusters:
-            policies.require_allowed(self.resource, layers, self._references())
+        return allowed_by
 
-    def _objections(self, layers: Sequence[ConfigLayer], cluster: ConfigLayer) -> list[str]:
-        try:
-            policies.require_allowed(self.resource, [*layers, cluster], self._references())
-        except PolicyViolation as violation:
-            return [f"{printable(cluster.name)}: {problem}" for problem in violation.problems]
-        return []
+    def _require_one_allowed(self, layers: Sequence[ConfigLayer]) -> tuple[str, ...]:
+        return policies.require_allowed(self.resource, layers, self._references(), spark_version=self.spark_version)
 
     def _references(self) -> dict[str, str]:
         """Return label -> text for all references outside the configuration, including paths."""
@@ -173,16 +248,12 @@ def _worker(providers: JobProviders, options: JobOptions) -> JobResolver:
     return JobResolver(providers, options.when_unresolved, options.allows_exposed)
 
 
-def _name(cluster: ConfigLayer, key: str) -> str:
-    return f"{cluster.name}[{key!r}]"
-
-
 def _without_beaten(layers: list[ConfigLayer], clusters: Sequence[ConfigLayer]) -> list[ConfigLayer]:
     """Return ``layers`` without the keys that no cluster gets from them, because each has its own value."""
     if not clusters:
         return layers
     layered = LayeredConfig(layers)
-    beaten = [{key for key in cluster.configs if layered.source(key) <= cluster.source} for cluster in clusters]
+    beaten = [{key for key in cluster.configs if wins_over(layered, key)} for cluster in clusters]
     keys = set.intersection(*beaten)
     return [replace(layer, configs=_except(keys, layer.configs)) for layer in layers]
 

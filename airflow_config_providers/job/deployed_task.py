@@ -77,7 +77,7 @@ def _mapped_job(task: Any, name: str, warn: Warn) -> AuthoredJob:
 
 
 def deployed_options(task: Any) -> JobOptions:
-    """Return the options of the job of a stored task, without reading the rest."""
+    """Return the options of the job of a stored task."""
     if task.is_mapped:
         return _shared_options(task)
     stored = vars(task).get(STORED)

@@ -102,7 +102,9 @@ class DriverResolver(JobResolver):
         if problems:
             raise ExposedValueError(*problems)
         kept = {item.name: item.text for item in own}
-        left = ConfigResolver({}, spark_definition(), unresolved=Unresolved.KEEP).resolve(layered, kept)
+        left = ConfigResolver({}, spark_definition(self.spark_version), unresolved=Unresolved.KEEP).resolve(
+            layered, kept
+        )
         return left.with_texts(self._of_worker(texts)) if texts else left
 
     def _of_worker(self, texts: Mapping[str, str]) -> ResolvedConfig:

@@ -9,11 +9,12 @@ from airflow_config_providers import settings
 from airflow_config_providers.core.alter import ConfigResource
 from airflow_config_providers.core.cached import cached_property
 from airflow_config_providers.core.layers import ConfigLayer
+from airflow_config_providers.dynamic.change_mark import ChangeMark, task_mark
 from airflow_config_providers.dynamic.document import Sealed
 from airflow_config_providers.dynamic.inheritance import task_layers
 from airflow_config_providers.exceptions import ConfigException, ConfigProvidersError
+from airflow_config_providers.foreign import has_supervisor
 from airflow_config_providers.providers import airflow_secrets
-from airflow_config_providers.task_process import has_supervisor
 
 if TYPE_CHECKING:
     from airflow_config_providers.dynamic.password_encoder import PasswordEncoder
@@ -34,6 +35,18 @@ def layers(task: ConfigResource) -> Sequence[ConfigLayer]:
     if not settings.dynamic_enabled() or not has_supervisor():
         return ()
     return task_layers(task.dag_id, task.task_id, airflow_secrets.variable, Opener())
+
+
+def refresh_mark(task: ConfigResource) -> ChangeMark:
+    """
+    Return the mark of a running task, with the requests and errors of ``layers``.
+
+    It differs as soon as someone changes the dynamic configuration of the task, or asks for its references to be
+    resolved again (``airflow config-providers refresh``).
+    """
+    if not settings.dynamic_enabled() or not has_supervisor():
+        return ChangeMark((), ())
+    return task_mark(task, airflow_secrets.variable)
 
 
 def previewed(task: ConfigResource, *, warn: Callable[[str], None]) -> Sequence[ConfigLayer]:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import partial, reduce
 from pathlib import PurePath
 from typing import Any, Final, Self
 
 from airflow_config_providers.core.layers import ConfigLayer, ConfigSource, LayeredConfig
+from airflow_config_providers.core.reload import without_reload_action
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.core.variable import scan
 from airflow_config_providers.exceptions import ConfigException
@@ -42,7 +43,7 @@ class FieldPath:
     @property
     def label(self) -> str:
         """The way as a Python expression, as in ``Text``."""
-        return self.field + "".join(f"[{step!r}]" for step in self.steps)
+        return reduce(nested_texts.label_below, self.steps, self.field)
 
     @property
     def argument(self) -> str:
@@ -88,12 +89,14 @@ class JobFields:
     @classmethod
     def of_operator(cls, operator: Any, spec: OperatorSpec) -> Self:
         """Return the fields of an operator, or of a stored task."""
-        attributes = vars(operator)
-        named = {
-            name: name if name in attributes and _is_own(name, operator) else f"_{name}"
-            for name in (spec.named.keys if spec.named else ())
+        attributes, template_fields = vars(operator), operator.template_fields
+        named = {  # a subclass can have an attribute of its own beside the one of the stock operator
+            name: name
+            if name in attributes and (name in template_fields or f"_{name}" not in attributes)
+            else f"_{name}"
+            for name in spec.named.keys
         }
-        return cls(spec, _names(spec, operator.template_fields, named), partial(_attribute, operator), named)
+        return cls(spec, _names(spec, template_fields, named), partial(_attribute, operator), named)
 
     @classmethod
     def of_arguments(cls, spec: OperatorSpec, arguments: Mapping[str, Any], template_fields: Iterable[str]) -> Self:
@@ -102,7 +105,7 @@ class JobFields:
         for name, value in arguments.items():
             field, *steps = spec.arguments.get(name, (name,))
             kept[field] = _put(kept.get(field, {}), tuple(steps), value)
-        named = {name: name for name in (spec.named.keys if spec.named else ())}
+        named = {name: name for name in spec.named.keys}
         return cls(spec, _names(spec, template_fields, named), kept.get, named)
 
     def layers(self) -> tuple[ConfigLayer, ...]:
@@ -113,7 +116,7 @@ class JobFields:
         """
         conf, named = self.conf, self.spec.named
         layers = [] if conf is None else [self._layer(conf)]
-        if named is not None:
+        if named.keys:
             configs = named.configs(lambda name: self.read(self.named[name]))
             layers.append(replace(_dag_layer("arguments", configs), origins=named.origins()))
         return tuple(layers)
@@ -167,12 +170,14 @@ class JobFields:
         :raises ConfigException: a key contains a reference, or collections are nested too deeply
         """
         for name in names or (*self.names, "config_files"):
-            yield from nested_texts.texts(self.read(name), name, skip=skip)
+            if (value := self.read(name)) is not None:  # most are None
+                yield from nested_texts.texts(value, name, skip=skip)
 
     def other_texts(self) -> Iterator[Text]:
         """Yield every string with references outside the layers."""
         for name, value in self._besides().items():
-            yield from (text for text in nested_texts.texts(value, name) if scan(text.text))
+            if value is not None:
+                yield from [text for text in nested_texts.texts(value, name) if scan(text.text)]
 
     def author_texts(self) -> Iterator[Text]:
         """Yield the strings in which a reference that is not written in the DAG is an error."""
@@ -193,7 +198,7 @@ class JobFields:
         if not settled:
             return found
         for conf in self.cluster_confs:
-            own = {key: text for key, text in self._configs(conf).items() if _wins(key, layered)}
+            own = {key: text for key, text in self._configs(conf).items() if wins_over(layered, key)}
             found[conf.field] = conf.put(found.get(conf.field, self.read(conf.field)), {**settled, **own})
         return found
 
@@ -219,9 +224,11 @@ class JobFields:
         for conf in self.cluster_confs:
             own, values, settled = self._configs(conf), configs(), shown()
             given = {key: value for key, value in values.items() if own.get(key) == settled.get(key)}
-            if given:
-                before = fields.get(conf.field, self.read(conf.field))
-                fields[conf.field] = conf.put(before, {**(conf.get(before) or {}), **given})
+            before = fields.get(conf.field, self.read(conf.field))
+            found = conf.get(before) or {}
+            kept = without_reload_action(found)
+            if given or len(kept) < len(found):
+                fields[conf.field] = conf.put(before, {**kept, **given})
         return fields
 
     def closed_confs(self) -> Iterator[str]:
@@ -277,13 +284,10 @@ def refuse_odd_paths(paths: Any) -> None:
 
 
 def _names(spec: OperatorSpec, template_fields: Iterable[str], named: Mapping[str, str]) -> tuple[str, ...]:
-    found = dict.fromkeys([*template_fields, *named.values(), *(location.field for location in spec.conf)])
-    return tuple(name for name in found if name not in OURS)
-
-
-def _is_own(name: str, operator: Any) -> bool:
-    """Return whether an attribute is that of the stock operator, and not one that a subclass has beside it."""
-    return name in operator.template_fields or f"_{name}" not in vars(operator)
+    found = dict.fromkeys([*template_fields, *named.values(), *[location.field for location in spec.conf]])
+    for name in OURS:
+        found.pop(name, None)
+    return tuple(found)
 
 
 def _attribute(operator: Any, name: str) -> Any:
@@ -294,8 +298,8 @@ def _dag_layer(name: str, configs: Any) -> ConfigLayer:
     return mapping_layer(ConfigSource.DAG_CONFIG, name, configs)
 
 
-def _wins(key: str, layered: LayeredConfig) -> bool:
-    """Return whether a key of a cluster's own configuration is not overridden by a layer."""
+def wins_over(layered: LayeredConfig, key: str) -> bool:
+    """Return whether no layer overrides a key of a cluster's own configuration."""
     return layered.source(key) <= ConfigSource.DAG_CONFIG
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Any
 
 from airflow_config_providers import settings
 from airflow_config_providers.core.layers import ConfigLayer, ConfigSource
+from airflow_config_providers.core.reload import RELOAD_ACTION_KEYS, ReloadAction, without_reload_action
+from airflow_config_providers.core.templates import is_template
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.core.variable import scan
 from airflow_config_providers.exceptions import ConfigException
@@ -18,10 +19,11 @@ from airflow_config_providers.job.chosen_paths import bounds_of_deployment
 from airflow_config_providers.job.template_references import FilledIn, brought_problem
 from airflow_config_providers.spark.catalogue import spark_definition
 from airflow_config_providers.spark.key_check import find_in_layers
-from airflow_config_providers.spark.layer_files import ConfigFile, file_layer
+from airflow_config_providers.spark.layer_files import Bound, ConfigFile, file_layer
 from airflow_config_providers.spark.layer_sources import environment_layer, mapping_layer
 
-_JINJA: Final = re.compile(r"\{[{%#]")
+ReadFile = Callable[[str, Callable[[str], None]], ConfigLayer | None]
+"""Returns the layer of the file at a path; if it cannot, it calls the function with the reason and returns None."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +37,7 @@ class JobLayers:
     :param warn: is called with each note for the reader of the task log
     :param dynamic: the dynamic layers
     :param takes_any_key: whether the job also gets keys that do not begin with ``spark.``
+    :param spark_version: the version of the Spark that runs the job; None if it is not known
     """
 
     files: Sequence[ConfigFile]
@@ -42,6 +45,7 @@ class JobLayers:
     warn: Callable[[str], None]
     dynamic: Sequence[ConfigLayer] = ()
     takes_any_key: bool = False
+    spark_version: str | None = None
 
     def collect(self, own: Iterable[ConfigLayer], run_conf: Mapping[str, Any] | None) -> list[ConfigLayer]:
         """
@@ -49,14 +53,20 @@ class JobLayers:
 
         :param own: the layers that the author of the DAG wrote
         """
-        layers = [*self._files(), *own, *self.dynamic, *self._run(run_conf or {})]
+        layers = with_reload_action([*self._files(), *own, *self.dynamic, *self._run(run_conf or {})])
         self._check_keys(layers)
         return [*layers, *self._environment(layers)]
 
     def _check_keys(self, layers: Iterable[ConfigLayer]) -> None:
-        """Refuse keys that Spark would ignore, and warn about misspelt ones, but not those in Spark's own file."""
+        """Refuse keys that Spark would ignore, and warn about unknown ones, but not those in Spark's own file."""
         of_spark = {file.name for file in self.files if file.is_lenient}
-        found = find_in_layers(layers, settings.misspelt_keys(), but=of_spark, takes_any_key=self.takes_any_key)
+        found = find_in_layers(
+            layers,
+            settings.unknown_keys(),
+            but=of_spark,
+            takes_any_key=self.takes_any_key,
+            spark_version=self.spark_version,
+        )
         for doubt in found.doubts:
             self.warn(doubt)
         if found.problems:
@@ -101,6 +111,30 @@ class JobLayers:
         yield layer
 
 
+def with_reload_action(layers: Sequence[ConfigLayer]) -> list[ConfigLayer]:
+    """
+    Return ``layers`` in which the reload action has one name, so that they can be settled.
+
+    :raises ConfigException: an action is wrong, even if another layer overrides it; names all of them
+    """
+    found: list[ConfigLayer] = []
+    problems: list[str] = []
+    for layer in layers:
+        if layer.configs.keys().isdisjoint(RELOAD_ACTION_KEYS):
+            found.append(layer)
+            continue
+        try:
+            action = ReloadAction.of(layer.configs)
+        except ConfigException as error:
+            problems += [f"{problem} It is in {printable(layer.name)}." for problem in error.problems]
+        else:
+            others = without_reload_action(layer.configs)
+            found.append(replace(layer, configs={**others, RELOAD_ACTION_KEYS[0]: action.value if action else ""}))
+    if problems:
+        raise ConfigException(*problems)
+    return found
+
+
 def _refuse_references(layer: ConfigLayer) -> None:
     problems = [
         f"{printable(key)} in {layer.name} holds a reference. Permission to trigger a run does not grant permission to "
@@ -115,17 +149,22 @@ def _refuse_references(layer: ConfigLayer) -> None:
 
 
 def deployed_layers(
-    job: AuthoredJob | None, environ: Mapping[str, str], *, warn: Callable[[str], None]
+    job: AuthoredJob | None,
+    environ: Mapping[str, str],
+    *,
+    warn: Callable[[str], None],
+    read_file: ReadFile | None = None,
 ) -> list[ConfigLayer]:
     """
     Return the layers of a job as deployed, with templates unrendered; for None, those of the deployment.
 
     :param warn: is called for each file that is not shown, because its path is rendered only in a run or because it
         cannot be read here, and for each environment variable that is ignored or doubtful
+    :param read_file: reads each file; None for ``file_as_deployed``
     """
-    job = job or AuthoredJob()
+    job, read_file = job or AuthoredJob(), read_file or file_as_deployed
     paths = (*settings.config_files(), *job.files.values())
-    layers = [layer for path in paths if (layer := _file_as_deployed(path, warn))]
+    layers = [layer for path in paths if (layer := read_file(path, warn))]
     layers += job.layers
     if settings.environment_enabled():
         layer, doubts = _environment(layers, environ)
@@ -153,12 +192,22 @@ def _file_layer(file: ConfigFile) -> ConfigLayer:
     raise ConfigException(*(f"{problem} The file is {label}." if label else problem for problem in problems))
 
 
-def _file_as_deployed(path: str, warn: Callable[[str], None]) -> ConfigLayer | None:
-    if _JINJA.search(path) or scan(path):
+def file_as_deployed(
+    path: str, warn: Callable[[str], None], *, read_from: str = "", bounds: Iterable[Bound] | None = None
+) -> ConfigLayer | None:
+    """
+    Return the layer of a properties file; None, with a warning, if its path is known only in a run or cannot be read.
+
+    :param read_from: the file to read in place of it; empty for ``path`` itself
+    :param bounds: where that file must be; None for the bounds of the deployment
+    """
+    if is_template(path) or scan(path):
         warn(f"The properties file '{printable(path)}' is not shown: its path is known only when the task runs.")
         return None
+    if bounds is None:
+        bounds = bounds_of_deployment(settings.config_paths())
     try:
-        return _file_layer(ConfigFile(path, path, bounds=bounds_of_deployment(settings.config_paths())))
+        return _file_layer(ConfigFile(path, read_from or path, bounds=tuple(bounds)))
     except ConfigException as error:
         problems = error.problems
     for problem in problems:

@@ -26,7 +26,7 @@ class Text:
     text: str = field(repr=False)
 
 
-def texts(value: Any, label: str, *, skip: Collection[int] = ()) -> Iterator[Text]:
+def texts(value: Any, label: str, *, skip: Collection[int] = ()) -> list[Text]:
     """
     Return every string in ``value``.
 
@@ -35,7 +35,7 @@ def texts(value: Any, label: str, *, skip: Collection[int] = ()) -> Iterator[Tex
     """
     found: list[Text] = []
     replace(value, label, lambda text: found.append(text) or text.text, skip=skip)  # type: ignore[func-returns-value]  # for its effect
-    return iter(found)
+    return found
 
 
 def replace(value: Any, label: str, change: Callable[[Text], str], *, skip: Collection[int] = ()) -> Any:
@@ -58,9 +58,14 @@ def _replace(value: Any, label: str, change: Callable[[Text], str], skip: frozen
         raise ConfigException(f"{printable(label)}: collections are nested too deeply here. Flatten them.")
     if isinstance(value, Mapping):
         _refuse_references_in(value, label)
-        return {k: _replace(v, f"{label}[{k!r}]", change, skip, depth - 1) for k, v in value.items()}
-    items = [_replace(item, f"{label}[{i}]", change, skip, depth - 1) for i, item in enumerate(value)]
+        return {k: _replace(v, label_below(label, k), change, skip, depth - 1) for k, v in value.items()}
+    items = [_replace(item, label_below(label, i), change, skip, depth - 1) for i, item in enumerate(value)]
     return items if isinstance(value, list) else type(value)(*items) if hasattr(value, "_fields") else tuple(items)
+
+
+def label_below(label: str, step: object) -> str:
+    """Return the label of the item at ``step`` in the collection with that label."""
+    return f"{label}[{step!r}]"
 
 
 def _refuse_references_in(value: Mapping[Any, Any], label: str) -> None:

@@ -11,6 +11,9 @@ from airflow_config_providers.spark.arguments import NamedArguments
 
 _REMOTE: Final = frozenset({"databricks", "dataproc", "emr", "kubernetes", "livy"})
 
+_RESTARTABLE: Final = frozenset({"kubernetes", "livy", "spark_jdbc", "spark_pipelines", "spark_sql", "spark_submit"})
+"""Families whose ``on_kill``, called in another thread, makes ``execute`` raise an error."""
+
 _TAKING_ANY_KEY: Final = frozenset({"", "databricks", "dataproc", "pyspark"})
 """Families whose jobs can get keys that do not begin with ``spark.``; an unlisted operator could be such a one."""
 
@@ -57,8 +60,9 @@ class OperatorSpec:
     :param family: its name in ``[config_providers] apply_to``; empty for an unlisted operator
     :param mixin: ``module:Class`` of the mixin for it
     :param conf: the places where it can have Spark configuration
-    :param named: its named arguments that set Spark keys; None if it has none
-    :param texts: the only fields whose references are resolved; empty for all template fields
+    :param named: its named arguments that set Spark keys
+    :param texts: the only fields whose references are resolved, for an operator that refuses references from data
+        everywhere; empty for all template fields
     :param held: fields that keep their references, because a hook or a session gets the values
     :param words: labels of texts that are later split into words, or read as a program
     :param arguments: argument -> the attribute that has it, and the keys from there, if the names differ
@@ -73,7 +77,7 @@ class OperatorSpec:
     family: str = ""
     mixin: str = "airflow_config_providers.operators.configured:ConfiguredOperator"
     conf: tuple[ConfLocation, ...] = ()
-    named: NamedArguments | None = None
+    named: NamedArguments = arguments.NONE
     texts: tuple[str, ...] = ()
     held: tuple[str, ...] = ()
     words: tuple[str, ...] = ()
@@ -89,13 +93,13 @@ class OperatorSpec:
         """Return whether a layer of its Spark configuration comes from an argument of this name."""
         field, *way = self.arguments.get(argument, (argument,))
         is_conf = any(place.field == field and place.path[: len(way)] == tuple(way) for place in self.conf)
-        return is_conf or argument in self.paths or (self.named is not None and argument in self.named.keys)
+        return is_conf or argument in self.paths or argument in self.named.keys
 
     def argument_names(self, template_fields: Iterable[str]) -> set[str]:
         """Return the names of its known arguments."""
         kept_elsewhere = {field for field, *_ in self.arguments.values()}
-        named = self.named.keys if self.named else ()
-        fields = {*template_fields, *(place.field for place in self.conf), *self.texts, *named, *self.paths}
+        places = (place.field for place in self.conf)
+        fields = {*template_fields, *places, *self.texts, *self.named.keys, *self.paths}
         return (fields - kept_elsewhere) | self.arguments.keys()
 
     @property
@@ -107,6 +111,11 @@ class OperatorSpec:
     def takes_any_key(self) -> bool:
         """Whether the job can get keys that do not begin with ``spark.``, which spark-submit ignores."""
         return self.family in _TAKING_ANY_KEY
+
+    @property
+    def is_restartable(self) -> bool:
+        """Whether the running job can be stopped and submitted again when its secrets change."""
+        return self.family in _RESTARTABLE
 
     @property
     def is_remote(self) -> bool:
@@ -151,6 +160,13 @@ def _of_databricks() -> Iterator[JvmSign]:
         yield JvmSign(jar[0], jar[1:])
         yield JvmSign(submit[0], (*submit[1:], PART), _CLASS)
         yield JvmSign(submit[0], submit[1:], _NO_PYTHON_LINE)
+
+
+def _of_kubernetes() -> Iterator[JvmSign]:
+    for way in (("spark", "spec"), ("spec",)):
+        yield JvmSign("template_spec", (*way, "type"), r"(?i)\A(?:java|scala|r)\Z")  # of Kubeflow's application
+        for name in ("jars", "mainClass", "sparkRFiles"):  # of Apache's, whose jars are stronger than its pyFiles
+            yield JvmSign("template_spec", (*way, name))
 
 
 SUPPORTED: Final[Mapping[str, OperatorSpec]] = {
@@ -216,10 +232,7 @@ SUPPORTED: Final[Mapping[str, OperatorSpec]] = {
             ConfLocation("template_spec", ("spark", "spec", "sparkConf")),
             ConfLocation("template_spec", ("spec", "sparkConf")),
         ),
-        jvm=tuple(
-            JvmSign("template_spec", (*way, "type"), r"(?i)\A(?:java|scala|r)\Z")
-            for way in (("spark", "spec"), ("spec",))
-        ),
+        jvm=tuple(_of_kubernetes()),
     ),
     "airflow.providers.amazon.aws.operators.emr.EmrAddStepsOperator": OperatorSpec("emr", words=("steps",)),
     "airflow.providers.amazon.aws.operators.emr.EmrServerlessStartJobOperator": OperatorSpec(

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Final, Self
 
 from airflow_config_providers import settings
+from airflow_config_providers.core.reload import ReloadAction
 from airflow_config_providers.core.resolver import Unresolved
 from airflow_config_providers.core.text import nearest, printable
 from airflow_config_providers.exceptions import ConfigException
@@ -45,6 +46,8 @@ class JobOptions:
     :param unresolved: what to do with a reference that no provider answers: ``fail`` or ``keep``
     :param allow_exposed_arguments: whether resolved values may be where others than the job can read them
     :param resolve_in: where to resolve: ``worker``, ``driver`` or ``auto``
+    :param reload_action: what happens to the running job when its secrets change: ``none`` or ``restart``
+    :param streaming: whether the job is meant to run for ever; it is then restarted by default
     :raises ConfigException: an option has an unknown value; raised when the DAG is parsed
     """
 
@@ -52,6 +55,8 @@ class JobOptions:
     unresolved: str | None = None
     allow_exposed_arguments: bool | None = None
     resolve_in: str | None = None
+    reload_action: str | None = None
+    streaming: bool | None = None
 
     @classmethod
     def of(cls, arguments: Mapping[str, Any]) -> Self:
@@ -63,6 +68,8 @@ class JobOptions:
             settings.parse_unresolved(self.unresolved, where="argument unresolved")
         if self.resolve_in is not None:
             parse_resolve_in(self.resolve_in, where="argument resolve_in")
+        if self.reload_action is not None:
+            ReloadAction.of({"reload_action": self.reload_action}, names=("reload_action",))
 
     @property
     def conn_id(self) -> str:
@@ -88,6 +95,19 @@ class JobOptions:
         if self.unresolved is None:
             return settings.unresolved()
         return settings.parse_unresolved(self.unresolved, where="argument unresolved")
+
+    def when_changed(
+        self, in_layers: ReloadAction | None, *, in_connection: Callable[[], ReloadAction | None]
+    ) -> ReloadAction:
+        """
+        Return what happens to the running job when its secrets change.
+
+        :param in_layers: what its configuration says, which beats the argument
+        :param in_connection: returns what the connection says, which beats only the default
+        """
+        argument = None if self.reload_action is None else ReloadAction.parse(self.reload_action)
+        default = ReloadAction.RESTART if self.streaming else ReloadAction.NONE
+        return in_layers or argument or in_connection() or default
 
 
 NO_OPTIONS: Final = JobOptions()

@@ -29,22 +29,28 @@ CHANGING: Final = frozenset(
 
 
 def require_allowed(
-    resource: ConfigResource, layers: Sequence[ConfigLayer], texts: Mapping[str, str] | None = None
-) -> None:
+    resource: ConfigResource,
+    layers: Sequence[ConfigLayer],
+    texts: Mapping[str, str] | None = None,
+    *,
+    spark_version: str | None = None,
+) -> tuple[str, ...]:
     """
-    Check the configuration of a task, as ``rendered`` returns it, with the deployment's policies.
+    Check the configuration of a task, as ``rendered`` returns it, and return the names of the policies that allow it.
 
     If the policies cannot be loaded, the configuration is denied.
 
     :param layers: all layers of the task
     :param texts: name -> text for references outside its configuration
+    :param spark_version: the version of the Spark that runs the job; None if it is not known
     :raises PolicyViolation: policies deny it; lists each of them with its reasons
     """
     if not settings.policies_file():
-        return
-    request = rendered(resource, layers, texts or {})
+        return ()
+    request = rendered(resource, layers, texts or {}, spark_version=spark_version)
     with deployment_policies() as policies:
         validate_all(policies, request)
+        return tuple(named.name for named in policies)
 
 
 def deployment_policies() -> PolicySet:
@@ -70,7 +76,13 @@ def open_policies(path: str) -> PolicySet:
     return PolicySet.open(path, PolicyClasses(settings.allowed_policy_classes()))
 
 
-def rendered(resource: ConfigResource, layers: Sequence[ConfigLayer], texts: Mapping[str, str]) -> RequestMetadata:
+def rendered(
+    resource: ConfigResource,
+    layers: Sequence[ConfigLayer],
+    texts: Mapping[str, str],
+    *,
+    spark_version: str | None = None,
+) -> RequestMetadata:
     """
     Return what policies see of a task that is about to run.
 
@@ -79,8 +91,9 @@ def rendered(resource: ConfigResource, layers: Sequence[ConfigLayer], texts: Map
 
     :param layers: all layers of the task
     :param texts: name -> text for references outside its configuration
+    :param spark_version: the version of the Spark that runs the job; None if it is not known
     """
-    definition = spark_definition()
+    definition = spark_definition(spark_version)
     before = LayeredConfig(list(_deployed(layers, definition.names())), definition)
     after = LayeredConfig(layers, definition)
     return RequestMetadata(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from typing import Any, Final
 
 from airflow_config_providers import settings
@@ -15,9 +16,10 @@ from airflow_config_providers.core.on_demand import ProvidersOnDemand
 from airflow_config_providers.core.provider import ConfigProvider
 from airflow_config_providers.core.provider_definition import is_reserved
 from airflow_config_providers.core.registry import ProviderRegistry
+from airflow_config_providers.core.reload import RELOAD_ACTION_KEYS, ReloadAction
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.core.variable import ConfigVariable, variables
-from airflow_config_providers.exceptions import ProviderDefinitionError
+from airflow_config_providers.exceptions import ConfigException, ProviderDefinitionError
 from airflow_config_providers.providers.airflow_secrets import broken_variable
 from airflow_config_providers.spark.expansion import SUBSTITUTED_BY_SPARK
 from airflow_config_providers.spark.layer_files import read_text
@@ -111,6 +113,12 @@ class JobProviders(ProvidersConnection, ClosedOnExit):
         others = f" and {len(references) - 1} more" if references[1:] else ""
         raise missing_connection(self.conn_id, f"refers to {references[0]}{others}")
 
+    def names(self) -> frozenset[str]:
+        """Return the names of the providers; none if no connection defines them, or its definitions cannot be read."""
+        with suppress(ProviderDefinitionError):
+            return frozenset(self.on_demand() if self._open is None else self._open)
+        return frozenset()
+
     def named(self, name: str) -> ConfigProvider | None:
         """
         Return the provider of that name; None if there is none.
@@ -120,6 +128,22 @@ class JobProviders(ProvidersConnection, ClosedOnExit):
         if self._open is None:
             self._open = self.on_demand()
         return self._open.get(name)
+
+    def reload_action(self) -> ReloadAction | None:
+        """
+        Return what the connection says about running jobs whose secrets change; None if nothing, or it was not needed.
+
+        :raises ProviderDefinitionError: it says something else than ``none`` or ``restart``
+        """
+        if self._open is None or self._connection is None:
+            return None
+        extra = _json_object(self.conn_id, self._connection.extra)
+        found = {key: str(extra[key]) for key in RELOAD_ACTION_KEYS if key in extra}
+        try:
+            return ReloadAction.of(found)
+        except ConfigException as error:
+            problems = error.problems
+        raise ProviderDefinitionError(*(f"Connection '{printable(self.conn_id)}': {text}" for text in problems))
 
     def environment_names(self) -> frozenset[str]:
         """Return the names of the environment variables that the providers can read; none if none was needed."""

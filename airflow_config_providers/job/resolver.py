@@ -45,11 +45,13 @@ class JobResolver:
 
     :param providers: the providers, which the caller must close
     :param allow_exposed: whether values may go where other people can read them
+    :param spark_version: the version of the Spark that runs the job; None if it is not known
     """
 
     providers: JobProviders
     unresolved: Unresolved
     allow_exposed: bool
+    spark_version: str | None = field(default=None, kw_only=True)
 
     def settle(self, layers: Sequence[ConfigLayer]) -> LayeredConfig:
         """Return the settled layers, without reading secrets."""
@@ -91,7 +93,7 @@ class JobResolver:
     def _resolver(self, providers: Mapping[str, ConfigProvider]) -> ConfigResolver:
         return ConfigResolver(
             providers,
-            spark_definition(),
+            spark_definition(self.spark_version),
             unresolved=self.unresolved,
             foreign=SUBSTITUTED_BY_SPARK,
             max_workers=settings.max_workers(),

@@ -4,17 +4,24 @@ from __future__ import annotations
 
 import os
 import weakref
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from typing import Any
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
 
 from airflow_config_providers.airflow_compat import mask_secrets
+from airflow_config_providers.core.content import ContentHash
+from airflow_config_providers.core.data import ConfigData
 from airflow_config_providers.core.keys import key_problems
 from airflow_config_providers.core.layers import ConfigSource, LayeredConfig
+from airflow_config_providers.core.lookup import Place
+from airflow_config_providers.core.reload import without_reload_action
 from airflow_config_providers.core.resolver import ResolvedConfig
 from airflow_config_providers.core.reversal.reverse import ReverseTransformer
 from airflow_config_providers.core.text import printable
+from airflow_config_providers.core.variable import ConfigVariable
 from airflow_config_providers.exceptions import ConfigException
 from airflow_config_providers.job.driver_resolver import DriverResolver
+from airflow_config_providers.job.nested_texts import label_below
 from airflow_config_providers.job.resolver import JobResolver
 from airflow_config_providers.log import reversal
 from airflow_config_providers.spark.arguments import IN_COMMAND
@@ -26,11 +33,28 @@ from airflow_config_providers.spark.redaction import sounds_sensitive
 _JAVA_COMMAND = "sun.java.command"
 """The property with the command that started Spark, which Spark shows."""
 
+_CONTENTS: Final = ContentHash()
+
 _KUBERNETES = "spark.kubernetes.driverEnv."
 
 
 Read = Callable[[str], Any]
 """Returns the content of a field of an operator, with references; None if it has none."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReloadSource:
+    """
+    Where the reload of a running job gets the next values from.
+
+    :param again: settles and resolves its configuration again, given what replaces the values before
+    :param read_mark: returns what differs after each change and each refresh of its dynamic configuration
+    :param mark: what it returned when the configuration was resolved
+    """
+
+    again: Callable[[ReverseTransformer], JobRun]
+    read_mark: Callable[[], object]
+    mark: object
 
 
 class JobRun:
@@ -43,7 +67,12 @@ class JobRun:
     :param resolved: the configuration, with the additional texts of the job
     :param resolver: what has resolved it; None for nothing
     :param end: called when the job has ended; closes the providers
+    :param source: where a reload gets the next values from; None if the job is not reloaded
+    :param earlier: replaces the values that the job had before a reload, which can still be logged
     """
+
+    allowed_by: Sequence[str] = ()
+    """The names of the policies that allowed the configuration."""
 
     def __init__(
         self,
@@ -51,17 +80,28 @@ class JobRun:
         resolver: JobResolver | None = None,
         *,
         end: Callable[[], None] | None = None,
+        source: ReloadSource | None = None,
+        earlier: ReverseTransformer | None = None,
     ) -> None:
         self._resolved = resolved
         self._resolver = resolver
         self._end = end
+        self._source = source
+        self.reverser = resolved.reverser if resolved else ReverseTransformer({}, {})
+        """Replaces values by references, also those before a reload."""
+        if earlier is not None:
+            self.reverser = self.reverser.knowing(earlier)
         self.withheld: frozenset[str] = resolver.withheld() if resolver else frozenset()
         """The names of the environment variables that child processes of the job must not inherit."""
         if resolved is None:
             return
         mask_secrets(resolved.values())
-        installation = reversal.install(resolved.reverser)
-        self._let_go = weakref.finalize(self, _let_go, installation, resolved.reverser, end)
+        self._install()
+
+    def _install(self) -> None:
+        """Show references in logs until this object or the process ends."""
+        self._installation = reversal.install(self.reverser)
+        self._let_go = weakref.finalize(self, _let_go, self._installation, self.reverser, self._end)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> JobRun:
         return JobRun()
@@ -73,11 +113,6 @@ class JobRun:
         return self._resolved is not None
 
     @property
-    def reverser(self) -> ReverseTransformer:
-        """The transformer that replaces values by references."""
-        return self._resolved.reverser if self._resolved else ReverseTransformer({}, {})
-
-    @property
     def layered(self) -> LayeredConfig:
         """The settled layers, with references."""
         return self._needed.layered
@@ -86,6 +121,96 @@ class JobRun:
     def shown(self) -> dict[str, str]:
         """The configuration as people see it."""
         return self._resolved.layered.shown() if self._resolved else {}
+
+    @property
+    def reloads(self) -> bool:
+        """Whether the running job is reloaded when its secrets change."""
+        return self.restarts and bool(self.places)
+
+    @property
+    def restarts(self) -> bool:
+        """Whether the reload action is ``restart``."""
+        return self._source is not None
+
+    @property
+    def places(self) -> Mapping[Place, Collection[str]]:
+        """(provider, path) -> the keys that were read there."""
+        return self._needed.places
+
+    @property
+    def ttls(self) -> Mapping[Place, int]:
+        """(provider, path) -> milliseconds for which its values are valid."""
+        return self._needed.ttls
+
+    @property
+    def content(self) -> bytes:
+        """A hash of all values, to compare with those of another run in this process."""
+        configs = without_reload_action(self._needed.configs())
+        return _CONTENTS.of({**configs, **{f"text {label}": text for label, text in self.texts().items()}})
+
+    def subscribe(self, place: Place, callback: Callable[[], object]) -> None:
+        """
+        Call ``callback`` when values at ``place`` are no longer those of this run.
+
+        :raises NotImplementedError: the provider does not support it
+        :raises ProviderLookupError: the values cannot be read now
+        """
+        provider = self._resolver and self._resolver.providers.named(place[0])
+        if not provider:
+            return
+        path, keys = place[1], self.places[place]
+
+        def call(path: str, data: ConfigData) -> None:
+            callback()
+
+        provider.subscribe(path, keys, call)
+        if self._needed.differs(place, provider.get(path, keys)):
+            callback()
+
+    def know(self, earlier: ReverseTransformer) -> None:
+        """Show references also in place of the values of ``earlier``, which the job had in an earlier process."""
+        before, let_go = self._installation, self._let_go
+        self.reverser = self.reverser.knowing(earlier)
+        mask_secrets([*(value for _, value in earlier.pairs), *earlier.hidden])
+        self._install()
+        let_go.detach()
+        before.uninstall()
+
+    def differs_from(self, submitted: ReverseTransformer, *, besides: Collection[ConfigVariable] = ()) -> bool:
+        """
+        Return whether a value is another one than in ``submitted``, which knows the values of an earlier run.
+
+        :param besides: references whose values do not matter
+        """
+        return not self.changed_from(submitted) <= {*besides} or not self.reverser.hidden <= submitted.hidden
+
+    def changed_from(self, submitted: ReverseTransformer) -> set[ConfigVariable]:
+        """Return the references that have another value in ``submitted``."""
+        before = submitted.current
+        return {variable for variable, value in self.reverser.current.items() if before.get(variable, value) != value}
+
+    def again(self) -> JobRun:
+        """
+        Settle and resolve the configuration again, with the same rules.
+
+        :raises ConfigProvidersError: as for the first time
+        """
+        if self._source is None:
+            raise ConfigException("This run cannot be resolved again.")
+        return self._source.again(self.reverser)
+
+    @property
+    def dynamic_mark(self) -> object:
+        """What ``read_dynamic_mark`` returned when this was resolved."""
+        return None if self._source is None else self._source.mark
+
+    def read_dynamic_mark(self) -> object:
+        """
+        Return what differs after each change and each refresh of the job's dynamic configuration.
+
+        :raises ConfigProvidersError: it cannot be read now
+        """
+        return None if self._source is None else self._source.read_mark()
 
     @property
     def _carried(self) -> Mapping[str, str]:
@@ -129,7 +254,7 @@ class JobRun:
         """
         resolved = self._needed
         shown, values = resolved.layered.shown(), resolved.configs()
-        conf = {**conf, **self._carried}
+        conf = without_reload_action({**conf, **self._carried})
         added = {key for key, text in conf.items() if shown.get(key) != text}
         configs = {key: str(text) if key in added else values[key] for key, text in conf.items()}
         written: Mapping[str, Any] = read("env_vars") or {}
@@ -158,7 +283,7 @@ class JobRun:
 
     def configs(self) -> dict[str, str]:
         """Return the values of the configuration, or what a driver needs to resolve it, as a new mapping."""
-        return {**self._needed.configs(), **self._carried}
+        return without_reload_action({**self._needed.configs(), **self._carried})
 
     def delivery(self, *, in_process: bool = False) -> Delivery:
         """
@@ -169,7 +294,7 @@ class JobRun:
         """
         resolved = self._needed
         return plan(
-            resolved.configs(),
+            without_reload_action(resolved.configs()),
             sensitive=resolved.sensitive,
             written=resolved.layered.settled,
             filed=_filed(resolved),
@@ -197,14 +322,14 @@ class JobRun:
         return self._resolved
 
     def _environment(self, written: Iterable[str]) -> dict[str, str]:
-        labels, texts = {name: _label("env_vars", name) for name in written}, self._needed.texts
+        labels, texts = {name: label_below("env_vars", name) for name in written}, self._needed.texts
         return {name: self._needed.text(label) for name, label in labels.items() if label in texts}
 
     def _field(self, name: str, value: Any) -> Any:
         """Return the resolved value of a field; None if it has no reference."""
         texts = self._needed.texts
         if isinstance(value, list | tuple):
-            labels = [_label(name, i) for i in range(len(value))]
+            labels = [label_below(name, i) for i in range(len(value))]
             found = [self._needed.text(label) if label in texts else v for label, v in zip(labels, value, strict=True)]
             return found if found != list(value) else None
         return self._needed.text(name) if name in texts else None
@@ -232,7 +357,7 @@ def _words(read: Read, resolved: Mapping[str, Any]) -> dict[str, object]:
         if isinstance(value, str):
             found[name] = value
         elif name == "application_args" and isinstance(value, list | tuple):
-            found |= {_label(name, i): item for i, item in enumerate(value)}
+            found |= {label_below(name, i): item for i, item in enumerate(value)}
     return found
 
 
@@ -247,10 +372,6 @@ def _let_go(installation: reversal.Installation, reverser: ReverseTransformer, e
         end()
     installation.uninstall()
     reverser.forget()
-
-
-def _label(field: str, item: object) -> str:
-    return f"{field}[{item!r}]"
 
 
 def _is_secret_of_airflow(key: str) -> bool:

@@ -10,8 +10,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from typing import Final
 
 from airflow_config_providers.core.reversal.reverse import ReverseTransformer
-from airflow_config_providers.log.active import ActiveReversers
-from airflow_config_providers.log.streams import GuardedStream
+from airflow_config_providers.log.guards import ActiveReversers, GuardedStream
 
 _LARGEST: Final = 64 * 1024
 """The most bytes to read at a time."""

@@ -1,15 +1,58 @@
-"""Parts of a logging chain that replace values by references."""
+"""Guards where a process logs and prints: they pass on references in place of values."""
 
 from __future__ import annotations
 
 import json
 import logging
 import sys
+import threading
 import traceback
-from collections.abc import Callable, Mapping
-from typing import Any, Final
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, AnyStr, Final, Generic
 
-from airflow_config_providers.log.active import ActiveReversers
+from airflow_config_providers.core.reversal.reverse import ReverseTransformer, reverse_object, reverse_text
+from airflow_config_providers.core.reversal.stream import LONGEST_LINE, StreamReverser
+from airflow_config_providers.core.text import octets
+
+
+class ActiveReversers:
+    """
+    Several reversers as one, because tasks can run inside a task, and in parallel threads.
+
+    False if there is no reverser. Reading needs no lock, since a change replaces the tuple. Callers hold a lock of
+    their own while they change it.
+    """
+
+    __slots__ = ("_reversers",)
+
+    def __init__(self) -> None:
+        self._reversers: tuple[ReverseTransformer, ...] = ()
+
+    def add(self, reverser: ReverseTransformer) -> None:
+        """Activate ``reverser``; one that was added twice must be removed twice."""
+        self._reversers = (*self._reversers, reverser)
+
+    def remove(self, reverser: ReverseTransformer) -> None:
+        """Undo one ``add``."""
+        position = self._reversers.index(reverser)
+        self._reversers = self._reversers[:position] + self._reversers[position + 1 :]
+
+    @property
+    def reversers(self) -> tuple[ReverseTransformer, ...]:
+        """The reversers that are active now."""
+        return self._reversers
+
+    def text(self, text: str) -> str:
+        """Return ``text`` with references in place of values."""
+        return reverse_text(text, self._reversers)
+
+    def value(self, value: object) -> object:
+        """Return ``value`` with references in place of values in everything that it shows."""
+        return reverse_object(value, self._reversers)
+
+    def __bool__(self) -> bool:
+        return bool(self._reversers)
+
 
 Processor = Callable[[Any, str, Any], Any]
 """A part of structlog's chain. It takes the logger, the name of the method, and the event or its previous result."""
@@ -87,6 +130,95 @@ class FormatterGuard(logging.Formatter):
         """Return the result of the wrapped formatter, reversed."""
         formatter = self.inner if self.inner is not None else logging.Formatter()
         return self._active.text(formatter.format(record))
+
+
+class GuardedStream(Generic[AnyStr]):
+    """
+    Wraps a stream, and writes to it with references in place of values.
+
+    Printed text arrives in pieces, so the last line is held back until it is complete or ``flush`` is called. A line
+    that ends with the beginning of a value is held back until the next line.
+    Without active reversers, everything passes through at once. Safe to use from several threads. Writes to the file
+    descriptor that bypass Python are not reversed.
+
+    :param inner: the stream
+    :param line_end: the end of a line, as the type that the stream accepts
+    """
+
+    def __init__(self, inner: Any, active: ActiveReversers, *, line_end: AnyStr) -> None:
+        self.inner = inner
+        self._active = active
+        self._line_end: AnyStr = line_end
+        self._lines = StreamReverser()
+        self._pending: list[AnyStr] = []
+        self._characters = 0
+        self._lock = threading.RLock()  # reentrant, since a signal handler can print too
+        self._buffer: GuardedStream[bytes] | None = None
+
+    def write(self, text: AnyStr) -> int:
+        """Write whole lines, and hold back the rest."""
+        with self._lock:
+            self._emit(self._take(text))
+        return len(text)
+
+    def writelines(self, lines: Iterable[AnyStr]) -> None:
+        """Write each of ``lines``."""
+        for line in lines:
+            self.write(line)
+
+    def flush(self) -> None:
+        """Write what was held back, and flush the stream."""
+        self.release()
+        self.inner.flush()
+
+    def release(self) -> None:
+        """Write what was held back."""
+        with self._lock:
+            ready, self._pending = self._line_end[:0].join(self._pending), []
+            self._characters = 0
+            self._emit(ready)
+            self._write(self._lines.flush(self._active.reversers))
+        if self._buffer is not None:
+            self._buffer.release()
+
+    @property
+    def buffer(self) -> GuardedStream[bytes]:
+        """The underlying binary stream, guarded too."""
+        if self._buffer is None:
+            binary = self.inner.buffer
+            self._buffer = GuardedStream(binary, self._active, line_end=b"\n")
+        return self._buffer
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.inner, name)
+
+    def _take(self, text: AnyStr) -> AnyStr:
+        """Hold back ``text``, and return what can be written now."""
+        nothing = self._line_end[:0]
+        is_line = self._line_end in text
+        self._pending.append(text)
+        self._characters += len(text)
+        if self._active and not is_line and self._characters < LONGEST_LINE:
+            return nothing
+        kept = nothing.join(self._pending)
+        end = kept.rfind(self._line_end) + 1
+        if not self._active or len(kept) - end >= LONGEST_LINE:
+            end = len(kept)
+        self._pending, self._characters = [kept[end:]], len(kept) - end
+        return kept[:end]
+
+    def _emit(self, text: AnyStr) -> None:
+        reversers = self._active.reversers
+        if not reversers:
+            self._write(self._lines.flush(()))
+        if text and not reversers:
+            self.inner.write(text)
+        elif text:
+            self._write(self._lines.feed(octets(text) if isinstance(text, str) else bytes(text), reversers))
+
+    def _write(self, shown: bytes) -> None:
+        if shown:
+            self.inner.write(shown.decode("utf-8", "surrogatepass") if isinstance(self._line_end, str) else shown)
 
 
 def _with_exception_as_text(event: Any) -> Any:

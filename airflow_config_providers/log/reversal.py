@@ -10,9 +10,14 @@ from contextlib import contextmanager, suppress
 from typing import Any, Final
 
 from airflow_config_providers.core.reversal.reverse import ReverseTransformer
-from airflow_config_providers.log.active import ActiveReversers
-from airflow_config_providers.log.guards import FormatterGuard, MessageGuard, Processor, RenderGuard
-from airflow_config_providers.log.streams import GuardedStream
+from airflow_config_providers.log.guards import (
+    ActiveReversers,
+    FormatterGuard,
+    GuardedStream,
+    MessageGuard,
+    Processor,
+    RenderGuard,
+)
 
 _Undo = Callable[[], None]
 

@@ -8,18 +8,18 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
-from types import MappingProxyType, MemberDescriptorType
+from types import MappingProxyType
 from typing import Any, ClassVar, Final
 
 from airflow_config_providers import settings
-from airflow_config_providers.airflow_compat import BaseOperator, TaskDeferred
+from airflow_config_providers.airflow_compat import TaskDeferred
 from airflow_config_providers.core.alter import ConfigResource
 from airflow_config_providers.core.cached import cached_property
 from airflow_config_providers.core.layers import LayeredConfig
 from airflow_config_providers.core.reversal.reverse import ReverseTransformer, reverse_object
 from airflow_config_providers.core.text import printable, shortened
-from airflow_config_providers.exceptions import ConfigException
-from airflow_config_providers.foreign import TASK_RUNNER, require, require_bases
+from airflow_config_providers.exceptions import ConfigException, ConfigProvidersError
+from airflow_config_providers.foreign import TASK_RUNNER, has_supervisor, require, require_bases
 from airflow_config_providers.job import nested_texts
 from airflow_config_providers.job.authored_job import STORED, AuthoredJob, stored_text
 from airflow_config_providers.job.authorship import Authorship, rendered
@@ -31,23 +31,29 @@ from airflow_config_providers.job.operator_specs import OperatorSpec, spec_of
 from airflow_config_providers.job.options import NO_OPTIONS, JobOptions
 from airflow_config_providers.job.resolver import refuse_broken_words
 from airflow_config_providers.job.run import JobRun
+from airflow_config_providers.job.sealed_values import ValueSeal
 from airflow_config_providers.job.template_references import without_pushes
 from airflow_config_providers.log.exceptions import reverse_exception
 from airflow_config_providers.operators.no_retry import failing_at_once
-from airflow_config_providers.operators.server_messages import reverse_deferral
-from airflow_config_providers.operators.task_context import reversing_context
+from airflow_config_providers.operators.recording import RecordingOperator
+from airflow_config_providers.operators.reloading import attributes
+from airflow_config_providers.operators.task_output import reverse_deferral, reversing_context
 from airflow_config_providers.spark.defaults import locate_spark_defaults
+from airflow_config_providers.spark.installed_version import installed_version
 from airflow_config_providers.spark.layer_files import ConfigFile
-from airflow_config_providers.task_process import has_supervisor
 
 _OWN: Final = (
     *("config_files", "effective_config", "written_params"),
-    *("_authorship", "_job_options", "_holds_values", "_job_run"),
+    *("_authorship", "_job_options", "_holds_values", "_job_run", "_job_reload", "_is_killed", "_is_outdated"),
+    *("_kept_record", "_record_keeper"),
 )
 """The attributes of a configured operator."""
 
+_SEALED_VALUES: Final = "_config_providers_values"
+"""The argument with which a deferred task gets the values that its job had before, sealed."""
 
-class ConfiguredOperator(BaseOperator):
+
+class ConfiguredOperator(RecordingOperator):
     """
     A mixin for any operator, whose template fields may hold references, however nested.
 
@@ -63,6 +69,9 @@ class ConfiguredOperator(BaseOperator):
     :param allow_exposed_arguments: allow resolved values where others than the job can read them; None for the default
         of the deployment
     :param resolve_in: where to resolve: ``worker``, ``driver`` or ``auto``; None for the default of the deployment
+    :param reload_action: what happens to the running job when its secrets change: ``none`` or ``restart``; None for
+        ``config.reload.action`` of the connection
+    :param streaming: whether the job is meant to run for ever, so that it is restarted by default
     """
 
     spec: ClassVar[OperatorSpec | None] = None
@@ -76,7 +85,7 @@ class ConfiguredOperator(BaseOperator):
     _holds_values = False
     _job_run = JobRun()  # empty, and replaced as a whole
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - Airflow takes default_args for the arguments that it finds here
         self,
         *,
         config_conn_id: str | None = None,
@@ -84,10 +93,13 @@ class ConfiguredOperator(BaseOperator):
         unresolved: str | None = None,
         allow_exposed_arguments: bool | None = None,
         resolve_in: str | None = None,
+        reload_action: str | None = None,
+        streaming: bool | None = None,
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
-        self.take_over(JobOptions(config_conn_id, unresolved, allow_exposed_arguments, resolve_in), config_files)
+        options = JobOptions(config_conn_id, unresolved, allow_exposed_arguments, resolve_in, reload_action, streaming)
+        self.take_over(options, config_files)
 
     def take_over(self, options: JobOptions = NO_OPTIONS, config_files: Sequence[str] | str | None = None) -> None:
         """
@@ -203,7 +215,7 @@ class ConfiguredOperator(BaseOperator):
 
     def _preview_job(self, context: Any, jinja_env: Any) -> None:
         """Show what would be submitted, with notes about what would fail or differ in a run."""
-        problems = list(self._brought_problems())
+        problems = list(self._job_problems())
         shown = self._job_configuration(context, jinja_env).preview()
         notes = [*problems, *shown.notes]
         for note in notes:
@@ -212,17 +224,37 @@ class ConfiguredOperator(BaseOperator):
 
     def _resolve_job(self, context: Any, jinja_env: Any) -> None:
         """Get the values of this run, and show where they come from."""
-        if problems := list(self._brought_problems()):
+        self._job_run = run = self._resolved_run(context, jinja_env)
+        self._show_run(run)
+
+    def _resolved_run(self, context: Any, jinja_env: Any) -> JobRun:
+        settled: list[LayeredConfig] = []
+        try:
+            return replace(self._checked_configuration(context, jinja_env), when_settled=settled.append).resolve()
+        except ConfigProvidersError as error:
+            self._keep_refused(context, settled[0] if settled else None, error.problems)
+            raise
+
+    def _checked_configuration(self, context: Any, jinja_env: Any) -> JobConfiguration:
+        """
+        Return the configuration of the job.
+
+        :raises ConfigException: fields are wrong, or what fills in a template brought a reference
+        """
+        if problems := list(self._job_problems()):
             raise ConfigException(*problems)
-        self._job_run = run = self._job_configuration(context, jinja_env).resolve()
-        notes = [*self._job_notes(), *run.unresolved_notes()]
+        return self._job_configuration(context, jinja_env)
+
+    def _show_run(self, run: JobRun) -> None:
+        notes = [*self._job_notes(), *self._reload_notes(), *run.unresolved_notes()]
         for note in notes:
             self.log.warning("%s", note)
         self.log.info("Effective configuration:\n%s", "\n".join(self._show_job(Shown(run.layered, notes))))
         self.log.info("%s", run.resolved_line())
 
-    def _brought_problems(self) -> Iterator[str]:
-        return self._authorship.brought_problems(self._job_fields().author_texts())
+    def _job_problems(self) -> Iterator[str]:
+        """Yield what is wrong with the fields before anything is resolved."""
+        yield from self._authorship.brought_problems(self._job_fields().author_texts())
 
     def _job_configuration(self, context: Any, jinja_env: Any) -> JobConfiguration:
         fields = self._job_fields()
@@ -235,6 +267,7 @@ class ConfiguredOperator(BaseOperator):
             render=partial(rendered, environment=jinja_env or self.get_template_env(), context=context),
             warn=self.log.warning,
             takes_any_key=fields.spec.takes_any_key,
+            spark_version=self._spark_version(fields),
         )
 
     def _job_fields(self) -> JobFields:
@@ -252,15 +285,27 @@ class ConfiguredOperator(BaseOperator):
             ConfigFile(text, text, is_template=label != "properties_file", bounds=bounds(label), label=label)
             for label, text in ((file.label, file.text) for file in fields.files())
         ]
-        return [*self._default_files(), *of_deployment, *own]
+        return [*self._default_files(fields), *of_deployment, *own]
 
     def _job_paths(self) -> list[Text]:
         """Return the paths of files that the author of the DAG named."""
         return self._job_fields().files()
 
-    def _default_files(self) -> list[ConfigFile]:
+    def _default_files(self, fields: JobFields) -> list[ConfigFile]:
         """Return Spark's defaults file, which the job reads in any case."""
-        return spark_defaults(self._job_fields().spec.binary)
+        return spark_defaults(self._spark_binary_of(fields))
+
+    def _spark_version(self, fields: JobFields) -> str | None:
+        """Return the version of the Spark that runs the job; None if it is not known here."""
+        binary = self._spark_binary_of(fields)
+        return installed_version(binary, os.environ) if binary else None
+
+    def _job_spark(self) -> str | None:
+        return self._spark_version(self._job_fields())
+
+    def _spark_binary_of(self, fields: JobFields) -> str:
+        """Return the program of Spark that the operator starts; empty if it starts none on this machine."""
+        return fields.spec.binary
 
     def _job_driver(self, fields: JobFields) -> Driver:
         is_remote = fields.spec.is_remote and bool(fields.conf or fields.cluster_confs)
@@ -277,6 +322,11 @@ class ConfiguredOperator(BaseOperator):
         for text in fields.texts(*fields.names):
             if not self._authorship.is_written(text):
                 yield f"{printable(text.label)}: a reference came from data, so none in this text is resolved."
+
+    def _obstacle_to_reload(self) -> str | None:
+        if not self._job_fields().spec.is_restartable:
+            return f"the job of a {self.task_type} cannot be stopped safely. Changes apply from the next run on."
+        return super()._obstacle_to_reload()
 
     def _show_job(self, shown: Shown) -> list[str]:
         """Set the fields that people see, and return all lines of ``effective_config``."""
@@ -296,24 +346,45 @@ class ConfiguredOperator(BaseOperator):
 
     def execute(self, context: Any, *args: Any, **kwargs: Any) -> Any:
         """Run the operator with values in its fields."""
-        return self._with_values(context, partial(super().execute, context, *args, **kwargs))
+        return self._with_values(context, partial(super().execute, context, *args, **kwargs), how=self._reloading)
 
     def resume_execution(self, next_method: str, next_kwargs: Any, context: Any) -> Any:
-        """Continue after a deferral, with values in the fields."""
-        return self._with_values(context, partial(super().resume_execution, next_method, next_kwargs, context))
+        """Continue after a deferral, with values in the fields; the job has ended."""
+        kwargs = dict(next_kwargs or {})
+        sealed = kwargs.pop(_SEALED_VALUES, None)
+        run = partial(super().resume_execution, next_method, kwargs, context)
+        return self._with_values(context, run, how=partial(self._run_resumed, sealed))
+
+    def _run_resumed(self, sealed: object, context: Any, run: Callable[[], Any]) -> Any:
+        """Continue with references also in place of the values that the job had before the deferral."""
+        earlier = None if sealed is None else self._deferral_seal(context).open(sealed)
+        if earlier is not None:
+            self._job_run.know(earlier)
+        return self._run_once(context, run)
+
+    def _deferral_seal(self, context: Any) -> ValueSeal:
+        ti = context.get("ti")
+        return ValueSeal.of_task(ti, "deferral", getattr(ti, "try_number", ""), log=self.log)
 
     @failing_at_once
-    def _with_values(self, context: Any, run: Callable[[], Any]) -> Any:
+    def _with_values(
+        self, context: Any, run: Callable[[], Any], *, how: Callable[[Any, Callable[[], Any]], Any]
+    ) -> Any:
         if self._holds_values:
             return run()
         if not self._job_run:
             self._resolve_job(context, None)
+        return how(context, run)
+
+    def _run_once(self, context: Any, run: Callable[[], Any]) -> Any:
         reverser = self._job_run.reverser
         try:
             with reversing_context(context, reverser), self._values_in_place(reverser):
                 result = run()
         except TaskDeferred as deferred:
             reverse_deferral(deferred, reverser, carried=self._job_fields().spec.carried, stop=self.on_kill)
+            if sealed := self._deferral_seal(context).seal(reverser):
+                deferred.kwargs = {**(deferred.kwargs or {}), _SEALED_VALUES: sealed}
             raise
         except BaseException as error:
             reverse_exception(error, reverser)
@@ -325,7 +396,7 @@ class ConfiguredOperator(BaseOperator):
     @contextmanager
     def _values_in_place(self, reverser: ReverseTransformer) -> Iterator[None]:
         shown = {name: getattr(self, name) for name in self._job_fields().names}
-        before = _attributes(self)
+        before = attributes(self)
         try:
             self._holds_values = True
             for name, value in self._resolved_fields().items():
@@ -351,7 +422,7 @@ class ConfiguredOperator(BaseOperator):
 
     def _forget_values(self, before: Mapping[str, Any], reverser: ReverseTransformer) -> None:
         """Reverse what ``execute`` left on the operator, where listeners and links can read it."""
-        for name, value in _attributes(self).items():
+        for name, value in attributes(self).items():
             is_old = before.get(name) is value and not isinstance(value, dict | list | set)
             if not is_old and (hidden := reverse_object(value, (reverser,))) is not value:
                 setattr(self, name, hidden)
@@ -372,14 +443,3 @@ def _outside_log_group(log: Any) -> Iterator[None]:
         if has_supervisor():
             log.info("::endgroup::")
         raise
-
-
-def _attributes(operator: object) -> dict[str, Any]:
-    """Return the attributes of ``operator``, including those in slots."""
-    slots = {
-        name: getattr(operator, name)
-        for kind in type(operator).__mro__
-        for name, member in vars(kind).items()
-        if isinstance(member, MemberDescriptorType) and hasattr(operator, name)
-    }
-    return {**slots, **vars(operator)}

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, Self
 
 from airflow_config_providers import settings
 from airflow_config_providers.airflow_compat import AirflowTaskTimeout, masked
 from airflow_config_providers.core.layers import ConfigLayer, ConfigSource, LayeredConfig
+from airflow_config_providers.core.reversal.reverse import ReverseTransformer
 from airflow_config_providers.core.text import one_line, printable, shortened
-from airflow_config_providers.exceptions import SubmitError
+from airflow_config_providers.exceptions import ConfigProvidersError, SubmitError
 from airflow_config_providers.job.configuration import following_run
+from airflow_config_providers.job.record import TryRecord, recorded
+from airflow_config_providers.job.run import JobRun
+from airflow_config_providers.job.sealed_values import ValueSeal
 from airflow_config_providers.operators.configured import ConfiguredOperator
 
 STATE_KEY: Final = "config_providers_submitted"
@@ -26,10 +30,14 @@ class SubmittedConfig:
 
     :param conf: key -> text with references
     :param lines: the ``effective_config`` at that time
+    :param sealed: its values, sealed with ``ValueSeal``; None if they are not kept
+    :param try_number: the try that submitted it; None if an earlier version of this package did
     """
 
     conf: Mapping[str, str] = field(default_factory=dict)
     lines: Sequence[str] = ()
+    sealed: str | None = None
+    try_number: int | None = None
 
     @classmethod
     def read(cls, state: Any, job: Any) -> Self | None:
@@ -39,12 +47,17 @@ class SubmittedConfig:
         conf, lines = state.get("conf"), state.get("lines")
         if not isinstance(conf, dict) or not isinstance(lines, list):
             return None
-        return cls({key: str(text) for key, text in conf.items()}, [one_line(str(line)) for line in lines])
+        shown = {key: str(text) for key, text in conf.items()}
+        number = state.get("try")
+        by = number if type(number) is int else None
+        return cls(shown, [one_line(str(line)) for line in lines], state.get("sealed"), by)
 
     def state(self, job: Any) -> dict[str, Any]:
         """Return the entry for the task's state store, which Airflow does not mask."""
         conf = {key: masked(text) for key, text in self.conf.items()}
-        return {"job": job, "conf": conf, "lines": list(map(masked, self.lines))}
+        sealed = {} if self.sealed is None else {"sealed": self.sealed}
+        by = {} if self.try_number is None else {"try": self.try_number}
+        return {"job": job, "conf": conf, "lines": list(map(masked, self.lines)), **sealed, **by}
 
     @property
     def layered(self) -> LayeredConfig:
@@ -54,16 +67,19 @@ class SubmittedConfig:
 
 class DurableMixin(ConfiguredOperator):
     """
-    A mixin for operators with ``durable``. A try that follows the job of an earlier try resolves nothing.
+    A mixin for operators with ``durable``. A try that follows the job of an earlier try submits nothing.
 
-    It shows the configuration with which the job was submitted. While a job runs in the cluster, the end of this
-    process does not end the job's leases.
+    It shows the configuration with which the job was submitted. If the job is restarted when its secrets change, the
+    try watches them, and compares them with those with which the job was submitted; otherwise it resolves nothing.
+    While a job runs in the cluster, the end of this process does not end the job's leases.
     """
 
     external_id_key: str
     _status: Any = None
+    _is_active: bool = False  # the job, when this try decided about following it
     _is_following: bool = False
-    _is_killed: bool = False
+    _followed: tuple[Any, SubmittedConfig | None] = (None, None)  # the job that this try follows
+    _next_submit = JobRun()  # what the followed job would be submitted with now; empty if that is not watched
 
     def _may_follow(self) -> bool:
         """Return whether this try would follow a job of an earlier try."""
@@ -77,31 +93,93 @@ class DurableMixin(ConfiguredOperator):
         store = self._state_store(context)
         is_retry = getattr(context.get("ti"), "try_number", 1) > 1
         job = store.get(self.external_id_key) if store is not None and is_retry and self._may_follow() else None
-        if not job or not self._follow_job(job, SubmittedConfig.read(store.get(STATE_KEY), job), context):
+        submitted = SubmittedConfig.read(store.get(STATE_KEY), job) if job else None
+        if not job or not self._is_followable(job, submitted, context):
             super()._resolve_job(context, jinja_env)
+            return
+        self._next_submit = self._watchable(context, jinja_env)
+        self._follow_job(job, submitted, context)
 
     def _state_store(self, context: Any) -> Any:
         return context.get("task_state_store") if getattr(self, "durable", False) else None
 
-    def _follow_job(self, job: Any, submitted: SubmittedConfig | None, context: Any) -> bool:
-        """Follow ``job`` and return True if it still runs or has succeeded; otherwise change nothing."""
+    def _is_followable(self, job: Any, submitted: SubmittedConfig | None, context: Any) -> bool:
+        """Return whether ``job`` still runs or has succeeded, which its own configuration says where to ask."""
         before = {name: getattr(self, name) for name in self._job_fields().names}
-        if submitted is not None:
-            self._show_conf(submitted.layered)
-        if not self._can_follow(job, context):
+        try:
+            if submitted is not None:
+                self._show_conf(submitted.layered)
+            return self._can_follow(job, context)
+        finally:
             for name, value in before.items():
                 setattr(self, name, value)
-            return False
-        self._is_following = True
+
+    def _watchable(self, context: Any, jinja_env: Any) -> JobRun:
+        """Return what the running job would be submitted with now; an empty run if it would not be restarted."""
+        if self._obstacle_to_reload() or not self._is_active:
+            return JobRun()
+        try:
+            return self._checked_configuration(context, jinja_env).resolve_if_restarted() or JobRun()
+        except ConfigProvidersError as error:
+            problem = "; ".join(error.problems)
+        except Exception as error:  # noqa: BLE001 - following the job is more important; the message may hold a value
+            problem = type(error).__name__
+        self.log.warning(
+            "This try does not watch the secrets of the job that it follows, because its configuration is not usable "
+            "now: %s",
+            problem,
+        )
+        return JobRun()
+
+    def _follow_job(self, job: Any, submitted: SubmittedConfig | None, context: Any) -> None:
+        """Show the configuration of ``job``, and references in place of its values of then and now."""
+        self._is_following, self._followed = True, (job, submitted)
+        if submitted is not None:
+            self._show_conf(submitted.layered)
         used = submitted.conf.values() if submitted else ()
         self._job_run = following_run(self._job_options, self._texts_afterwards(), used=used)
-        self._show_followed(_note(job, str(self._status), submitted, state_key=self.external_id_key), submitted)
-        return True
+        if submitted is not None and submitted.sealed is not None:
+            self._know_submitted(self._job_seal(job, context).open(submitted.sealed))
+        if self._next_submit:
+            self._job_run.know(self._next_submit.reverser)
+        note = _note(job, str(self._status), submitted, key=self.external_id_key, is_watched=self._next_submit.reloads)
+        self._show_followed(note, submitted)
+
+    def _try_record(self, context: Any) -> TryRecord:
+        record = super()._try_record(context)
+        if not self._is_following:
+            return record
+        job, submitted = self._followed
+        shown = recorded(submitted.layered) if submitted else {}
+        return replace(record, configs=shown, job=str(job), follows=submitted.try_number if submitted else None)
+
+    def _know_submitted(self, values: ReverseTransformer | None) -> None:
+        """Show references in place of the ``values`` of the job, and compare them with those of now."""
+        if values is None:
+            return
+        self._job_run.know(values)
+        if self._next_submit:
+            self._is_outdated = self._next_submit.differs_from(values)
+            self._next_submit.know(values)
+
+    def _job_seal(self, job: Any, context: Any) -> ValueSeal:
+        return ValueSeal.of_task(context.get("ti"), "job", job, log=self.log)
+
+    @property
+    def _watched_run(self) -> JobRun:
+        return self._next_submit or self._job_run
+
+    def _run_once(self, context: Any, run: Callable[[], Any]) -> Any:
+        try:
+            return super()._run_once(context, run)
+        finally:
+            self._next_submit.clear()
 
     def _can_follow(self, job: Any, context: Any) -> bool:
         """Get the status of ``job``, and return whether it still runs or has succeeded."""
         self._status = status = self.get_job_status(job, context)
-        return bool(self.is_job_active(status) or self.is_job_succeeded(status))  # type: ignore[attr-defined]
+        self._is_active = bool(self.is_job_active(status))  # type: ignore[attr-defined]  # of the operator
+        return self._is_active or bool(self.is_job_succeeded(status))  # type: ignore[attr-defined]
 
     def _show_followed(self, note: str, submitted: SubmittedConfig | None) -> None:
         self.log.warning("%s", note)
@@ -137,7 +215,10 @@ class DurableMixin(ConfiguredOperator):
     def poll_until_complete(self, external_id: Any, context: Any) -> Any:
         """Wait for the end of a job, which can continue without this process and then keeps its leases."""
         poll = super().poll_until_complete  # type: ignore[misc]  # of the operator
-        if self._is_following or self._state_store(context) is None:
+        if self._is_following:
+            return poll(external_id, context)
+        self._keep_job(external_id)
+        if self._state_store(context) is None:
             return poll(external_id, context)
         self._keep_submitted(external_id, context)
         with self._taken_back_after(external_id, context):
@@ -145,7 +226,9 @@ class DurableMixin(ConfiguredOperator):
 
     def _keep_submitted(self, job: Any, context: Any) -> None:
         """Store the configuration of ``job`` for later tries that follow it."""
-        submitted = SubmittedConfig(self._job_run.shown, self.effective_config or ())
+        sealed = self._job_seal(job, context).seal(self._job_run.reverser)
+        by = getattr(context.get("ti"), "try_number", None)
+        submitted = SubmittedConfig(self._job_run.shown, self.effective_config or (), sealed, by)
         try:
             self._state_store(context).set(STATE_KEY, submitted.state(job))
         except Exception as error:  # noqa: BLE001 - the job runs, and following it is more important
@@ -170,19 +253,27 @@ class DurableMixin(ConfiguredOperator):
         except Exception:  # noqa: BLE001 - the status is unknown then
             return True
 
+    def _begin_anew(self, context: Any, before: Mapping[str, Any], run: JobRun) -> None:
+        """Forget the job that was stopped, which a later try must not follow, and this one no longer does."""
+        super()._begin_anew(context, before, run)
+        self._is_following, self._status, self._next_submit = False, None, JobRun()
+        store = self._state_store(context)
+        if store is not None:
+            store.delete(self.external_id_key)
+
     def on_kill(self) -> None:
         """Kill the job, and end its leases."""
-        self._is_killed = True
         try:
             super().on_kill()
         finally:
             self._job_run.keep_leases(is_left=False)
 
 
-def _note(job: Any, status: str, submitted: SubmittedConfig | None, *, state_key: str) -> str:
+def _note(job: Any, status: str, submitted: SubmittedConfig | None, *, key: str, is_watched: bool) -> str:
     known = "shown below" if submitted else "unknown"
+    changes = "apply when it is restarted, because its secrets changed" if is_watched else "do not apply to it"
     return (
         f"This try has submitted nothing: it follows job {printable(str(job))} of an earlier try, which is "
-        f"{printable(status)}. The configuration of that job is {known}; later changes do not apply to it. To submit a "
-        f"new job, delete the key {state_key} of the task's state, or set durable=False."
+        f"{printable(status)}. The configuration of that job is {known}; later changes {changes}. To submit a "
+        f"new job, delete the key {key} of the task's state, or set durable=False."
     )

@@ -20,14 +20,24 @@ class LivyMixin(DurableMixin):
 
     hook: Any
     _polling_interval: int
+    _batch_id: int | str | None
 
     def _may_follow(self) -> bool:
         return super()._may_follow() and self._polling_interval > 0
+
+    def _obstacle_to_reload(self) -> str | None:
+        if self._polling_interval <= 0:
+            return "its task does not wait for the job. To have it restarted, set polling_interval."
+        return super()._obstacle_to_reload()
+
+    def _has_begun(self) -> bool:
+        return self._batch_id is not None
 
     def defer(self, *, trigger: Any, **kwargs: Any) -> NoReturn:
         """Defer with a trigger that does not fetch the log."""
         if type(trigger) is LivyTrigger:
             trigger = WaitingLivyTrigger.of(trigger)
+        self._keep_job(self._batch_id)
         super().defer(trigger=trigger, **kwargs)
 
     def execute_complete(self, context: Any, event: dict[str, Any]) -> Any:

@@ -33,6 +33,9 @@ class SparkPipelinesMixin(ConfiguredOperator):
         hook.config_conn_id = self.config_conn_id
         return hook
 
+    def _has_begun(self) -> bool:
+        return getattr(vars(self).get("hook"), "_submit_sp", None) is not None
+
     def _submission(self, conf: Mapping[str, Any], environment_prefix: str | None) -> Submission:
         """Return what spark-pipelines gets; of what spark-submit takes beside its configuration, only variables."""
         return self._job_run.submission({"env_vars": self.env_vars}.get, conf, environment_prefix)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Final
+from typing import Any, Final
 
 from airflow_config_providers.hooks.spark_sql import ConfiguredSparkSqlHook
 from airflow_config_providers.operators.configured import ConfiguredOperator
@@ -21,6 +21,7 @@ class SparkSqlMixin(ConfiguredOperator):
     """
 
     sql: str
+    _hook: Any
 
     def _job_notes(self) -> Iterator[str]:
         yield from super()._job_notes()
@@ -30,6 +31,9 @@ class SparkSqlMixin(ConfiguredOperator):
                 "The query contains ${env:...} or ${system:...}, which Spark replaces by environment variables and "
                 f"properties of this worker, including secrets. Set {_SUBSTITUTE}=false."
             )
+
+    def _has_begun(self) -> bool:
+        return getattr(self._hook, "_sp", None) is not None
 
     def _get_hook(self) -> ConfiguredSparkSqlHook:
         hook = super()._get_hook()  # type: ignore[misc]  # of the operator

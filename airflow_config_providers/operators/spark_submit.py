@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 from airflow.providers.apache.spark.hooks.spark_submit import DEFAULT_SPARK_BINARY
 from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
@@ -14,9 +15,12 @@ from airflow_config_providers.exceptions import ConfigException
 from airflow_config_providers.hooks.spark_submit import ConfiguredSparkSubmitHook
 from airflow_config_providers.job.driver_resolver import Driver
 from airflow_config_providers.job.fields import OURS, JobFields
-from airflow_config_providers.operators.configured import spark_defaults
 from airflow_config_providers.operators.durable import DurableMixin
+from airflow_config_providers.spark.delivery import Submission
 from airflow_config_providers.spark.layer_files import ConfigFile
+
+_SECONDS_TO_END: Final = 30.0
+"""How long Spark may take to end before it is killed."""
 
 
 class ConfiguredSparkSubmitOperator(DurableMixin, SparkSubmitOperator):
@@ -39,9 +43,12 @@ class ConfiguredSparkSubmitOperator(DurableMixin, SparkSubmitOperator):
 
     _hook_class: ClassVar[type[ConfiguredSparkSubmitHook]] = ConfiguredSparkSubmitHook
 
-    def _default_files(self) -> list[ConfigFile]:
+    def _default_files(self, fields: JobFields) -> list[ConfigFile]:
         """Return Spark's defaults file, which applies if the author named no properties file."""
-        return [] if self.properties_file else spark_defaults(self._spark_binary or DEFAULT_SPARK_BINARY)
+        return [] if self.properties_file else super()._default_files(fields)
+
+    def _spark_binary_of(self, fields: JobFields) -> str:
+        return self._spark_binary or DEFAULT_SPARK_BINARY
 
     def _job_driver(self, fields: JobFields) -> Driver:
         return replace(super()._job_driver(fields), may_be_remote=True, is_remote=self._is_remote)
@@ -70,12 +77,47 @@ class ConfiguredSparkSubmitOperator(DurableMixin, SparkSubmitOperator):
         finally:
             self._hook = None  # it was created before the layers were settled
 
+    @property
+    def _driver_process(self) -> subprocess.Popen[str] | None:
+        """The process of spark-submit if the driver runs in it; otherwise, and before it has begun, None."""
+        hook = self._hook
+        return hook._submit_sp if hook is not None and hook._connection["deploy_mode"] != "cluster" else None
+
+    def poll_until_complete(self, external_id: Any, context: Any) -> Any:
+        """Wait for the end of a job. The stock operator does not kill an application on YARN that it only follows."""
+        hook: Any = self._hook
+        if hook is not None and hook._is_yarn_cluster_mode:
+            hook._yarn_application_id = external_id
+        return super().poll_until_complete(external_id, context)
+
+    def _has_begun(self) -> bool:
+        """Return whether the driver runs here, or the cluster has the job under an id by which it can be killed."""
+        hook: Any = self._hook
+        if hook is None or self._driver_process is not None:
+            return hook is not None
+        return bool(hook._driver_id or hook._yarn_application_id or hook._kubernetes_driver_pod)
+
+    def _stop_job(self) -> None:
+        """Have Spark end by itself in client mode, so that it can finish what it writes, and kill it otherwise."""
+        process = self._driver_process
+        if process is None:
+            super()._stop_job()
+            return
+        process.terminate()
+        try:
+            process.wait(_SECONDS_TO_END)
+        except subprocess.TimeoutExpired:
+            process.kill()
+
     def _get_hook(self) -> ConfiguredSparkSubmitHook:
         return self._hook_class.of(
             super()._get_hook(),
-            submission=lambda conf, environment_prefix: self._job_run.submission(
-                self._job_fields().read, conf, environment_prefix
-            ),
+            submission=self._submission,
             reverser=lambda: self._job_run.reverser,
             withheld=lambda: self._job_run.withheld,
         )
+
+    def _submission(self, conf: Mapping[str, Any], environment_prefix: str | None) -> Submission:
+        if self._job_reload is not None:
+            self._job_reload.refuse_after_kill()
+        return self._job_run.submission(self._job_fields().read, conf, environment_prefix)

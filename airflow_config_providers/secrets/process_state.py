@@ -75,6 +75,7 @@ class SharedProviders:
             yield ProvidersOnDemand(
                 opened.providers,
                 lambda name: _named(name, self._open_one(opened.providers, name)),
+                unlisted=opened.providers.unlisted,
                 under_way=opened.under_way,
             )
         finally:

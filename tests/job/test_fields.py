@@ -39,6 +39,21 @@ SUBMITTED = {"spark_submit_task": {"parameters": ["--class", "a.B", "dbfs:/job.j
         ),
         ("SparkKubernetesOperator", {"template_spec": {"spec": {"type": "Scala"}}}, "template_spec['spec']['type']"),
         (
+            "SparkKubernetesOperator",
+            {"template_spec": {"spec": {"jars": "local:///job.jar", "pyFiles": "local:///job.py"}}},
+            "template_spec['spec']['jars']",
+        ),
+        (
+            "SparkKubernetesOperator",
+            {"template_spec": {"spark": {"spec": {"mainClass": "a.B"}}}},
+            "template_spec['spark']['spec']['mainClass']",
+        ),
+        (
+            "SparkKubernetesOperator",
+            {"template_spec": {"spec": {"sparkRFiles": "local:///job.R"}}},
+            "template_spec['spec']['sparkRFiles']",
+        ),
+        (
             "EmrServerlessStartJobOperator",
             {"job_driver": {"sparkSubmit": {"entryPoint": "s3://b/job.jar"}}},
             "job_driver['sparkSubmit']['entryPoint']",
@@ -82,6 +97,10 @@ def test_a_job_says_where_it_is_no_python_program(operator, fields, place):
         ("SparkSubmitOperator", {"application": "spark-core.jar", "_java_class": PYTHON_RUNNER}),
         ("LivyOperator", {"spark_params": {"file": "local:/job.py", "class_name": None}}),
         ("SparkKubernetesOperator", {"template_spec": {"spec": {"type": "Python"}}}),
+        (
+            "SparkKubernetesOperator",
+            {"template_spec": {"spec": {"pyFiles": "local:///job.py", "mainClass": PYTHON_RUNNER}}},
+        ),
         ("EmrServerlessStartJobOperator", {"job_driver": {"sparkSubmit": {"entryPoint": "s3://b/job.py"}}}),
         ("DataprocSubmitJobOperator", {"job": {"pyspark_job": {"main_python_file_uri": "gs://b/job.py"}}}),
         ("DataprocCreateBatchOperator", {"batch": {"pyspark_batch": {}}}),

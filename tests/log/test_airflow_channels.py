@@ -3,14 +3,12 @@ from __future__ import annotations
 import functools
 import json
 import os
-import subprocess
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
-from tests.limits import LONGEST
+from tests.servers import quick_python
 
 SCRIPT = Path(__file__).with_name("airflow_channels.py")
 MARKS = ("s3cr3t", "t0k3n", "eyJ")
@@ -66,14 +64,8 @@ def say(tmp_path_factory):
 
 def _run(mode, home):
     environ = {name: value for name, value in os.environ.items() if not name.startswith(("AIRFLOW_", "PYTEST_"))}
-    done = subprocess.run(
-        [sys.executable, str(SCRIPT), str(home / "log"), *map(str, mode)],
-        env={**environ, "AIRFLOW_HOME": str(home)},
-        capture_output=True,
-        text=True,
-        timeout=LONGEST,
-        check=False,
-    )
+    words = (str(SCRIPT), str(home / "log"), *map(str, mode))
+    done = quick_python.run(*words, env={**environ, "AIRFLOW_HOME": str(home)})
     assert done.returncode == 0, done.stderr
     return Said((home / "log").read_text(), done.stdout, done.stderr)
 

@@ -17,9 +17,11 @@ from types import SimpleNamespace
 
 import pytest
 
+from airflow_config_providers.job.record_parts import PREFIX
 from airflow_config_providers.job.run import JobRun
 from airflow_config_providers.testing import InMemoryConfigStore
 from tests.limits import LONGEST
+from tests.operators.standalone_master import Master
 from tests.servers.web import WebServer
 
 CANARY = "c4nary/s3cret+value"
@@ -37,8 +39,18 @@ seen = {{
 }}
 with open({record!r}, "a") as record:
     record.write(json.dumps(seen) + "\\n")
+number = sum(1 for _ in open({record!r}))
 for line in os.environ.get("FAKE_SPARK_PRINTS", "").split("|"):
-    print(line)
+    print(line.replace("{{number}}", str(number)))
+if end := os.environ.get("FAKE_SPARK_RUNS_UNTIL"):
+    import signal, time
+    if told := os.environ.get("FAKE_SPARK_IS_TOLD"):
+        signal.signal(signal.SIGTERM, lambda *_: open(told, "w").close())
+    print("it got", seen["properties"], flush=True)
+    while not os.path.exists(end):
+        time.sleep(0.02)
+if number <= int(os.environ.get("FAKE_SPARK_FAILURES", "0")):
+    sys.exit(1)
 sys.exit(int(os.environ.get("FAKE_SPARK_EXIT", "0")))
 """
 """It needs no package: without them Python starts in a fraction of the time, which many tests wait for."""
@@ -147,6 +159,26 @@ def serve_livy(monkeypatch):
         yield serve
 
 
+@pytest.fixture
+def serve_kubernetes(monkeypatch):
+    """Make the default connection lead to a stand-in for Kubernetes."""
+    with ExitStack() as stack:
+
+        def serve(kubernetes):
+            server = stack.enter_context(WebServer(kubernetes))
+            config = {
+                "clusters": [{"name": "c", "cluster": {"server": server.address}}],
+                "contexts": [{"name": "x", "context": {"cluster": "c", "user": "u"}}],
+                "current-context": "x",
+                "users": [{"name": "u", "user": {}}],
+            }
+            fields = {"conn_type": "kubernetes", "extra": {"kube_config": json.dumps(config)}}
+            monkeypatch.setenv("AIRFLOW_CONN_KUBERNETES_DEFAULT", json.dumps(fields))
+            return kubernetes
+
+        yield serve
+
+
 class Supervisor:
     """Replaces the supervisor of a task: records messages, and has variables and results."""
 
@@ -188,6 +220,9 @@ class Supervisor:
         if type(msg).__name__ == "SetTaskStateStore":
             self._state[msg.key] = json.loads(json.dumps(msg.value))
             return None
+        if type(msg).__name__ == "DeleteTaskStateStore":
+            self._state.pop(msg.key, None)
+            return None
         if msg.key not in self._state:
             return ErrorResponse(error=ErrorType.TASK_STORE_NOT_FOUND, detail={"key": msg.key})
         return TaskStateStoreResult(value=self._state[msg.key])
@@ -196,7 +231,9 @@ class Supervisor:
         return self.send(msg)
 
     def sent(self, kind: str) -> list[object]:
-        return [message for message in self.messages if type(message).__name__ == kind]
+        """Return the messages of a kind, without those that store the record of the try; ``messages`` has all."""
+        found = (message for message in self.messages if type(message).__name__ == kind)
+        return [message for message in found if not str(getattr(message, "key", "")).startswith(PREFIX)]
 
 
 @pytest.fixture
@@ -364,3 +401,14 @@ def no_leak(dag, run_task, capfd, caplog):
         return run
 
     return run
+
+
+@pytest.fixture
+def master(diary, monkeypatch):
+    """A cluster that the default connection leads to."""
+    master = Master(monkeypatch)
+    with WebServer(master) as server:
+        extra = {"deploy-mode": "cluster", "rest-port": server.address.rpartition(":")[2]}
+        connection = {"conn_type": "spark", "host": "spark://127.0.0.1:7077", "extra": extra}
+        monkeypatch.setenv("AIRFLOW_CONN_SPARK_DEFAULT", json.dumps(connection))
+        yield master

@@ -5,50 +5,22 @@ from __future__ import annotations
 import json
 
 import pytest
+from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook
 from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
 from airflow.sdk import DAG
 
-from airflow_config_providers.exceptions import ConfigException, ProviderUnavailableError
+from airflow_config_providers.exceptions import ConfigException, ProviderUnavailableError, SubmitError
+from airflow_config_providers.hooks.spark_submit import ConfiguredSparkSubmitHook
 from airflow_config_providers.operators.configure import configured
 from airflow_config_providers.operators.durable import STATE_KEY
 from airflow_config_providers.operators.spark_submit import ConfiguredSparkSubmitOperator
+from tests.operators.standalone_master import JOB
 from tests.servers.web import Response, WebServer
 
 pytest.importorskip("airflow.sdk.bases.resumablejobmixin", reason="a durable mode came with Airflow 3.3")
 
-JOB = "driver-20261122-0001"
 LENT = "${lender:creds:password}"
 LINE = f"spark.app.db.password = {LENT}   # DAG_CONFIG, conf"
-
-
-class Master:
-    """The REST interface of a master of a standalone cluster, which both requests and ``curl`` ask."""
-
-    def __init__(self, monkeypatch) -> None:
-        monkeypatch.setenv("FAKE_SPARK_PRINTS", f"submitted as {JOB}")
-        self.asked = []
-        self.job_is("FINISHED")
-
-    def __call__(self, request) -> Response:
-        self.asked.append(request.path)
-        state = self._states.pop(0) if len(self._states) > 1 else self._states[0]
-        lines = ["{", '"submissionId" : "x",', '"success" : true,', f'"driverState" : "{state}"', "}"]
-        return Response(200, "\n".join(lines).encode())
-
-    def job_is(self, *states: str) -> None:
-        """Set the states of the job for successive requests; the last state stays."""
-        self._states = [*states]
-
-
-@pytest.fixture
-def master(diary, monkeypatch):
-    """A cluster that the default connection leads to."""
-    master = Master(monkeypatch)
-    with WebServer(master) as server:
-        extra = {"deploy-mode": "cluster", "rest-port": server.address.rpartition(":")[2]}
-        connection = {"conn_type": "spark", "host": "spark://127.0.0.1:7077", "extra": extra}
-        monkeypatch.setenv("AIRFLOW_CONN_SPARK_DEFAULT", json.dumps(connection))
-        yield master
 
 
 @pytest.fixture
@@ -322,6 +294,350 @@ def test_a_job_that_nobody_would_follow_is_left_nothing(run_try, diary):
     assert "left to the job" not in diary()
 
 
+# --- a restart ----------------------------------------------------------------------------------------------
+
+
+class TwoJobs:
+    """A cluster whose first job runs until it is killed, or until a test ends it, and whose second one ends."""
+
+    def __init__(self) -> None:
+        self.killed = []
+        self.end = "RUNNING"
+        self.when_asked = lambda: None
+
+    def __call__(self, request) -> Response:
+        job = request.path.rpartition("/")[2]
+        if "/kill/" in request.path:
+            self.killed.append(job)
+        else:
+            self.when_asked()
+        first = "KILLED" if job in self.killed else self.end
+        lines = ["{", '"submissionId" : "x",', '"success" : true,']
+        lines += [f'"driverState" : "{"FINISHED" if job.endswith("2") else first}"', "}"]
+        return Response(200, "\n".join(lines).encode())
+
+
+@pytest.fixture
+def cluster(spark_submit, connections, monkeypatch):
+    """A cluster that the default connection leads to, and reloads at once."""
+    monkeypatch.setenv("AIRFLOW__CONFIG_PROVIDERS__RELOAD_SETTLING", "0")
+    monkeypatch.setenv("FAKE_SPARK_PRINTS", "submitted as driver-20261122-000{number}")
+    with WebServer(cluster := TwoJobs()) as server:
+        extra = {"deploy-mode": "cluster", "rest-port": server.address.rpartition(":")[2]}
+        connection = {"conn_type": "spark", "host": "spark://127.0.0.1:7077", "extra": extra}
+        monkeypatch.setenv("AIRFLOW_CONN_SPARK_DEFAULT", json.dumps(connection))
+        yield cluster
+
+
+@pytest.fixture
+def secret(secrets_dir):
+    """The file with the secret of the job."""
+    secret = secrets_dir / "password"
+    secret.write_text("c4nary-first")
+    return secret
+
+
+def reading(secret):
+    """The configuration of a job with a secret."""
+    return {"spark.app.db.password": f"${{dir:{secret.parent}:password}}"}
+
+
+@pytest.fixture
+def restarted(run_task, cluster, secret):
+    """A job whose secret has changed while it ran; gives the run, the cluster, the state and the IDs of jobs."""
+    ids = []
+
+    class Watched(dict):
+        def __setitem__(self, key, value):
+            super().__setitem__(key, value)
+            if key == "spark_job_id":
+                ids.append(value)
+                secret.write_text("c4nary-second")
+
+    store = Watched()
+    return run_task(operator(conf=reading(secret), streaming=True), state=store), cluster, store, ids
+
+
+def test_a_restart_replaces_the_job_that_a_later_try_follows(restarted, run_task, spark_submit):
+    run, cluster, store, ids = restarted
+
+    assert run.state == "success", run.error
+    assert cluster.killed == ["driver-20261122-0001"]
+    assert ids == ["driver-20261122-0001", "driver-20261122-0002"]
+    assert store[STATE_KEY]["job"] == "driver-20261122-0002"
+    assert "c4nary" not in json.dumps(store)
+
+    later = run_task(operator(streaming=True), state=store, try_number=2)
+    assert later.state == "success"
+    assert "follows job driver-20261122-0002" in later.rendered["effective_config"][0]
+    assert len(spark_submit()) == 2
+
+
+def test_the_job_after_a_restart_gets_the_new_value(restarted, spark_submit):
+    files = [submission.properties for submission in spark_submit()]
+
+    assert [("c4nary-first" in file, "c4nary-second" in file) for file in files] == [(True, False), (False, True)]
+
+
+# --- a restart by a try that follows a job --------------------------------------------------------------------
+
+
+@pytest.fixture
+def sealing(monkeypatch):
+    """Set the deployment's secret: ``sealing("another one")``; the first is set already."""
+
+    def set_secret(text):
+        monkeypatch.setenv("AIRFLOW__CONFIG_PROVIDERS__PASSWORD_ENCODER_SECRET", text)
+
+    set_secret("a secret of thirty-two bytes ....")
+    return set_secret
+
+
+class Crashed(SparkSubmitOperator):
+    """Ends while its job runs on, as with its worker."""
+
+    def poll_until_complete(self, external_id, context):
+        raise RuntimeError("the worker is gone")
+
+
+@pytest.fixture
+def crashed(run_task, cluster, secret, sealing, state, capfd, caplog):
+    """Run a first try that ends before its job: ``crashed(streaming=True)``."""
+
+    def run(**kwargs):
+        begun = run_task(operator(configured(Crashed), conf=reading(secret), **kwargs), state=state)
+        assert "the worker is gone" in str(begun.error)
+        assert cluster.killed == []
+        assert state["spark_job_id"] == JOB
+        begun.task._job_run.close()  # as the end of the process
+        capfd.readouterr()
+        caplog.clear()
+
+    return run
+
+
+@pytest.fixture
+def follow(run_task, secret, state, capfd, caplog):
+    """Run the try after that: ``follow(streaming=True)`` gives the run, and what was ``shown``."""
+
+    def run(**kwargs):
+        run = run_task(operator(conf=reading(secret) | kwargs.pop("conf", {}), **kwargs), state=state, try_number=2)
+        told = "".join(repr(m) for m in run.supervisor.messages if type(m).__name__ != "MaskSecret")
+        run.shown = told + caplog.text + "".join(capfd.readouterr()) + repr(run.error) + json.dumps(state)
+        return run
+
+    return run
+
+
+def ends_when_asked(cluster, times):
+    """Have the first job end when its status is asked for so many times."""
+    asked = []
+
+    def ask():
+        asked.append(1)
+        cluster.end = "FINISHED" if len(asked) >= times else "RUNNING"
+
+    cluster.when_asked = ask
+
+
+def passwords(spark_submit):
+    found = ("c4nary-first", "c4nary-second")
+    return [[value for value in found if value in job.properties] for job in spark_submit()]
+
+
+def test_a_secret_that_changed_before_a_try_follows_restarts_the_job(
+    crashed, follow, cluster, secret, state, spark_submit
+):
+    crashed(streaming=True)
+    secret.write_text("c4nary-second")
+    run = follow(streaming=True)
+
+    assert run.state == "success", run.error
+    assert cluster.killed == [JOB]
+    assert passwords(spark_submit) == [["c4nary-first"], ["c4nary-second"]]
+    assert state["spark_job_id"] == state[STATE_KEY]["job"] == "driver-20261122-0002"
+    assert "Reload: the job's secrets changed. The job is stopped" in run.shown
+    assert "c4nary" not in run.shown
+
+
+@pytest.mark.parametrize("with_secret", [True, False])
+def test_a_secret_that_changes_while_a_try_follows_restarts_the_job(
+    crashed, follow, cluster, secret, sealing, spark_submit, with_secret
+):
+    if not with_secret:
+        sealing("")
+    crashed(streaming=True)
+    asked = []
+
+    def rotate_after_the_first_look():
+        asked.append(1)
+        if len(asked) == 2:
+            secret.write_text("c4nary-second")
+
+    cluster.when_asked = rotate_after_the_first_look
+    run = follow(streaming=True)
+
+    assert run.state == "success", run.error
+    assert cluster.killed == [JOB]
+    assert passwords(spark_submit) == [["c4nary-first"], ["c4nary-second"]]
+    assert "later changes apply when it is restarted" in run.rendered["effective_config"][0]
+    assert "c4nary" not in run.shown
+
+
+def test_after_a_restart_the_task_shows_what_is_configured_now(crashed, follow, secret, spark_submit):
+    crashed(streaming=True)
+    secret.write_text("c4nary-second")
+    run = follow(streaming=True, conf={"spark.app.x": "changed"})
+
+    assert run.task.conf["spark.app.x"] == "changed"
+    assert "submitted nothing" not in str(run.task.effective_config)
+    assert [job.conf["spark.app.x"] for job in spark_submit()] == ["1", "changed"]
+
+
+def test_a_job_with_the_values_of_now_is_followed_to_its_end(crashed, follow, cluster, spark_submit):
+    crashed(streaming=True)
+    ends_when_asked(cluster, 5)
+    run = follow(streaming=True, conf={"spark.app.x": "changed"})
+
+    assert run.state == "success", run.error
+    assert cluster.killed == []
+    assert len(spark_submit()) == 1
+
+
+def test_a_followed_job_that_fails_with_an_old_value_is_submitted_again(
+    crashed, follow, cluster, secret, spark_submit, monkeypatch
+):
+    monkeypatch.setenv("AIRFLOW__CONFIG_PROVIDERS__RELOAD_SETTLING", "600")
+    crashed(streaming=True)
+    secret.write_text("c4nary-second")
+    asked = []
+
+    def fail_after_the_first_look():
+        asked.append(1)
+        cluster.end = "FAILED" if len(asked) > 1 else "RUNNING"
+
+    cluster.when_asked = fail_after_the_first_look
+    run = follow(streaming=True)
+
+    assert run.state == "success", run.error
+    assert passwords(spark_submit) == [["c4nary-first"], ["c4nary-second"]]
+
+
+def test_a_job_that_is_not_restarted_is_followed_as_it_is(crashed, follow, cluster, secret, spark_submit):
+    crashed()
+    secret.write_text("c4nary-second")
+    ends_when_asked(cluster, 5)
+    run = follow()
+
+    assert run.state == "success", run.error
+    assert cluster.killed == []
+    assert len(spark_submit()) == 1
+    assert "later changes do not apply to it" in run.rendered["effective_config"][0]
+    assert "does not watch" not in run.shown
+
+
+def test_a_job_that_is_not_restarted_needs_no_secret_when_it_is_followed(crashed, follow, cluster, secret):
+    crashed()
+    secret.unlink()
+    ends_when_asked(cluster, 3)
+    run = follow()
+
+    assert run.state == "success", run.error
+    assert "does not watch" not in run.shown
+
+
+def test_a_configuration_that_is_not_usable_now_does_not_keep_a_try_from_following(crashed, follow, cluster, secret):
+    crashed(streaming=True)
+    secret.unlink()
+    ends_when_asked(cluster, 3)
+    run = follow(streaming=True)
+
+    assert run.state == "success", run.error
+    assert cluster.killed == []
+    assert "This try does not watch the secrets of the job that it follows" in run.shown
+    assert "has no value" in run.shown
+    assert "later changes do not apply to it" in run.rendered["effective_config"][0]
+
+
+def of_another_job(state):
+    state["spark_job_id"] = state[STATE_KEY]["job"] = "driver-20261122-0003"
+
+
+def modified(state):
+    state[STATE_KEY]["sealed"] = state[STATE_KEY]["sealed"].replace("encryptedPassword:", "encryptedPassword:AAAA")
+
+
+def not_a_text(state):
+    state[STATE_KEY]["sealed"] = ["c4nary"]
+
+
+@pytest.mark.parametrize("change", [of_another_job, modified, not_a_text])
+def test_sealed_values_that_are_not_of_this_job_are_one_warning(crashed, follow, cluster, secret, state, change):
+    crashed(streaming=True)
+    change(state)
+    secret.write_text("c4nary-second")
+    ends_when_asked(cluster, 5)
+    run = follow(streaming=True)
+
+    assert run.state == "success", run.error
+    assert cluster.killed == []
+    assert run.shown.count("had in an earlier process of the task cannot be read") == 1
+
+
+def test_what_is_kept_of_a_job_shows_no_value(crashed, state, sealing):
+    crashed(streaming=True)
+
+    assert state[STATE_KEY]["sealed"].startswith("keyFactoryAlgorithm:")
+    assert "c4nary" not in json.dumps(state)
+
+
+def test_without_a_secret_no_values_are_kept(crashed, state, sealing):
+    sealing("")
+    crashed(streaming=True)
+
+    assert "sealed" not in state[STATE_KEY]
+
+
+class ResourceManager:
+    """A resource manager of YARN with one application, which runs."""
+
+    def __init__(self) -> None:
+        self.put = []
+
+    def __call__(self, request) -> Response:
+        if request.method == "PUT":
+            self.put.append((request.path, json.loads(request.body)))
+        return Response(200, json.dumps({"app": {"state": "RUNNING", "finalStatus": "UNDEFINED"}}).encode())
+
+
+def test_an_application_on_yarn_that_a_try_follows_is_killed_with_it(run_task, diary, spark_submit, monkeypatch):
+    application = "application_1700000000000_0007"
+    with WebServer(manager := ResourceManager()) as server:
+        extra = {"deploy-mode": "cluster", "yarn_resourcemanager_webapp_address": server.address}
+        connection = {"conn_type": "spark", "host": "yarn", "extra": extra}
+        monkeypatch.setenv("AIRFLOW_CONN_SPARK_DEFAULT", json.dumps(connection))
+        follower = operator(configured(Killed), yarn_track_via_rm_api=True)
+        run = run_task(follower, state={"spark_job_id": application}, try_number=2)
+
+    assert "killed" in str(run.error)
+    assert manager.put == [(f"/ws/v1/cluster/apps/{application}/state", {"state": "KILLED"})]
+
+
+def test_a_driver_whose_pod_was_deleted_to_stop_it_has_not_succeeded():
+    """The stock hook ends as if it had, and the job would not begin anew."""
+
+    class Gone(SparkSubmitHook):
+        def _poll_k8s_driver_via_api(self):
+            return None
+
+    hook = ConfiguredSparkSubmitHook.of(Gone(), submission=lambda conf, prefix: None, reverser=lambda: None)
+    assert hook._poll_k8s_driver_via_api() is None
+
+    hook.on_kill()
+    with pytest.raises(SubmitError, match="pod was deleted because the job was killed"):
+        hook._poll_k8s_driver_via_api()
+
+
 # --- Livy -----------------------------------------------------------------------------------------------------
 
 
@@ -368,6 +684,48 @@ def test_a_batch_of_livy_is_followed_without_a_provider(run_task, batches, state
     assert diary()[before:] == []
     assert "spark.app.x = 1   # DAG_CONFIG, spark_params['conf']" in run.rendered["effective_config"]
     assert "lent to the job" not in json.dumps(state)
+
+
+class Saying(Livy):
+    """Prints a value of its one batch, which ends when its log was asked for."""
+
+    def _answer(self, path):
+        lines = ["the job says c4nary-earlier and c4nary-second"] if path.endswith("/log") else []
+        self.state = "success" if self.asked > 2 else "running"
+        self.asked += 1
+        return {"id": 7, "state": self.state, "appId": "app-7", "log": lines, "total": len(lines)}
+
+    asked = 0
+
+
+@pytest.mark.parametrize("is_kept", [True, False])
+def test_a_try_that_follows_a_job_shows_a_reference_for_the_value_that_it_was_submitted_with(
+    run_task, connections, secret, serve_livy, sealing, state, capfd, is_kept
+):
+    livy_operator = pytest.importorskip("airflow.providers.apache.livy.operators.livy")
+
+    class Crashed(livy_operator.LivyOperator):
+        def poll_until_complete(self, external_id, context):
+            raise RuntimeError("the worker is gone")
+
+    def task(kind):
+        with DAG("flights", schedule=None):
+            return configured(kind)(task_id="job", file="job.py", polling_interval=1, conf=reading(secret))
+
+    if not is_kept:
+        sealing("")
+    secret.write_text("c4nary-earlier")  # no other test has it
+    batch = serve_livy(Saying())
+    run_task(task(Crashed), state=state).task._job_run.close()
+    batch.asked = 0
+    secret.write_text("c4nary-second")
+    capfd.readouterr()
+    run = run_task(task(livy_operator.LivyOperator), state=state, try_number=2)
+    shown = "".join(capfd.readouterr())
+
+    assert run.state == "success", run.error
+    assert "the job says" in shown
+    assert ("c4nary-earlier" in shown) is not is_kept
 
 
 def test_an_outage_while_a_job_is_looked_for_is_retried(run_task, batches, state, monkeypatch):

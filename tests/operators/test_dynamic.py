@@ -9,6 +9,8 @@ import pytest
 
 from airflow_config_providers.core.alter import AlterConfigOp, ConfigResource, OpType, ResourceType
 from airflow_config_providers.core.data import Password
+from airflow_config_providers.core.reconfigurable import Reconfigurables
+from airflow_config_providers.deployment.following import follow
 from airflow_config_providers.dynamic import ConfigAdmin, PasswordEncoder
 from airflow_config_providers.dynamic.document import Document, Sealed, StoredConfig, name_of, write
 from airflow_config_providers.exceptions import (
@@ -18,9 +20,12 @@ from airflow_config_providers.exceptions import (
     ProviderUnavailableError,
     ReservedKeyError,
 )
+from airflow_config_providers.job.dynamic_layers import refresh_mark
 from airflow_config_providers.operators.spark_submit import ConfiguredSparkSubmitOperator
 from airflow_config_providers.spark.catalogue import READ_ONLY, spark_definition
 from tests.dynamic.written import put
+from tests.limits import eventually
+from tests.operators.conftest import Supervisor
 from tests.operators.stock import SHOWS_OUTPUT
 
 SECRET = "an-encoder-secret-of-the-tests"
@@ -37,6 +42,16 @@ pytestmark = pytest.mark.usefixtures("spark_submit", "connections")
 def encoder_secret(monkeypatch):
     """Workers that can open what was sealed."""
     monkeypatch.setenv("AIRFLOW__CONFIG_PROVIDERS__PASSWORD_ENCODER_SECRET", SECRET)
+
+
+@pytest.fixture
+def in_task(store, monkeypatch):
+    """The supervisor of a task that this process is."""
+    from airflow.sdk.execution_time import task_runner
+
+    supervisor = Supervisor(store, {}, None)
+    monkeypatch.setattr(task_runner, "SUPERVISOR_COMMS", supervisor, raising=False)
+    return supervisor
 
 
 @pytest.fixture
@@ -182,6 +197,46 @@ def test_nothing_is_read_where_the_deployment_says_so(dag, run_task, alter, spar
 
     assert requests(run) == []
     assert spark_submit.only.conf == {}
+
+
+def test_the_mark_of_a_task_differs_after_a_change_and_after_a_refresh(store, in_task, alter):
+    marks = [refresh_mark(TASK)]
+    alter(DEFAULT, {"spark.app.a": "1"})
+    marks.append(refresh_mark(TASK))
+    for resource in (TASK, DAG, DEFAULT):
+        ConfigAdmin(store).refresh([resource])
+        marks.append(refresh_mark(TASK))
+
+    assert len(set(marks)) == len(marks)
+    alter(ConfigResource.of_task("flights", "other"), {"spark.app.a": "1"})
+    assert refresh_mark(TASK) == marks[-1]
+
+
+def test_the_mark_of_a_task_is_one_request_until_its_dag_is_changed_and_then_two(store, in_task, alter):
+    alter(DEFAULT, {"spark.app.a": "1"})
+    refresh_mark(TASK)
+    assert len(in_task.messages) == 1
+
+    ConfigAdmin(store).refresh([TASK])
+    in_task.messages.clear()
+    refresh_mark(TASK)
+    assert len(in_task.messages) == 2
+
+
+def test_without_dynamic_configuration_a_mark_reads_nothing(in_task, monkeypatch):
+    monkeypatch.setenv("AIRFLOW__CONFIG_PROVIDERS__DYNAMIC_ENABLED", "False")
+
+    assert refresh_mark(TASK) == refresh_mark(TASK)
+    assert in_task.messages == []
+
+
+def test_objects_in_a_task_follow_over_the_execution_api(store, in_task, alter, monkeypatch):
+    monkeypatch.setenv("AIRFLOW__CONFIG_PROVIDERS__FOLLOW_INTERVAL", "1")
+    members = Reconfigurables({})
+    with follow({TASK: members}):
+        alter(DAG, {"spark.app.a": "1"})
+
+        assert eventually(lambda: members.current == {"spark.app.a": "1"})
 
 
 def test_a_plain_process_reads_nothing(dag, monkeypatch):

@@ -12,7 +12,7 @@ from airflow_config_providers.exceptions import ConfigException
 from airflow_config_providers.operators.spark_submit import ConfiguredSparkSubmitOperator
 from tests.operators.conftest import structlog_to
 
-SETTING = "AIRFLOW__CONFIG_PROVIDERS__MISSPELT_KEYS"
+SETTING = "AIRFLOW__CONFIG_PROVIDERS__UNKNOWN_KEYS"
 MEANT = "did you mean 'spark.executor.memory'?"
 
 pytestmark = pytest.mark.usefixtures("spark_submit", "connections")
@@ -113,7 +113,7 @@ def test_a_word_that_the_setting_does_not_know_is_an_error(written, monkeypatch)
     monkeypatch.setenv(SETTING, "wran")
     run = written("conf", "spark.app.a")
 
-    assert "misspelt_keys: 'wran' is not one of warn, fail, ignore, did you mean 'warn'?" in str(run.error)
+    assert "unknown_keys: 'wran' is not one of warn, fail, ignore, did you mean 'warn'?" in str(run.error)
 
 
 def test_keys_of_peoples_own_are_not_told(written, logged):
@@ -129,3 +129,78 @@ def test_sparks_own_defaults_are_not_looked_at(dag, run_task, tmp_path, logged):
 
     assert run.state == "success"
     assert "did you mean" not in logged.getvalue()
+
+
+def test_the_older_name_of_the_setting_is_read(written, monkeypatch):
+    monkeypatch.setenv("AIRFLOW__CONFIG_PROVIDERS__MISSPELT_KEYS", "fail")
+    run = written("conf", "spark.executor.memroy")
+
+    assert MEANT in str(run.error)
+
+
+@pytest.fixture
+def spark_35(spark_submit, tmp_path, monkeypatch):
+    """A Spark 3.5 that the task would start."""
+    (tmp_path / "spark").mkdir()
+    (tmp_path / "spark" / "RELEASE").write_text("Spark 3.5.8 built for Hadoop 3.3.4\n")
+    monkeypatch.setenv("SPARK_HOME", str(tmp_path / "spark"))
+
+
+@pytest.mark.usefixtures("spark_35")
+@pytest.mark.parametrize("place", PLACES)
+def test_a_key_that_this_spark_does_not_have_yet_is_told(written, place, spark_submit, logged):
+    run = written(place, "spark.api.mode", "connect")
+
+    assert run.state == "success"
+    assert spark_submit.spark_conf == {"spark.api.mode": "connect"}
+    assert "Spark has this key since 4.0; this Spark is 3.5.8. Remove it, or set" in logged.getvalue()
+
+
+@pytest.mark.usefixtures("spark_35")
+def test_a_key_that_this_spark_does_not_have_yet_fails_the_task_where_the_deployment_says_so(written, monkeypatch):
+    monkeypatch.setenv(SETTING, "fail")
+    run = written("conf", "spark.api.mode", "connect")
+
+    assert isinstance(run.error, ConfigException)
+    assert "Spark has this key since 4.0; this Spark is 3.5.8" in str(run.error)
+
+
+@pytest.mark.usefixtures("spark_35")
+def test_a_key_that_this_spark_has_is_not_told(written, logged):
+    written("conf", "spark.mesos.containerizer", "docker")
+
+    assert "Spark has this key" not in logged.getvalue()
+
+
+def test_a_key_that_this_spark_no_longer_has_is_told(written, tmp_path, monkeypatch, logged):
+    (tmp_path / "RELEASE").write_text("Spark 4.2.0 built for Hadoop 3.5.0\n")
+    monkeypatch.setenv("SPARK_HOME", str(tmp_path))
+    written("conf", "spark.mesos.containerizer", "docker")
+
+    assert "Spark has this key until 3.5; this Spark is 4.2.0. Remove it" in logged.getvalue()
+
+
+CURRENT, OLDER = "spark.executor.memoryOverhead", "spark.yarn.executor.memoryOverhead"
+
+
+@pytest.mark.parametrize(
+    ("in_dag", "in_run"),
+    [
+        pytest.param(CURRENT, OLDER, id="the older name is stronger"),
+        pytest.param(OLDER, CURRENT, id="the current name is stronger"),
+    ],
+)
+def test_spark_gets_one_name_of_a_key_that_has_two(in_dag, in_run, dag, run_task, spark_submit, monkeypatch):
+    """Spark would take the current name, in whichever layer it is."""
+    monkeypatch.setenv("AIRFLOW__CONFIG_PROVIDERS__RUN_CONFIG_ENABLED", "True")
+    run_task(operator(dag, conf={in_dag: "1g"}), conf={"spark_conf": {in_run: "2g"}})
+
+    assert spark_submit.spark_conf == {in_run: "2g"}
+
+
+def test_the_log_shows_both_names_of_a_key(dag, run_task, monkeypatch, logged):
+    monkeypatch.setenv("AIRFLOW__CONFIG_PROVIDERS__RUN_CONFIG_ENABLED", "True")
+    run_task(operator(dag, conf={CURRENT: "1g"}), conf={"spark_conf": {OLDER: "2g"}})
+
+    assert f"{OLDER} = 2g   # RUN_CONFIG" in logged.getvalue()
+    assert f"beats DAG_CONFIG conf {CURRENT} = 1g" in logged.getvalue()

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
-import subprocess
-import sys
+import os
+import threading
 from importlib import import_module
 
 import pytest
@@ -16,7 +16,9 @@ from airflow.providers.apache.livy.operators.livy import LivyOperator
 from airflow.providers.apache.livy.triggers.livy import LivyTrigger
 
 from airflow_config_providers.operators.configure import configured
+from tests.limits import LONGEST, eventually
 from tests.operators.conftest import CANARY
+from tests.servers import quick_python
 from tests.servers.web import Response
 
 pytestmark = pytest.mark.usefixtures("connections")
@@ -116,6 +118,79 @@ except UnsupportedVersionError as error:
 
 def test_a_trigger_is_not_made_where_its_override_would_not_be_called():
     """In a process of its own: the stock trigger would log what the batch printed."""
-    done = subprocess.run([sys.executable, "-c", RENAMED], stdout=subprocess.PIPE, text=True, check=True)
+    done = quick_python.run("-c", RENAMED, env=os.environ)
 
     assert done.stdout.splitlines()[-1:] == ["LivyTrigger._get_async_hook"]
+
+
+class Batches:
+    """Runs batches until a test ends them; a batch that is deleted is unknown, as in Livy."""
+
+    def __init__(self):
+        self.posted = []
+        self.deleted = []
+        self.has_ended = False
+
+    def __call__(self, request):
+        if request.method == "POST":
+            self.posted.append(json.loads(request.body))
+            return self._answer(len(self.posted), 201)
+        number = int(request.path.split("/")[2])
+        if request.method == "DELETE":
+            self.deleted.append(number)
+        return self._answer(number, 404 if number in self.deleted and request.method == "GET" else 200)
+
+    def _answer(self, number, status):
+        answer = {"id": number, "state": "success" if self.has_ended else "running", "appId": "app", "total": 0}
+        return Response(status, json.dumps({**answer, "log": []}).encode(), {"Content-Type": "application/json"})
+
+
+def test_a_batch_is_deleted_and_posted_again_when_its_secret_changes(
+    serve_livy, dag, run_task, password, secrets_dir, monkeypatch, capfd
+):
+    monkeypatch.setenv("AIRFLOW__CONFIG_PROVIDERS__RELOAD_SETTLING", "0")
+    livy = serve_livy(Batches())
+
+    def rotate():
+        try:
+            assert eventually(lambda: len(livy.posted) == 1)
+            (secrets_dir / "db-password").write_text(f"{CANARY}-2")
+            assert eventually(lambda: len(livy.posted) == 2 or livy.has_ended)
+        finally:
+            livy.has_ended = True
+
+    steps = threading.Thread(target=rotate)
+    steps.start()
+    state = {}
+    task = configured(LivyOperator)(
+        task_id="job", dag=dag, file="job.py", polling_interval=1, conf={"spark.app.x": password}, streaming=True
+    )
+    run = run_task(task, state=state)
+    livy.has_ended = True
+    steps.join(LONGEST)
+
+    assert run.state == "success", run.error
+    assert [batch["conf"]["spark.app.x"] for batch in livy.posted] == [CANARY, f"{CANARY}-2"]
+    assert livy.deleted == [1]
+    assert state.get("livy_batch_id", 2) == 2
+    assert CANARY not in "".join(capfd.readouterr()) + repr(run.rendered) + repr(state)
+
+
+@pytest.mark.parametrize(
+    ("given", "reason"),
+    [
+        ({"deferrable": True, "polling_interval": 1}, "its task is deferred while the job runs"),
+        ({"polling_interval": 0}, "its task does not wait for the job"),
+    ],
+    ids=["deferred", "not waited for"],
+)
+def test_a_batch_that_the_task_does_not_follow_is_not_restarted_and_the_note_says_why(
+    livy, dag, run_task, password, given, reason
+):
+    livy.state = "success"
+    task = configured(LivyOperator)(
+        task_id="job", dag=dag, file="job.py", conf={"spark.app.x": password}, streaming=True, **given
+    )
+    (note,) = [line for line in run_task(task).rendered["effective_config"] if line.startswith("! This job")]
+
+    assert note.startswith(f"! This job is not restarted when its secrets change: {reason}")

@@ -5,11 +5,13 @@ from __future__ import annotations
 import gc
 import json
 import os
+import threading
 
 import pytest
 
 from airflow_config_providers.exceptions import ProviderDefinitionError, UnresolvedReferenceError
 from airflow_config_providers.operators.spark_submit import ConfiguredSparkSubmitOperator
+from tests.limits import LONGEST, eventually
 
 pytestmark = pytest.mark.usefixtures("spark_submit")
 
@@ -140,3 +142,50 @@ def test_an_unknown_provider_is_told_the_names_of_all_that_are_defined(dag, run_
 
     assert isinstance(run.error, UnresolvedReferenceError)
     assert "did you mean 'lender'? Known providers: broken, lender." in str(run.error)
+
+
+class GoneOnceLent(dict):
+    """The texts of a store that is away as soon as something was lent."""
+
+    def __init__(self, diary):
+        super().__init__()
+        self._diary = diary
+
+    def get(self, key, default=None):
+        return OSError("away") if "lent" in self._diary() else super().get(key, default)
+
+
+def test_what_was_lent_is_taken_back_when_the_store_fails_after_it_was_lent(dag, run_task, diary, store):
+    store.texts = GoneOnceLent(diary)
+    run = run_task(job(dag, conf={"spark.app.password": "${lender:x:password}"}, streaming=True))
+
+    assert run.state == "failed"
+    assert diary() == ["opened", "lent", "taken back without a job"]
+
+
+def test_what_was_lent_to_a_job_is_taken_back_when_the_job_is_replaced(
+    dag, run_task, diary, define, spark_submit, tmp_path, monkeypatch
+):
+    """The next run has its own before the job of the last one is stopped."""
+    (tmp_path / "password").write_text("first")
+    define("dir", {"class": "directory", "param.allowed.paths": str(tmp_path)})
+    monkeypatch.setenv("FAKE_SPARK_RUNS_UNTIL", str(tmp_path / "end"))
+    monkeypatch.setenv("AIRFLOW__CONFIG_PROVIDERS__RELOAD_SETTLING", "0")
+    events = []
+
+    def rotate():
+        assert eventually(lambda: len(spark_submit()) == 1)
+        (tmp_path / "password").write_text("second")
+        assert eventually(lambda: len(spark_submit()) == 2)
+        events.extend(diary())
+        (tmp_path / "end").touch()
+
+    steps = threading.Thread(target=rotate)
+    steps.start()
+    conf = {"spark.app.password": f"${{dir:{tmp_path}:password}}", "spark.app.user": "${lender:x:user}"}
+    run = run_task(job(dag, conf=conf, streaming=True))
+    steps.join(LONGEST)
+
+    assert run.state == "success"
+    assert events == ["opened", "lent", "opened", "lent", "taken back after the job"]
+    assert diary() == [*events, "taken back after the job"]

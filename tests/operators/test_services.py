@@ -184,6 +184,15 @@ def test_every_cluster_of_databricks_gets_the_layers_around_its_own(databricks, 
     assert run.rendered["effective_config"][0].startswith("! Several clusters: each gets these layers")
 
 
+def test_a_cluster_of_databricks_does_not_get_the_reload_action(databricks, no_leak):
+    confs = clusters(one={"config.reload.action": "none", "spark.a": "one"}, two={"config.action.reload": "none"})
+    task, recorder = databricks(tasks=confs)
+    no_leak(task)
+
+    (body,) = bodies(recorder, "submit")
+    assert [item["new_cluster"]["spark_conf"] for item in body["tasks"][:2]] == [{"spark.a": "one"}, {}]
+
+
 def test_a_run_of_databricks_that_an_earlier_try_has_submitted_is_followed_without_a_value(
     databricks, no_leak, password
 ):

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from secrets import token_hex
@@ -14,10 +12,11 @@ from typing import Any
 import pytest
 import yaml
 
+from airflow_config_providers.core import retries
 from airflow_config_providers.secrets.config_providers import ConfigProvidersBackend
 from airflow_config_providers.secrets.process_state import state
-from tests.limits import LONGEST
 from tests.secrets.books import BOOKS, Book
+from tests.servers import quick_python
 
 ROOT = Path(__file__).parents[2]
 PROVIDER = f"{Book.__module__}.BookProvider"
@@ -79,6 +78,7 @@ class Shelf:
 @pytest.fixture
 def shelf(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Shelf]:
     monkeypatch.setenv("AIRFLOW__CONFIG_PROVIDERS__ALLOWED_PROVIDER_CLASSES", PROVIDER)
+    monkeypatch.setattr(retries, "_FIRST_WAIT", 0.0)  # how long the pauses are is tested in core
     yield Shelf(tmp_path)
     state().close()
 
@@ -104,15 +104,7 @@ def run_python() -> Callable[..., str]:
     """Run a script in a process of its own, and give what it prints: ``run_python(script, *arguments, **environ)``."""
 
     def run(script: str, *arguments: str, **environ: str) -> str:
-        done = subprocess.run(
-            [sys.executable, "-c", script, *arguments],
-            env={**os.environ, **environ},
-            capture_output=True,
-            text=True,
-            timeout=LONGEST,
-            check=False,
-            cwd=ROOT,
-        )
+        done = quick_python.run("-c", script, *arguments, env={**os.environ, **environ})
         assert done.returncode == 0, done.stderr
         return done.stdout
 

@@ -89,6 +89,14 @@ def test_an_unknown_provider_is_told_with_the_nearest_name_and_is_not_called_una
     assert "unavailable" not in str(caught.value)
 
 
+def test_a_provider_that_is_defined_but_not_listed_is_named_as_such(deployment, configure):
+    providers = {**deployment.providers, "config.providers": "other"}
+    configure(deployment.settings({}, {"db": "${book:db:host}"}, providers=providers))
+
+    with pytest.raises(AirflowSecretsBackendAccessDenied, match="'book', which is defined but not listed in config"):
+        TaskVariable.get("db", default="the default of the DAG")
+
+
 def test_attack_61_a_provider_that_hangs_stops_the_chain_at_the_deadline(deployment, monkeypatch):
     monkeypatch.setenv("AIRFLOW__CONFIG_PROVIDERS__RESOLVE_TIMEOUT", "1")
     let_go = threading.Event()
@@ -98,6 +106,7 @@ def test_attack_61_a_provider_that_hangs_stops_the_chain_at_the_deadline(deploym
     let_go.set()
 
 
+@pytest.mark.slow
 def test_a_provider_that_hangs_while_it_is_opened_stops_the_chain_and_costs_few_threads(deployment, monkeypatch):
     monkeypatch.setenv("AIRFLOW__CONFIG_PROVIDERS__RESOLVE_TIMEOUT", "1")
     let_go = threading.Event()

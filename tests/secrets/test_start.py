@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 import yaml
 from cryptography.fernet import Fernet
 
 from tests.secrets.conftest import BACKEND, ROOT
+from tests.servers import quick_python
 
 ENV = {"class": "env", "param.allowlist.pattern": "OF_AIRFLOW_.*"}
 VAULT = {"class": "vault", "param.conn_id": "vault_default"}
-AIRFLOW = str(Path(sys.executable).with_name("airflow"))
+AIRFLOW = ("-m", "airflow")
 
 
 class Start:
@@ -52,13 +50,11 @@ class Start:
         self.kwargs["providers_file"] = str(self.home / "providers.properties")
         (self.home / "providers.properties").write_text("\n".join(lines))
 
-    def run(self, *command, backend=BACKEND):
-        """Run a command with all that, in a process of its own."""
+    def run(self, *words, backend=BACKEND):
+        """Run ``python *words`` with all that, in a process of its own."""
         inherited = {name: value for name, value in os.environ.items() if not name.startswith("AIRFLOW_")}
         ours = {"AIRFLOW__SECRETS__BACKEND": backend, "AIRFLOW__SECRETS__BACKEND_KWARGS": json.dumps(self.kwargs)}
-        return subprocess.run(
-            command, env={**inherited, **ours, **self.environ}, capture_output=True, text=True, check=False, cwd=ROOT
-        )
+        return quick_python.run(*words, env={**inherited, **ours, **self.environ})
 
     def _write(self, parameter, name, content):
         self.kwargs[parameter] = str(self.home / name)
@@ -84,18 +80,19 @@ def test_the_databases_address_may_be_in_the_environment(start):
     start.options(database__sql_alchemy_conn="${env:OF_AIRFLOW_DB}")
     start.providers(env=ENV)
 
-    done = start.run(AIRFLOW, "db", "check")
+    done = start.run(*AIRFLOW, "db", "check")
 
     assert (done.returncode, start.has_connected) == (0, True), done.stderr
 
 
+@pytest.mark.slow
 def test_the_option_may_be_named_in_airflow_cfg(start):
     start.options(database__sql_alchemy_conn="${env:OF_AIRFLOW_DB}")
     start.providers(env=ENV)
     option = start.environ.pop("AIRFLOW__DATABASE__SQL_ALCHEMY_CONN_SECRET")
     (start.home / "airflow.cfg").write_text(f"[database]\nsql_alchemy_conn_secret = {option}\n")
 
-    done = start.run(AIRFLOW, "db", "check")
+    done = start.run(*AIRFLOW, "db", "check")
 
     assert (done.returncode, start.has_connected) == (0, True), done.stderr
 
@@ -109,18 +106,19 @@ def test_the_databases_address_may_be_in_vault(start, vault, place):
     else:
         start.environ["AIRFLOW_CONN_VAULT_DEFAULT"] = json.dumps(definition)
 
-    done = start.run(AIRFLOW, "db", "check")
+    done = start.run(*AIRFLOW, "db", "check")
 
     assert (done.returncode, start.has_connected) == (0, True), done.stderr
 
 
+@pytest.mark.slow
 def test_the_providers_may_be_defined_in_a_connection_of_the_environment(start):
     start.options(database__sql_alchemy_conn="${env:OF_AIRFLOW_DB}")
     extra = {"config.providers": "env", **{f"config.providers.env.{key}": value for key, value in ENV.items()}}
     start.environ["AIRFLOW_CONN_DEFINING"] = json.dumps({"conn_type": "config_providers", "extra": extra})
     start.kwargs["conn_id"] = "defining"
 
-    done = start.run(AIRFLOW, "db", "check")
+    done = start.run(*AIRFLOW, "db", "check")
 
     assert (done.returncode, start.has_connected) == (0, True), done.stderr
 
@@ -141,7 +139,7 @@ def test_servers_and_tasks_read_every_secret_option(start):
     values = [Fernet.generate_key().decode(), *(f"value-of-{name}" for name in names[1:])]
     start.environ |= {f"OF_AIRFLOW_{name}": value for name, value in zip(names, values, strict=True)}
 
-    done = start.run(sys.executable, "-c", READ)
+    done = start.run("-c", READ)
 
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout.splitlines()[-1]) == [values, values]
@@ -151,7 +149,7 @@ def test_a_connection_that_may_be_in_the_database_only_is_told(start, vault):
     """Otherwise the option would be missing, and Airflow would start with the database that it has by default."""
     of_vault(start, vault)
 
-    done = start.run(AIRFLOW, "db", "check")
+    done = start.run(*AIRFLOW, "db", "check")
 
     assert done.returncode != 0
     assert "Airflow is starting, and its database cannot be asked for the connection 'vault_default' yet" in done.stderr
@@ -161,7 +159,7 @@ def test_an_address_that_needs_itself_is_told(start, vault):
     definition = of_vault(start, vault)
     start.connections(vault_default={**definition, "password": f"${{vault:{vault.kv2}/airflow/db:token}}"})
 
-    done = start.run(AIRFLOW, "db", "check")
+    done = start.run(*AIRFLOW, "db", "check")
 
     assert done.returncode != 0
     assert "It depends on itself, or on too many others: setting database__sql_alchemy_conn -> " in done.stderr
@@ -177,6 +175,7 @@ PROCESSES = {"command line": {}, "process of a server": {"_AIRFLOW_PROCESS_CONTE
 """What the processes that a server starts inherit."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("process", PROCESSES.values(), ids=PROCESSES)
 @pytest.mark.parametrize("text", SEVERAL.values(), ids=SEVERAL)
 def test_an_address_may_have_several_references(start, text, process):
@@ -192,7 +191,7 @@ def test_an_address_may_have_several_references(start, text, process):
     start.environ |= {"OF_AIRFLOW_NAME": rest, "AIRFLOW_VAR_SLASHES": "///", **process}
     start.environ |= {"AIRFLOW_VAR_HOME": str(start.home), "AIRFLOW_VAR_NAME": "/of-reference.db"}
 
-    done = start.run(AIRFLOW, "db", "check")
+    done = start.run(*AIRFLOW, "db", "check")
 
     assert (done.returncode, start.has_connected) == (0, True), done.stderr
 
@@ -206,6 +205,8 @@ NOT_THERE = {
 }
 
 
+@pytest.mark.slow
+@pytest.mark.slow
 @pytest.mark.parametrize("command", ["db check", "config get-value database sql_alchemy_conn"])
 @pytest.mark.parametrize(("text", "message"), NOT_THERE.values(), ids=NOT_THERE)
 def test_an_option_that_cannot_be_resolved_keeps_airflow_from_starting(start, command, text, message):
@@ -213,7 +214,7 @@ def test_an_option_that_cannot_be_resolved_keeps_airflow_from_starting(start, co
     start.options(database__sql_alchemy_conn=text)
     start.providers(env=ENV, dir={"class": "directory", "param.allowed.paths": str(start.home)})
 
-    done = start.run(AIRFLOW, *command.split())
+    done = start.run(*AIRFLOW, *command.split())
 
     assert done.returncode != 0
     assert not (start.home / "airflow.db").exists()
@@ -223,11 +224,12 @@ def test_an_option_that_cannot_be_resolved_keeps_airflow_from_starting(start, co
     assert message in last
 
 
+@pytest.mark.slow
 def test_an_option_that_airflow_asks_for_later_stops_who_asks(start):
     start.options(core__fernet_key="${env:OF_AIRFLOW_NOPE}")
     start.providers(env=ENV)
 
-    done = start.run(sys.executable, "-c", "from airflow.models.crypto import get_fernet; get_fernet()")
+    done = start.run("-c", "from airflow.models.crypto import get_fernet; get_fernet()")
 
     assert done.returncode != 0
     assert "setting core__fernet_key cannot be resolved" in done.stderr

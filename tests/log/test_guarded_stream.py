@@ -8,8 +8,7 @@ import pytest
 from airflow_config_providers.core.reversal.reverse import ReverseTransformer
 from airflow_config_providers.core.reversal.stream import LONGEST_LINE
 from airflow_config_providers.core.variable import ConfigVariable
-from airflow_config_providers.log.active import ActiveReversers
-from airflow_config_providers.log.streams import GuardedStream
+from airflow_config_providers.log.guards import ActiveReversers, GuardedStream
 
 VALUE = "Zq8 s3cr3t/val+1"
 REVERSER = ReverseTransformer({}, {ConfigVariable("v", "", "a"): VALUE})

@@ -1,0 +1,260 @@
+"""The record of one try of a task: what its job was configured with, and where each value came from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from hashlib import sha256
+from typing import Any, Final, Self
+
+from airflow_config_providers.core.layers import ConfigEntry, LayeredConfig
+from airflow_config_providers.core.text import octets
+from airflow_config_providers.core.variable import variables
+
+FORMAT: Final = 1
+"""The version of the document. A later one only adds to it, or has another key of the entry."""
+
+LONGEST_VALUE: Final = 2000
+"""The most characters of a value. References are short; what is longer is a literal of the DAG or of a file."""
+
+_MARK: Final = "\0"
+
+Clean = Callable[[str], str]
+"""Returns a text without values."""
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedValue:
+    """
+    What one layer had for a key.
+
+    :param source: the name of a ``ConfigSource``, perhaps of a later version
+    :param origin: where it was written
+    :param value: the string with its references; None for a plaintext secret
+    :param name: the name that the layer has for the key, if it is another one; otherwise empty
+    """
+
+    source: str
+    origin: str
+    value: str | None = field(repr=False)
+    name: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class TaskTry:
+    """One try of a task instance."""
+
+    dag_id: str
+    task_id: str
+    run_id: str
+    map_index: int = -1
+    try_number: int = 1
+
+    @classmethod
+    def of(cls, ti: Any) -> Self:
+        """Return the try that a task of Airflow runs in."""
+        dag_id, task_id, run_id = (str(getattr(ti, name, "")) for name in ("dag_id", "task_id", "run_id"))
+        index = getattr(ti, "map_index", None)
+        return cls(dag_id, task_id, run_id, -1 if index is None else index, getattr(ti, "try_number", 1))
+
+
+@dataclass(frozen=True, slots=True)
+class TryRecord:
+    """
+    What one try was configured with. It holds references and never a value.
+
+    :param task: the try
+    :param at: when the configuration was settled, in ISO 8601
+    :param configs: key -> its values, the winner first
+    :param references: reference -> keyed hash of its value; None without one
+    :param key_id: the name of the key of the hashes; empty without hashes
+    :param versions: what was installed, by name
+    :param policies: the names of the policies that allowed it
+    :param problems: why the try was refused, such as the denials of policies
+    :param notes: sentences for the reader
+    :param job: the external id of the submitted job; None if it is unknown
+    :param follows: the try that submitted the job, if this one only follows it
+    :param restarts: how often the job was submitted again in this try, because its secrets changed
+    """
+
+    task: TaskTry
+    at: str
+    configs: Mapping[str, Sequence[RecordedValue]] = field(default_factory=dict, repr=False)
+    references: Mapping[str, str | None] = field(default_factory=dict)
+    key_id: str = ""
+    versions: Mapping[str, str] = field(default_factory=dict)
+    policies: Sequence[str] = ()
+    problems: Sequence[str] = ()
+    notes: Sequence[str] = ()
+    job: str | None = None
+    follows: int | None = None
+    restarts: int = 0
+    format: int = FORMAT
+
+    def document(self) -> dict[str, Any]:
+        """Return the record as plain values for JSON."""
+        task = self.task
+        return {
+            "format": self.format,
+            "dag_id": task.dag_id,
+            "task_id": task.task_id,
+            "run_id": task.run_id,
+            "map_index": task.map_index,
+            "try_number": task.try_number,
+            "at": self.at,
+            "job": self.job,
+            "follows": self.follows,
+            "restarts": self.restarts,
+            "versions": dict(self.versions),
+            "policies": list(self.policies),
+            "problems": list(self.problems),
+            "notes": list(self.notes),
+            "key_id": self.key_id,
+            "references": dict(self.references),
+            "configs": {key: [_plain(one) for one in of] for key, of in self.configs.items()},
+        }
+
+    @classmethod
+    def read(cls, document: Any, task: TaskTry) -> Self | None:
+        """
+        Return the record in ``document``, which others could have written; None if it is none.
+
+        What has another form, or is unknown, is left out; a record of a later version has a note about that.
+
+        :param task: the try to which it belongs, whatever it says itself
+        """
+        if not isinstance(document, dict) or not isinstance(document.get("configs"), dict):
+            return None
+        known = _Known(document)
+        notes = known.texts("notes")
+        if known.number("format", FORMAT) > FORMAT:
+            notes = (*notes, _LATER)
+        return cls(
+            task,
+            known.text("at"),
+            {key: found for key, of in document["configs"].items() if (found := _values(of))},
+            known.hashes("references"),
+            known.text("key_id"),
+            known.names("versions"),
+            known.texts("policies"),
+            known.texts("problems"),
+            notes,
+            known.text("job") or None,
+            known.number("follows", 0) or None,
+            known.number("restarts", 0),
+            known.number("format", FORMAT),
+        )
+
+    def clean(self, of_names: Clean, of_texts: Clean) -> Self:
+        """
+        Return the record without values in its texts, with those cut that are too long.
+
+        :param of_names: cleans keys and references
+        :param of_texts: cleans all other texts
+        """
+        keys = _cleaned([*self.configs], of_names)
+        references = _cleaned([*self.references], of_names)
+        found = [one for of in self.configs.values() for one in of]
+        values = iter(_cleaned([one.value or "" for one in found], of_texts))
+        origins = iter(_cleaned([one.origin for one in found], of_texts))
+        return replace(
+            self,
+            configs={
+                key: [_with(one, shown_value(next(values)), next(origins)) for one in of]
+                for key, of in zip(keys, self.configs.values(), strict=True)
+            },
+            references=dict(zip(references, self.references.values(), strict=True)),
+            problems=_cleaned(self.problems, of_texts),
+            notes=_cleaned(self.notes, of_texts),
+            job=None if self.job is None else of_texts(self.job),
+        )
+
+
+def recorded(layered: LayeredConfig) -> dict[str, list[RecordedValue]]:
+    """Return key -> its values, the winner first, for each key that a layer sets."""
+    return {key: _synonyms(layered.describe(key)) for key in sorted(layered.settled)}
+
+
+def shown_value(text: str) -> str:
+    """Return a text as a record has it: if it is too long, cut, with a note and a hash that differs for other texts."""
+    if len(text) <= LONGEST_VALUE:
+        return text
+    return f"{text[:LONGEST_VALUE]}... ({len(text)} characters, SHA-256 {sha256(octets(text)).hexdigest()})"
+
+
+def references_of(layered: LayeredConfig) -> dict[str, str | None]:
+    """Return the references of the settled configuration, as they are written."""
+    found = (str(variable) for text in layered.settled.values() for variable in variables(text))
+    return dict.fromkeys(sorted(set(found)))
+
+
+_LATER: Final = (
+    "A later version of airflow-config-providers wrote this record. What this version does not know is not shown."
+)
+
+
+def _synonyms(entry: ConfigEntry) -> list[RecordedValue]:
+    return [
+        RecordedValue(one.source.name, one.origin, one.value, "" if one.name == entry.name else one.name)
+        for one in entry.synonyms
+    ]
+
+
+def _plain(one: RecordedValue) -> list[str | None]:
+    return [one.source, one.origin, one.value, *([one.name] if one.name else [])]
+
+
+def _cleaned(texts: Sequence[str], clean: Clean) -> list[str]:
+    """Return ``texts``, cleaned all at once and each once, which is much faster than one by one."""
+    different = list(dict.fromkeys(texts))
+    if not different:
+        return []
+    found = clean(_MARK.join(different)).split(_MARK)
+    if len(found) != len(different):
+        found = [clean(text) for text in different]
+    by_text = dict(zip(different, found, strict=True))
+    return [by_text[text] for text in texts]
+
+
+def _with(one: RecordedValue, value: str, origin: str) -> RecordedValue:
+    return replace(one, origin=origin, value=None if one.value is None else value)
+
+
+def _values(of: Any) -> list[RecordedValue]:
+    found = [one for one in of if isinstance(one, list) and len(one) >= 3] if isinstance(of, list) else []
+    return [
+        RecordedValue(source, origin, value, rest[0] if rest and isinstance(rest[0], str) else "")
+        for source, origin, value, *rest in found
+        if isinstance(source, str) and isinstance(origin, str) and isinstance(value, str | None)
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """Reads the fields of a document; a field of another type is as if it was missing."""
+
+    document: Mapping[str, Any]
+
+    def text(self, name: str) -> str:
+        found = self.document.get(name)
+        return found if isinstance(found, str) else ""
+
+    def number(self, name: str, default: int) -> int:
+        found = self.document.get(name)
+        return found if type(found) is int else default
+
+    def texts(self, name: str) -> tuple[str, ...]:
+        found = self.document.get(name)
+        return tuple(_strings(found)) if isinstance(found, list) else ()
+
+    def names(self, name: str) -> dict[str, str]:
+        found = self.document.get(name)
+        return {k: v for k, v in found.items() if isinstance(v, str)} if isinstance(found, dict) else {}
+
+    def hashes(self, name: str) -> dict[str, str | None]:
+        found = self.document.get(name)
+        return {k: v for k, v in found.items() if isinstance(v, str | None)} if isinstance(found, dict) else {}
+
+
+def _strings(found: Iterable[Any]) -> Iterable[str]:
+    return (one for one in found if isinstance(one, str))

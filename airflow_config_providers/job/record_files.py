@@ -1,0 +1,116 @@
+"""Files of records, one for each try, in any place that Airflow's ``ObjectStoragePath`` can write."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import Any, Final, TypeVar
+from urllib.parse import quote
+
+from airflow_config_providers.core.text import octets
+from airflow_config_providers.exceptions import ProviderUnavailableError
+from airflow_config_providers.job.record import TaskTry, TryRecord
+from airflow_config_providers.job.record_parts import LARGEST
+
+_LONGEST_NAME: Final = 160
+"""The most characters of a name in a path: file systems allow 255 bytes for the whole name of a file."""
+
+_KEPT: Final = 100
+"""How many characters of a longer name are kept, before a hash of the whole."""
+
+_Found = TypeVar("_Found")
+
+
+@dataclass(frozen=True, slots=True)
+class RecordFiles:
+    """
+    The files of records below a folder, with one line of JSON each.
+
+    :param path: the ``records_path`` of the deployment
+    """
+
+    path: str
+
+    def write(self, record: TryRecord) -> None:
+        """Write a record, in place of an earlier one of the same try. Readers never see a part of it."""
+        folder = self._root() / f"day={record.at[:10]}" / _below(record.task)
+        folder.mkdir(parents=True, exist_ok=True)
+        content = f"{json.dumps(record.document(), separators=(',', ':'))}\n".encode()
+        target = folder / f"{_beginning(record.task)}{record.task.try_number}.jsonl"
+        if target.protocol not in {"", "file", "local"}:  # a store of objects shows an object only when it is whole
+            target.write_bytes(content)
+            return
+        aside = folder / f".{uuid.uuid4().hex}"
+        try:
+            aside.write_bytes(content)
+            aside.rename(target)
+        except BaseException:
+            aside.unlink(missing_ok=True)
+            raise
+
+    def read(self, task: TaskTry) -> TryRecord | None:
+        """
+        Return the record of a try; None if there is none.
+
+        :raises ProviderUnavailableError: the files cannot be read now
+        """
+        pattern = f"day=*/{_below(task)}/{_beginning(task)}{task.try_number}.jsonl"
+        return TryRecord.read(_parsed(self._reading(lambda: _last(self._root().glob(pattern)))), task)
+
+    def tries(self, task: TaskTry) -> list[int]:
+        """
+        Return the numbers of the tries of a task instance that have a record, the last one first.
+
+        :raises ProviderUnavailableError: the files cannot be read now
+        """
+        found = self._reading(lambda: list(self._root().glob(f"day=*/{_below(task)}/{_beginning(task)}*.jsonl")))
+        numbers = (str(path.name).removesuffix(".jsonl").rpartition("=")[2] for path in found)
+        return sorted({int(number) for number in numbers if number.isascii() and number.isdigit()}, reverse=True)
+
+    def _root(self) -> Any:
+        from airflow.sdk import ObjectStoragePath  # noqa: PLC0415 - slow to import, and few need it
+
+        return ObjectStoragePath(self.path)
+
+    def _reading(self, read: Callable[[], _Found]) -> _Found:
+        try:
+            return read()
+        except Exception as error:  # noqa: BLE001 - a client of a store can raise anything, with an address in its text
+            problem = type(error).__name__
+        raise ProviderUnavailableError(
+            f"The records in [config_providers] records_path cannot be read ({problem}). Correct the path or its "
+            f"connection, or try again later."
+        )
+
+
+def _last(paths: Iterable[Any]) -> bytes:
+    """Return the content of the last of ``paths``; empty if there is none, or it is too large to be a record."""
+    found = sorted(paths, key=str)
+    return bytes(found[-1].read_bytes()) if found and found[-1].stat().st_size <= LARGEST else b""
+
+
+def _parsed(content: bytes) -> Any:
+    try:
+        return json.loads(content) if content else None
+    except (ValueError, RecursionError):
+        return None
+
+
+def _below(task: TaskTry) -> str:
+    return f"dag={_safe(task.dag_id)}/task={_safe(task.task_id)}"
+
+
+def _beginning(task: TaskTry) -> str:
+    """Return the name of the file without the number of the try and the extension."""
+    return f"run={_safe(task.run_id)},map={task.map_index},try="
+
+
+def _safe(name: str) -> str:
+    """Return ``name`` without characters that mean something in a path or a pattern."""
+    quoted = quote(octets(name), safe="")
+    if len(quoted) <= _LONGEST_NAME:
+        return quoted
+    return f"{quoted[:_KEPT]}-{sha256(octets(name)).hexdigest()[:32]}"

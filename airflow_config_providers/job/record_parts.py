@@ -1,0 +1,83 @@
+"""The entries in which Airflow keeps a record: compressed, and in parts, because Airflow warns of large entries."""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+import zlib
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, Final
+
+from airflow_config_providers.exceptions import LimitExceededError
+from airflow_config_providers.job.record import TaskTry, TryRecord
+
+PREFIX: Final = "config_providers_record"
+"""The beginning of the keys of all entries of records, in the task's state or in its XComs."""
+
+_ENTRY: Final = re.compile(rf"{PREFIX}_([1-9][0-9]{{0,8}})(?:_(?:job|part([0-9]{{1,4}})))?")
+
+_PART: Final = 60_000
+"""The most characters of data in an entry. Airflow warns above 65,535 bytes, by default."""
+
+_MOST_PARTS: Final = 200
+
+LARGEST: Final = 128 * 1024 * 1024
+"""The most bytes of a record that are read: others could have written one that fills the memory."""
+
+
+def record_key(try_number: int) -> str:
+    """Return the key of the first entry of a record."""
+    return f"{PREFIX}_{try_number}"
+
+
+def job_key(try_number: int) -> str:
+    """Return the key of the entry with the external id of the job, which is known later than the rest."""
+    return f"{PREFIX}_{try_number}_job"
+
+
+def tries_of(keys: Any) -> list[int]:
+    """Return the numbers of the tries of which ``keys`` has records, the last one first."""
+    found = (_ENTRY.fullmatch(key) for key in keys)
+    return sorted({int(match[1]) for match in found if match and match[0] == record_key(int(match[1]))}, reverse=True)
+
+
+def packed(record: TryRecord) -> dict[str, Any]:
+    """
+    Return key -> entry, in the order in which to write them: the first part, which makes the record exist, is last.
+
+    :raises LimitExceededError: the record is too large
+    """
+    data = base64.b64encode(zlib.compress(json.dumps(record.document(), separators=(",", ":")).encode())).decode()
+    parts = [data[start : start + _PART] for start in range(0, len(data), _PART)]
+    if len(parts) > _MOST_PARTS:
+        raise LimitExceededError(f"Compressed, the record has more than {_MOST_PARTS * _PART} characters.")
+    key = record_key(record.task.try_number)
+    rest = {f"{key}_part{number}": part for number, part in enumerate(parts[1:], 2)}
+    return {**rest, key: {"format": record.format, "parts": len(parts), "data": parts[0]}}
+
+
+def unpacked(entries: Mapping[str, Any], task: TaskTry) -> TryRecord | None:
+    """Return the record of ``task`` in ``entries``, which others could have written; None if there is none."""
+    record = TryRecord.read(_document(entries, record_key(task.try_number)), task)
+    job = entries.get(job_key(task.try_number))
+    return replace(record, job=job) if record is not None and isinstance(job, str) else record
+
+
+def _document(entries: Mapping[str, Any], key: str) -> Any:
+    first = entries.get(key)
+    if not isinstance(first, dict) or type(first.get("parts")) is not int or not 0 < first["parts"] <= _MOST_PARTS:
+        return None
+    rest = (entries.get(f"{key}_part{number}") for number in range(2, first["parts"] + 1))
+    parts = [part for part in (first.get("data"), *rest) if isinstance(part, str)]
+    return _opened("".join(parts)) if len(parts) == first["parts"] else None
+
+
+def _opened(data: str) -> Any:
+    opener = zlib.decompressobj()
+    try:
+        text = opener.decompress(base64.b64decode(data, validate=True), LARGEST)
+        return json.loads(text) if opener.eof else None
+    except (ValueError, zlib.error, RecursionError):  # another try has overwritten a part, or it is not ours
+        return None

@@ -1,0 +1,369 @@
+"""The reload of a running job whose secrets have changed (KIP-297)."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping
+from concurrent.futures import wait
+from dataclasses import dataclass
+from typing import Any, Final, Self
+
+from airflow_config_providers import settings
+from airflow_config_providers.core.closing import ClosedOnExit
+from airflow_config_providers.core.lookup import Place
+from airflow_config_providers.core.reload import ReloadAction, ReloadScheduler, without_reload_action
+from airflow_config_providers.core.text import printable
+from airflow_config_providers.core.timetable import Timetable
+from airflow_config_providers.core.workers import Workers
+from airflow_config_providers.exceptions import ConfigProvidersError, ProviderUnavailableError, SubmitError
+from airflow_config_providers.job.run import JobRun
+
+_HOUR: Final = 3600.0
+_NEXT_TRY: Final = "next try"
+"""The key of a reload that is tried again."""
+
+_DYNAMIC: Final = "the dynamic configuration"
+_SECRETS: Final = "the job's secrets"
+"""What can have changed, besides the places of values."""
+
+_AFTER_FAILURE: Final = 60.0
+"""Seconds after which a reload is tried again that failed because something could not answer."""
+
+_AFTER_REFUSAL: Final = 900.0
+"""Seconds after which a refused reload is tried again: a policy, or rights in a store, can change without a sign."""
+
+_SHORTEST_TTL: Final = 1000
+"""Milliseconds between two reads because of a ttl, at least."""
+
+_PATIENCE: Final = 30.0
+"""Seconds that a job waits for subscriptions before it begins without them."""
+
+_UNTIL_BEGUN: Final = 5.0
+"""Seconds after which a reload is tried again whose job cannot be stopped yet."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReloadLimits:
+    """
+    How quickly and how often a job is reloaded.
+
+    :param settling: seconds in which changes are one reload, which begins within as many more seconds
+    :param per_hour: how often at most in an hour
+    :param look_every: seconds between two looks at the dynamic configuration
+    """
+
+    settling: float
+    per_hour: int
+    look_every: float = 10.0
+
+    @classmethod
+    def of_deployment(cls) -> Self:
+        """
+        Return the limits that the deployment has set.
+
+        :raises ConfigException: a setting is wrong
+        """
+        return cls(settings.reload_settling(), settings.reloads_per_hour(), settings.follow_interval())
+
+
+class JobReload(ClosedOnExit):
+    """
+    Watches what the references of a running job mean, and stops the job when a new one is to be submitted.
+
+    When values have changed, the whole configuration is resolved again, with its types and policies. Only if that
+    succeeds and a value differs, the job is stopped; otherwise it goes on, and the log says why. A job never gets
+    values from before and after.
+
+    :param stop: stops the job, so that the operator that runs it raises an error
+    :param has_begun: returns whether there is a job that can be stopped
+    :param log: the log of the task
+    :param timetable: makes the calls
+    """
+
+    def __init__(
+        self,
+        *,
+        stop: Callable[[], object],
+        has_begun: Callable[[], bool] = lambda: True,
+        log: Any,
+        limits: ReloadLimits,
+        timetable: Timetable | None = None,
+    ) -> None:
+        self._stop = stop
+        self._has_begun = has_begun
+        self._log = log
+        self._limits = limits
+        self._timetable = timetable or Timetable("config-reload")
+        self._scheduler = ReloadScheduler(self._timetable, reload=self._look_at, clock=self._timetable.clock)
+        self._lock = threading.Lock()
+        self._ending = threading.Lock()  # held while a job is stopped; taken before the other one
+        self._stops_in: int | None = None
+        self._is_given_up = False
+        self._run: JobRun | None = None
+        self._content = b""
+        self._unsupported: list[Place] = []
+        self._refusal = ""
+        self._next: JobRun | None = None
+        self._changed: set[str] = set()
+        self._mark: object = None
+        self._reloads: list[float] = []
+
+    def watch(self, run: JobRun, *, is_outdated: bool = False) -> None:
+        """
+        Watch the references of ``run`` until the next one, or until this is closed.
+
+        :param is_outdated: whether the job was submitted with other values than those of ``run``
+        :raises SubmitError: the task was killed
+        """
+        self.refuse_after_kill()
+        with self._lock:
+            self._run, self._next, self._changed, self._mark = run, None, set(), run.dynamic_mark
+            self._content, self._refusal = run.content, ""  # the run forgets its values when its job ends
+            if is_outdated:
+                self._content = b""  # which no run has
+        self._unsupported = self._subscribe_all(run)
+        self._plan(run, run.ttls)
+        self._timetable.ensure(run, self._next_look(), self._look_at_mark)
+        if is_outdated:
+            self._note(run, _SECRETS)
+
+    def next_run(self) -> JobRun | None:
+        """
+        End watching a job that has ended with an error, and return the run to begin; None if there is none.
+
+        There is one if the job was stopped for it, or if values have changed since it was submitted, which can be why
+        it failed: a database refuses its old password before the settling time is over.
+        """
+        run, next_run = self._end()
+        if next_run is None and run is not None and not self._is_given_up:
+            next_run = self._run_after_failure(run)
+        if next_run is not None and self._is_given_up:
+            next_run.close()
+            return None
+        return next_run
+
+    def _end(self) -> tuple[JobRun | None, JobRun | None]:
+        """End watching, and return the run that was watched, and the one for which its job was stopped."""
+        with self._ending, self._lock:  # so that nothing is stopped any longer when the next one begins
+            run, self._run = self._run, None
+            next_run, self._next = self._next, None
+        self._timetable.clear()
+        self._scheduler.cancel(run)
+        return run, next_run
+
+    def _run_after_failure(self, run: JobRun) -> JobRun | None:
+        """Return a run with other values than ``run``; None if there is none, or the limit is reached."""
+        try:
+            next_run, differs = self._compared(run)
+        except Exception:  # noqa: BLE001 - the error of the job is what the reader needs
+            return None
+        if not differs or not next_run.restarts or self._pause() > 0:
+            next_run.close()
+            return None
+        self._log.warning("Reload: the job failed after %s changed. It is submitted again.", self._changes())
+        self._reloads.append(self._timetable.clock())
+        return next_run
+
+    def give_up(self) -> None:
+        """
+        Begin no job any longer, because the task is killed; do nothing if it is ``stop`` that kills.
+
+        This takes no lock, since Airflow kills a task in a signal handler.
+        """
+        if threading.get_ident() != self._stops_in:
+            self._is_given_up = True
+
+    def refuse_after_kill(self) -> None:
+        """
+        Raise an error if the task was killed.
+
+        :raises SubmitError: it was
+        """
+        if self._is_given_up:
+            raise SubmitError("The task was killed while its job was restarted. Nothing was submitted.")
+
+    def close(self) -> None:
+        """End watching."""
+        self._scheduler.close()
+        _, next_run = self._end()
+        if next_run is not None:
+            next_run.close()
+
+    def _subscribe_all(self, run: JobRun) -> list[Place]:
+        """Subscribe in another thread, as a provider can hang; return the places whose providers cannot do it."""
+        with Workers(1) as workers:
+            asked = {place: workers.start(self._subscribe, run, place) for place in run.places}
+            done, late = wait(asked.values(), _PATIENCE)
+        for place in (place for place, future in asked.items() if future in late):
+            self._log.warning("Changes of %s are not noticed: no answer in %g seconds.", _shown(place), _PATIENCE)
+        return [place for place, future in asked.items() if future in done and not future.result()]
+
+    def _subscribe(self, run: JobRun, place: Place) -> bool:
+        """Have changes of values at ``place`` noticed; return whether its provider can do that."""
+        try:
+            run.subscribe(place, lambda: self._note(run, _shown(place)))
+        except NotImplementedError:
+            return False
+        except ConfigProvidersError as error:
+            self._log.warning("Changes of %s are not noticed: %s", _shown(place), run.reverser.reverse_text(str(error)))
+        except BaseException as error:  # noqa: BLE001 - a provider of somebody else, whose message may contain a value
+            self._log.warning("Changes of %s are not noticed: %s", _shown(place), type(error).__name__)
+        return True
+
+    def _look_at_mark(self) -> float | None:
+        """Note that the dynamic configuration was changed or refreshed, and return when to look again."""
+        run = self._run
+        if run is None:
+            return None
+        try:
+            mark = run.read_dynamic_mark()
+        except Exception:  # noqa: BLE001 - whatever it is, the job runs; a reload would say what is wrong
+            return self._next_look()
+        if mark != self._mark:
+            self._mark = mark
+            self._note(run, _DYNAMIC)
+        return self._next_look()
+
+    def _next_look(self) -> float:
+        return self._timetable.between(self._limits.look_every, 1.1 * self._limits.look_every)
+
+    def _note(self, run: JobRun, what: str) -> None:
+        """Plan a reload, also if one is under way that can have read the values before this change."""
+        settling = self._limits.settling
+        at = self._timetable.between(settling, 2 * settling)
+        with self._lock:
+            if self._run is run:
+                self._changed.add(what)
+                self._timetable.ensure(self, at, self._reload)
+
+    def _plan(self, run: JobRun, ttls: Mapping[Place, int]) -> None:
+        """Plan a look at the values of providers without subscriptions, when their ``ttls`` are over."""
+        due = {place: max(ttls[place], _SHORTEST_TTL) for place in self._unsupported if place in ttls}
+        self._scheduler.plan(run, due, ReloadAction.RESTART)
+
+    def _look_at(self, run: object) -> None:
+        with self._lock:
+            self._changed.add(_SECRETS)
+        self._timetable.ensure(self, self._timetable.clock(), self._reload)
+
+    def _reload(self) -> None:
+        """Stop the job if it can begin anew with other values."""
+        self._timetable.drop(_NEXT_TRY)
+        run = self._run
+        if run is None:
+            return
+        if not self._has_begun():
+            self._try_again(run, after=_UNTIL_BEGUN)
+        elif (pause := self._pause()) > 0:
+            self._log.warning("A reload waits: this job was reloaded %s times in an hour.", self._limits.per_hour)
+            self._try_again(run, after=pause)
+        elif (next_run := self._resolved_again(run)) is not None:
+            self._replace(run, next_run)
+
+    def _resolved_again(self, run: JobRun) -> JobRun | None:
+        """Return a run with other values than ``run``; None if there is none now."""
+        with self._lock:
+            noted = set(self._changed)
+        try:
+            next_run, differs = self._compared(run)
+        except ConfigProvidersError as error:
+            is_down = isinstance(error, ProviderUnavailableError)
+            self._refuse(run.reverser.reverse_text("; ".join(error.problems)))
+            self._try_again(run, after=_AFTER_FAILURE if is_down else _AFTER_REFUSAL)
+            return None
+        except Exception as error:  # noqa: BLE001 - of Airflow or of a template, for example; its message may hold a value
+            self._refuse(type(error).__name__)
+            self._try_again(run, after=_AFTER_FAILURE)
+            return None
+        self._refusal = ""
+        if differs:
+            if next_run.restarts:
+                return next_run
+            self._log.info(
+                "The configuration of the job changed. The job goes on as it is: config.reload.action is none now."
+            )
+        else:
+            with self._lock:
+                self._changed -= noted
+        self._plan(run, next_run.ttls)
+        next_run.close()
+        return None
+
+    def _compared(self, run: JobRun) -> tuple[JobRun, bool]:
+        """
+        Return a new run, and whether its values differ from those of ``run``.
+
+        Credentials that are made for each run always differ, such as a database user of Vault. They are found by
+        resolving once more, and make a difference only if something has noticed that those of ``run`` have changed.
+        """
+        next_run = run.again()
+        if next_run.content == self._content:
+            return next_run, False
+        is_other = without_reload_action(next_run.shown) != without_reload_action(run.shown)
+        if is_other or self._changed - {_DYNAMIC} or not next_run.restarts:
+            return next_run, True
+        try:
+            another = next_run.again()
+        except BaseException:
+            next_run.close()
+            raise
+        made = another.changed_from(next_run.reverser)
+        another.close()
+        return next_run, not made or next_run.differs_from(run.reverser, besides=made)
+
+    def _pause(self) -> float:
+        """Return the seconds until the next reload is allowed."""
+        now = self._timetable.clock()
+        self._reloads = [at for at in self._reloads if now - at < _HOUR]
+        return self._reloads[-self._limits.per_hour] + _HOUR - now if len(self._reloads) >= self._limits.per_hour else 0
+
+    def _refuse(self, reason: str) -> None:
+        """Log why the job goes on, but not each time that the reason is the same."""
+        if reason != self._refusal:
+            self._log.warning("The job goes on as it is, because its new configuration is not usable: %s", reason)
+        self._refusal = reason
+
+    def _try_again(self, run: JobRun, *, after: float) -> None:
+        """Reload ``after`` so many seconds; a change before that is not put off."""
+        with self._lock:
+            if self._run is run:
+                self._timetable.add(_NEXT_TRY, self._timetable.clock() + after, self._reload)
+
+    def _replace(self, run: JobRun, next_run: JobRun) -> None:
+        """Stop the job, and keep ``next_run`` for its end; try again if it could not be stopped."""
+        unused: JobRun | None = next_run
+        with self._ending:
+            is_current = self._run is run and not self._is_given_up
+            if is_current and (self._next is not None or self._is_stopped()):  # it is stopped only once
+                unused, self._next, is_current = self._next, next_run, False
+        if unused is not None:
+            unused.close()
+        if is_current:
+            self._try_again(run, after=_AFTER_FAILURE)
+
+    def _is_stopped(self) -> bool:
+        """Stop the job, and return whether that succeeded."""
+        self._log.info(
+            "Reload: %s changed. The job is stopped, and submitted again with the new values.", self._changes()
+        )
+        self._stops_in = threading.get_ident()
+        try:
+            self._stop()
+        except Exception as error:  # noqa: BLE001 - the job goes on, and the message may contain a value
+            self._log.warning(
+                "The job could not be stopped to reload it (%s). It goes on as it is.", type(error).__name__
+            )
+            return False
+        finally:
+            self._stops_in = None
+        self._reloads.append(self._timetable.clock())
+        return True
+
+    def _changes(self) -> str:
+        with self._lock:
+            return " and ".join(sorted(self._changed)) or _SECRETS
+
+
+def _shown(place: Place) -> str:
+    provider, path = map(printable, place)
+    return f"${{{provider}:{path}}}" if path else f"${{{provider}}}"

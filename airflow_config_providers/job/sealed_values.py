@@ -1,0 +1,119 @@
+"""The values of a job, sealed for a later process of its task, which may find other ones."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final, Self
+
+from airflow_config_providers import settings
+from airflow_config_providers.core.content import keyed_digest
+from airflow_config_providers.core.data import Password
+from airflow_config_providers.core.reversal.reverse import ReverseTransformer
+from airflow_config_providers.core.text import octets
+from airflow_config_providers.core.variable import ConfigVariable
+from airflow_config_providers.exceptions import ConfigException
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from airflow_config_providers.dynamic.password_encoder import PasswordEncoder
+
+_VERSION: Final = 1
+
+_LONGEST: Final = 32 * 1024
+"""The most characters of a sealed text, which Airflow's database keeps: half of the limit of an entry of task state."""
+
+_OF_TASK: Final = ("dag_id", "task_id", "run_id", "map_index")
+
+
+@dataclass(frozen=True, slots=True)
+class ValueSeal:
+    """
+    Seals the values of a job, so that only a later process of its task can open them.
+
+    The key is derived from ``password_encoder_secret`` and ``owner``. Therefore a sealed text cannot be moved to
+    another task or be used as a secret of the dynamic configuration, and none of these can be used as a sealed text.
+    It is encrypted with AES in mode GCM, which detects changes, whatever the other settings of the encoder are.
+
+    :param owner: what the values belong to
+    :param log: the log of the task, for a warning when values cannot be sealed or opened, which never fails the task
+    """
+
+    owner: tuple[str, ...]
+    log: Any = field(repr=False)
+
+    @classmethod
+    def of_task(cls, ti: Any, *use: object, log: Any) -> Self:
+        """Return the seal for one ``use`` in the task instance ``ti``."""
+        return cls((*(str(getattr(ti, name, "")) for name in _OF_TASK), *map(str, use)), log)
+
+    def seal(self, reverser: ReverseTransformer) -> str | None:
+        """
+        Return the values of ``reverser``, encrypted; None without values, or without ``password_encoder_secret``.
+
+        If they are too many, the oldest ones are left out.
+        """
+        try:
+            secret = settings.password_encoder_secret() if reverser else ""
+            return self._sealed(secret, reverser) if secret else None
+        except ConfigException as error:
+            problem = " ".join(error.problems)
+        except Exception as error:  # noqa: BLE001 - the job is more important, and the message may contain a value
+            problem = type(error).__name__
+        self.log.warning(
+            "The values of this job are not kept for the next process of the task. If they change meanwhile, its log "
+            "can show the old ones: %s",
+            problem,
+        )
+        return None
+
+    def _sealed(self, secret: str, reverser: ReverseTransformer) -> str:
+        settings.require_strong(secret)
+        encoder, pairs, fewest = self._encoder(secret), reverser.pairs, len(reverser.current)
+        sealed = encoder.encode(Password(_written(pairs, reverser.hidden)))
+        while len(sealed) > _LONGEST and len(pairs) > fewest:
+            pairs = pairs[: max(fewest, len(pairs) * 3 // 4)]
+            sealed = encoder.encode(Password(_written(pairs, reverser.hidden)))
+        if len(sealed) > _LONGEST:
+            raise ConfigException(f"Encrypted, they have more than {_LONGEST} characters.")
+        return sealed
+
+    def open(self, sealed: object) -> ReverseTransformer | None:
+        """Return what replaces the values in ``sealed``, which others could have written; None if it is not ours."""
+        try:
+            secret = settings.password_encoder_secret()
+            if secret and isinstance(sealed, str):
+                return _read(self._encoder(secret).decode(sealed).value)
+        except Exception:  # noqa: BLE001 - others can have written anything; the warning below shows none of it
+            self.log.debug("Sealed values cannot be opened.")
+        self.log.warning(
+            "The values that this job had in an earlier process of the task cannot be read, because "
+            "password_encoder_secret was changed or removed, or what Airflow has stored was changed. If the values "
+            "have changed since, this log can show the old ones. Keep the previous secret in "
+            "password_encoder_old_secret until such tasks have ended."
+        )
+        return None
+
+    def _encoder(self, secret: str) -> PasswordEncoder:
+        from airflow_config_providers.dynamic.password_encoder import PasswordEncoder  # noqa: PLC0415 - few need it
+
+        old = settings.password_encoder_old_secret()
+        return PasswordEncoder(self._derived(secret), old_secret=self._derived(old) if old else None)
+
+    def _derived(self, secret: str) -> str:
+        """Return the secret of ``owner``."""
+        return keyed_digest(octets(secret), "airflow_config_providers", "values of a job", *self.owner).hex()
+
+
+def _written(pairs: Iterable[tuple[ConfigVariable, str]], hidden: Iterable[str]) -> str:
+    found = [[one.provider, one.path, one.key, str(one), value] for one, value in pairs]
+    return json.dumps({"version": _VERSION, "pairs": found, "hidden": sorted(hidden)})
+
+
+def _read(text: str) -> ReverseTransformer:
+    content = json.loads(text)
+    if content["version"] != _VERSION:
+        raise ValueError
+    pairs = [(ConfigVariable(*variable), value) for *variable, value in content["pairs"]]
+    return ReverseTransformer.of_pairs(pairs, hidden=content["hidden"])

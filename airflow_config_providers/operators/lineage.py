@@ -1,0 +1,49 @@
+"""A facet for the events of OpenLineage: where the configuration of a task's job came from."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any, Final
+
+from airflow_config_providers.job.record import TryRecord
+
+_NAME: Final = "configProviders"
+
+
+def record_facet(task_instance: Any, ti_state: Any) -> dict[str, Any] | None:
+    """
+    Return the facet of a task whose job was submitted in this process; None for any other task.
+
+    Name this function in ``[openlineage] custom_run_facets``. The facet has no values of keys, which the facet
+    ``spark_properties`` has, but the layer and the place from which each came, and the hashes of references.
+    """
+    record = getattr(getattr(task_instance, "task", None), "_kept_record", None)
+    return {_NAME: _facet(record)} if isinstance(record, TryRecord) else None
+
+
+def _facet(record: TryRecord) -> Any:
+    return _facet_class()(
+        keys={key: {"source": of[0].source, "origin": of[0].origin} for key, of in record.configs.items()},
+        references=dict(record.references),
+        key_id=record.key_id,
+        policies=list(record.policies),
+        versions=dict(record.versions),
+        job=record.job,
+    )
+
+
+@cache
+def _facet_class() -> Any:
+    import attr  # noqa: PLC0415 - OpenLineage brings it
+    from openlineage.client.generated.base import RunFacet  # noqa: PLC0415 - who calls this has it
+
+    @attr.define
+    class ConfigProvidersRunFacet(RunFacet):  # type: ignore[misc,unused-ignore] # Any where there is no OpenLineage
+        keys: dict[str, dict[str, str]]
+        references: dict[str, str | None]
+        key_id: str
+        policies: list[str]
+        versions: dict[str, str]
+        job: str | None
+
+    return ConfigProvidersRunFacet

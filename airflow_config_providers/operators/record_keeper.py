@@ -1,0 +1,105 @@
+"""Where the records of a task's tries are kept: in Airflow, and in files if the deployment names a folder."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Self
+
+from airflow_config_providers import settings
+from airflow_config_providers.airflow_compat import masked
+from airflow_config_providers.core.reversal.reverse import ReverseTransformer
+from airflow_config_providers.foreign import has_supervisor
+from airflow_config_providers.job.record import TryRecord
+from airflow_config_providers.job.record_files import RecordFiles
+from airflow_config_providers.job.record_parts import job_key, packed, record_key
+
+Write = Callable[[str, Any], object]
+"""Stores an entry under its key."""
+
+
+@dataclass(slots=True)
+class RecordKeeper:
+    """
+    Keeps the record of one try. Whatever fails, it only warns, once: the job is more important.
+
+    :param store: the task's state store of Airflow 3.3
+    :param push: pushes an XCom, where there is no such store
+    :param log: the log of the task
+    """
+
+    store: Any = field(repr=False)
+    push: Write | None = field(repr=False)
+    log: Any = field(repr=False)
+    record: TryRecord | None = field(default=None, repr=False)
+    _has_failed: bool = False
+
+    @classmethod
+    def of(cls, context: Any, log: Any) -> Self:
+        """Return the keeper for the try that ``context`` belongs to; one that keeps nothing outside of Airflow."""
+        if not has_supervisor():
+            return cls(None, None, log)
+        push = getattr(context.get("ti"), "xcom_push", None)
+        return cls(context.get("task_state_store"), push, log)
+
+    def keep(self, make: Callable[[], TryRecord], reverser: ReverseTransformer) -> None:
+        """Keep a record, with references in place of the values that ``reverser`` knows and stars for other secrets."""
+        self._guarded(lambda: self._keep(without_values(make(), reverser)))
+
+    def keep_refused(self, make: Callable[[], TryRecord]) -> None:
+        """Keep the record of a try that was refused, unless the same try submitted a job before it was deferred."""
+        self._guarded(lambda: self._keep_new(without_values(make(), _NOTHING)))
+
+    def keep_job(self, job: object, reverser: ReverseTransformer) -> None:
+        """Add the external id of the submitted job to the record."""
+        if job is not None:
+            self._guarded(lambda: self._keep_job(masked(reverser.reverse_text(str(job)))))
+
+    def _keep(self, record: TryRecord) -> None:
+        if self.record is not None:  # the job is restarted in the same try
+            record = replace(record, at=self.record.at, restarts=self.record.restarts + 1)
+        self.record = record
+        self._write(packed(record))
+        self._write_file(record)
+
+    def _keep_new(self, record: TryRecord) -> None:
+        if self.store is None or self.store.get(record_key(record.task.try_number)) is None:
+            self._keep(record)
+
+    def _keep_job(self, job: str) -> None:
+        if self.record is None:  # records are turned off, or this one could not be made
+            return
+        self.record = record = replace(self.record, job=job)
+        self._write({job_key(record.task.try_number): job})
+        self._write_file(record)
+
+    def _write(self, entries: Mapping[str, Any]) -> None:
+        write = self.store.set if self.store is not None else self.push
+        if write is not None:
+            for key, entry in entries.items():
+                write(key, entry)
+
+    def _write_file(self, record: TryRecord) -> None:
+        if path := settings.records_path():
+            RecordFiles(path).write(record)
+
+    def _guarded(self, keep: Callable[[], object]) -> None:
+        try:
+            if settings.records_enabled():
+                keep()
+        except Exception as error:  # noqa: BLE001 - the job is more important, and the message may contain a value
+            if not self._has_failed:
+                self.log.warning("The record of this try could not be kept: %s", type(error).__name__)
+            self._has_failed = True
+
+
+_NOTHING = ReverseTransformer({}, {})
+
+
+def without_values(record: TryRecord, reverser: ReverseTransformer) -> TryRecord:
+    """Return ``record`` with references in place of values, and with stars for other secrets that Airflow knows."""
+
+    def reversed_text(text: str) -> str:
+        return reverser.reverse_text(text) if reverser else text
+
+    return record.clean(reversed_text, lambda text: masked(reversed_text(text)))

@@ -1,0 +1,128 @@
+"""The restart of an operator's job whose secrets have changed (KIP-297)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from types import MemberDescriptorType
+from typing import Any
+
+from airflow_config_providers.airflow_compat import AirflowSkipException, BaseOperator
+from airflow_config_providers.exceptions import SubmitError
+from airflow_config_providers.job.reload import JobReload, ReloadLimits
+from airflow_config_providers.job.run import JobRun
+
+
+class ReloadingOperator(BaseOperator):
+    """A base of ``ConfiguredOperator``, which stops its job and runs it anew when its secrets have changed."""
+
+    _job_run: JobRun
+    _job_reload: JobReload | None = None  # while the job runs
+    _is_killed: bool = False
+    _is_outdated: bool = False  # whether the job has other values than _watched_run
+
+    @property
+    def _watched_run(self) -> JobRun:
+        """The run whose references are watched while the job runs."""
+        return self._job_run
+
+    def _run_once(self, context: Any, run: Callable[[], Any]) -> Any:
+        """Run the job with the values of ``_job_run``."""
+        raise NotImplementedError
+
+    def _show_run(self, run: JobRun) -> None:
+        """Show where the values of ``run`` come from."""
+        raise NotImplementedError
+
+    def _keep_record(self, context: Any) -> None:
+        """Keep the record of what the job is submitted with."""
+        raise NotImplementedError
+
+    def _reload_notes(self) -> Iterator[str]:
+        reason = self._obstacle_to_reload() if self._job_run.reloads else None
+        if reason:
+            yield f"This job is not restarted when its secrets change: {reason}"
+
+    def _obstacle_to_reload(self) -> str | None:
+        """Return a sentence that says why the job cannot be restarted while it runs; None if it can."""
+        if getattr(self, "deferrable", False):
+            return "its task is deferred while the job runs. To have it restarted, set deferrable=False."
+        return None
+
+    def _reloading(self, context: Any, run: Callable[[], Any]) -> Any:
+        """
+        Run the job, and run it anew whenever it was stopped, or failed, because its secrets have changed.
+
+        :raises SubmitError: the task was killed while its references were resolved, which can take a while
+        """
+        self._refuse_after_kill()
+        if not self._watched_run.reloads or self._obstacle_to_reload():
+            return self._run_once(context, run)
+        with self._watching() as reload:
+            before = attributes(self)
+            while True:
+                try:
+                    reload.watch(self._watched_run, is_outdated=self._is_outdated)
+                    return self._run_once(context, run)
+                except AirflowSkipException:
+                    raise
+                except Exception:
+                    next_run = reload.next_run()
+                    if next_run is None:
+                        raise
+                self._begin_anew(context, before, next_run)
+                self._keep_record(context)
+
+    @contextmanager
+    def _watching(self) -> Iterator[JobReload]:
+        """Have the job stopped when its secrets change."""
+        limits = ReloadLimits.of_deployment()
+        with JobReload(stop=self._stop_job, has_begun=self._has_begun, log=self.log, limits=limits) as reload:
+            self._job_reload = reload
+            try:
+                yield reload
+            finally:
+                self._job_reload = None
+
+    def _has_begun(self) -> bool:
+        """Return whether there is a job that ``_stop_job`` can stop; called in another thread."""
+        return True
+
+    def _stop_job(self) -> None:
+        """Stop the running job, so that it can be submitted again; called in another thread."""
+        try:
+            self.on_kill()
+        except BaseException:
+            self._is_killed = False  # it goes on
+            raise
+
+    def _refuse_after_kill(self) -> None:
+        if self._is_killed:
+            raise SubmitError("The task was killed before its job began. No job is left.")
+
+    def on_kill(self) -> None:
+        """Kill the job, and do not run it anew, or at all."""
+        self._is_killed = True
+        if self._job_reload is not None:
+            self._job_reload.give_up()
+        super().on_kill()
+
+    def _begin_anew(self, context: Any, before: Mapping[str, Any], run: JobRun) -> None:
+        """Make this operator as it was ``before`` it ran, with the values of ``run``."""
+        for name in attributes(self).keys() - before.keys():
+            delattr(self, name)
+        for name, value in before.items():
+            object.__setattr__(self, name, value)
+        self._job_run, self._is_outdated = run, False
+        self._show_run(run)
+
+
+def attributes(operator: object) -> dict[str, Any]:
+    """Return the attributes of ``operator``, including those in slots."""
+    slots = {
+        name: getattr(operator, name)
+        for kind in type(operator).__mro__
+        for name, member in vars(kind).items()
+        if isinstance(member, MemberDescriptorType) and hasattr(operator, name)
+    }
+    return {**slots, **vars(operator)}

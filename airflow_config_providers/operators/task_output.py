@@ -1,0 +1,254 @@
+"""
+Reverses what a task hands to Airflow, which stores and shows it.
+
+That is the content of its context, its XComs and asset events, its messages to the supervisor, and its trigger.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from typing import Any, Final
+
+from airflow_config_providers.core.nested import map_leaves
+from airflow_config_providers.core.reversal.reverse import ReverseTransformer, reverse_object
+from airflow_config_providers.core.text import printable
+from airflow_config_providers.exceptions import ExposedValueError
+
+_log = logging.getLogger(__name__)
+
+_STATE: Final = ("key", "value")
+
+STORED: Final[Mapping[str, tuple[str, ...]]] = {
+    "CreateHITLDetailPayload": ("subject", "body", "params", "options", "defaults"),
+    "DeleteAssetStateStoreByName": ("key",),
+    "DeleteAssetStateStoreByUri": ("key",),
+    "DeleteTaskStateStore": ("key",),
+    "GetAssetStateStoreByName": ("key",),
+    "GetAssetStateStoreByUri": ("key",),
+    "GetTaskStateStore": ("key",),
+    "SetAssetStateStoreByName": _STATE,
+    "SetAssetStateStoreByUri": _STATE,
+    "SetRenderedFields": ("rendered_fields",),
+    "SetRenderedMapIndex": ("rendered_map_index",),
+    "SetTaskStateStore": _STATE,
+    "SetXCom": _STATE,
+    "TriggerDagRun": ("run_id", "conf", "note", "partition_key"),
+    "UpdateDagRunNote": ("note",),  # since Airflow 3.4
+    "UpdateHITLDetail": ("chosen_options", "params_input"),
+}
+"""
+Message -> its fields that Airflow stores and shows to everyone who can see the DAG.
+
+Keys of the state stores are reversed wherever they are used, so that a task finds what it has stored. The same applies
+to the ID of a run that it has triggered, when it asks for that run. Other identifiers are not reversed: a task can ask
+for a connection whose name is a value. Nor are Airflow's variables, which a task sets for others to read the value.
+"""
+
+_PUSHES: Final = ("xcom_push", "axcom_push")
+"""The methods with which a task pushes an XCom. The second exists since Airflow 3.3."""
+
+_NOT_IN_A_RUN_ID: Final = re.compile(r"[^A-Za-z0-9_.~:+-]")
+"""The characters that Airflow refuses in the ID of a run by default (``[scheduler] allowed_run_id_pattern``)."""
+
+
+def reverse_deferral(
+    deferred: Any, reverser: ReverseTransformer, *, carried: Collection[str], stop: Callable[[], Any]
+) -> None:
+    """
+    Keep values out of the trigger, and out of the arguments with which the task resumes.
+
+    :param deferred: a ``TaskDeferred``
+    :param carried: arguments that the trigger only passes on, in which references replace values
+    :param stop: called if this fails, since the job could already run
+    :raises ExposedValueError: the trigger would need a value
+    """
+    deferred.kwargs = reverse_object(deferred.kwargs, (reverser,))
+    _, arguments = deferred.trigger.serialize()
+    hidden = {name: reverse_object(value, (reverser,)) for name, value in arguments.items()}
+    changed = {name for name, value in arguments.items() if hidden[name] is not value}
+    if not changed:
+        return
+    if not changed <= set(carried):
+        with suppress(Exception):  # the reason below is more important than an error of stop
+            stop()
+        raise ExposedValueError(
+            f"The trigger {type(deferred.trigger).__name__} would be stored with values, in "
+            f"{', '.join(printable(name) for name in sorted(changed - set(carried)))}. Run this task with "
+            f"deferrable=False, or let the job itself resolve its references."
+        )
+    deferred.trigger = type(deferred.trigger)(**hidden)
+
+
+@contextmanager
+def reversing_context(context: Any, reverser: ReverseTransformer) -> Iterator[None]:
+    """
+    Replace values by references in what an operator adds to ``context``, pushes to XCom, or makes Airflow store.
+
+    :param context: the context of the task; its previous content does not change
+    """
+    before = dict(context)
+    declared = _declared_names(context.get("outlets"))
+    try:
+        with _reversed_xcoms(context.get("ti"), reverser), _reversing_messages(reverser):
+            yield
+    finally:
+        _reverse_events(context.get("outlet_events"), declared, reverser)
+        added = {key: value for key, value in context.items() if before.get(key) is not value}
+        context.update({key: reverse_object(value, (reverser,)) for key, value in added.items()})
+
+
+@contextmanager
+def _reversing_messages(reverser: ReverseTransformer) -> Iterator[None]:
+    """Replace values by references in what Airflow stores of this task's messages."""
+    from airflow.sdk.execution_time import task_runner  # noqa: PLC0415 - heavy, and not needed to parse a DAG
+
+    place = vars(task_runner)
+    comms = place.get("SUPERVISOR_COMMS")
+    if comms is None or not reverser:
+        yield
+        return
+    guard = _GuardedComms(comms, reverser)
+    place["SUPERVISOR_COMMS"] = guard
+    try:
+        yield
+    finally:
+        guard.open()
+        if place.get("SUPERVISOR_COMMS") is guard:
+            place["SUPERVISOR_COMMS"] = comms
+
+
+class _GuardedComms:
+    """Wraps the object with which a task sends messages to its supervisor."""
+
+    def __init__(self, inner: Any, reverser: ReverseTransformer) -> None:
+        self._inner = inner
+        self._reverser: ReverseTransformer | None = reverser
+        self._run_ids: dict[str, str] = {}
+
+    def open(self) -> None:
+        """Pass everything on unchanged from now on, since a task in another thread can have wrapped this guard."""
+        self._reverser = None
+        self._run_ids = {}
+
+    def send(self, msg: Any) -> Any:
+        """Send ``msg`` with references in place of values."""
+        return self._inner.send(msg=self._shown(msg))
+
+    def asend(self, msg: Any) -> Any:
+        """Return an awaitable that sends ``msg`` with references in place of values."""
+        return self._inner.asend(self._shown(msg))
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._inner, name)
+
+    def _shown(self, message: Any) -> Any:
+        if (reverser := self._reverser) is None:
+            return message
+        held = {name: getattr(message, name) for name in STORED.get(type(message).__name__, ())}
+        shown = {name: reverse_object(value, (reverser,)) for name, value in held.items()}
+        changed = {name: value for name, value in shown.items() if value is not held[name]}
+        if "run_id" in changed:
+            changed["run_id"] = self._run_ids[message.run_id] = _legal_run_id(str(changed["run_id"]))
+        elif "run_id" not in held:
+            changed |= self._triggered(message)
+        return message.model_copy(update=changed) if changed else message
+
+    def _triggered(self, message: Any) -> dict[str, Any]:
+        """Return the changed fields of ``message`` that name runs of this task, with the actual IDs of these runs."""
+        held = {name: getattr(message, name, None) for name in ("run_id", "run_ids")}
+        sent = {
+            name: map_leaves(value, lambda leaf: self._run_ids.get(str(leaf), leaf)) for name, value in held.items()
+        }
+        return {name: value for name, value in sent.items() if value is not held[name]}
+
+
+def _legal_run_id(shown: str) -> str:
+    legal = _NOT_IN_A_RUN_ID.sub("_", shown)
+    _log.warning("The ID of a run contained a value. The run is triggered as %s.", legal)
+    return legal
+
+
+@contextmanager
+def _reversed_xcoms(ti: Any, reverser: ReverseTransformer) -> Iterator[None]:
+    """Reverse an XCom before a custom backend gets it, which could store it elsewhere."""
+    if ti is None or not reverser or "xcom_push" in vars(ti):
+        yield
+        return
+    names = [name for name in _PUSHES if hasattr(ti, name)]
+    vars(ti).update({name: _reversed_push(getattr(ti, name), reverser) for name in names})
+    try:
+        yield
+    finally:
+        for name in names:
+            vars(ti).pop(name, None)
+
+
+def _reversed_push(push: Callable[..., Any], reverser: ReverseTransformer) -> Callable[[str, Any], Any]:
+    def reversed_push(key: str, value: Any) -> Any:
+        return push(key=_shown_key(key, reverser), value=reverse_object(value, (reverser,)))
+
+    return reversed_push
+
+
+def _shown_key(key: str, reverser: ReverseTransformer) -> str:
+    shown = str(reverse_object(key, (reverser,)))
+    if shown != key:
+        _log.warning("The key of an XCom contained a value. It is stored with the reference, as %s.", shown)
+    return shown
+
+
+def _declared_names(outlets: Iterable[Any] | None) -> frozenset[str]:
+    """Return the names and URIs of the assets and aliases that the DAG declares, which Airflow has already stored."""
+    names = (getattr(outlet, part, None) for outlet in outlets or () for part in ("name", "uri"))
+    return frozenset(name for name in names if isinstance(name, str))
+
+
+def _reverse_events(events: Any, declared: Collection[str], reverser: ReverseTransformer) -> None:
+    """
+    Replace values by references, in place, in what a task has recorded in ``outlet_events``.
+
+    This covers ``extra``, partitions, and the names and URIs of assets, including those to which an alias leads. An
+    asset whose name contained a value becomes another asset, so a warning names it.
+
+    :param declared: names and URIs that do not change
+    """
+    if events is None or not reverser:
+        return
+    found = dict(events._dict)
+    events._dict.clear()
+    for key, outlet in found.items():
+        outlet.key = _reversed_key(key, declared, reverser)
+        outlet.extra = reverse_object(outlet.extra, (reverser,))
+        if partitions := getattr(outlet, "partition_keys", None):  # since Airflow 3.3
+            outlet.partition_keys = {_shown(partition, reverser) for partition in partitions}
+        outlet.asset_alias_events[:] = _reversed_aliases(outlet.asset_alias_events, declared, reverser)
+        events._dict[outlet.key] = outlet
+
+
+def _reversed_aliases(events: Iterable[Any], declared: Collection[str], reverser: ReverseTransformer) -> Iterator[Any]:
+    for event in list(events):
+        yield type(event)(
+            source_alias_name=_reversed_name(event.source_alias_name, declared, reverser),
+            dest_asset_key=_reversed_key(event.dest_asset_key, declared, reverser),
+            dest_asset_extra=reverse_object(event.dest_asset_extra, (reverser,)),
+            extra=reverse_object(event.extra, (reverser,)),
+        )
+
+
+def _reversed_key(key: Any, declared: Collection[str], reverser: ReverseTransformer) -> Any:
+    parts = [part for part in ("name", "uri") if hasattr(key, part)]
+    return type(key)(**{part: _reversed_name(getattr(key, part), declared, reverser) for part in parts})
+
+
+def _reversed_name(name: str, declared: Collection[str], reverser: ReverseTransformer) -> str:
+    if name in declared or (shown := _shown(name, reverser)) == name:
+        return name
+    _log.warning("The name or URI of an asset contained a value. Airflow gets it with the reference, as %s.", shown)
+    return shown
+
+
+def _shown(text: str, reverser: ReverseTransformer) -> str:
+    return str(reverse_object(text, (reverser,)))

@@ -1,0 +1,1 @@
+"""Waiting for a change of what references mean."""

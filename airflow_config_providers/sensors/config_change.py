@@ -1,0 +1,169 @@
+"""A sensor that waits until the value of a reference changes, without a worker slot."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from typing import Any, NoReturn
+
+from airflow.sdk import BaseOperator
+from airflow.triggers.base import BaseTrigger, TriggerEvent
+
+from airflow_config_providers import settings
+from airflow_config_providers.core.data import ConfigData
+from airflow_config_providers.core.lookup import Place
+from airflow_config_providers.core.provider import ConfigProvider
+from airflow_config_providers.core.provider_definition import unknown_provider
+from airflow_config_providers.core.subscriptions import DEFAULT_POLL_INTERVAL, Subscriptions
+from airflow_config_providers.core.text import printable
+from airflow_config_providers.core.variable import ConfigVariable, variables
+from airflow_config_providers.exceptions import ConfigException, ConfigProvidersError
+from airflow_config_providers.job.providers import ProvidersConnection
+
+Changed = Callable[[Place], object]
+"""Is called with the place of values that have changed, in any thread."""
+
+
+class ConfigChangeTrigger(BaseTrigger):
+    """
+    Fires once when a value of ``references`` is no longer what it was when the trigger started.
+
+    Its arguments and its event contain references, and no value. A triggerer that is restarted starts it anew, so a
+    change between the two is not noticed.
+
+    :param references: the references, such as ``${vault:apps/db:password}``
+    :param config_conn_id: the connection that defines the providers
+    """
+
+    def __init__(self, references: Sequence[str], config_conn_id: str) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]  # Airflow has no types here
+        self.references = list(references)
+        self.config_conn_id = config_conn_id
+
+    def serialize(self) -> tuple[str, dict[str, Any]]:
+        """Return the path of this class, and its arguments."""
+        arguments = {"references": self.references, "config_conn_id": self.config_conn_id}
+        return f"{type(self).__module__}.{type(self).__qualname__}", arguments
+
+    async def run(self) -> AsyncIterator[TriggerEvent]:
+        """Yield one event: ``changed``, with the references that can have changed, or ``error``."""
+        loop, news = asyncio.get_running_loop(), asyncio.Queue[Place]()
+        places = _by_place(self.references)
+        stack = ExitStack()
+
+        def note(place: Place) -> None:
+            loop.call_soon_threadsafe(news.put_nowait, place)
+
+        # Connections and secrets are read in other threads, so that other triggers go on meanwhile.
+        entered = stack.enter_context
+        begun = asyncio.ensure_future(asyncio.to_thread(entered, watching(self.config_conn_id, places, note)))
+        try:
+            await asyncio.shield(begun)
+            event = {"changed": [str(reference) for reference in places[await news.get()]]}
+        except ConfigProvidersError as error:
+            event = {"error": list(error.problems)}
+        except Exception as error:  # noqa: BLE001 - of a provider of somebody else; its message may contain a value
+            event = {"error": [f"The references cannot be watched ({type(error).__name__})."]}
+        finally:
+            await asyncio.wait([begun])
+            await asyncio.to_thread(stack.close)
+        yield TriggerEvent(event)  # type: ignore[no-untyped-call]  # Airflow has no types here
+
+
+class ConfigChangeSensor(BaseOperator):
+    """
+    Waits until the value of one of ``references`` changes, deferred to the triggerer.
+
+    A value is read when the sensor has started, so a change before is not noticed. The task returns the references at
+    the place that has changed.
+
+    :param references: the references; not templated, so that a run cannot choose them
+    :param config_conn_id: the connection that defines the providers; None for the default of the deployment
+    :raises ConfigException: there is no reference, or a text is not one; raised when the DAG is parsed
+    """
+
+    def __init__(self, *, references: Sequence[str] | str, config_conn_id: str | None = None, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.references = [references] if isinstance(references, str) else list(references)
+        self.config_conn_id = config_conn_id
+        _by_place(self.references)
+
+    def execute(self, context: Any) -> NoReturn:
+        """Defer until there is a change."""
+        conn_id = settings.config_conn_id() if self.config_conn_id is None else self.config_conn_id
+        self.defer(trigger=ConfigChangeTrigger(self.references, conn_id), method_name="execute_complete")
+
+    def execute_complete(self, context: Any, event: Mapping[str, Any]) -> list[str]:
+        """
+        Return the references that can have changed.
+
+        :raises ConfigException: they cannot be watched
+        """
+        if problems := event.get("error"):
+            raise ConfigException(*problems)
+        changed = [str(reference) for reference in event["changed"]]
+        self.log.info("Changed: %s", ", ".join(map(printable, changed)))
+        return changed
+
+
+@contextmanager
+def watching(conn_id: str, places: Mapping[Place, Sequence[ConfigVariable]], changed: Changed) -> Iterator[None]:
+    """
+    Call ``changed(place)`` after each change at one of ``places``, until the block ends.
+
+    :raises ConfigProvidersError: a provider is not defined, or refuses
+    """
+    with ProvidersConnection(conn_id).on_demand() as providers, ExitStack() as stack:
+        _require_known(places, providers, conn_id)
+        for place, references in places.items():
+            keys = {reference.key for reference in references}
+            polled = _subscribe(providers[place[0]], place, keys, changed)
+            if polled is not None:
+                stack.callback(polled.clear)
+        yield
+
+
+def _subscribe(provider: ConfigProvider, place: Place, keys: Collection[str], changed: Changed) -> Subscriptions | None:
+    """Subscribe to ``keys``; return the subscriptions to end if the provider has none itself, so that it is polled."""
+
+    def call(path: str, data: ConfigData) -> None:
+        changed(place)
+
+    try:
+        provider.subscribe(place[1], keys, call)
+    except NotImplementedError:
+        polled = Subscriptions(provider.get, interval=lambda: DEFAULT_POLL_INTERVAL)
+        polled.add(place[1], keys, call)
+        return polled
+    return None
+
+
+def _require_known(places: Mapping[Place, Sequence[ConfigVariable]], providers: Collection[str], conn_id: str) -> None:
+    home = f"connection '{printable(conn_id)}'"
+    problems = [
+        unknown_provider(references[0], providers, home=home)
+        for (name, _), references in places.items()
+        if name not in providers
+    ]
+    if problems:
+        raise ConfigException(*problems)
+
+
+def _by_place(texts: Iterable[str]) -> dict[Place, list[ConfigVariable]]:
+    """
+    Return (provider, path) -> the references to it.
+
+    :raises ConfigException: there is none, or a text is not a reference
+    """
+    found: dict[Place, list[ConfigVariable]] = {}
+    problems = []
+    for text in texts:
+        references = variables(str(text))
+        if len(references) == 1 and str(references[0]) == text:
+            found.setdefault((references[0].provider, references[0].path), []).append(references[0])
+        else:
+            problems.append(f"'{printable(str(text))}' is not a reference. Write one as ${{provider:path:key}}.")
+    if problems or not found:
+        raise ConfigException(*(problems or ["references is empty. Name the references to wait for."]))
+    return found

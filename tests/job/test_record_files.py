@@ -1,0 +1,101 @@
+"""Files of records."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from airflow_config_providers.exceptions import ProviderUnavailableError
+from airflow_config_providers.job.record import RecordedValue, TaskTry, TryRecord
+from airflow_config_providers.job.record_files import RecordFiles
+
+TASK = TaskTry("flights", "job", "manual__2026-11-23T17:00:00+00:00", -1, 1)
+RECORD = TryRecord(TASK, "2026-11-23T17:00:00.000+00:00", {"spark.app.x": [RecordedValue("DAG_CONFIG", "conf", "1")]})
+
+
+@pytest.fixture
+def files(tmp_path):
+    return RecordFiles(f"file://{tmp_path}")
+
+
+def all_files(folder: Path):
+    return [path for path in folder.rglob("*") if path.is_file()]
+
+
+def test_a_try_has_one_file_of_one_line_in_folders_by_day_dag_and_task(files, tmp_path):
+    files.write(RECORD)
+    files.write(replace(RECORD, job="driver-1"))
+    (path,) = all_files(tmp_path)
+    (line,) = path.read_text().splitlines()
+
+    assert str(path.parent.relative_to(tmp_path)) == "day=2026-11-23/dag=flights/task=job"
+    assert json.loads(line)["job"] == "driver-1"
+
+
+def test_a_record_is_read_as_it_was_written(files):
+    files.write(RECORD)
+
+    assert files.read(TASK) == RECORD
+
+
+def test_another_try_run_or_instance_has_another_file(files):
+    files.write(RECORD)
+
+    assert files.read(replace(TASK, try_number=2)) is None
+    assert files.read(replace(TASK, run_id="other")) is None
+    assert files.read(replace(TASK, map_index=0)) is None
+
+
+def test_the_tries_are_listed_the_last_one_first(files):
+    for number in (1, 2, 10):
+        files.write(replace(RECORD, task=replace(TASK, try_number=number)))
+
+    assert files.tries(TASK) == [10, 2, 1]
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param("../../etc", id="upwards"),
+        pytest.param("..", id="parent"),
+        pytest.param("a/b\\c", id="separators"),
+        pytest.param("*?[a]", id="pattern"),
+        pytest.param("<b>\n\x00", id="html-and-control"),
+        pytest.param("é" * 250, id="long"),
+    ],
+)
+def test_no_name_leads_out_of_its_folder(files, tmp_path, name):
+    task = TaskTry(name, name, name)
+    files.write(replace(RECORD, task=task))
+    (path,) = all_files(tmp_path)
+
+    assert len(path.relative_to(tmp_path).parts) == 4
+    assert files.read(task).task == task
+    assert files.read(replace(task, run_id="x")) is None
+
+
+def test_a_write_that_fails_leaves_nothing_behind(files, tmp_path, monkeypatch):
+    files.write(RECORD)
+    monkeypatch.setattr("upath.UPath.rename", None, raising=False)
+    monkeypatch.setattr("airflow.sdk.ObjectStoragePath.rename", None, raising=False)
+    with pytest.raises(TypeError):
+        files.write(replace(RECORD, job="driver-1"))
+
+    assert len(all_files(tmp_path)) == 1
+    assert files.read(TASK).job is None
+
+
+def test_a_store_that_cannot_be_read_is_unavailable():
+    with pytest.raises(ProviderUnavailableError, match="records_path cannot be read"):
+        RecordFiles("nosuchscheme://bucket/records").read(TASK)
+
+
+@pytest.mark.parametrize("content", [pytest.param("", id="empty"), pytest.param('{"con', id="cut-off")])
+def test_a_file_that_is_no_record_is_none(files, tmp_path, content):
+    files.write(RECORD)
+    all_files(tmp_path)[0].write_text(content)
+
+    assert files.read(TASK) is None

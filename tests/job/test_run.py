@@ -1,0 +1,77 @@
+"""The values of one run, compared with those of an earlier one."""
+
+from __future__ import annotations
+
+import pytest
+
+from airflow_config_providers.core.layers import ConfigLayer, ConfigSource
+from airflow_config_providers.core.resolver import ConfigResolver
+from airflow_config_providers.core.reversal.reverse import ReverseTransformer
+from airflow_config_providers.core.variable import ConfigVariable
+from airflow_config_providers.job.run import JobRun
+from airflow_config_providers.testing import InMemoryConfigProvider
+
+NOW = "c4nary/s3cret+value"
+OLD = "c4nary/f0rmer+value"
+PASSWORD = ConfigVariable("vault", "db", "password")
+USER = ConfigVariable("vault", "db", "user")
+
+
+def known(*pairs, hidden=()):
+    return ReverseTransformer.of_pairs(pairs, hidden=hidden)
+
+
+@pytest.mark.parametrize(
+    ("submitted", "expected"),
+    [
+        pytest.param(known((PASSWORD, NOW)), False, id="the same value"),
+        pytest.param(known((PASSWORD, OLD)), True, id="another value"),
+        pytest.param(known((PASSWORD, NOW), (PASSWORD, OLD)), False, id="the same value, and another one before it"),
+        pytest.param(known((PASSWORD, OLD), (PASSWORD, NOW)), True, id="another value, and this one before it"),
+        pytest.param(known((USER, OLD)), False, id="a reference that the run does not have"),
+        pytest.param(known(), False, id="nothing"),
+    ],
+)
+def test_a_run_differs_from_another_if_one_of_their_references_has_another_value(submitted, expected):
+    run = JobRun()
+    run.reverser = known((PASSWORD, NOW))
+
+    assert run.differs_from(submitted) is expected
+
+
+@pytest.mark.parametrize(("before", "expected"), [(["dec1phered"], False), (["f0rmer"], True)])
+def test_a_run_differs_from_another_if_a_decrypted_secret_is_not_one_of_it(before, expected):
+    run = JobRun()
+    run.reverser = known(hidden=["dec1phered"])
+
+    assert run.differs_from(known(hidden=before)) is expected
+
+
+@pytest.mark.parametrize(
+    ("added", "is_same"),
+    [
+        pytest.param({"config.reload.action": "restart"}, True, id="the reload action, which is not for Spark"),
+        pytest.param({"spark.app.user": "writer"}, False, id="another key"),
+    ],
+)
+def test_the_content_of_a_run_is_what_spark_gets(added, is_same):
+    conf = {"spark.app.name": "flights"}
+    contents = [
+        JobRun(ConfigResolver({}).resolve([ConfigLayer(ConfigSource.DAG_CONFIG, "conf", configs)])).content
+        for configs in (conf, {**conf, **added})
+    ]
+
+    assert (contents[0] == contents[1]) is is_same
+
+
+def test_values_of_an_earlier_process_are_known_until_the_run_is_closed(capsys):
+    vault = InMemoryConfigProvider({"db": {"password": NOW}})
+    layers = [ConfigLayer(ConfigSource.DAG_CONFIG, "conf", {"spark.app.password": str(PASSWORD)})]
+    run = JobRun(ConfigResolver({"vault": vault}).resolve(layers))
+    run.know(known((PASSWORD, OLD)))
+
+    print(f"{OLD} {NOW}")
+    run.close()
+    print("nothing is replaced now:", OLD)
+
+    assert capsys.readouterr().out.splitlines() == [f"{PASSWORD} {PASSWORD}", f"nothing is replaced now: {OLD}"]

@@ -1,0 +1,184 @@
+"""The values of a job, sealed for a later process of its task."""
+
+from __future__ import annotations
+
+import base64
+import json
+import logging
+from types import SimpleNamespace
+
+import pytest
+
+from airflow_config_providers.core.data import Password
+from airflow_config_providers.core.reversal.reverse import ReverseTransformer
+from airflow_config_providers.core.variable import ConfigVariable
+from airflow_config_providers.dynamic.password_encoder import PasswordEncoder
+from airflow_config_providers.job import sealed_values
+from airflow_config_providers.job.sealed_values import ValueSeal
+
+CANARY = "c4nary/s3cret+value"
+OLD = "c4nary/f0rmer+value"
+PASSWORD = ConfigVariable("vault", "apps/db", "password")
+SECRET = "a secret of thirty-two bytes ...."
+FIELDS = {"dag_id": "flights", "task_id": "job", "run_id": "run-1", "map_index": -1}
+
+log = logging.getLogger(__name__)
+
+
+@pytest.fixture(autouse=True)
+def secret(monkeypatch):
+    """Set the deployment's secret: ``secret("another one")``; the first is set already."""
+
+    def set_secret(text, *, old=""):
+        monkeypatch.setenv("AIRFLOW__CONFIG_PROVIDERS__PASSWORD_ENCODER_SECRET", text)
+        monkeypatch.setenv("AIRFLOW__CONFIG_PROVIDERS__PASSWORD_ENCODER_OLD_SECRET", old)
+
+    set_secret(SECRET)
+    return set_secret
+
+
+def seal(*use, **fields):
+    return ValueSeal.of_task(SimpleNamespace(**{**FIELDS, **fields}), *use, log=log)
+
+
+def values(*several, hidden=()):
+    return ReverseTransformer.of_pairs([(PASSWORD, value) for value in several], hidden=hidden)
+
+
+def test_all_values_of_a_reference_are_known_again_the_current_one_first():
+    opened = seal().open(seal().seal(values(CANARY, OLD, hidden=["dec1phered"])))
+
+    assert opened.pairs == ((PASSWORD, CANARY), (PASSWORD, OLD))
+    assert opened.reverse_text(f"{OLD} {CANARY} dec1phered") == f"{PASSWORD} {PASSWORD} [hidden]"
+
+
+def test_a_reference_is_shown_as_its_author_wrote_it():
+    written = ConfigVariable("vault", "", "password", "${vault::password}")
+    opened = seal().open(seal().seal(ReverseTransformer({}, {written: CANARY})))
+
+    assert opened.reverse_text(CANARY) == "${vault::password}"
+
+
+def test_a_sealed_text_shows_no_value_in_any_encoding():
+    sealed = seal().seal(values(CANARY))
+    content = base64.b64decode(dict(field.split(":") for field in sealed.split(","))["encryptedPassword"])
+
+    assert values(CANARY).reverse_text(sealed) == sealed
+    assert CANARY.encode() not in content
+    assert b"pairs" not in content
+
+
+def test_no_two_sealed_texts_are_equal():
+    assert seal().seal(values(CANARY)) != seal().seal(values(CANARY))
+
+
+@pytest.mark.parametrize("field", FIELDS)
+def test_another_task_cannot_open_it(field, caplog):
+    sealed = seal("deferral", 1).seal(values(CANARY))
+
+    assert seal("deferral", 1, **{field: "another"}).open(sealed) is None
+    assert "cannot be read" in caplog.text
+
+
+@pytest.mark.parametrize("use", [("deferral", 2), ("job", 1), ()])
+def test_it_opens_for_no_other_use(use):
+    assert seal(*use).open(seal("deferral", 1).seal(values(CANARY))) is None
+
+
+def test_names_of_a_task_cannot_be_shifted_into_each_other():
+    sealed = seal(dag_id="a", task_id='b", "c').seal(values(CANARY))
+
+    assert seal(dag_id='a", "b', task_id="c").open(sealed) is None
+
+
+def test_it_is_no_secret_of_the_dynamic_configuration_and_none_is_one_of_it():
+    encoder = PasswordEncoder(SECRET)
+    content = json.dumps({"version": 1, "pairs": [], "hidden": ["chosen"]})
+
+    assert seal().open(encoder.encode(Password(content))) is None
+    with pytest.raises(Exception, match="cannot be decoded"):
+        encoder.decode(seal().seal(values(CANARY)))
+
+
+def test_a_rotated_secret_opens_what_the_old_one_has_sealed(secret):
+    sealed = seal().seal(values(CANARY))
+    secret("another secret of enough bytes", old=SECRET)
+
+    assert seal().open(sealed).pairs == ((PASSWORD, CANARY),)
+
+
+@pytest.mark.parametrize("now", ["", "another secret of enough bytes"])
+def test_without_its_secret_it_is_one_warning(secret, caplog, now):
+    sealed = seal().seal(values(CANARY))
+    secret(now)
+
+    assert seal().open(sealed) is None
+    assert len(caplog.records) == 1
+    assert sealed not in caplog.text
+
+
+@pytest.mark.parametrize("broken", ["", "text", 7, None, {"a": 1}, "a:b,c:d", "x" * 100_000])
+def test_anything_else_is_one_warning_that_does_not_quote_it(caplog, broken):
+    with caplog.at_level(logging.INFO):
+        assert seal().open(broken) is None
+
+    assert [record.levelname for record in caplog.records] == ["WARNING"]
+    assert "xxx" not in caplog.text
+
+
+def test_a_changed_text_is_not_opened():
+    head, _, tail = seal().seal(values(CANARY)).partition("encryptedPassword:")
+    changed = ("B" if tail[0] == "A" else "A") + tail[1:]
+
+    assert seal().open(f"{head}encryptedPassword:{changed}") is None
+
+
+def test_a_cipher_that_detects_no_change_is_not_used(monkeypatch):
+    monkeypatch.setenv("AIRFLOW__CONFIG_PROVIDERS__PASSWORD_ENCODER_CIPHER_ALGORITHM", "AES/CBC/PKCS5Padding")
+
+    assert "AES/GCM/NoPadding" in seal().seal(values(CANARY))
+
+
+def test_another_version_of_it_is_not_read(monkeypatch):
+    sealed = seal().seal(values(CANARY))
+    monkeypatch.setattr(sealed_values, "_VERSION", 2)
+
+    assert seal().open(sealed) is None
+
+
+def test_without_a_secret_nothing_is_sealed_and_nothing_said(secret, caplog):
+    secret("")
+
+    assert seal().seal(values(CANARY)) is None
+    assert caplog.records == []
+
+
+def test_without_values_nothing_is_sealed():
+    assert seal().seal(values()) is None
+
+
+def test_a_secret_that_can_be_guessed_seals_nothing(secret, caplog):
+    secret("short")
+
+    assert seal().seal(values(CANARY)) is None
+    assert "fewer than 16 bytes" in caplog.text
+
+
+def test_more_than_a_database_should_keep_is_not_sealed(caplog):
+    assert seal().seal(values("x" * 25_000)) is None
+    assert "more than 32768 characters" in caplog.text
+    assert "xxx" not in caplog.text
+
+
+def test_a_job_that_was_restarted_often_keeps_its_newest_values(caplog):
+    user = ConfigVariable("vault", "apps/db", "user")
+    known = ReverseTransformer({}, {})
+    for number in range(500):
+        known = ReverseTransformer({}, {PASSWORD: f"{CANARY}-{number}", user: f"us3r-{number}"}).knowing(known)
+    sealed = seal().seal(known)
+    opened = seal().open(sealed)
+
+    assert len(sealed) <= 32_768
+    assert opened.current == known.current
+    assert opened.reverse_text(f"{CANARY}-450") == str(PASSWORD)
+    assert caplog.records == []

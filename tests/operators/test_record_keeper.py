@@ -1,0 +1,126 @@
+"""Where records are kept, and what happens if they cannot be."""
+
+from __future__ import annotations
+
+import pytest
+
+from airflow_config_providers.core.reversal.reverse import ReverseTransformer
+from airflow_config_providers.core.variable import ConfigVariable
+from airflow_config_providers.job.record import RecordedValue, TaskTry, TryRecord
+from airflow_config_providers.job.record_parts import record_key, unpacked
+from airflow_config_providers.operators.record_keeper import RecordKeeper
+
+CANARY = "c4nary/s3cret+value"
+PASSWORD = ConfigVariable("vault", "apps/db", "password")
+TASK = TaskTry("flights", "job", "run-1")
+KNOWING = ReverseTransformer({}, {PASSWORD: CANARY})
+NOTHING = ReverseTransformer({}, {})
+
+
+class Store(dict):
+    """The state of a task, as Airflow has it."""
+
+    set = dict.__setitem__
+
+
+class Away:
+    """A state store whose server does not answer, and says so with a value."""
+
+    def get(self, key):
+        raise ConnectionError(CANARY)
+
+    def set(self, key, value):
+        raise ConnectionError(CANARY)
+
+
+class Log:
+    """Remembers warnings."""
+
+    def __init__(self):
+        self.warnings = []
+
+    def warning(self, text, *arguments):
+        self.warnings.append(text % arguments)
+
+
+@pytest.fixture
+def store():
+    return Store()
+
+
+@pytest.fixture
+def log():
+    return Log()
+
+
+@pytest.fixture
+def keeper(store, log):
+    return RecordKeeper(store, None, log)
+
+
+def record(value="1", at="2026-11-23T17:00:00.000+00:00", **fields):
+    return TryRecord(TASK, at, {"spark.app.x": [RecordedValue("DAG_CONFIG", "conf", value)]}, **fields)
+
+
+def test_a_record_is_kept_without_values(keeper, store):
+    keeper.keep(lambda: record(f"a {CANARY}"), KNOWING)
+
+    assert unpacked(store, TASK).configs["spark.app.x"][0].value == f"a {PASSWORD}"
+
+
+def test_a_job_that_is_restarted_has_a_record_of_what_it_had_last(keeper, store):
+    keeper.keep(lambda: record("1"), NOTHING)
+    keeper.keep(lambda: record("2", at="2026-11-23T18:00:00.000+00:00"), NOTHING)
+    found = unpacked(store, TASK)
+
+    assert (found.configs["spark.app.x"][0].value, found.restarts) == ("2", 1)
+    assert found.at == "2026-11-23T17:00:00.000+00:00"
+
+
+def test_the_id_of_a_job_is_added_without_values(keeper, store):
+    keeper.keep(record, NOTHING)
+    keeper.keep_job(f"driver-{CANARY}", KNOWING)
+
+    assert unpacked(store, TASK).job == f"driver-{PASSWORD}"
+
+
+def test_without_a_record_no_id_is_kept(keeper, store, monkeypatch):
+    monkeypatch.setenv("AIRFLOW__CONFIG_PROVIDERS__RECORDS_ENABLED", "False")
+    keeper.keep(record, NOTHING)
+    keeper.keep_job("driver-1", NOTHING)
+
+    assert store == {}
+
+
+def test_a_refusal_does_not_replace_the_record_of_a_job(keeper, store):
+    """A task that was deferred settles its configuration again when it continues, in the same try."""
+    keeper.keep(lambda: record("submitted"), NOTHING)
+    RecordKeeper(store, None, None).keep_refused(lambda: record("refused"))
+
+    assert unpacked(store, TASK).configs["spark.app.x"][0].value == "submitted"
+
+
+def test_a_refusal_is_kept_if_there_is_nothing_else(keeper, store):
+    keeper.keep_refused(lambda: record(problems=("no",)))
+
+    assert list(store) == [record_key(1)]
+
+
+def test_a_store_that_is_away_is_one_warning_without_what_it_says(log):
+    keeper = RecordKeeper(Away(), None, log)
+    keeper.keep(record, NOTHING)
+    keeper.keep_job("driver-1", NOTHING)
+
+    assert log.warnings == ["The record of this try could not be kept: ConnectionError"]
+
+
+def test_a_record_that_cannot_be_made_is_a_warning_too(keeper, log):
+    keeper.keep(lambda: {}[CANARY], NOTHING)
+
+    assert log.warnings == ["The record of this try could not be kept: KeyError"]
+
+
+def test_neither_state_nor_xcom_keeps_nothing(log):
+    RecordKeeper(None, None, log).keep(record, NOTHING)
+
+    assert log.warnings == []

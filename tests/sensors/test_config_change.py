@@ -1,0 +1,144 @@
+"""The sensor and its trigger; tests/integration runs them in a real triggerer."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+
+import pytest
+
+from airflow_config_providers.exceptions import ConfigException
+from airflow_config_providers.providers import DirectoryConfigProvider
+from airflow_config_providers.sensors.config_change import ConfigChangeSensor, ConfigChangeTrigger
+from tests.limits import LONGEST, eventually
+
+VALUES = ["c4nary-one", "c4nary-two"]
+
+
+@pytest.fixture
+def secret(tmp_path, monkeypatch):
+    """A file with a secret, in a directory that the provider ``dir`` may read."""
+    extra = {
+        "config.providers": "dir",
+        "config.providers.dir.class": "directory",
+        "config.providers.dir.param.allowed.paths": str(tmp_path),
+    }
+    monkeypatch.setenv(
+        "AIRFLOW_CONN_CONFIG_PROVIDERS_DEFAULT", json.dumps({"conn_type": "config_providers", "extra": extra})
+    )
+    (file := tmp_path / "password").write_text(VALUES[0])
+    return file
+
+
+def trigger_of(reference):
+    return ConfigChangeTrigger([reference], "config_providers_default")
+
+
+def event_of(trigger, *, meanwhile=None):
+    """Return the payload of the event, and do something once the trigger watches."""
+    before = set(threading.enumerate())
+
+    def act():
+        assert eventually(lambda: [t for t in set(threading.enumerate()) - before if t.name == "config-files"])
+        meanwhile()
+
+    async def first():
+        acting = asyncio.ensure_future(asyncio.to_thread(act)) if meanwhile else None
+        async for event in trigger.run():
+            await (acting or asyncio.sleep(0))
+            return event.payload
+        return None
+
+    return asyncio.run(asyncio.wait_for(first(), LONGEST))
+
+
+def test_a_trigger_fires_when_a_value_changes_and_shows_none(secret):
+    reference = f"${{dir:{secret.parent}:password}}"
+    trigger = trigger_of(reference)
+    payload = event_of(trigger, meanwhile=lambda: secret.write_text(VALUES[1]))
+
+    assert payload == {"changed": [reference]}
+    assert "c4nary" not in repr(trigger.serialize()) + repr(vars(trigger))
+
+
+def test_no_thread_is_left_after_the_event(secret):
+    before = set(threading.enumerate())
+    event_of(trigger_of(f"${{dir:{secret.parent}:password}}"), meanwhile=lambda: secret.write_text(VALUES[1]))
+    assert eventually(lambda: not [t for t in set(threading.enumerate()) - before if t.name.startswith("config-")])
+
+
+def test_no_thread_is_left_after_a_cancelled_trigger(secret):
+    before = set(threading.enumerate())
+
+    async def cancel():
+        running = asyncio.ensure_future(anext(trigger_of(f"${{dir:{secret.parent}:password}}").run()))
+        await asyncio.sleep(0)
+        running.cancel()
+        await asyncio.wait([running])
+
+    asyncio.run(cancel())
+    assert eventually(lambda: not [t for t in set(threading.enumerate()) - before if t.name.startswith("config-")])
+
+
+def test_a_trigger_can_be_made_again_from_what_airflow_stores(secret):
+    path, arguments = trigger_of("${dir:/a:b}").serialize()
+    assert path == "airflow_config_providers.sensors.config_change.ConfigChangeTrigger"
+    assert json.loads(json.dumps(arguments)) == ConfigChangeTrigger(**arguments).serialize()[1]
+
+
+@pytest.mark.parametrize(
+    ("reference", "problem"),
+    [
+        pytest.param("${vaul:a:b}", "names the unknown provider 'vaul'", id="of an unknown provider"),
+        pytest.param("${dir:/etc:passwd}", "is not inside an allowed path", id="that is not allowed"),
+    ],
+)
+def test_what_cannot_be_watched_is_an_event_with_the_reason(secret, reference, problem):
+    payload = event_of(trigger_of(reference))
+    assert problem in payload["error"][0]
+
+
+def test_an_error_of_a_provider_of_somebody_else_shows_no_value(secret, monkeypatch, caplog):
+    def fail(provider, path, keys, callback):
+        raise ValueError(secret.read_text())
+
+    monkeypatch.setattr(DirectoryConfigProvider, "subscribe", fail)
+    payload = event_of(trigger_of(f"${{dir:{secret.parent}:password}}"))
+
+    assert payload == {"error": ["The references cannot be watched (ValueError)."]}
+    assert "c4nary" not in caplog.text
+
+
+def test_a_sensor_defers_at_once_and_returns_the_references(secret, dag):
+    from airflow.sdk.exceptions import TaskDeferred
+
+    reference = f"${{dir:{secret.parent}:password}}"
+    sensor = ConfigChangeSensor(task_id="wait", dag=dag, references=reference)
+    with pytest.raises(TaskDeferred) as deferred:
+        sensor.execute({})
+    assert deferred.value.trigger.serialize()[1] == {
+        "references": [reference],
+        "config_conn_id": "config_providers_default",
+    }
+    assert sensor.execute_complete({}, {"changed": [reference]}) == [reference]
+
+
+def test_a_sensor_fails_with_the_reasons_of_its_trigger(dag):
+    sensor = ConfigChangeSensor(task_id="wait", dag=dag, references="${dir:/a:b}")
+    with pytest.raises(ConfigException, match="not allowed"):
+        sensor.execute_complete({}, {"error": ["not allowed"]})
+
+
+@pytest.mark.parametrize("references", [[], ["password"], ["x ${dir:/a:b}"], ["${dir:/a:b}", ""]])
+def test_what_is_not_a_reference_is_refused_when_the_dag_is_parsed(dag, references):
+    with pytest.raises(ConfigException, match="reference"):
+        ConfigChangeSensor(task_id="wait", dag=dag, references=references)
+
+
+@pytest.fixture
+def dag():
+    from airflow.sdk import DAG
+
+    with DAG("flights", schedule=None) as dag:
+        yield dag

@@ -1,0 +1,220 @@
+"""Reads DAG files in another process, with a time limit for each."""
+
+from __future__ import annotations
+
+import json
+import os
+import selectors
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from functools import partial
+from queue import SimpleQueue
+from typing import Any, Final, Self
+
+from airflow_config_providers.core.closing import ClosedOnExit, close_all
+from airflow_config_providers.exceptions import ConfigException
+from airflow_config_providers.lint.entry import Job, StoredJob
+from airflow_config_providers.lint.finding import Finding, Place
+from airflow_config_providers.lint.import_errors import import_error
+from airflow_config_providers.lint.rules import DAG_IMPORT, DAG_TIMEOUT
+
+_START: Final = 300.0
+"""Seconds in which Airflow is imported, on the busiest machine."""
+
+_ENVIRONMENT: Final = {
+    "AIRFLOW__CORE__DAGBAG_IMPORT_TIMEOUT": "0",  # the limit of this process applies, which nothing can catch
+    "AIRFLOW__CORE__DAGBAG_IMPORT_ERROR_TRACEBACKS": "True",
+    "AIRFLOW__CORE__DAGBAG_IMPORT_ERROR_TRACEBACK_DEPTH": "100",
+}
+_CHUNK: Final = 1 << 16
+
+_WORTH_A_PROCESS: Final = 400
+"""The number of files that take as long as starting another process."""
+
+
+@dataclass(frozen=True, slots=True)
+class DagFile:
+    """
+    What a DAG file has in it, and why it could not be read.
+
+    :param stored: the jobs as Airflow stores them
+    """
+
+    jobs: tuple[Job, ...] = ()
+    findings: tuple[Finding, ...] = ()
+    stored: tuple[StoredJob, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class DagSource:
+    """
+    Where DAG files are read from, and how.
+
+    :param roots: the folders from which DAG files import modules
+    :param seconds: the longest time for one file
+    :param environ: environment variables of the process that imports them, besides those of this process
+    :param is_stored: whether to read the jobs as Airflow stores them, and not as ``lint`` checks them
+    """
+
+    roots: Sequence[str]
+    seconds: float
+    environ: Mapping[str, str] = field(default_factory=dict, repr=False)
+    is_stored: bool = False
+
+
+def read_all(
+    paths: Sequence[str],
+    *,
+    source: DagSource,
+    tick: Callable[[], object],
+    files_per_process: int = _WORTH_A_PROCESS,
+) -> Iterator[DagFile]:
+    """
+    Yield what is in each of the DAG files, in order.
+
+    :param tick: is called after each file
+    :param files_per_process: for as many files, another process is started, if there is a processor for it
+    """
+    count = min(len(os.sched_getaffinity(0)), 1 + len(paths) // files_per_process)
+    readers = [DagReader(source) for _ in range(count)]
+    free: SimpleQueue[DagReader] = SimpleQueue()
+    for reader in readers:
+        free.put(reader)
+    pool = ThreadPoolExecutor(len(readers))
+    try:
+        for found in pool.map(partial(_read_with, free), paths):
+            yield found
+            tick()
+    finally:  # also if somebody interrupts it
+        pool.shutdown(wait=False, cancel_futures=True)
+        close_all(("a reader of DAG files", reader) for reader in readers)
+
+
+def _read_with(free: SimpleQueue[DagReader], path: str) -> DagFile:
+    reader = free.get()
+    try:
+        return reader.read(path)
+    finally:
+        free.put(reader)
+
+
+class DagReader(ClosedOnExit):
+    """Reads DAG files, one after the other. If a file hangs or ends the process, the next one gets a new process."""
+
+    def __init__(self, source: DagSource) -> None:
+        self._source = source
+        self._worker: _Worker | None = None
+
+    def read(self, path: str) -> DagFile:
+        """Return what is in the DAG file at ``path``."""
+        source = self._source
+        self._worker = self._worker or _Worker.started(source.environ)
+        absolute = os.path.abspath(path)  # noqa: PTH100 - links stay as they are
+        request = {"path": absolute, "name": path, "roots": list(source.roots), "is_stored": source.is_stored}
+        try:
+            found = self._worker.ask(request, source.seconds)
+        except TimeoutError:
+            rule, problem = DAG_TIMEOUT, f"Importing the DAG file took more than {source.seconds:g} seconds."
+        except (OSError, EOFError, ValueError):
+            rule, problem = DAG_IMPORT, "The DAG file ended the process that imported it."
+        else:
+            return _dag_file(path, absolute, found, is_stored=source.is_stored)
+        self.close()
+        return DagFile(findings=(Finding(rule, Place(path), problem),))
+
+    def close(self) -> None:
+        """End the process, with all that DAG files have started."""
+        if self._worker is not None:
+            self._worker.end()
+        self._worker = None
+
+
+def _dag_file(path: str, absolute: str, found: dict[str, Any], *, is_stored: bool) -> DagFile:
+    errors = (import_error(absolute, trace) for trace in found["errors"])
+    findings = tuple(replace(one, place=replace(one.place, path=path)) for one in errors)
+    if is_stored:
+        return DagFile(findings=findings, stored=tuple(StoredJob(**job) for job in found["jobs"]))
+    return DagFile(tuple(map(Job.read, found["jobs"])), findings)
+
+
+class _Worker:
+    """A process that runs ``dag_worker``."""
+
+    def __init__(self, process: subprocess.Popen[bytes]) -> None:
+        self._process = process
+        self._rest = b""
+
+    @classmethod
+    def started(cls, environ: Mapping[str, str]) -> Self:
+        """
+        Return a process that is ready.
+
+        :param environ: environment variables, besides those of this process
+        :raises ConfigException: Airflow cannot be imported
+        """
+        worker = cls(
+            subprocess.Popen(
+                [sys.executable, "-P", "-m", "airflow_config_providers.lint.dag_worker"],
+                env={**os.environ, **_ENVIRONMENT, **environ},
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                start_new_session=True,
+            )
+        )
+        with suppress(TimeoutError, EOFError, ValueError):
+            worker._answer(_START)
+            return worker
+        worker.end()
+        raise ConfigException(
+            "DAG files cannot be read, because Airflow does not start. Run 'airflow info' to see why."
+        )
+
+    def ask(self, request: dict[str, Any], seconds: float) -> Any:
+        """
+        Return the answer to ``request``.
+
+        :raises TimeoutError: there was none in time
+        :raises EOFError: the process has ended
+        """
+        stdin = self._process.stdin
+        assert stdin is not None  # noqa: S101 - it is a pipe
+        stdin.write(json.dumps(request).encode() + b"\n")
+        stdin.flush()
+        return self._answer(seconds)
+
+    def _answer(self, seconds: float) -> Any:
+        end = time.monotonic() + seconds
+        line, newline, rest = self._rest.partition(b"\n")
+        pieces = [line]
+        while not newline:
+            piece, newline, rest = self._piece(end - time.monotonic()).partition(b"\n")
+            pieces.append(piece)
+        self._rest = rest
+        return json.loads(b"".join(pieces))
+
+    def _piece(self, seconds: float) -> bytes:
+        stdout = self._process.stdout
+        assert stdout is not None  # noqa: S101 - as above
+        with selectors.DefaultSelector() as selector:
+            selector.register(stdout, selectors.EVENT_READ)
+            if seconds <= 0 or not selector.select(seconds):
+                raise TimeoutError
+        if piece := os.read(stdout.fileno(), _CHUNK):
+            return piece
+        raise EOFError
+
+    def end(self) -> None:
+        """Kill the process and those that it started: importing a DAG file leaves nothing to finish."""
+        with suppress(ProcessLookupError):
+            os.killpg(self._process.pid, signal.SIGKILL)
+        self._process.wait()
+        for pipe in (self._process.stdin, self._process.stdout):
+            with suppress(OSError):  # a request that it has not read
+                pipe.close()  # type: ignore[union-attr]  # both are pipes

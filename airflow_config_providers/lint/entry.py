@@ -1,0 +1,105 @@
+"""What the files say: entries of configuration, other strings with references, and the jobs that have them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import chain
+from typing import Any, Self
+
+from airflow_config_providers.core.text import printable
+from airflow_config_providers.lint.finding import Place
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """
+    A key and its value as written, or another string with references.
+
+    :param key: the key; of another string, its place as a Python expression
+    :param origin: the argument of the task that has it; empty in a layer file
+    """
+
+    key: str
+    text: str = field(repr=False)
+    place: Place
+    origin: str = ""
+
+    @classmethod
+    def read(cls, found: Mapping[str, Any]) -> Self:
+        """Return the entry that ``dataclasses.asdict`` has turned into ``found``."""
+        return cls(found["key"], found["text"], Place(**found["place"]), found["origin"])
+
+    @property
+    def name(self) -> str:
+        """The key, and the argument that has it."""
+        return f"'{printable(self.key)}'" + (f" ({self.origin})" if self.origin and self.origin != self.key else "")
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """
+    A Spark job as its DAG file describes it.
+
+    :param layers: the layers of the DAG, weakest first
+    :param clusters: the own layers of each of several clusters, which do not override each other
+    :param texts: the strings with references outside the layers
+    :param files: the paths of its layer files, weakest first
+    :param conn_id: the connection that defines its providers
+    :param is_configured: whether its operator resolves references
+    :param takes_any_key: whether it can get keys that do not begin with ``spark.``
+    :param keeps_unresolved: whether references without a provider are left as they are
+    """
+
+    place: Place
+    layers: tuple[tuple[Entry, ...], ...]
+    clusters: tuple[tuple[Entry, ...], ...]
+    texts: tuple[Entry, ...]
+    files: tuple[str, ...]
+    conn_id: str
+    is_configured: bool
+    takes_any_key: bool
+    keeps_unresolved: bool
+
+    @classmethod
+    def read(cls, found: Mapping[str, Any]) -> Self:
+        """Return the job that ``dataclasses.asdict`` has turned into ``found``."""
+        return cls(
+            Place(**found["place"]),
+            _layers(found["layers"]),
+            _layers(found["clusters"]),
+            tuple(map(Entry.read, found["texts"])),
+            tuple(found["files"]),
+            *(found[name] for name in ("conn_id", "is_configured", "takes_any_key", "keeps_unresolved")),
+        )
+
+    def entries(self) -> Iterator[Entry]:
+        """Yield the entries of all layers."""
+        yield from chain.from_iterable((*self.layers, *self.clusters))
+
+
+def _layers(found: list[list[Mapping[str, Any]]]) -> tuple[tuple[Entry, ...], ...]:
+    return tuple(tuple(map(Entry.read, layer)) for layer in found)
+
+
+@dataclass(frozen=True, slots=True)
+class StoredJob:
+    """
+    The job of a configured task as Airflow stores it, so that it is what ``describe`` shows of the deployed DAG.
+
+    :param text: the text of its ``AuthoredJob``, without plaintext secrets
+    :param notes: what it does not show
+    """
+
+    dag_id: str
+    task_id: str
+    text: str = field(repr=False)
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class LayerFile:
+    """A layer file that was read, with every entry, also repeated ones."""
+
+    path: str
+    entries: tuple[Entry, ...]

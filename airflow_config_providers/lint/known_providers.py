@@ -1,0 +1,81 @@
+"""The names of the providers that are known without asking Airflow's database or a secret store."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from airflow_config_providers.airflow_compat import Connection
+from airflow_config_providers.core import properties
+from airflow_config_providers.core.provider_definition import CONFIG_PROVIDERS, read_definitions, unlisted_names
+from airflow_config_providers.core.text import printable
+from airflow_config_providers.exceptions import ConfigException
+from airflow_config_providers.job.providers import definitions_of, driver_definitions_of
+from airflow_config_providers.spark.layer_files import read_text
+
+_PREFIX: Final = "AIRFLOW_CONN_"
+
+
+@dataclass(frozen=True, slots=True)
+class KnownProviders:
+    """
+    The providers of a connection.
+
+    :param names: those that its tasks or their drivers can use
+    :param unlisted: those that have a class, but are not listed
+    :param home: what people call the place where they are defined
+    """
+
+    names: frozenset[str]
+    unlisted: frozenset[str] = frozenset()
+    home: str = CONFIG_PROVIDERS
+
+
+def of_file(path: str) -> KnownProviders:
+    """
+    Return the providers that a properties file defines.
+
+    :raises ConfigException: the file cannot be read
+    """
+    entries = properties.parse(read_text(path, name=path), name=path)
+    return _known({entry.key: entry.value for entry in entries}, {}, home=f"{CONFIG_PROVIDERS} of {printable(path)}")
+
+
+def of_extra(text: str) -> KnownProviders:
+    """
+    Return the providers that the extra of a connection defines.
+
+    :raises ConfigProvidersError: it is not a JSON object, or its definitions cannot be read
+    """
+    connection = Connection(conn_id="of --conn-extra", conn_type="config_providers", extra=text)
+    return _of_connection(connection, home=f"{CONFIG_PROVIDERS} of --conn-extra")
+
+
+def in_environment(conn_id: str) -> KnownProviders | None:
+    """
+    Return the providers of the connection in ``AIRFLOW_CONN_...``; None if there is no such variable.
+
+    :raises ConfigProvidersError: the connection or its definitions cannot be read
+    """
+    text = os.environ.get(f"{_PREFIX}{conn_id.upper()}")
+    if text is None:
+        return None
+    try:
+        connection = Connection.from_json(text, conn_id) if text.startswith("{") else Connection.from_uri(text, conn_id)
+    except Exception:  # noqa: BLE001 - the error of any parser could quote a password
+        connection = None
+    if connection is None:
+        raise ConfigException(f"The connection in {printable(_PREFIX + conn_id.upper())} cannot be read. Correct it.")
+    return _of_connection(connection, home=f"{CONFIG_PROVIDERS} of connection '{printable(conn_id)}'")
+
+
+def _of_connection(connection: Connection, *, home: str) -> KnownProviders:
+    conn_id = connection.conn_id
+    return _known(definitions_of(conn_id, connection), driver_definitions_of(conn_id, connection), home=home)
+
+
+def _known(props: Mapping[str, str], of_driver: Mapping[str, str], *, home: str) -> KnownProviders:
+    names = {one.name for found in (props, of_driver) for one in read_definitions(found)[0]}
+    return KnownProviders(frozenset(names), unlisted_names(props, names), home)

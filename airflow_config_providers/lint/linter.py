@@ -1,0 +1,90 @@
+"""Reads the files, and applies the rules to them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from itertools import chain
+
+from airflow_config_providers import settings
+from airflow_config_providers.lint import keys, layer_file, literals, overrides, policy_file, references
+from airflow_config_providers.lint.dag_files import DagSource, read_all
+from airflow_config_providers.lint.entry import Entry, Job, LayerFile
+from airflow_config_providers.lint.finding import Finding, sorted_findings
+from airflow_config_providers.lint.known_providers import KnownProviders, in_environment
+from airflow_config_providers.lint.paths import LintedPaths
+from airflow_config_providers.lint.rules import Selection
+
+
+def _nothing() -> None:
+    """Do nothing after a file."""
+
+
+@dataclass(frozen=True, slots=True)
+class Linter:
+    """
+    Finds mistakes.
+
+    :param selection: the rules that apply
+    :param providers: the providers of every connection; None to look for connections in the environment
+    :param seconds: the longest time for importing a DAG file
+    :param tick: is called after each DAG file
+    """
+
+    selection: Selection = field(default_factory=Selection)
+    providers: KnownProviders | None = None
+    seconds: float = 60.0
+    tick: Callable[[], object] = _nothing
+
+    def lint(self, paths: LintedPaths) -> list[Finding]:
+        """
+        Return the mistakes in the files at ``paths``, by place.
+
+        :raises ConfigProvidersError: Airflow does not start, or a connection in the environment cannot be read
+        """
+        source = DagSource(paths.roots, self.seconds)
+        dags = list(read_all(paths.dags, source=source, tick=self.tick))
+        read = [layer_file.read(path) for path in paths.layers]
+        files = [one for one in read if isinstance(one, LayerFile)]
+        found = [
+            *chain.from_iterable(dag.findings for dag in dags),
+            *chain.from_iterable(one for one in read if not isinstance(one, LayerFile)),
+            *chain.from_iterable(map(policy_file.check, paths.policies)),
+            *_Rules([job for dag in dags for job in dag.jobs], files, self.providers).findings(),
+        ]
+        return sorted_findings(one for one in found if self.selection.has(one.rule))
+
+
+class _Rules:
+    """The rules for what was read."""
+
+    def __init__(self, jobs: Sequence[Job], files: Sequence[LayerFile], providers: KnownProviders | None) -> None:
+        self._jobs = jobs
+        self._files = files
+        self._known = cache(lambda conn_id: providers or in_environment(conn_id))
+        self._misspelt = settings.unknown_keys()
+
+    def findings(self) -> Iterator[Finding]:
+        yield from chain.from_iterable(map(self._of_job, self._jobs))
+        yield from chain.from_iterable(map(self._of_file, self._files))
+        yield from overrides.dead(self._jobs, self._files, settings.config_files())
+
+    def _of_job(self, job: Job) -> Iterator[Finding]:
+        yield from self._of_entries(job.entries(), takes_any_key=job.takes_any_key)
+        yield from references.of_unconfigured(job)
+        known = None if job.keeps_unresolved or not job.is_configured else self._known(job.conn_id)
+        for entry in (*job.entries(), *job.texts):
+            yield from references.of_entry(entry, known)
+
+    def _of_file(self, file: LayerFile) -> Iterator[Finding]:
+        yield from overrides.repeated(file)
+        yield from self._of_entries(file.entries, takes_any_key=overrides.is_read_by_other_jobs(file, self._jobs))
+        known = self._known(settings.config_conn_id())
+        for entry in file.entries:
+            yield from references.of_entry(entry, known)
+
+    def _of_entries(self, entries: Iterable[Entry], *, takes_any_key: bool) -> Iterator[Finding]:
+        for entry in entries:
+            yield from literals.of_entry(entry)
+            yield from keys.of_entry(entry, self._misspelt, takes_any_key=takes_any_key)

@@ -1,0 +1,131 @@
+"""The files that ``lint`` reads, by what they are."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, Self
+
+from airflow_config_providers import settings
+from airflow_config_providers.airflow_compat import conf
+from airflow_config_providers.core.templates import is_template
+from airflow_config_providers.core.text import printable
+from airflow_config_providers.core.variable import scan
+from airflow_config_providers.exceptions import ConfigException
+from airflow_config_providers.providers.allowed_files import DEFAULT_MAX_BYTES
+from airflow_config_providers.spark.layer_files import YAML_SUFFIXES
+
+_DAGS: Final = (".py", ".zip")
+_PROPERTIES: Final = (".conf", ".properties")
+
+_SPARK_KEY: Final = re.compile(rb"^[ \t\f]*spark\.", re.MULTILINE)
+
+_YAML_KEY: Final = re.compile(rb"""^["']?spark["']?(\.[^:\n]*)?:(\s|$)""", re.MULTILINE)
+"""A key of Spark, or a map of them, that is not below another: manifests of Kubernetes have such keys farther in."""
+
+_POLICY_LIST: Final = re.compile(rb"""^["']?policies["']?\s*:""", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class LintedPaths:
+    """
+    Paths of files.
+
+    :param roots: the folders from which DAG files import modules
+    """
+
+    dags: tuple[str, ...] = ()
+    layers: tuple[str, ...] = ()
+    policies: tuple[str, ...] = ()
+    roots: tuple[str, ...] = ()
+
+    @classmethod
+    def of_deployment(cls) -> Self:
+        """Return the files of this deployment: its DAGs, and the layers and policies that its settings name."""
+        folder = dags_folder()
+        layers = (path for path in settings.config_files() if not (scan(path) or is_template(path)))
+        policies = settings.policies_file()
+        return cls(tuple(_dag_files(folder)), tuple(layers), (policies,) if policies else (), (folder,))
+
+    @classmethod
+    def of(cls, paths: Iterable[str]) -> Self:
+        """
+        Return ``paths`` sorted by kind; for a folder, the DAG files and layer files in it.
+
+        :raises ConfigException: a path does not exist, or is a file of another kind; names each
+        """
+        found = list(dict.fromkeys(paths))
+        if problems := [problem for path in found if (problem := _problem(path))]:
+            raise ConfigException(*problems)
+        folders = [path for path in found if Path(path).is_dir()]
+        layers = [path for folder in folders for path in _layer_files(folder)]
+        dags = [path for folder in folders for path in _dag_files(folder)]
+        yaml = list(_ending(found, YAML_SUFFIXES, but=folders))
+        yaml_layers = [path for path in yaml if _is_yaml_layer(Path(path))]
+        return cls(
+            _unique([*dags, *_ending(found, _DAGS, but=folders)]),
+            _unique([*layers, *_ending(found, _PROPERTIES, but=folders), *yaml_layers]),
+            tuple(path for path in yaml if path not in yaml_layers),
+            _unique([*(str(Path(folder).resolve()) for folder in folders), dags_folder()]),
+        )
+
+
+def dags_folder() -> str:
+    """Return the folder in which this deployment has its DAG files."""
+    return str(conf.get("core", "dags_folder"))
+
+
+def _problem(path: str) -> str:
+    shown = printable(path)
+    if not Path(path).exists():
+        return f"There is no file or folder '{shown}'. Correct the path."
+    if Path(path).is_dir() or Path(path).suffix.lower() in (*_DAGS, *_PROPERTIES, *YAML_SUFFIXES):
+        return ""
+    layers, policies = ", ".join((*_PROPERTIES, *YAML_SUFFIXES)), ", ".join(YAML_SUFFIXES)
+    kinds = f"DAG files ({', '.join(_DAGS)}), layer files ({layers}) and policies ({policies})"
+    return f"'{shown}' is none of the files that can be checked: {kinds}. Rename it, or leave it out."
+
+
+def _dag_files(folder: str) -> list[str]:
+    """Return the files in which Airflow would look for DAGs."""
+    from airflow.utils.file import list_py_file_paths  # noqa: PLC0415 - only a command that runs needs it
+
+    return sorted(list_py_file_paths(folder, conf.getboolean("core", "dag_discovery_safe_mode")))
+
+
+def _layer_files(folder: str) -> list[str]:
+    """Return the files that set a key of Spark; those of log4j and others are not layers."""
+    return sorted(str(path) for path in Path(folder).rglob("*.*") if _is_layer(path))
+
+
+def _is_layer(path: Path) -> bool:
+    if path.suffix.lower() in YAML_SUFFIXES:
+        return _is_yaml_layer(path)
+    if path.suffix != ".properties" or not path.is_file():
+        return False
+    return _SPARK_KEY.search(_start_of(path, unread=b"spark.")) is not None
+
+
+def _is_yaml_layer(path: Path) -> bool:
+    """Return whether a YAML file sets a key of Spark; any other has policies, or should have."""
+    content = _start_of(path, unread=b"") if path.is_file() else b""
+    return _YAML_KEY.search(content) is not None and not _POLICY_LIST.search(content)
+
+
+def _start_of(path: Path, *, unread: bytes) -> bytes:
+    """Return as much of a file as a layer file can have; ``unread`` if it cannot be read."""
+    try:
+        with path.open("rb") as file:
+            return file.read(DEFAULT_MAX_BYTES)
+    except OSError:
+        return unread  # and reading it as what it seems to be says what is wrong
+
+
+def _ending(paths: Iterable[str], suffixes: tuple[str, ...], *, but: Iterable[str]) -> Iterator[str]:
+    yield from (path for path in paths if path not in but and Path(path).suffix.lower() in suffixes)
+
+
+def _unique(paths: Iterable[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(paths))

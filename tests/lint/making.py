@@ -1,0 +1,39 @@
+"""Entries and jobs, as reading files makes them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from airflow_config_providers.lint.entry import Entry, Job
+from airflow_config_providers.lint.finding import Finding, Place
+
+DAG = Place("dags/flights.py", 7, "flights.report")
+
+
+def in_conf(key: str, text: str, line: int = 7) -> Entry:
+    return Entry(key, text, Place(DAG.path, line, DAG.task), "conf")
+
+
+def in_file(key: str, text: str, line: int = 1, path: str = "base.properties") -> Entry:
+    return Entry(key, text, Place(path, line))
+
+
+def job(*layers: list[Entry], **changes: Any) -> Job:
+    usual = {
+        "clusters": (),
+        "texts": (),
+        "files": (),
+        "conn_id": "config_providers_default",
+        "is_configured": True,
+        "takes_any_key": False,
+        "keeps_unresolved": False,
+    }
+    return Job(DAG, tuple(map(tuple, layers)), **{**usual, **changes})
+
+
+def codes(findings: Any) -> list[str]:
+    return [finding.rule.code for finding in findings]
+
+
+def messages(findings: Any) -> str:
+    return "\n".join(finding.message for finding in findings if isinstance(finding, Finding))

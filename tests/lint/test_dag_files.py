@@ -1,0 +1,190 @@
+"""DAG files, imported by Airflow in another process that has no database."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from airflow_config_providers.lint.dag_files import DagFile, DagReader, DagSource, read_all
+from airflow_config_providers.lint.entry import Entry, Job
+from tests.limits import LONGEST, eventually
+
+pytest.importorskip("airflow")
+pytestmark = pytest.mark.integration
+
+CANARY = "c4nary-of-a-dag"
+HEAD = """\
+from airflow.sdk import DAG, task
+from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
+from airflow_config_providers.operators.spark_submit import ConfiguredSparkSubmitOperator
+"""
+JOBS = f"""\
+{HEAD}
+import modules_of_dags
+print("printed by a DAG file")
+with DAG("flights", schedule=None):
+    output = SparkSubmitOperator(task_id="stock", application="x.py", conf={{"spark.app.x": "${{vault:a:b}}"}}).output
+    ConfiguredSparkSubmitOperator(
+        task_id="ours",
+        application="x.py",
+        application_args=["${{vault:apps/db:url}}"],
+        conf={{
+            "spark.executor.memory": "4g",
+            "spark.app.filled": output,
+            "spark.app.number": 3,
+        }},
+        executor_memory="2g",
+        config_conn_id="own_providers",
+        config_files=["/etc/base.properties", "/etc/{{{{ ds }}}}.properties"],
+        unresolved="keep",
+    )
+    ConfiguredSparkSubmitOperator.partial(task_id="mapped", application="x.py", conf={{"spark.app.m": "1"}}).expand(
+        name=["a", "b"]
+    )
+
+    @task
+    def other(): ...
+
+    other()
+"""
+OFF = f"""\
+{HEAD}
+with DAG("off", schedule=None, tags=["config_providers:off"]):
+    SparkSubmitOperator(task_id="off", application="x.py")
+"""
+WRONG = {
+    "raises.py": f"{HEAD}\nraise ValueError('{CANARY}')",
+    "exits.py": f"{HEAD}\nimport sys\nsys.exit(1)",
+    "ends.py": f"{HEAD}\nimport os\nos._exit(0)",
+    "cycle.py": f"{HEAD}\nwith DAG('c', schedule=None):\n    @task\n    def a(): ...\n    x = a()\n    x >> x",
+}
+
+
+@dataclass(frozen=True)
+class Read:
+    folder: Path
+    found: dict[str, DagFile]
+    ticks: int
+
+    def job(self, name: str) -> Job:
+        (job,) = (one for one in self.found["jobs.py"].jobs if one.place.task == f"flights.{name}")
+        return job
+
+    def line(self, text: str) -> int:
+        return next(n for n, line in enumerate((self.folder / "jobs.py").read_text().splitlines(), 1) if text in line)
+
+
+@pytest.fixture(scope="module")
+def read(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Read]:
+    folder = tmp_path_factory.mktemp("dags")
+    for name, text in {"jobs.py": JOBS, "off.py": OFF, "plain.py": "x = 1\n", **WRONG}.items():
+        (folder / name).write_text(textwrap.dedent(text))
+    (folder / "modules_of_dags.py").write_text("")
+    names = ["jobs.py", "off.py", "plain.py", "raises.py", "exits.py", "cycle.py", "ends.py"]
+    ticks: list[None] = []
+    with pytest.MonkeyPatch.context() as environ:
+        environ.setenv("AIRFLOW__CONFIG_PROVIDERS__APPLY_TO", "spark_submit")
+        environ.setenv("AIRFLOW__DATABASE__SQL_ALCHEMY_CONN", "sqlite:////no/such/folder/airflow.db")
+        found = read_all(
+            [str(folder / name) for name in names],
+            source=DagSource([str(folder)], LONGEST),
+            tick=lambda: ticks.append(None),
+            files_per_process=4,
+        )
+        yield Read(folder, dict(zip(names, found, strict=True)), len(ticks))
+
+
+def shown(entries: tuple[Entry, ...]) -> list[tuple[str, str, int | None, str]]:
+    return [(one.key, one.text, one.place.line, one.origin) for one in entries]
+
+
+def test_a_job_has_the_layers_of_its_dag_with_their_lines(read: Read):
+    conf, arguments = read.job("ours").layers
+
+    assert shown(conf) == [
+        ("spark.executor.memory", "4g", read.line('"spark.executor.memory"'), "conf"),
+        ("spark.app.number", "3", read.line('"spark.app.number"'), "conf"),
+    ]
+    assert shown(arguments) == [
+        ("spark.executor.memory", "2g", read.line('executor_memory="2g"'), "argument executor_memory")
+    ]
+
+
+def test_a_job_has_its_other_references_files_and_options(read: Read):
+    job = read.job("ours")
+
+    assert shown(job.texts) == [
+        ("application_args[0]", "${vault:apps/db:url}", read.line("application_args"), ""),
+    ]
+    assert job.files == ("/etc/base.properties",)
+    assert (job.conn_id, job.keeps_unresolved, job.is_configured) == ("own_providers", True, True)
+
+
+def test_a_stock_operator_is_configured_by_the_cluster_policy(read: Read):
+    assert read.job("stock").is_configured
+    assert not read.found["off.py"].jobs[0].is_configured
+
+
+def test_a_mapped_task_has_what_its_instances_share(read: Read):
+    assert shown(read.job("mapped").layers[0]) == [("spark.app.m", "1", read.line('task_id="mapped"'), "conf")]
+
+
+def test_tasks_of_other_operators_are_no_jobs(read: Read):
+    assert {job.place.task for job in read.found["jobs.py"].jobs} == {"flights.stock", "flights.ours", "flights.mapped"}
+
+
+def test_a_file_without_dags_has_nothing(read: Read):
+    assert read.found["plain.py"] == DagFile()
+
+
+def test_each_file_is_counted(read: Read):
+    assert read.ticks == len(read.found)
+
+
+@pytest.mark.parametrize(
+    ("name", "line", "problem"),
+    [
+        pytest.param("raises.py", 5, "ValueError", id="raises"),
+        pytest.param("exits.py", 6, "cannot be imported", id="exits"),
+        pytest.param("cycle.py", None, "Cycle", id="cycle"),
+        pytest.param("ends.py", None, "ended the process", id="ends"),
+    ],
+)
+def test_a_file_that_cannot_be_imported_is_a_finding(read: Read, name: str, line: int | None, problem: str):
+    (found,) = read.found[name].findings
+
+    assert (found.rule.code, found.place.path, found.place.line) == ("CP001", str(read.folder / name), line)
+    assert problem in found.message
+    assert CANARY not in found.message
+
+
+HANGS = """\
+# a DAG file for Airflow
+import signal, subprocess, time
+with open({pid!r}, "w") as file:
+    file.write(str(subprocess.Popen(["sleep", "600"]).pid))
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+while True:
+    time.sleep(9)
+"""
+
+
+@pytest.mark.slow
+def test_a_file_that_hangs_is_ended_with_what_it_started(tmp_path: Path):
+    path, pid = tmp_path / "hangs.py", tmp_path / "pid"
+    path.write_text(HANGS.format(pid=str(pid)))
+
+    with DagReader(DagSource([], seconds=2)) as reader:
+        read = reader.read(str(path))
+
+    assert [(one.rule.code, one.place.path) for one in read.findings] == [("CP002", str(path))]
+    assert eventually(lambda: not pid.exists() or not is_alive(int(pid.read_text() or 0)))
+
+
+def is_alive(pid: int) -> bool:
+    status = Path(f"/proc/{pid}/status")
+    return status.exists() and "State:\tZ" not in status.read_text()

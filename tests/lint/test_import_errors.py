@@ -1,0 +1,64 @@
+"""What is shown of the error of a DAG file."""
+
+from __future__ import annotations
+
+import traceback
+from pathlib import Path
+
+import pytest
+
+from airflow_config_providers.lint.import_errors import import_error
+
+CANARY = "c4nary-in-a-message"
+
+
+def trace_of(path: Path, source: str) -> str:
+    path.write_text(source)
+    try:
+        exec(compile(source, str(path), "exec"), {"__name__": "dag"})  # as Airflow, which imports a module
+    except Exception:  # noqa: BLE001 - any that the source raises
+        return traceback.format_exc()
+    raise AssertionError(source)
+
+
+@pytest.mark.parametrize(
+    ("source", "line", "shown"),
+    [
+        pytest.param("\nimport nope_x", 2, "ModuleNotFoundError: No module named 'nope_x'", id="module"),
+        pytest.param("\n\nx = (", 3, "SyntaxError: '(' was never closed", id="syntax"),
+        pytest.param("x = 1\ny = z", 2, "NameError: name 'z' is not defined", id="name"),
+        pytest.param(
+            "from airflow_config_providers.exceptions import ConfigException\nraise ConfigException('Do this.')",
+            2,
+            "ConfigException: Do this.",
+            id="ours",
+        ),
+    ],
+)
+def test_an_error_without_values_is_shown_with_its_line(tmp_path: Path, source: str, line: int, shown: str):
+    path = tmp_path / "dag.py"
+
+    found = import_error(str(path), trace_of(path, source))
+
+    assert (found.rule.code, found.place.path, found.place.line) == ("CP001", str(path), line)
+    assert shown in found.message
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        pytest.param(f"raise ValueError('{CANARY}')", id="one line"),
+        pytest.param(f"raise ValueError('a\\nImportError: {CANARY}')", id="that looks like a harmless one"),
+        pytest.param(f"class ImportError(Exception): ...\nraise ImportError('{CANARY}')", id="of the same name"),
+        pytest.param(f"try:\n    raise KeyError('{CANARY}')\nexcept KeyError:\n    import nope_x", id="in a context"),
+    ],
+)
+def test_a_message_that_could_quote_a_secret_is_not_shown(tmp_path: Path, source: str):
+    path = tmp_path / "dag.py"
+
+    assert CANARY not in str(import_error(str(path), trace_of(path, source)))
+
+
+@pytest.mark.parametrize("trace", ["", "builtins.SystemExit", "no traceback: \x00", "AirflowDagCycleException: x"])
+def test_what_is_no_traceback_is_a_finding_without_line(trace: str):
+    assert import_error("dag.py", trace).place.line is None

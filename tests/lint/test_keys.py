@@ -1,0 +1,72 @@
+"""Names of keys, and types of values."""
+
+from __future__ import annotations
+
+import pytest
+
+from airflow_config_providers.lint import keys
+from airflow_config_providers.spark.key_check import UnknownKeys
+from tests.lint.making import codes, in_conf, messages
+
+
+@pytest.mark.parametrize(
+    ("key", "text", "code", "hint"),
+    [
+        pytest.param("executor.memory", "4g", "CP301", "did you mean 'spark.executor.memory'", id="no prefix"),
+        pytest.param("spark.executor.memroy", "4g", "CP302", "did you mean 'spark.executor.memory'", id="misspelt"),
+        pytest.param(
+            "spark.yarn.executor.memoryOverhead", "1g", "CP303", "Use 'spark.executor.memoryOverhead'", id="deprecated"
+        ),
+        pytest.param(
+            "spark.yarn.max.worker.failures", "3", "CP303", "Use 'spark.executor.maxNumFailures'", id="renamed twice"
+        ),
+        pytest.param("spark.executor.memory", "lots", "CP304", "spark.executor.memory: Expected", id="size"),
+        pytest.param("spark.executor.cores", "two", "CP304", "spark.executor.cores", id="number"),
+        pytest.param("spark.dynamicAllocation.enabled", "yes", "CP304", "dynamicAllocation", id="boolean"),
+        pytest.param("config.providers", "vault", "CP305", "belong to the deployment", id="reserved"),
+        pytest.param("spark.app.${vault:a:b}", "x", "CP305", "cannot hold a reference", id="reference in a key"),
+        pytest.param("spark.app x", "x", "CP305", "no blank", id="blank in a key"),
+    ],
+)
+def test_a_mistake_is_found(key: str, text: str, code: str, hint: str):
+    found = list(keys.of_entry(in_conf(key, text), UnknownKeys.WARN))
+
+    assert codes(found) == [code]
+    assert hint in messages(found)
+
+
+@pytest.mark.parametrize(
+    ("key", "text"),
+    [
+        pytest.param("spark.executor.memory", "4g", id="right type"),
+        pytest.param("spark.executor.memory", "${vault:sizes:memory}", id="reference"),
+        pytest.param("spark.executor.memory", "{{ params.memory }}", id="template"),
+        pytest.param("spark.executor.memory", "${spark.driver.memory}", id="replaced by Spark"),
+        pytest.param("spark.sql.catalog.lake.uri", "x", id="free name"),
+        pytest.param("spark.app.own", "x", id="of the job"),
+        pytest.param("config.reload.action", "restart", id="reload action"),
+    ],
+)
+def test_what_is_right_is_not_found(key: str, text: str):
+    assert list(keys.of_entry(in_conf(key, text), UnknownKeys.WARN)) == []
+
+
+def test_a_job_that_takes_any_key_may_have_one_without_prefix():
+    entry = in_conf("dataproc.scaling.version", "2")
+
+    assert list(keys.of_entry(entry, UnknownKeys.WARN, takes_any_key=True)) == []
+
+
+def test_a_deployment_that_ignores_misspelt_keys_is_not_told_of_them():
+    assert list(keys.of_entry(in_conf("spark.executor.memroy", "4g"), UnknownKeys.IGNORE)) == []
+
+
+def test_a_deployment_that_refuses_misspelt_keys_gets_the_same_code():
+    assert codes(keys.of_entry(in_conf("spark.executor.memroy", "4g"), UnknownKeys.FAIL)) == ["CP302"]
+
+
+def test_a_value_of_the_wrong_type_is_not_shown():
+    found = list(keys.of_entry(in_conf("spark.executor.memory", "c4nary"), UnknownKeys.WARN))
+
+    assert codes(found) == ["CP304"]
+    assert "c4nary" not in messages(found)

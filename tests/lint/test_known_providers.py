@@ -1,0 +1,68 @@
+"""The names of providers, without a database."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from airflow_config_providers.exceptions import ConfigProvidersError
+from airflow_config_providers.lint import known_providers
+
+EXTRA = {
+    "config.providers": "vault, files",
+    "config.providers.vault.class": "vault",
+    "config.providers.unlisted.class": "file",
+    "driver.config.providers": "mounted",
+}
+CANARY = "c4nary-of-a-connection"
+
+
+def test_a_file_defines_providers(tmp_path: Path):
+    path = tmp_path / "providers.properties"
+    path.write_text("config.providers=vault\nconfig.providers.vault.class=vault\nconfig.providers.x.class=file\n")
+
+    known = known_providers.of_file(str(path))
+
+    assert (known.names, known.unlisted) == ({"vault"}, {"x"})
+
+
+def test_an_extra_defines_providers_of_tasks_and_drivers():
+    known = known_providers.of_extra(json.dumps(EXTRA))
+
+    assert (known.names, known.unlisted) == ({"vault", "files", "mounted"}, {"unlisted"})
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param(json.dumps({"conn_type": "config_providers", "extra": EXTRA}), id="JSON"),
+        pytest.param("config-providers://?config.providers=vault%2Cfiles&driver.config.providers=mounted", id="URI"),
+    ],
+)
+def test_a_connection_in_the_environment_defines_providers(monkeypatch: pytest.MonkeyPatch, text: str):
+    monkeypatch.setenv("AIRFLOW_CONN_OURS", text)
+
+    known = known_providers.in_environment("ours")
+
+    assert known is not None
+    assert known.names == {"vault", "files", "mounted"}
+    assert "connection 'ours'" in known.home
+
+
+def test_without_the_variable_nothing_is_known(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.delenv("AIRFLOW_CONN_OURS", raising=False)
+
+    assert known_providers.in_environment("ours") is None
+
+
+@pytest.mark.parametrize("text", [f'{{"password": "{CANARY}"', f"a://b:{CANARY}@[x:y", f'{{"extra": "{CANARY}"}}'])
+def test_a_connection_that_cannot_be_read_is_an_error_without_its_content(monkeypatch: pytest.MonkeyPatch, text: str):
+    monkeypatch.setenv("AIRFLOW_CONN_OURS", text)
+
+    with pytest.raises(ConfigProvidersError) as caught:
+        known_providers.in_environment("ours")
+
+    assert CANARY not in str(caught.value)
+    assert caught.value.__context__ is None

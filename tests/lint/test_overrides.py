@@ -1,0 +1,74 @@
+"""Values that have no effect."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from airflow_config_providers.lint import overrides
+from airflow_config_providers.lint.entry import Entry, LayerFile
+from airflow_config_providers.lint.finding import Place
+from airflow_config_providers.lint.rules import Severity
+from tests.lint.making import codes, in_conf, in_file, job
+
+MEMORY = "spark.executor.memory"
+
+
+def test_a_key_that_appears_twice_is_found_at_its_last_line():
+    file = LayerFile("base.properties", (in_file(MEMORY, "1g", 1), in_file("a", "b", 2), in_file(MEMORY, "2g", 3)))
+
+    (found,) = overrides.repeated(file)
+
+    assert (found.rule.code, found.place.line) == ("CP401", 3)
+    assert found.message == f"'{MEMORY}' is set in lines 1, 3. Keep one."
+
+
+def test_a_key_that_every_task_overrides_has_no_effect(tmp_path: Path):
+    path = str(tmp_path / "base.properties")
+    file = LayerFile(path, (in_file(MEMORY, "1g", 4, path),))
+
+    (found,) = overrides.dead([job([in_conf(MEMORY, "2g")], files=(path,))], [file], [])
+
+    assert (found.rule.code, found.rule.severity, found.place) == ("CP402", Severity.NOTE, Place(path, 4))
+    assert "conf of flights.report overrides it" in found.message
+
+
+def test_a_key_that_one_task_reads_has_an_effect(tmp_path: Path):
+    path = str(tmp_path / "base.properties")
+    file = LayerFile(path, (in_file(MEMORY, "1g", 4, path),))
+    jobs = [job([in_conf(MEMORY, "2g")], files=(path,)), job([], files=(path,))]
+
+    assert list(overrides.dead(jobs, [file], [])) == []
+
+
+def test_a_file_of_the_deployment_is_read_by_every_task(tmp_path: Path):
+    path = str(tmp_path / "base.properties")
+    file = LayerFile(path, (in_file(MEMORY, "1g", 4, path),))
+
+    assert codes(overrides.dead([job([in_conf(MEMORY, "2g")])], [file], [path])) == ["CP402"]
+
+
+def test_the_later_of_two_files_wins(tmp_path: Path):
+    first, second = (str(tmp_path / name) for name in ("a.properties", "b.properties"))
+    files = [LayerFile(path, (in_file(MEMORY, "1g", 1, path),)) for path in (first, second)]
+
+    (found,) = overrides.dead([job(files=(first, second))], files, [])
+
+    assert found.place.path == first
+    assert f"{second}:1 overrides it" in found.message
+
+
+def test_an_argument_overrides_the_conf_of_its_task():
+    argument = Entry(MEMORY, "3g", Place("dags/flights.py", 9, "flights.report"), "argument executor_memory")
+
+    (found,) = overrides.dead([job([in_conf(MEMORY, "2g")], [argument])], [], [])
+
+    assert found.place.line == 7
+    assert "argument executor_memory of flights.report overrides it" in found.message
+
+
+def test_a_task_that_is_not_configured_reads_no_files(tmp_path: Path):
+    path = str(tmp_path / "base.properties")
+    one = replace(job([in_conf(MEMORY, "2g")], files=(path,)), is_configured=False)
+
+    assert list(overrides.dead([one], [LayerFile(path, (in_file(MEMORY, "1g", 4, path),))], [])) == []

@@ -1,0 +1,110 @@
+"""Which files are read, and as what."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from airflow_config_providers.exceptions import ConfigException
+from airflow_config_providers.lint.paths import LintedPaths
+
+pytest.importorskip("airflow")
+
+DAG = "from airflow.sdk import DAG\n"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "dags" / "old").mkdir(parents=True)
+    (tmp_path / "dags" / "flights.py").write_text(DAG)
+    (tmp_path / "dags" / "helper.py").write_text("x = 1\n")
+    (tmp_path / "dags" / "old" / "old.py").write_text(DAG)
+    (tmp_path / "dags" / ".airflowignore").write_text("old\n")
+    for name in ("base.properties", "spark.conf", "policies.yaml", "README.md"):
+        (tmp_path / "dags" / name).write_text("\n spark.a=1\n")
+    (tmp_path / "dags" / "log4j.properties").write_text("rootLogger.level=info\n# spark.a=1\n")
+    return tmp_path
+
+
+def test_a_folder_has_the_dag_files_that_airflow_finds_and_layer_files(folder: Path):
+    found = LintedPaths.of([str(folder / "dags")])
+
+    assert found.dags == (str(folder / "dags" / "flights.py"),)
+    assert found.layers == (str(folder / "dags" / "base.properties"),)
+    assert found.policies == ()
+    assert found.roots[0] == str((folder / "dags").resolve())
+
+
+def test_a_file_is_read_as_its_name_says(folder: Path):
+    dags = folder / "dags"
+
+    found = LintedPaths.of([str(dags / name) for name in ("helper.py", "spark.conf", "policies.yaml", "helper.py")])
+
+    assert found.dags == (str(dags / "helper.py"),)
+    assert found.layers == (str(dags / "spark.conf"),)
+    assert found.policies == (str(dags / "policies.yaml"),)
+
+
+def test_all_wrong_paths_are_named(folder: Path):
+    with pytest.raises(ConfigException) as caught:
+        LintedPaths.of([str(folder / "nope.py"), str(folder / "dags" / "README.md")])
+
+    assert len(caught.value.problems) == 2
+    assert "There is no file" in caught.value.problems[0]
+    assert "none of the files that can be checked" in caught.value.problems[1]
+
+
+def test_without_paths_the_files_of_the_deployment_are_read(folder: Path, monkeypatch: pytest.MonkeyPatch):
+    dags = folder / "dags"
+    monkeypatch.setenv("AIRFLOW__CORE__DAGS_FOLDER", str(dags))
+    monkeypatch.setenv(
+        "AIRFLOW__CONFIG_PROVIDERS__CONFIG_FILES", f"{dags}/base.properties,/etc/${{env:STAGE}}.properties"
+    )
+    monkeypatch.setenv("AIRFLOW__CONFIG_PROVIDERS__POLICIES_FILE", str(dags / "policies.yaml"))
+
+    found = LintedPaths.of_deployment()
+
+    assert found.dags == (str(dags / "flights.py"),)
+    assert found.layers == (f"{dags}/base.properties",)
+    assert found.policies == (f"{dags}/policies.yaml",)
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        pytest.param("spark.a: 1\n", "layers", id="key"),
+        pytest.param("# all jobs\nspark:\n  a: 1\n", "layers", id="map"),
+        pytest.param("'spark.a': 1\n", "layers", id="quoted"),
+        pytest.param("spark.a: [\n", "layers", id="malformed"),
+        pytest.param("policies:\n- name: a\n  params:\n    keys: |\n      spark.a\n", "policies", id="policies"),
+        pytest.param("spark.a: 1\npolicies: []\n", "policies", id="both"),
+        pytest.param("polices: []\n", "policies", id="neither"),
+        pytest.param("kind: SparkApplication\nspec:\n  sparkConf:\n    spark.a: x\n", "policies", id="manifest"),
+        pytest.param("", "policies", id="empty"),
+    ],
+)
+def test_a_yaml_file_is_a_layer_if_it_sets_a_key_of_spark(tmp_path: Path, text: str, kind: str):
+    (tmp_path / "a.yml").write_text(text)
+
+    found = LintedPaths.of([str(tmp_path / "a.yml")])
+
+    assert getattr(found, kind) == (str(tmp_path / "a.yml"),)
+    assert len(found.layers) + len(found.policies) == 1
+
+
+def test_a_folder_has_yaml_layer_files_too(folder: Path):
+    (folder / "dags" / "base.yaml").write_text("spark:\n  a: 1\n")
+    (folder / "dags" / "manifest.yaml").write_text("spec:\n  sparkConf:\n    spark.a: x\n")
+
+    found = LintedPaths.of([str(folder / "dags")])
+
+    assert found.layers == (str(folder / "dags" / "base.properties"), str(folder / "dags" / "base.yaml"))
+    assert found.policies == ()
+
+
+def test_looking_into_a_pipe_does_not_block(tmp_path: Path):
+    os.mkfifo(tmp_path / "a.yaml")
+
+    assert LintedPaths.of([str(tmp_path)]).layers == ()

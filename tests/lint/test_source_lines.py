@@ -1,0 +1,56 @@
+"""The lines of tasks and literals in the source of a DAG file."""
+
+from __future__ import annotations
+
+import textwrap
+
+import pytest
+
+from airflow_config_providers.lint.source_lines import SourceLines
+
+SOURCE = textwrap.dedent(
+    """\
+    SHARED = {
+        "spark.shared": "1",
+    }
+    with DAG("flights"):
+        SparkSubmitOperator(
+            task_id="report",
+            conf={
+                "spark.own": "1",
+                **SHARED,
+            },
+            executor_memory="4g",
+        )
+
+        @task.pyspark(
+            config_kwargs={"spark.decorated": "1"},
+        )
+        def decorated(spark): ...
+
+        for i in range(3):
+            SparkSubmitOperator(task_id=f"t{i}", conf={"spark.own": "2"})
+    """
+)
+
+
+@pytest.mark.parametrize(
+    ("task", "names", "line"),
+    [
+        pytest.param("report", ("spark.own", "conf"), 8, id="key"),
+        pytest.param("nightly.report", ("spark.own", "conf"), 8, id="task in a group"),
+        pytest.param("report", ("spark.executor.memory", "executor_memory"), 11, id="argument"),
+        pytest.param("report", ("spark.computed", "conf"), 7, id="key that is not written in the task"),
+        pytest.param("report", ("spark.shared", "other"), 2, id="key that is written once in the file"),
+        pytest.param("report", ("spark.nowhere",), 5, id="the task itself"),
+        pytest.param("decorated", ("spark.decorated",), 15, id="decorated function"),
+        pytest.param("t0", ("spark.own",), None, id="not to be decided"),
+    ],
+)
+def test_the_line_of_a_literal(task: str, names: tuple[str, ...], line: int | None):
+    assert SourceLines(SOURCE).of_literal(task, *names) == line
+
+
+@pytest.mark.parametrize("source", ["x = (", "\x00", "(" * 10_000], ids=["syntax", "NUL", "nested"])
+def test_what_is_no_python_has_no_lines(source: str):
+    assert SourceLines(source).of_task("report") is None

@@ -14,13 +14,13 @@ from airflow_config_providers.core.layers import ConfigLayer
 from airflow_config_providers.core.policy import AlterConfigPolicy, NamedPolicy
 from airflow_config_providers.core.text import nearest, printable
 from airflow_config_providers.deployment.failures import NOT_FOUND
-from airflow_config_providers.deployment.objections import DeployedObjections, Job, Warn
+from airflow_config_providers.deployment.objections import DeployedObjections, Job
 from airflow_config_providers.dynamic.admin import ConfigAdmin
 from airflow_config_providers.dynamic.airflow_store import VariableStore
 from airflow_config_providers.dynamic.writer import Author
 from airflow_config_providers.exceptions import ProviderUnavailableError, UnknownResourceError
 from airflow_config_providers.job.authored_job import AuthoredJob, referring_paths
-from airflow_config_providers.job.deployed_task import deployed_job, is_configured
+from airflow_config_providers.job.deployed_task import Warn, deployed_job, is_configured
 from airflow_config_providers.job.job_layers import deployed_layers
 from airflow_config_providers.job.policies import deployment_policies
 from airflow_config_providers.spark.catalogue import spark_definition
@@ -101,6 +101,7 @@ class DeployedLayers:
         self._caller = caller
         self._known: dict[ConfigResource, Sequence[ConfigLayer]] = {}
         self._jobs: dict[ConfigResource, list[Job]] = {}
+        self._dags: dict[str, Any] = {}
 
     def __call__(self, resource: ConfigResource) -> Sequence[ConfigLayer]:
         """
@@ -123,6 +124,15 @@ class DeployedLayers:
         job = self._job(task)
         return None if job is None else {**job.texts, **referring_paths(job.files.values())}
 
+    def files(self, resource: ConfigResource) -> list[str]:
+        """
+        Return the paths of the properties files that are layers, as they are written.
+
+        It raises the same errors as a call of this object.
+        """
+        job = self._job(resource) if resource.dag_id else None
+        return [*settings.config_files(), *(job.files.values() if job else ())]
+
     def jobs(self, resource: ConfigResource) -> list[Job]:
         """
         Return the jobs of a DAG, or the job of a task; an empty list if the resource does not exist.
@@ -130,21 +140,35 @@ class DeployedLayers:
         :raises ProviderUnavailableError: the database is unavailable
         """
         if resource not in self._jobs:
-            self._jobs[resource] = self._read_jobs(resource)
+            self._jobs[resource] = [Job.of(task) for task in self._configured(resource)]
         return self._jobs[resource]
 
-    def _read_jobs(self, resource: ConfigResource) -> list[Job]:
+    def concerned(self, resource: ConfigResource) -> list[ConfigResource]:
+        """
+        Return the tasks whose jobs ``resource`` configures; the resource itself if they are unknown, or all.
+
+        :raises ProviderUnavailableError: the database is unavailable
+        """
+        ids = [task.task_id for task in self._configured(resource)]
+        return [ConfigResource.of_task(resource.dag_id, task_id) for task_id in ids] or [resource]
+
+    def _configured(self, resource: ConfigResource) -> list[Any]:
+        """Return the tasks of ``resource`` that this package configures; none if it is unknown, or the deployment."""
         try:
-            dag = _dag(resource.dag_id, self._caller) if resource.dag_id else None
+            dag = self._dag(resource.dag_id) if resource.dag_id else None
         except UnknownResourceError:
             dag = None
         if dag is None:
             return []
-        tasks = [task for task in dag.tasks if resource.task_id in ("", task.task_id)]
-        return [Job.of(task) for task in tasks if is_configured(task)]
+        return [task for task in dag.tasks if resource.task_id in ("", task.task_id) and is_configured(task)]
+
+    def _dag(self, dag_id: str) -> Any:
+        if dag_id not in self._dags:
+            self._dags[dag_id] = stored_dag(dag_id, self._caller)
+        return self._dags[dag_id]
 
     def _job(self, resource: ConfigResource) -> AuthoredJob | None:
-        dag = _dag(resource.dag_id, self._caller)
+        dag = self._dag(resource.dag_id)
         if not resource.task_id:
             return None
         if resource.task_id not in dag.task_ids:
@@ -159,7 +183,13 @@ def _no_task(resource: ConfigResource, known: Sequence[str]) -> str:
     return f"{what}{nearest(resource.task_id, known) or '.'} {NOT_FOUND}"
 
 
-def _dag(dag_id: str, caller: Caller) -> Any:
+def stored_dag(dag_id: str, caller: Caller) -> Any:
+    """
+    Return the DAG as Airflow has stored it.
+
+    :raises UnknownResourceError: there is no such DAG
+    :raises ProviderUnavailableError: the database is unavailable, or another version has stored the DAG
+    """
     from sqlalchemy.exc import SQLAlchemyError  # noqa: PLC0415 - slow to import
 
     try:

@@ -3,15 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from typing import Final, Protocol
 
 from airflow_config_providers import settings
-from airflow_config_providers.core.alter import AlterConfigOp, ConfigResource
+from airflow_config_providers.core.alter import AlterConfigOp, ConfigResource, OpType
 from airflow_config_providers.core.layers import ConfigEntry, ConfigSource
-from airflow_config_providers.deployment import rows
+from airflow_config_providers.core.text import nearest, printable
+from airflow_config_providers.core.variable import scan
+from airflow_config_providers.deployment import record_rows, records, rows
 from airflow_config_providers.deployment.admin import Caller, DeployedLayers, admin, altering
-from airflow_config_providers.deployment.objections import Warn, have_other_keys, refuse_keys, take_any_key
-from airflow_config_providers.deployment.rows import Row, Selection
+from airflow_config_providers.deployment.key_columns import key_columns
+from airflow_config_providers.deployment.objections import have_other_keys, refuse_keys, take_any_key
+from airflow_config_providers.deployment.reading import Reading, refusals, unread_sources
+from airflow_config_providers.deployment.records import RunChoice
+from airflow_config_providers.deployment.rows import HINTS, Row, Selection
+from airflow_config_providers.deployment.why_not import why_not
+from airflow_config_providers.dynamic.admin import AlterConfigResult, no_notes
+from airflow_config_providers.exceptions import ConfigException, UnknownResourceError
+from airflow_config_providers.job.deployed_task import Warn
 from airflow_config_providers.spark.key_check import find_in
 
 _NOT_WRITTEN: Final = frozenset({ConfigSource.DEFAULT_CONFIG, ConfigSource.ENVIRONMENT_CONFIG})
@@ -29,7 +39,18 @@ class Configurations(Protocol):
     """
 
     def describe(self, resource: ConfigResource, selection: Selection) -> list[Row]:
-        """Return the selected keys, each with its synonyms."""
+        """Return the selected keys, each with its synonyms; of a task, also with what its last job had."""
+
+    def describe_run(self, task: ConfigResource, choice: RunChoice, selection: Selection) -> list[Row]:
+        """Return the selected keys that one try had, each with its synonyms."""
+
+    def why_not(self, resource: ConfigResource, asked: str, choice: RunChoice | None = None) -> list[Row]:
+        """
+        Return why a setting that someone wrote does not apply, or that it applies.
+
+        :param asked: ``KEY=VALUE``, a key, a path of a file, or the name of a layer
+        :param choice: the try of a task that is asked about; None for what settles now
+        """
 
     def alter(
         self,
@@ -48,6 +69,9 @@ class Configurations(Protocol):
         self, resource: ConfigResource, *, to_version: int | None = None, validate_only: bool = False
     ) -> list[Row]:
         """Restore a version, and return what applies now. None is the version before the last change."""
+
+    def refresh(self, resource: ConfigResource) -> list[Row]:
+        """Have the values of references read again, and return the resources that this concerns."""
 
 
 class DeployedConfigurations:
@@ -68,7 +92,57 @@ class DeployedConfigurations:
         found = selection.of(one.describe_configs([resource], include_synonyms=True)[resource])
         for doubt in self._doubts(resource, found):
             self._warn(doubt)
-        return rows.described(found)
+        described: list[Row] = [{**row, **key_columns(row["key"], row["value"])} for row in rows.described(found)]
+        return self._with_applied(resource, described, selection) if resource.task_id else described
+
+    def describe_run(self, task: ConfigResource, choice: RunChoice, selection: Selection) -> list[Row]:
+        """Return the selected keys that one try had, each with its synonyms."""
+        record = records.record_of(task, choice)
+        for sentence in record_rows.about(record):
+            self._warn(sentence)
+        return record_rows.of_record(record, selection)
+
+    def why_not(self, resource: ConfigResource, asked: str, choice: RunChoice | None = None) -> list[Row]:
+        """Return why a setting that someone wrote does not apply, or that it applies."""
+        if choice:
+            had = self.describe_run(resource, choice, Selection())
+            return why_not(asked, had, Reading(unknown_keys=settings.unknown_keys()))
+        return why_not(asked, self.describe(resource, Selection()), self._reading(resource))
+
+    def _reading(self, resource: ConfigResource) -> Reading:
+        layers = DeployedLayers(no_notes, self._caller or Caller())
+        jobs = layers.jobs(resource)
+        files, no_job = _files(layers, resource, has_job=bool(jobs) or not resource.task_id)
+        return Reading(
+            unread_sources(no_job),
+            files,
+            (self._caller or Caller()).environ,
+            settings.unknown_keys(),
+            take_any_key(jobs),
+            partial(self._refusals, resource),
+        )
+
+    def _refusals(self, resource: ConfigResource, key: str, value: str) -> Sequence[str]:
+        if scan(value):
+            self._warn(
+                "The reference is checked against the connection that defines the providers. This takes as long as a "
+                "secrets backend needs to answer."
+            )
+        return refusals(self.alter, resource, key, value)
+
+    def _with_applied(self, task: ConfigResource, described: list[Row], selection: Selection) -> list[Row]:
+        """Return the rows with what the last job of ``task`` had; unchanged if there is no record of one."""
+        try:
+            record = records.last_submitted(task)
+        except ConfigException as error:  # it is kept elsewhere
+            self._warn(f"What the last job had is not shown. {' '.join(error.problems)}")
+            return described
+        if record is None:
+            return described
+        gone = [] if selection.keys else record_rows.no_longer_set(described, record)
+        if gone:
+            self._warn(f"The last job had these keys, which the next one will not have: {_named(gone)}")
+        return record_rows.with_applied(described, record)
 
     def alter(
         self,
@@ -82,6 +156,8 @@ class DeployedConfigurations:
         expected = {} if if_version is None else {resource: if_version}
         with altering(self._warn, caller=self._caller) as one:
             done = one.incremental_alter_configs({resource: operations}, validate_only, if_version=expected)
+        for note in _not_set(operations, done[resource]):
+            self._warn(note)
         return rows.changed(done)
 
     def history(self, resource: ConfigResource) -> list[Row]:
@@ -96,13 +172,42 @@ class DeployedConfigurations:
             done = one.rollback(resource, to_version, validate_only=validate_only)
         return rows.changed({resource: done})
 
+    def refresh(self, resource: ConfigResource) -> list[Row]:
+        """Have the values of references read again, and return the resources that this concerns."""
+        version = admin(self._warn, caller=self._caller).refresh([resource])[resource]
+        concerned = DeployedLayers(self._warn, self._caller or Caller()).concerned(resource)
+        return [{"resource": str(one), "version": version} for one in concerned]
+
     def _doubts(self, resource: ConfigResource, entries: Iterable[ConfigEntry]) -> Iterator[str]:
         """Yield what is wrong with the names of keys that somebody set and that Spark does not read."""
         places = {one.name: one.origin for one in entries if one.source not in _NOT_WRITTEN}
         layers = DeployedLayers(self._warn, self._caller or Caller())
         takes_any_key = have_other_keys(places) and take_any_key(layers.jobs(resource))
-        found = find_in(places, settings.misspelt_keys(), takes_any_key=takes_any_key)
+        found = find_in(places, settings.unknown_keys(), takes_any_key=takes_any_key)
         is_certain = found.problems and resource.task_id and refuse_keys(layers.jobs(resource))
         beginning = f"A run of {resource} would fail. " if is_certain else ""
         yield from (f"{beginning}{problem}" for problem in found.problems)
         yield from found.doubts
+
+
+def _files(layers: DeployedLayers, resource: ConfigResource, *, has_job: bool) -> tuple[Sequence[str], str]:
+    """Return the paths of the files that are layers, and why there is no job that gets any layer; empty if there is."""
+    try:
+        files = layers.files(resource)
+    except UnknownResourceError as error:  # what is stored for it can still be described
+        return (), " ".join(error.problems)
+    return files, "" if has_job else f"This package does not configure the operator of {resource}."
+
+
+def _named(keys: Sequence[str]) -> str:
+    more = f" and {len(keys) - HINTS} more" if len(keys) > HINTS else ""
+    return f"{', '.join(map(printable, keys[:HINTS]))}{more}."
+
+
+def _not_set(operations: Iterable[AlterConfigOp], done: AlterConfigResult) -> Iterator[str]:
+    """Yield a note for each key that was to be deleted, but that the resource itself does not set."""
+    deleted = [operation.name for operation in operations if operation.op is OpType.DELETE]
+    unset = [key for key in deleted if key not in done.entries]
+    hints = {key: nearest(key, done.layers[0].configs) for key in unset[:HINTS]}
+    for key in unset:
+        yield f"'{printable(key)}' is not deleted, because it is not set for {done.resource}{hints.get(key) or '.'}"

@@ -8,11 +8,12 @@ from typing import Any
 
 from airflow_config_providers import settings
 from airflow_config_providers.core.alter import ConfigResource
+from airflow_config_providers.core.reload import ReloadAction
 from airflow_config_providers.core.resolver import Unresolved
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.core.variable import ConfigVariable, scan, variables
-from airflow_config_providers.exceptions import ConfigProvidersError, ExposedValueError
-from airflow_config_providers.job.deployed_task import deployed_options, stored_spec
+from airflow_config_providers.exceptions import ConfigException, ConfigProvidersError, ExposedValueError
+from airflow_config_providers.job.deployed_task import Warn, deployed_options, stored_spec
 from airflow_config_providers.job.providers import definitions_of, deployment_registry, driver_definitions_of
 from airflow_config_providers.job.resolver import PlacedText, refuse_exposed
 from airflow_config_providers.providers import airflow_secrets
@@ -21,8 +22,6 @@ from airflow_config_providers.spark.catalogue import spark_definition
 from airflow_config_providers.spark.expansion import SUBSTITUTED_BY_SPARK
 from airflow_config_providers.spark.key_check import find_in
 from airflow_config_providers.spark.known_keys import SPARK
-
-Warn = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,16 +91,20 @@ class DeployedObjections:
         used = {key: text for key, text in texts.items() if scan(text) or spark_definition().is_secret(key, text)}
         jobs = (list(dict.fromkeys(self._jobs(resource))) or [Job.usual()]) if used or have_other_keys(texts) else []
         misnamed = {key: self._of_name(key, takes_any_key=take_any_key(jobs)) for key in texts}
-        return {key: [*found, *self._of_text(key, used.get(key, ""), jobs)] for key, found in misnamed.items()}
+        of_texts = {key: self._of_text(key, text, jobs) for key, text in used.items()}
+        return {
+            key: [*found, *of_texts.get(key, ()), *_of_reload_action(key, texts[key])]
+            for key, found in misnamed.items()
+        }
 
     def _of_name(self, key: str, *, takes_any_key: bool) -> list[str]:
-        found = find_in({key: ""}, settings.misspelt_keys(), takes_any_key=takes_any_key)
+        found = find_in({key: ""}, settings.unknown_keys(), takes_any_key=takes_any_key)
         for doubt in found.doubts:
             self._warn(doubt)
         return list(found.problems)
 
     def _of_text(self, key: str, text: str, jobs: Iterable[Job]) -> list[str]:
-        return list(dict.fromkeys(problem for job in jobs for problem in self._of_job(key, text, job))) if text else []
+        return list(dict.fromkeys(problem for job in jobs for problem in self._of_job(key, text, job)))
 
     def _of_job(self, key: str, text: str, job: Job) -> Iterator[str]:
         known = self._definitions(job.conn_id)
@@ -165,6 +168,14 @@ class Definitions:
         if variable.provider in SUBSTITUTED_BY_SPARK:
             return False
         return (unresolved or settings.unresolved()) is Unresolved.FAIL
+
+
+def _of_reload_action(key: str, text: str) -> tuple[str, ...]:
+    try:
+        ReloadAction.of({key: text})
+    except ConfigException as error:
+        return error.problems
+    return ()
 
 
 def _exposed(key: str, text: str, providers: Iterable[str]) -> tuple[str, ...]:

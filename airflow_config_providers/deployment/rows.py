@@ -19,12 +19,11 @@ from airflow_config_providers.spark.catalogue import spark_definition
 
 Row = Mapping[str, Any]
 
-DETAILS: Final = ("alterable_at", "documentation", "synonyms")
+DETAILS: Final = ("alterable_at", "applied_source", "hashes", "synonyms", "winner")
 """Columns of a description that only programs get."""
 
-
-_HINTS: Final = 10
-"""The number of unknown keys for which an error suggests the nearest name; the search goes through all keys."""
+HINTS: Final = 10
+"""The number of unknown keys for which a message suggests the nearest name; the search goes through all keys."""
 
 
 class Hidden:
@@ -56,7 +55,7 @@ class Selection:
         :raises ConfigException: a selected key does not exist
         """
         if unknown := [key for key in self.keys if key not in entries]:
-            hints = {key: nearest(key, entries) for key in unknown[:_HINTS]}
+            hints = {key: nearest(key, entries) for key in unknown[:HINTS]}
             raise ConfigException(
                 *(f"There is no key '{printable(key)}'{hints.get(key) or '.'} Correct the name." for key in unknown)
             )
@@ -78,8 +77,7 @@ def described(entries: Sequence[ConfigEntry]) -> list[Row]:
             "sensitive": entry.is_sensitive,
             "read_only": entry.is_read_only,
             "alterable_at": [kind.name for kind in entry.alterable_at],
-            "documentation": entry.documentation,
-            "synonyms": [_synonym(entry.name, synonym) for synonym in entry.synonyms],
+            "synonyms": [_synonym(synonym) for synonym in entry.synonyms],
         }
         for entry in entries
     ]
@@ -116,10 +114,11 @@ def as_json(rows: object) -> str:
 
 
 def of_json(row: Row) -> Row:
-    """Return a row as it was before ``as_json``: a value that is null is hidden if the row has a source."""
+    """Return a row as it was before ``as_json``: a value that is null is hidden if the row has a source of it."""
     found = {name: [of_json(one) for one in value] if name == "synonyms" else value for name, value in row.items()}
-    is_hidden = "value" in found and found["value"] is None and found.get("source") is not None
-    return {**found, "value": SECRET} if is_hidden else found
+    sources = {"value": found.get("source"), "applied": found.get("applied_source")}
+    hidden = (name for name, source in sources.items() if source is not None and found.get(name, "") is None)
+    return {**found, **dict.fromkeys(hidden, SECRET)}
 
 
 def _null(value: object) -> None:
@@ -127,8 +126,8 @@ def _null(value: object) -> None:
         raise TypeError
 
 
-def _synonym(key: str, synonym: ConfigSynonym) -> Row:
-    return {"key": key, "value": _shown(synonym), "source": synonym.source.name, "origin": synonym.origin}
+def _synonym(synonym: ConfigSynonym) -> Row:
+    return {"key": synonym.name, "value": _shown(synonym), "source": synonym.source.name, "origin": synonym.origin}
 
 
 def _shown(of: ConfigEntry | ConfigSynonym) -> Any:

@@ -1,0 +1,1 @@
+"""Proposals for DAG files that do not use references and layers yet."""

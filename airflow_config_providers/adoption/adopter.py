@@ -1,0 +1,215 @@
+"""Reads the DAG files of a deployment, and proposes references and layer files for them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from airflow_config_providers import settings
+from airflow_config_providers.adoption.by_hand import ByHand
+from airflow_config_providers.adoption.edits import blocks
+from airflow_config_providers.adoption.file_proposal import FileProposal, FileProposer
+from airflow_config_providers.adoption.patch import FileChange, patch
+from airflow_config_providers.adoption.references import Providers
+from airflow_config_providers.adoption.same_meaning import Imports, are_in_all, difference
+from airflow_config_providers.adoption.shared_layers import SharedLayer, Sharing
+from airflow_config_providers.core.layers import LayeredConfig
+from airflow_config_providers.core.text import printable
+from airflow_config_providers.job.job_layers import deployed_layers
+from airflow_config_providers.lint.dag_files import DagFile
+from airflow_config_providers.lint.paths import LintedPaths, dags_folder
+
+LAYERS = "layers"
+"""The folder of the layer files in the patch."""
+
+Progress = Callable[[int], AbstractContextManager[Callable[[], None]]]
+"""Shows how many of so many files are read."""
+
+
+@dataclass(frozen=True, slots=True)
+class AdoptRequest:
+    """
+    What to adopt, and how.
+
+    :param paths: DAG files and folders; empty for all of the deployment
+    :param uses_classes: whether DAGs get the operators of this package; otherwise ``apply_to`` configures stock ones
+    :param least: how many jobs must share a value before it moves to a layer file
+    :param layers_folder: the folder of the layer files, as jobs see it; empty for ``layers`` in the folder of the DAGs
+    :param seconds: the longest time for importing one file
+    """
+
+    paths: Sequence[str] = ()
+    uses_classes: bool = False
+    least: int = 3
+    layers_folder: str = ""
+    seconds: float = 60.0
+    providers: Providers = field(default_factory=Providers)
+
+
+@dataclass(frozen=True, slots=True)
+class Adoption:
+    """
+    What is proposed.
+
+    :param files: the DAG files that change
+    :param layers: the new layer files
+    :param by_hand: what stays by hand, in order
+    :param advice: settings of the deployment that the proposal needs
+    :param root: the folder in which the patch applies
+    """
+
+    files: Sequence[FileProposal]
+    layers: Sequence[SharedLayer]
+    by_hand: Sequence[ByHand]
+    advice: Sequence[str]
+    root: Path
+
+    def patch(self) -> str:
+        """Return the patch, which shows no line with a secret."""
+        dags = [
+            FileChange(self._name(one), one.source, blocks(one.source, one.edits), one.hidden) for one in self.files
+        ]
+        return patch([*dags, *(FileChange.new(f"{LAYERS}/{layer.name}", layer.text) for layer in self.layers)])
+
+    def summary(self) -> str:
+        """Return the proposal in one sentence."""
+        references = sum(len(one.replacements) for one in self.files)
+        removed = sum(one.removed for one in self.files)
+        return (
+            f"Adopt: {len(self.files)} DAG file(s) change, {references} reference(s), {removed} entries without effect "
+            f"removed, {len(self.layers)} layer file(s); {len(self.by_hand)} place(s) stay by hand."
+        )
+
+    def _name(self, one: FileProposal) -> str:
+        return Path(one.path).resolve().relative_to(self.root).as_posix()
+
+
+@dataclass(frozen=True, slots=True)
+class Adopter:
+    """Makes proposals."""
+
+    progress: Progress
+
+    def adopt(self, request: AdoptRequest) -> Adoption:
+        """
+        Return what is proposed. Nothing is changed.
+
+        :raises ConfigException: a path does not exist, or Airflow does not start
+        """
+        paths = (LintedPaths.of(request.paths) if request.paths else LintedPaths.of_deployment()).dags
+        root = _root(request.paths)
+        folder = request.layers_folder or str(root / LAYERS)
+        read, problems = _read(paths)
+        found = [one for path, text in read.items() if (one := _proposal(path, text, request, problems))]
+        with self.progress(len(read) + len(found)) as tick:
+            imports = Imports(root, request.seconds, tick)
+            before = dict(zip(read, imports.before(list(read)), strict=True))
+            is_of_all = are_in_all(() if request.paths else before.values())
+            moved, layers, notes = Sharing(request.least, folder, request.uses_classes, is_of_all).moved(found)
+            kept = list(_same(moved, before, imports, _Proposed(folder, layers), problems))
+        problems += [problem for one in kept for problem in one.by_hand]
+        problems += [ByHand("", 0, f"{note} With --operators classes, a layer file has them once.") for note in notes]
+        changed = [one for one in kept if one.edits]
+        used = [layer for layer in layers if _is_used(layer, changed, folder)]
+        return Adoption(changed, used, sorted(set(problems)), list(_advice(kept, used, folder, request)), root)
+
+
+@dataclass(frozen=True, slots=True)
+class _Proposed:
+    """The proposed layer files, and their folder as the jobs see it."""
+
+    folder: str
+    layers: Sequence[SharedLayer]
+
+
+def _same(
+    proposals: Sequence[FileProposal],
+    before: Mapping[str, DagFile],
+    imports: Imports,
+    proposed: _Proposed,
+    problems: list[ByHand],
+) -> Iterator[FileProposal]:
+    """Yield the proposals, without the edits of those files that would not mean the same afterwards."""
+    edited = [one for one in proposals if one.edits]
+    yield from (one for one in proposals if not one.edits)
+    for one, after in zip(edited, imports.after(edited), strict=True):
+        if why := _why_not(one, before[one.path], after, proposed):
+            problems.append(ByHand(one.path, 0, why))
+        yield replace(one, edits=(), replacements=(), removed=0) if why else one
+
+
+def _why_not(one: FileProposal, old: DagFile, new: DagFile, proposed: _Proposed) -> str:
+    """Return why a changed file is not proposed; empty if it is."""
+    if old.findings:
+        return f"it cannot be imported, so a change cannot be checked. {old.findings[0].message}"
+    why = difference(one, old, new, proposed.layers, proposed.folder)
+    return f"after the change, {why}. Nothing is proposed for this file." if why else ""
+
+
+def _is_used(layer: SharedLayer, changed: Sequence[FileProposal], folder: str) -> bool:
+    """Return whether a layer file is named in a changed file, or by the deployment."""
+    return bool(changed) and (layer.is_of_deployment or any(f"{folder}/{layer.name}" in one.after for one in changed))
+
+
+def _root(paths: Sequence[str]) -> Path:
+    """Return the folder in which all files are, and from which they import modules."""
+    folders = [path if Path(path).is_dir() else str(Path(path).parent) for path in paths] or [dags_folder()]
+    deployed = Path(dags_folder()).resolve()
+    common = Path(os.path.commonpath([Path(folder).resolve() for folder in folders]))
+    return deployed if common.is_relative_to(deployed) else common
+
+
+def _read(paths: Sequence[str]) -> tuple[dict[str, str], list[ByHand]]:
+    read: dict[str, str] = {}
+    problems: list[ByHand] = []
+    for path in paths:
+        try:
+            text = Path(path).read_bytes().decode()
+        except (OSError, UnicodeDecodeError):
+            problems.append(ByHand(path, 0, "it is not a file with text in UTF-8, such as an archive."))
+            continue
+        if "\r" in text.replace("\r\n", ""):
+            problems.append(ByHand(path, 0, "its lines end with a carriage return alone. Convert it first."))
+        else:
+            read[path] = text
+    return read, problems
+
+
+def _proposal(path: str, text: str, request: AdoptRequest, problems: list[ByHand]) -> FileProposal | None:
+    try:
+        proposer = FileProposer(
+            path, text, providers=request.providers, below=_below(), uses_classes=request.uses_classes
+        )
+    except (SyntaxError, ValueError, RecursionError):
+        problems.append(ByHand(path, 0, "it is no Python that this version can read."))
+        return None
+    found = proposer.proposal()
+    return found if found.calls or found.by_hand else None
+
+
+def _below() -> Mapping[str, str]:
+    """Return what every job has from the layer files of the deployment."""
+    return LayeredConfig(deployed_layers(None, {}, warn=lambda text: None)).settled
+
+
+def _advice(
+    proposals: Sequence[FileProposal], layers: Sequence[SharedLayer], folder: str, request: AdoptRequest
+) -> Iterator[str]:
+    families = {call.spec.family for one in proposals for call in one.calls if not call.is_configured}
+    known = set(settings.apply_to())
+    missing = set() if "spark" in known else families - known
+    if missing and not request.uses_classes:
+        yield f"Set apply_to = {', '.join(sorted(known | missing))} in [config_providers], or use --operators classes."
+    for layer in layers:
+        yield f"{layer.reduction}."
+        if layer.is_of_deployment:
+            yield f"Add {folder}/{layer.name} at the end of config_files in [config_providers]."
+    used = " ".join(one.text for proposal in proposals for one in proposal.replacements)
+    classes = {request.providers.connection: "airflow_connection", request.providers.variable: "airflow_variable"}
+    home = printable(settings.config_conn_id())
+    for name, kind in classes.items():
+        if f"${{{name}:" in used:
+            yield f"Define the provider '{printable(name)}' of class {kind} in the connection '{home}'."

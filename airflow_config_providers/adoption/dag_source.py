@@ -1,0 +1,220 @@
+"""The operators in the source of a DAG file, and what they set. The source is read and never run."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Final
+
+from airflow_config_providers.job.operator_specs import OperatorSpec, spec_of_path
+
+_READS: Final = {
+    "airflow.sdk.Variable.get": "variable",
+    "airflow.models.Variable.get": "variable",
+    "airflow.models.variable.Variable.get": "variable",
+    "airflow.sdk.Connection.get": "connection",
+    "airflow.sdk.BaseHook.get_connection": "connection",
+    "airflow.sdk.bases.hook.BaseHook.get_connection": "connection",
+    "airflow.hooks.base.BaseHook.get_connection": "connection",
+    "airflow.models.Connection.get_connection_from_secrets": "connection",
+}
+"""Function -> what it reads while the file is parsed."""
+
+_FIELDS: Final = frozenset({"login", "password", "host", "port", "schema", "conn_type"})
+
+
+@dataclass(frozen=True, slots=True)
+class SecretRead:
+    """
+    A value that the file reads while it is parsed.
+
+    :param kind: ``variable`` or ``connection``
+    :param name: the name of the variable, or the id of the connection; empty if it is not a literal
+    :param field: the field of the connection; empty for a variable
+    """
+
+    node: ast.expr
+    kind: str
+    name: str = ""
+    field: str = ""
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether a reference can say the same."""
+        return bool(self.name) and (self.kind == "variable" or bool(self.field))
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """
+    An entry of a mapping that an operator gets.
+
+    :param key: the key; empty if it is not a literal
+    :param text: the value; None if it is not a string literal
+    :param mapping: the mapping in the source
+    """
+
+    key: str
+    text: str | None = field(repr=False)
+    node: ast.expr
+    mapping: ast.Dict
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorCall:
+    """
+    A call that creates a task of an operator that this package knows.
+
+    :param path: the operator's class
+    :param task_id: the id of the task; None if it is not a literal
+    :param conf: its Spark configuration; empty if that is not written as a mapping in this file
+    :param env_vars: its environment variables, likewise
+    """
+
+    node: ast.Call
+    path: str
+    spec: OperatorSpec
+    task_id: str | None
+    conf: tuple[Setting, ...] = ()
+    env_vars: tuple[Setting, ...] = ()
+
+    def argument(self, name: str) -> ast.expr | None:
+        """Return what is given for an argument."""
+        return next((keyword.value for keyword in self.node.keywords if keyword.arg == name), None)
+
+    @property
+    def is_configured(self) -> bool:
+        """Whether the class is one of this package."""
+        return self.path.startswith("airflow_config_providers.")
+
+    @property
+    def is_direct(self) -> bool:
+        """Whether the configuration is written in the call itself."""
+        return any(isinstance(self.argument(name), ast.Dict) for name in _conf_arguments(self.spec))
+
+
+class DagSource:
+    """
+    Finds operators in a DAG file.
+
+    :param text: the source
+    :raises SyntaxError: it is no Python
+    """
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.tree = ast.parse(text)
+        self._nodes = list(ast.walk(self.tree))
+        self._names = dict(self._imported())
+        self._mappings = dict(self._assigned())
+
+    def calls(self) -> Iterator[OperatorCall]:
+        """Yield the calls that create tasks, in the order of the source."""
+        found = [call for node in self._nodes if isinstance(node, ast.Call) and (call := self._call(node))]
+        yield from sorted(found, key=lambda call: (call.node.lineno, call.node.col_offset))
+
+    def reads(self) -> Iterator[SecretRead]:
+        """Yield what the file reads of connections and variables while it is parsed."""
+        outer: set[ast.AST] = set()
+        for node in self._nodes:
+            if isinstance(node, ast.expr) and node not in outer and (found := self.read_of(node)):
+                outer.update(ast.walk(node))
+                yield found
+
+    def read_of(self, node: ast.expr) -> SecretRead | None:
+        """Return what an expression reads; None if it is not such a call, or a field of its result."""
+        if isinstance(node, ast.Attribute):
+            found = self.read_of(node.value)
+            is_field = found is not None and found.kind == "connection" and not found.field and node.attr in _FIELDS
+            return SecretRead(node, "connection", found.name, node.attr) if found and is_field else None
+        kind = _READS.get(self._path(node.func)) if isinstance(node, ast.Call) else None
+        if kind is None or not isinstance(node, ast.Call):
+            return None
+        is_single = len(node.args) == 1 and not node.keywords
+        return SecretRead(node, kind, (_text(node.args[0]) or "") if is_single else "")
+
+    def imports(self, path: str) -> list[tuple[ast.ImportFrom, ast.alias]]:
+        """Return the statements ``from ... import`` that import the class at ``path``."""
+        module, _, name = path.rpartition(".")
+        statements = (node for node in self._nodes if isinstance(node, ast.ImportFrom) and node.module == module)
+        return [(node, alias) for node in statements for alias in node.names if alias.name == name]
+
+    def uses(self, name: str) -> list[ast.Name]:
+        """Return where a name is used."""
+        return [node for node in self._nodes if isinstance(node, ast.Name) and node.id == name]
+
+    def _call(self, node: ast.Call) -> OperatorCall | None:
+        is_partial = isinstance(node.func, ast.Attribute) and node.func.attr == "partial"
+        path = self._path(node.func.value if is_partial and isinstance(node.func, ast.Attribute) else node.func)
+        spec = spec_of_path(path)
+        if spec is None:
+            return None
+        arguments = {keyword.arg: keyword.value for keyword in node.keywords if keyword.arg}
+        conf = [setting for name in _conf_arguments(spec) for setting in self._settings(arguments.get(name))]
+        env_vars = self._settings(arguments.get("env_vars"))
+        return OperatorCall(node, path, spec, _text(arguments.get("task_id")), tuple(conf), tuple(env_vars))
+
+    def _settings(self, node: ast.expr | None) -> Iterator[Setting]:
+        """Yield the entries of a mapping, and of the mappings that it includes."""
+        if isinstance(node, ast.Name):
+            node = self._mappings.get(node.id)
+        if not isinstance(node, ast.Dict):
+            return
+        for key, value in zip(node.keys, node.values, strict=True):
+            if key is None:  # **other
+                yield from self._settings(value)
+            else:
+                yield Setting(_text(key) or "", _text(value), value, node)
+
+    def _path(self, node: ast.expr) -> str:
+        """Return the full name of what is called; empty if it was not imported."""
+        if isinstance(node, ast.Name):
+            return self._names.get(node.id, "")
+        if isinstance(node, ast.Attribute):
+            below = self._path(node.value)
+            return f"{below}.{node.attr}" if below else ""
+        return ""
+
+    def _imported(self) -> Iterator[tuple[str, str]]:
+        for node in self._nodes:
+            if isinstance(node, ast.ImportFrom) and node.module and not node.level:
+                yield from ((alias.asname or alias.name, f"{node.module}.{alias.name}") for alias in node.names)
+            elif isinstance(node, ast.Import):
+                yield from ((alias.asname or alias.name.partition(".")[0], _bound(alias)) for alias in node.names)
+
+    def _assigned(self) -> Iterator[tuple[str, ast.Dict]]:
+        """Yield each name that is assigned once, a mapping, and that is used only for configuration."""
+        for node in self._nodes:
+            if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.value, ast.Dict):
+                (target,) = node.targets
+                if isinstance(target, ast.Name) and self._is_only_configuration(target.id):
+                    yield target.id, node.value
+
+    def _is_only_configuration(self, name: str) -> bool:
+        uses = self.uses(name)
+        stored = [node for node in uses if isinstance(node.ctx, ast.Store)]
+        places = {below for node in self._nodes for one in _configurations(node) for below in ast.walk(one)}
+        return len(stored) == 1 and all(node in places for node in uses if isinstance(node.ctx, ast.Load))
+
+
+def _configurations(node: ast.AST) -> Iterator[ast.expr]:
+    """Yield what a call gets as configuration."""
+    if isinstance(node, ast.Call):
+        names = {"conf", "spark_conf", "config_kwargs", "env_vars"}
+        yield from (one.value for one in node.keywords if one.arg in names)
+
+
+def _conf_arguments(spec: OperatorSpec) -> list[str]:
+    """Return the arguments that are the Spark configuration itself, and not something around it."""
+    names = {*spec.arguments, *(location.field for location in spec.conf)}
+    places = {(location.field, *location.path) for location in spec.conf}
+    return sorted(name for name in names if spec.arguments.get(name, (name,)) in places)
+
+
+def _bound(alias: ast.alias) -> str:
+    return alias.name if alias.asname else alias.name.partition(".")[0]
+
+
+def _text(node: ast.expr | None) -> str | None:
+    return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else None

@@ -1,0 +1,278 @@
+"""The proposal for one DAG file: its edits, what they mean, and what stays by hand."""
+
+from __future__ import annotations
+
+import ast
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from airflow_config_providers.adoption.by_hand import ByHand
+from airflow_config_providers.adoption.dag_source import DagSource, OperatorCall, Setting
+from airflow_config_providers.adoption.edits import Edit, Positions, edited, without_overlaps
+from airflow_config_providers.adoption.references import Providers, reads_secrets, with_references
+from airflow_config_providers.adoption.secret_lines import secret_lines
+from airflow_config_providers.core.templates import is_template
+from airflow_config_providers.core.text import printable
+from airflow_config_providers.lint.entry import Entry
+from airflow_config_providers.lint.finding import Place
+from airflow_config_providers.lint.literals import of_entry as literal_secrets
+from airflow_config_providers.spark.exposure import is_exposed
+
+CLASSES: Final[Mapping[str, tuple[str, str]]] = {
+    "airflow.providers.apache.spark.operators.spark_submit.SparkSubmitOperator": (
+        "airflow_config_providers.operators.spark_submit",
+        "ConfiguredSparkSubmitOperator",
+    ),
+    "airflow.providers.apache.spark.operators.spark_jdbc.SparkJDBCOperator": (
+        "airflow_config_providers.operators.spark_jdbc",
+        "ConfiguredSparkJDBCOperator",
+    ),
+}
+"""Stock class -> the module and the name of the class that takes its place."""
+
+_EXPOSED: Final = "'{}': Spark shows the value of this key to others. Pass the secret under another key."
+_UNSUPPORTED: Final = (
+    "'{}': its template does more than a reference can, such as a filter, a default or a condition. Make it simpler, "
+    "or leave it."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Replacement:
+    """
+    A value that becomes one with references.
+
+    :param task_id: the id of the task as its call has it; None if that is not a literal
+    :param key: the key of the Spark configuration, or the name of an environment variable
+    """
+
+    task_id: str | None
+    key: str
+    text: str
+    is_conf: bool
+
+
+@dataclass(frozen=True, slots=True)
+class FileProposal:
+    """
+    What is proposed for a DAG file.
+
+    :param path: the file
+    :param edits: changes of its source; none touches a line with a secret
+    :param replacements: what the edits mean for the jobs
+    :param calls: the calls that create tasks
+    :param replaced: value in the source -> its text with references
+    :param removed: how many entries are removed because they have no effect
+    :param hidden: the numbers of the lines that must not be shown
+    """
+
+    path: str
+    source: str = field(repr=False)
+    edits: tuple[Edit, ...] = ()
+    replacements: tuple[Replacement, ...] = ()
+    by_hand: tuple[ByHand, ...] = ()
+    calls: tuple[OperatorCall, ...] = ()
+    replaced: Mapping[ast.expr, str] = field(default_factory=dict, repr=False)
+    removed: int = 0
+    hidden: frozenset[int] = frozenset()
+
+    @property
+    def after(self) -> str:
+        """The source with the edits."""
+        return edited(self.source, self.edits)
+
+
+class FileProposer:
+    """
+    Makes the proposal for one DAG file.
+
+    :param path: the file
+    :param source: its text
+    :param below: key -> value that every job has without the DAG
+    :raises SyntaxError: it is no Python
+    """
+
+    def __init__(
+        self, path: str, source: str, *, providers: Providers, below: Mapping[str, str], uses_classes: bool
+    ) -> None:
+        self._path = path
+        self._dag = DagSource(source)
+        self._positions = Positions(source)
+        self._providers = providers
+        self._below = below
+        self._uses_classes = uses_classes
+        self._hidden = secret_lines(source, self._dag.tree)
+        self._calls = tuple(self._dag.calls())
+        self._edits: list[Edit] = []
+        self._replacements: list[Replacement] = []
+        self._by_hand: list[ByHand] = []
+        self._replaced: dict[ast.expr, str] = {}
+        self._removed = 0
+        self._read: set[ast.AST] = set()
+
+    def proposal(self) -> FileProposal:
+        """Return the proposal."""
+        for call in self._calls:
+            self._of_call(call)
+        if self._uses_classes:
+            self._change_classes()
+        self._report_reads()
+        return FileProposal(
+            self._path,
+            self._dag.text,
+            tuple(without_overlaps(self._edits)),
+            tuple(dict.fromkeys(self._replacements)),
+            tuple(sorted(set(self._by_hand))),
+            self._calls,
+            self._replaced,
+            self._removed,
+            self._hidden,
+        )
+
+    def _of_call(self, call: OperatorCall) -> None:
+        for setting in call.conf:
+            self._of_setting(call, setting, is_conf=True)
+        for setting in call.env_vars:
+            self._of_setting(call, setting, is_conf=False)
+        self._report_other_templates(call)
+
+    def _of_setting(self, call: OperatorCall, setting: Setting, *, is_conf: bool) -> None:
+        read = self._dag.read_of(setting.node)
+        if is_conf and self._is_dead(call, setting):
+            return
+        if read is not None and read.is_plain:
+            self._read.update(ast.walk(read.node))
+            of = self._providers
+            is_variable = read.kind == "variable"
+            text = of.of_variable(read.name) if is_variable else of.of_connection(read.name, read.field)
+            self._replace(call, setting, text, is_conf=is_conf)
+        elif setting.text is not None and reads_secrets(setting.text):
+            text_or_none = with_references(setting.text, self._providers)
+            if text_or_none is None:
+                self._leave(setting.node, _UNSUPPORTED.format(printable(setting.key)))
+            else:
+                self._replace(call, setting, text_or_none, is_conf=is_conf)
+        elif setting.text is not None:
+            self._report_literal(setting)
+
+    def _replace(self, call: OperatorCall, setting: Setting, text: str, *, is_conf: bool) -> None:
+        if is_conf and is_exposed(setting.key):
+            self._leave(setting.node, _EXPOSED.format(printable(setting.key)))
+        elif self._edit(self._positions.replacing(setting.node, _literal(text)), setting.node):
+            self._replacements.append(Replacement(call.task_id, setting.key, text, is_conf))
+            self._replaced[setting.node] = text
+
+    def _is_dead(self, call: OperatorCall, setting: Setting) -> bool:
+        """Remove an entry that always loses, or that says what every job has anyway; return whether it is removed."""
+        key = key_node(setting)
+        if not setting.key or key is None or setting.text is None:
+            return False
+        named = {spark_key: argument for argument, spark_key in call.spec.named.keys.items()}
+        value = call.argument(named.get(setting.key, ""))
+        loses = call.is_direct and isinstance(value, ast.Constant) and bool(value.value)
+        has_files = any(call.argument(name) is not None for name in call.spec.paths)
+        is_repeated = not has_files and self._below.get(setting.key) == setting.text
+        is_dead = bool(loses or is_repeated)
+        is_removed = is_dead and self._edit(self._positions.removing(key, setting.mapping), setting.node)
+        self._removed += is_removed
+        return is_removed
+
+    def _change_classes(self) -> None:
+        for path in dict.fromkeys(call.path for call in self._calls if not call.is_configured):
+            imported = self._dag.imports(path)
+            if path not in CLASSES:
+                self._by_hand.append(ByHand(self._path, 0, _NO_CLASS.format(path.rpartition(".")[2])))
+            elif len(imported) == 1 and len(imported[0][0].names) == 1 and imported[0][1].asname is None:
+                self._change_class(path, imported[0][0])
+            else:
+                line = imported[0][0].lineno if imported else 0
+                self._by_hand.append(ByHand(self._path, line, _ODD_IMPORT.format(*CLASSES[path])))
+
+    def _change_class(self, path: str, statement: ast.ImportFrom) -> None:
+        module, name = CLASSES[path]
+        edits = [self._positions.replacing(statement, f"from {module} import {name}")]
+        edits += [self._positions.replacing(use, name) for use in self._dag.uses(path.rpartition(".")[2])]
+        if any(self._is_hidden(edit) for edit in edits):
+            self._leave(statement, _ODD_IMPORT.format(module, name))
+        else:
+            self._edits += edits
+
+    def _edit(self, edit: Edit, node: ast.expr) -> bool:
+        """Add an edit, unless it would show a secret; return whether it was added."""
+        if self._is_hidden(edit):
+            self._leave(node, "a secret may be written on this line, so no change of it is shown. Change it by hand.")
+            return False
+        self._edits.append(edit)
+        return True
+
+    def _is_hidden(self, edit: Edit) -> bool:
+        return any(line in self._hidden for line in self._positions.lines(edit))
+
+    def _leave(self, node: ast.expr | ast.stmt, reason: str) -> None:
+        self._by_hand.append(ByHand(self._path, node.lineno, reason))
+
+    def _report_literal(self, setting: Setting) -> None:
+        entry = Entry(setting.key, setting.text or "", Place(self._path, setting.node.lineno), "")
+        for _ in literal_secrets(entry):
+            self._leave(
+                setting.node,
+                f"'{printable(setting.key)}': a secret is written out. Put it into a secret store, write a reference, "
+                f"and change the secret: it is in the history of the repository.",
+            )
+
+    def _report_other_templates(self, call: OperatorCall) -> None:
+        known = {setting.node for setting in (*call.conf, *call.env_vars)}
+        for keyword in call.node.keywords:
+            for node, text in _strings(keyword.value, but=known):
+                if reads_secrets(text):
+                    name = printable(keyword.arg or "**")
+                    self._leave(node, f"{name}: its template reads a connection or a variable. {_ELSEWHERE}")
+
+    def _report_reads(self) -> None:
+        for read in self._dag.reads():
+            if read.node not in self._read:
+                self._leave(
+                    read.node,
+                    f"a {read.kind} is read whenever the file is parsed. Write a reference where the value is used, if "
+                    f"that is the configuration of a job.",
+                )
+
+
+_ELSEWHERE: Final = "Only conf and env_vars are changed: in other arguments, others could read the value."
+_NO_CLASS: Final = "{}: this package has no class of its own for it. Use configured(), or set apply_to."
+_ODD_IMPORT: Final = (
+    "import {1} from {0} in place of the stock class: this import does not have a form that can be changed safely."
+)
+
+
+def plain_settings(call: OperatorCall, replaced: Mapping[ast.expr, str]) -> Iterator[tuple[Setting, str]]:
+    """
+    Yield the entries that could be in a layer file: constant strings, without secrets and without templates.
+
+    :param replaced: value in the source -> its text with references
+    """
+    for setting in call.conf:
+        text = replaced.get(setting.node, setting.text)
+        if not setting.key or text is None or is_template(text):
+            continue
+        if not list(literal_secrets(Entry(setting.key, text, Place(""), ""))):
+            yield setting, text
+
+
+def key_node(setting: Setting) -> ast.expr | None:
+    """Return the key of an entry in the source."""
+    place = next(index for index, value in enumerate(setting.mapping.values) if value is setting.node)
+    return setting.mapping.keys[place]
+
+
+def _strings(node: ast.expr, *, but: set[ast.expr]) -> Iterator[tuple[ast.expr, str]]:
+    for one in ast.walk(node):
+        if isinstance(one, ast.Constant) and isinstance(one.value, str) and one not in but:
+            yield one, one.value
+
+
+def _literal(text: str) -> str:
+    """Return ``text`` as Python and its formatters write it."""
+    return json.dumps(text, ensure_ascii=False) if text.isprintable() else repr(text)

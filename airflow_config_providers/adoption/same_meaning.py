@@ -1,0 +1,152 @@
+"""Makes sure that a changed DAG file means the same, by importing it before and after."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from airflow_config_providers.adoption.file_proposal import FileProposal, Replacement
+from airflow_config_providers.adoption.shared_layers import SharedLayer
+from airflow_config_providers.core.layers import ConfigLayer, ConfigSource, LayeredConfig
+from airflow_config_providers.core.text import printable
+from airflow_config_providers.job.authored_job import AuthoredJob
+from airflow_config_providers.job.job_layers import ReadFile, deployed_layers, file_as_deployed
+from airflow_config_providers.lint.dag_files import DagFile, DagSource, read_all
+from airflow_config_providers.spark.catalogue import spark_definition
+
+_IGNORED = shutil.ignore_patterns(".git", "__pycache__", "*.pyc")
+
+
+@dataclass(frozen=True, slots=True)
+class Meaning:
+    """
+    What a job means: its settled configuration, and the references outside of it.
+
+    :param configs: key -> string with references
+    :param texts: name -> string with references
+    """
+
+    configs: Mapping[str, str] = field(repr=False)
+    texts: Mapping[str, str] = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Imports:
+    """
+    Imports DAG files as if this package configured every operator that it knows.
+
+    :param root: the folder of the DAG files
+    :param seconds: the longest time for one file
+    :param tick: is called after each file
+    """
+
+    root: Path
+    seconds: float
+    tick: Callable[[], object]
+
+    def before(self, paths: Sequence[str]) -> list[DagFile]:
+        """Return what is in the files as they are."""
+        return self._read(self.root, paths)
+
+    def after(self, proposals: Sequence[FileProposal]) -> list[DagFile]:
+        """Return what would be in the files with the edits; the files are changed in a copy of the folder."""
+        with TemporaryDirectory(prefix="config-providers-adopt-") as temporary:
+            copy = Path(temporary).resolve() / "dags"
+            shutil.copytree(self.root, copy, symlinks=True, ignore=_IGNORED)
+            paths = [copy / Path(one.path).resolve().relative_to(self.root) for one in proposals]
+            for path, one in zip(paths, proposals, strict=True):
+                path.write_bytes(one.after.encode())
+            read = self._read(copy, list(map(str, paths)))
+        return [_as_deployed(one, copy, self.root) for one in read]
+
+    def _read(self, folder: Path, paths: Sequence[str]) -> list[DagFile]:
+        environ = {"AIRFLOW__CONFIG_PROVIDERS__APPLY_TO": "spark", "AIRFLOW__CORE__DAGS_FOLDER": str(folder)}
+        source = DagSource([str(folder)], self.seconds, environ, is_stored=True)
+        return list(read_all(paths, source=source, tick=self.tick)) if paths else []
+
+
+def difference(
+    proposal: FileProposal, before: DagFile, after: DagFile, layers: Sequence[SharedLayer], folder: str
+) -> str:
+    """
+    Return why the changed file does not mean the same; empty if it does, apart from its references.
+
+    :param layers: the proposed layer files
+    :param folder: the folder of the layer files, as the jobs see it
+    """
+    if after.findings:
+        return f"it cannot be imported: {after.findings[0].message}"
+    reader = _reader({f"{folder}/{layer.name}": layer.configs for layer in layers})
+    of_deployment = [f"{folder}/{layer.name}" for layer in layers if layer.is_of_deployment]
+    old = dict(_meanings(before, reader, ()))
+    new = dict(_meanings(after, reader, of_deployment))
+    if old.keys() != new.keys():
+        return "it has other tasks"
+    found = (_task_difference(task, old[task], new[task], proposal.replacements) for task in old)
+    return next(filter(None, found), "") or _missing(proposal.replacements, new)
+
+
+def are_in_all(files: Iterable[DagFile]) -> Callable[[str, str], bool]:
+    """Return what says whether every job in ``files`` has a key with a value; nothing is, if a file is not known."""
+    known = list(files)
+    meanings = [meaning for file in known for _, meaning in _meanings(file, _reader({}), ())]
+    is_known = bool(meanings) and not any(file.findings for file in known)
+    return lambda key, text: is_known and all(meaning.configs.get(key) == text for meaning in meanings)
+
+
+def _task_difference(task: tuple[str, str], old: Meaning, new: Meaning, replacements: Iterable[Replacement]) -> str:
+    mine = [one for one in replacements if _is_of(one, task[1])]
+    expected = {(one.key, one.text) for one in mine if one.is_conf}
+    for key in sorted(old.configs.keys() | new.configs.keys()):
+        before, after = old.configs.get(key), new.configs.get(key)
+        if before != after and (before is None or (key, after) not in expected):
+            return f"'{printable(key)}' of task '{printable(task[1])}' differs"
+    added = {text for name, text in new.texts.items() if old.texts.get(name) != text}
+    if not old.texts.keys() <= new.texts.keys() or not added <= {one.text for one in mine if not one.is_conf}:
+        return f"the references of task '{printable(task[1])}' differ"
+    return ""
+
+
+def _missing(replacements: Iterable[Replacement], new: Mapping[tuple[str, str], Meaning]) -> str:
+    """Return a reference that arrives in no job."""
+    for one in replacements:
+        found = (meaning for (_, task), meaning in new.items() if _is_of(one, task))
+        if not any(meaning.configs.get(one.key) == one.text or one.text in meaning.texts.values() for meaning in found):
+            return f"the reference for '{printable(one.key)}' arrives in no job"
+    return ""
+
+
+def _is_of(replacement: Replacement, task_id: str) -> bool:
+    """Return whether a replacement can be that of a task, which can be in groups."""
+    return replacement.task_id is None or task_id == replacement.task_id or task_id.endswith(f".{replacement.task_id}")
+
+
+def _meanings(file: DagFile, read_file: ReadFile, more: Sequence[str]) -> Iterator[tuple[tuple[str, str], Meaning]]:
+    for stored in file.stored:
+        job = AuthoredJob.read(stored.text)
+        job = replace(job, files={**{path: path for path in more}, **job.files})
+        layers = deployed_layers(job, {}, warn=lambda text: None, read_file=read_file)
+        settled = LayeredConfig(layers, spark_definition()).settled
+        yield (stored.dag_id, stored.task_id), Meaning(dict(settled), dict(job.texts))
+
+
+def _reader(proposed: Mapping[str, Mapping[str, str]]) -> ReadFile:
+    @cache
+    def read(path: str, warn: Callable[[str], None]) -> ConfigLayer | None:
+        if path in proposed:
+            return ConfigLayer(ConfigSource.STATIC_FILE_CONFIG, path, proposed[path])
+        return file_as_deployed(path, warn)
+
+    return read
+
+
+def _as_deployed(file: DagFile, copy: Path, root: Path) -> DagFile:
+    """Return a file in which paths that it makes of its own are those of the folder, and not of the copy."""
+    inside, outside = (json.dumps(str(one))[1:-1] for one in (copy, root))
+    stored = tuple(replace(one, text=one.text.replace(inside, outside)) for one in file.stored)
+    return replace(file, stored=stored)

@@ -1,0 +1,126 @@
+"""The lines of a source that must not be shown, because a secret is written out there."""
+
+from __future__ import annotations
+
+import ast
+import io
+import re
+import tokenize
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
+
+from airflow_config_providers.core.sensitive import shows_secret, sounds_secret
+from airflow_config_providers.core.variable import scan
+
+_TEMPLATES: Final = re.compile(r"\{\{.*?\}\}|\{%.*?%\}", re.DOTALL)
+_HARMLESS: Final = frozenset({"", "true", "false", "none"})
+
+
+def secret_lines(source: str, tree: ast.AST) -> frozenset[int]:
+    """
+    Return the numbers of the lines that show a secret, or may do so.
+
+    Those are strings under a name that sounds like that of a secret, in whichever way Python names things, strings with
+    a password in them, every other place that has the same string, and comments that speak of a secret.
+    """
+    strings = list(_secret_strings(tree))
+    found = {line for node in strings for line in _lines(node)}
+    texts = {node.value for node in strings if isinstance(node, ast.Constant) and isinstance(node.value, str)}
+    found |= set(_repeating(source, texts))
+    return frozenset(found | set(_comments(source)))
+
+
+def _secret_strings(tree: ast.AST) -> Iterator[ast.expr]:
+    for value in _secret_values(tree):
+        yield from (one for one in ast.walk(value) if isinstance(one, ast.Constant) and _is_text(one))
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and shows_secret(node.value):
+            yield node
+        if isinstance(node, ast.JoinedStr) and shows_secret(_joined(node)):
+            yield node
+
+
+def _secret_values(tree: ast.AST) -> list[ast.expr]:
+    """Return what has a name that sounds like that of a secret, and what is assigned to the names in it."""
+    named = [pair for node in ast.walk(tree) for pair in _named(node)]
+    found = [value for name, value in named if sounds_secret(name)]
+    known: set[str] = set()
+    for value in found:  # which grows
+        used = {node.id for node in ast.walk(value) if isinstance(node, ast.Name)} - known
+        known |= used
+        found += [other for name, other in named if name in used]
+    return found
+
+
+def _named(node: ast.AST) -> Iterator[tuple[str, ast.expr]]:
+    """Yield each name and its value: of an entry, an argument, a default, an assignment or a comparison."""
+    if isinstance(node, ast.Dict):
+        yield from ((_name(key), value) for key, value in zip(node.keys, node.values, strict=True) if key)
+    elif isinstance(node, ast.Call):
+        given = [*node.args, *(keyword.value for keyword in node.keywords)]
+        yield from ((keyword.arg, keyword.value) for keyword in node.keywords if keyword.arg)
+        yield from _beside(given)  # such as os.environ.get("PASSWORD", "x")
+    elif isinstance(node, ast.Assign):
+        yield from ((_name(target), node.value) for target in node.targets)
+    elif isinstance(node, ast.AnnAssign | ast.AugAssign | ast.NamedExpr) and node.value is not None:
+        yield _name(node.target), node.value
+    elif isinstance(node, ast.Compare):
+        yield from ((_name(node.left), other) for other in node.comparators)
+    elif isinstance(node, ast.arguments):
+        with_default = [*node.posonlyargs, *node.args][-len(node.defaults) :] if node.defaults else []
+        yield from ((one.arg, value) for one, value in zip(with_default, node.defaults, strict=False))
+        yield from ((one.arg, value) for one, value in zip(node.kwonlyargs, node.kw_defaults, strict=True) if value)
+    elif isinstance(node, ast.Tuple | ast.List) and len(node.elts) > 1:  # such as ("spark.app.password", "x")
+        yield from _beside(node.elts)
+
+
+def _beside(values: Sequence[ast.expr]) -> Iterator[tuple[str, ast.expr]]:
+    """Yield each string that sounds like the name of a secret, with each value beside it."""
+    for one in values:
+        if isinstance(one, ast.Constant) and isinstance(one.value, str) and sounds_secret(one.value):
+            yield from ((one.value, other) for other in values if other is not one)
+
+
+def _name(node: ast.expr | None) -> str:
+    if isinstance(node, ast.Constant):
+        return str(node.value)
+    if isinstance(node, ast.Name):
+        return node.id
+    if isinstance(node, ast.Attribute):
+        return node.attr
+    if isinstance(node, ast.Subscript):
+        return _name(node.slice)
+    if isinstance(node, ast.Tuple):
+        return " ".join(map(_name, node.elts))
+    return ""
+
+
+def _is_text(node: ast.Constant) -> bool:
+    """Return whether a constant can be a secret: a string other than a reference, a template or a switch."""
+    value = node.value.decode("latin-1") if isinstance(node.value, bytes) else node.value
+    if not isinstance(value, str) or value.strip().lower() in _HARMLESS:
+        return False
+    rest = _TEMPLATES.sub("", value)
+    for start, end, *_ in reversed(scan(rest)):
+        rest = rest[:start] + rest[end:]
+    return bool(rest.strip())
+
+
+def _joined(node: ast.JoinedStr) -> str:
+    return "".join(str(one.value) if isinstance(one, ast.Constant) else "x" for one in node.values)
+
+
+def _lines(node: ast.expr) -> range:
+    return range(node.lineno, (node.end_lineno or node.lineno) + 1)
+
+
+def _repeating(source: str, texts: Iterable[str]) -> Iterator[int]:
+    long = [text for text in texts if len(text) >= 4]
+    lines = source.split("\n")
+    yield from (number for number, line in enumerate(lines, 1) if any(text in line for text in long))
+
+
+def _comments(source: str) -> Iterator[int]:
+    for token in tokenize.generate_tokens(io.StringIO(source).readline):
+        if token.type == tokenize.COMMENT and (shows_secret(token.string) or sounds_secret(token.string)):
+            yield token.start[0]

@@ -1,0 +1,122 @@
+"""Rows that show records: what a try had, and what waits for the next submit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from airflow_config_providers.core.definition.config_def import ConfigDef
+from airflow_config_providers.core.layers import ConfigSource
+from airflow_config_providers.core.templates import is_template
+from airflow_config_providers.core.text import nearest, one_line, printable
+from airflow_config_providers.core.variable import variables
+from airflow_config_providers.deployment.key_columns import key_columns
+from airflow_config_providers.deployment.rows import HINTS, SECRET, Hidden, Row, Selection
+from airflow_config_providers.dynamic.inheritance import SOURCES
+from airflow_config_providers.exceptions import ConfigException
+from airflow_config_providers.job.record import RecordedValue, TryRecord, shown_value
+from airflow_config_providers.spark.catalogue import spark_definition
+
+_OF_ONE_RUN: Final = frozenset({ConfigSource.RUN_CONFIG.name, ConfigSource.ENVIRONMENT_CONFIG.name})
+"""The sources that only a run has."""
+
+_SEEN_NOW: Final = frozenset(source.name for source in (ConfigSource.DAG_CONFIG, *SOURCES.values()))
+"""The sources that a description of a task shows completely; files may be only on the workers."""
+
+
+def of_record(record: TryRecord, selection: Selection) -> list[Row]:
+    """
+    Return a row for each selected key of a record, with its synonyms.
+
+    :raises ConfigException: a selected key is not in the record
+    """
+    if unknown := [key for key in selection.keys if key not in record.configs]:
+        hints = {key: nearest(key, record.configs) for key in unknown[:HINTS]}
+        raise ConfigException(
+            *(
+                f"The job had no key '{printable(key)}'{hints.get(key) or '.'} Correct the name, or leave out --key."
+                for key in unknown
+            )
+        )
+    definition = spark_definition(record.versions.get("spark"))
+    return [_row(record, key, record.configs[key], definition) for key in sorted(selection.keys or record.configs)]
+
+
+def about(record: TryRecord) -> Iterator[str]:
+    """Yield sentences about the try for the reader."""
+    one = record.task
+    job = f" The id of its job is {printable(record.job)}." if record.job else ""
+    yield f"Try {one.try_number} in run '{printable(one.run_id)}', begun at {printable(record.at)}.{job}"
+    if record.versions:
+        named = (f"{printable(name)} {printable(version)}" for name, version in record.versions.items())
+        yield f"Versions: {', '.join(named)}."
+    if record.restarts:
+        often = "once" if record.restarts == 1 else f"{record.restarts} times"
+        yield f"The job was restarted {often}, because its secrets changed. This is what it had last."
+    if record.policies:
+        yield f"Policies that allowed it: {', '.join(map(printable, record.policies))}."
+    yield from (f"The try was refused: {one_line(problem)}" for problem in record.problems)
+    yield from map(one_line, record.notes)
+
+
+def with_applied(rows: Sequence[Row], record: TryRecord) -> list[Row]:
+    """Return ``rows`` of what would settle now, with what the job of ``record`` had, and whether it differs."""
+    return [{**row, **_applied(row, record.configs.get(row["key"]))} for row in rows]
+
+
+def no_longer_set(rows: Iterable[Row], record: TryRecord) -> list[str]:
+    """Return the keys that the job of ``record`` had, and that the next submit would not set."""
+    now = {row["key"] for row in rows}
+    return [key for key, of in record.configs.items() if key not in now and of[0].source in _SEEN_NOW]
+
+
+def _row(record: TryRecord, key: str, of: Sequence[RecordedValue], definition: ConfigDef) -> Row:
+    defined = definition.config_keys.get(key)
+    alterable_at = definition.alterable_at(key)
+    return {
+        "key": key,
+        "value": _shown(of[0]),
+        "source": of[0].source,
+        "origin": of[0].origin,
+        "type": defined.type_name or defined.type.name if defined else None,
+        "sensitive": definition.is_sensitive(key),
+        "read_only": not alterable_at,
+        "alterable_at": [kind.name for kind in alterable_at],
+        **key_columns(key, _shown(of[0]), record.versions.get("spark")),
+        "hashes": _hashes(record, of[0]),
+        "synonyms": [_synonym(key, one) for one in of],
+    }
+
+
+def _synonym(key: str, one: RecordedValue) -> Row:
+    return {"key": one.name or key, "value": _shown(one), "source": one.source, "origin": one.origin}
+
+
+def _hashes(record: TryRecord, one: RecordedValue) -> Mapping[str, str | None]:
+    """Return reference -> name of the key and hash: only those of the same key can be compared."""
+    found = (str(variable) for variable in variables(one.value or ""))
+    hashes = {reference: record.references.get(reference) for reference in found}
+    return {reference: hash_ and f"{record.key_id}:{hash_}" for reference, hash_ in hashes.items()}
+
+
+def _shown(one: RecordedValue) -> Any:
+    return SECRET if one.value is None else one.value
+
+
+def _applied(row: Row, had: Sequence[RecordedValue] | None) -> Row:
+    value, source = (_shown(had[0]), had[0].source) if had else (None, None)
+    return {"applied": value, "applied_source": source, "pending": _is_pending(row, had)}
+
+
+def _is_pending(row: Row, had: Sequence[RecordedValue] | None) -> bool | None:
+    """Return whether a key waits for the next submit; None if that cannot be known before the next run."""
+    now = row["value"]
+    if had is None:
+        return bool(row["source"] != ConfigSource.DEFAULT_CONFIG.name)
+    before = had[0].value
+    if isinstance(now, Hidden) or before is None:
+        return None if isinstance(now, Hidden) and before is None else True
+    if shown_value(now) == before:
+        return False
+    is_of_run = had[0].source in _OF_ONE_RUN or "***" in before or is_template(now)
+    return None if is_of_run else True

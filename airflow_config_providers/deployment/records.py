@@ -1,0 +1,245 @@
+"""The records of tries, read from Airflow's database or from the files of the deployment."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Final, TypeVar
+
+from airflow_config_providers import settings
+from airflow_config_providers.core.alter import ConfigResource
+from airflow_config_providers.core.text import nearest, printable
+from airflow_config_providers.exceptions import ConfigException, ProviderUnavailableError, UnknownResourceError
+from airflow_config_providers.job.record import TaskTry, TryRecord
+from airflow_config_providers.job.record_files import RecordFiles
+from airflow_config_providers.job.record_parts import PREFIX, record_key, tries_of, unpacked
+
+_EXTERNAL: Final = "__airflow_state_ref__"
+"""What Airflow stores in place of an entry that a custom backend of the workers keeps."""
+
+_OF_TEXTS: Final = "task_state_store"
+"""The table whose values are JSON as text; those of XComs are parsed already."""
+
+_NAMED: Final = 50
+"""How many of the last runs are compared with a run that does not exist."""
+
+_LISTED: Final = 500
+"""How many of the entries of the last records are read for a list of tries; a large record has several."""
+
+_RECENT: Final = 20
+"""How many of the last records are read in search of a submitted job."""
+
+_Found = TypeVar("_Found")
+
+
+@dataclass(frozen=True, slots=True)
+class RunChoice:
+    """
+    The try that a user selects.
+
+    :param run_id: the id of the DAG run
+    :param try_number: None for the last one that has a record
+    :param map_index: None for the only instance of the task that has a record
+    """
+
+    run_id: str
+    try_number: int | None = None
+    map_index: int | None = None
+
+
+def record_of(task: ConfigResource, choice: RunChoice) -> TryRecord:
+    """
+    Return the record of a try. Of one that followed a job, it shows what that job was submitted with.
+
+    :raises UnknownResourceError: there is no such run, or no record of the try
+    :raises ConfigException: the task is mapped, and the choice names no instance
+    :raises ProviderUnavailableError: the database or the files are unavailable
+    """
+    record = reading(lambda session: _found(session, task, choice)) or _filed(task, choice)
+    if record is None:
+        raise UnknownResourceError(reading(lambda session: _no_record(session, task, choice)))
+    return _with_followed(record)
+
+
+def last_submitted(task: ConfigResource) -> TryRecord | None:
+    """
+    Return the record of the last try in the database that was not refused; None if there is none.
+
+    :raises ProviderUnavailableError: the database is unavailable
+    """
+    return reading(lambda session: next(_submitted(session, task), None))
+
+
+def last_tries(task: ConfigResource) -> list[TaskTry]:
+    """
+    Return the last tries of ``task`` that have a record in the database, the last one first.
+
+    :raises ProviderUnavailableError: the database is unavailable
+    """
+    return reading(lambda session: list(dict.fromkeys(recent_tries(session, task, limit=_LISTED))))
+
+
+def _with_followed(record: TryRecord) -> TryRecord:
+    if record.follows is None or record.follows == record.task.try_number:
+        return record
+    submitted = replace(record.task, try_number=record.follows)
+    found = reading(lambda session: kept(session, submitted)) or _of_files(lambda files: files.read(submitted))
+    note = f"This try submitted nothing: it followed job {printable(record.job or '?')} of try {record.follows}."
+    if found is None:
+        return replace(record, notes=(note, *record.notes))
+    return replace(found, task=record.task, at=record.at, follows=record.follows, notes=(note, *found.notes))
+
+
+def _found(session: Any, task: ConfigResource, choice: RunChoice) -> TryRecord | None:
+    """Return the record in the database, without the one that it follows."""
+    keys = list(_keys(session, task, choice))
+    indexes = {index for index, _ in keys}
+    if len(indexes) > 1:
+        raise ConfigException(
+            f"{task} is mapped: {len(indexes)} of its instances have a record in this run. Add --map-index."
+        )
+    tries = tries_of(key for _, key in keys)
+    number = choice.try_number or (tries[0] if tries else None)
+    if number not in tries:
+        return None
+    return kept(session, TaskTry(task.dag_id, task.task_id, choice.run_id, indexes.pop(), number))
+
+
+def _keys(session: Any, task: ConfigResource, choice: RunChoice) -> Iterator[tuple[int, str]]:
+    """Yield (map index, key) for each entry of a record of the run."""
+    from sqlalchemy import select  # noqa: PLC0415 - slow to import
+
+    for model in _models():
+        query = select(model.map_index, model.key).where(*_of_records(model, task), model.run_id == choice.run_id)
+        if choice.map_index is not None:
+            query = query.where(model.map_index == choice.map_index)
+        yield from ((index, key) for index, key in session.execute(query))
+
+
+def kept(session: Any, one: TaskTry) -> TryRecord | None:
+    """Return the record of a try in the database."""
+    from sqlalchemy import or_, select  # noqa: PLC0415 - slow to import
+
+    key = record_key(one.try_number)
+    for model in _models():
+        query = select(model.key, model.value).where(
+            *_of_records(model, ConfigResource.of_task(one.dag_id, one.task_id)),
+            model.run_id == one.run_id,
+            model.map_index == one.map_index,
+            or_(model.key == key, model.key.startswith(f"{key}_", autoescape=True)),
+        )
+        is_text = model.__tablename__ == _OF_TEXTS
+        entries = {name: _parsed(value) if is_text else value for name, value in session.execute(query)}
+        _refuse_external(entries)
+        if (record := unpacked(entries, one)) is not None:
+            return record
+    return None
+
+
+def _submitted(session: Any, task: ConfigResource) -> Iterator[TryRecord]:
+    """Yield the records of tries that were not refused, the last one first."""
+    for one in recent_tries(session, task, limit=_RECENT):
+        record = kept(session, one)
+        if record is not None and not record.problems:
+            yield record
+
+
+def recent_tries(session: Any, task: ConfigResource | None = None, *, limit: int | None = None) -> Iterator[TaskTry]:
+    """
+    Yield the tries that have a record, the last one first.
+
+    :param task: None for all tasks
+    :param limit: how many entries are read of each table; None for all
+    """
+    from sqlalchemy import select  # noqa: PLC0415 - slow to import
+
+    for model in _models():
+        when = getattr(model, "updated_at", None) or model.timestamp
+        query = select(model.dag_id, model.task_id, model.run_id, model.map_index, model.key)
+        ours = query.where(*_of_records(model, task)).order_by(when.desc()).limit(limit)
+        for dag_id, task_id, run_id, map_index, key in session.execute(ours).all():
+            yield from (TaskTry(dag_id, task_id, run_id, map_index, number) for number in tries_of([key]))
+
+
+def _models() -> list[Any]:
+    """Return where Airflow keeps records: the state of tasks, since Airflow 3.3, and XComs."""
+    from airflow.models.xcom import XComModel  # noqa: PLC0415 - heavy
+
+    try:
+        from airflow.models.task_state_store import TaskStateStoreModel  # noqa: PLC0415 - as above
+    except ModuleNotFoundError:
+        return [XComModel]
+    return [TaskStateStoreModel, XComModel]
+
+
+def _of_records(model: Any, task: ConfigResource | None) -> Iterable[Any]:
+    of_task = () if task is None else (model.dag_id == task.dag_id, model.task_id == task.task_id)
+    return (*of_task, model.key.startswith(f"{PREFIX}_", autoescape=True))
+
+
+def _parsed(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):  # a task can store anything there
+        return None
+
+
+def _refuse_external(entries: Mapping[str, Any]) -> None:
+    if any(isinstance(entry, dict) and _EXTERNAL in entry for entry in entries.values()):
+        raise ConfigException(
+            "The record is in the [workers] state_store_backend, which is read only in tasks. To see the records of "
+            "later tries, set [config_providers] records_path."
+        )
+
+
+def _filed(task: ConfigResource, choice: RunChoice) -> TryRecord | None:
+    one = TaskTry(task.dag_id, task.task_id, choice.run_id, -1 if choice.map_index is None else choice.map_index)
+    return _of_files(lambda files: _of_folder(files, one, choice.try_number))
+
+
+def _of_folder(files: RecordFiles, one: TaskTry, number: int | None) -> TryRecord | None:
+    tries = [number] if number else files.tries(one)
+    return files.read(replace(one, try_number=tries[0])) if tries else None
+
+
+def _of_files(read: Callable[[RecordFiles], TryRecord | None]) -> TryRecord | None:
+    path = settings.records_path()
+    return read(RecordFiles(path)) if path else None
+
+
+def _no_record(session: Any, task: ConfigResource, choice: RunChoice) -> str:
+    from airflow.models.dagrun import DagRun  # noqa: PLC0415 - heavy
+    from sqlalchemy import select  # noqa: PLC0415 - slow to import
+
+    of_dag = select(DagRun.run_id).where(DagRun.dag_id == task.dag_id)
+    if session.scalar(of_dag.where(DagRun.run_id == choice.run_id)) is None:
+        known = session.scalars(of_dag.order_by(DagRun.id.desc()).limit(_NAMED)).all()
+        return (
+            f"DAG '{printable(task.dag_id)}' has no run '{printable(choice.run_id)}'"
+            f"{nearest(choice.run_id, known) or '.'} airflow dags list-runs shows its runs."
+        )
+    which = f"try {choice.try_number}" if choice.try_number else "no try"
+    has_none = "has no record" if choice.try_number else "has a record"
+    return (
+        f"{task}: {which} in run '{printable(choice.run_id)}' {has_none}. It has not run, or it ran without this "
+        f"version of airflow-config-providers or with records_enabled=False, or Airflow has deleted the record "
+        f"([state_store] default_retention_days). The log of a try shows its configuration, too."
+    )
+
+
+def reading(read: Callable[[Any], _Found]) -> _Found:
+    """
+    Return what ``read`` returns, given a session of the database.
+
+    :raises ProviderUnavailableError: the database is unavailable
+    """
+    from airflow.utils.session import create_session  # noqa: PLC0415 - heavy
+    from sqlalchemy.exc import SQLAlchemyError  # noqa: PLC0415 - slow to import
+
+    try:
+        with create_session() as session:
+            return read(session)
+    except SQLAlchemyError as error:
+        problem = type(error).__name__
+    raise ProviderUnavailableError(f"Airflow's database is unavailable ({problem}). Try again later.")

@@ -1,0 +1,64 @@
+"""Which tasks use a reference, and which of them had an older value of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from fnmatch import fnmatchcase
+from typing import Any
+
+from airflow_config_providers.deployment.records import kept, reading, recent_tries
+from airflow_config_providers.deployment.rows import Row
+from airflow_config_providers.job.record import TryRecord
+
+
+def usages(pattern: str) -> list[Row]:
+    """
+    Return a row for each task and each reference of its last job that matches ``pattern``.
+
+    :param pattern: a reference, in which ``*`` matches any text
+    :raises ProviderUnavailableError: the database is unavailable
+    """
+    records = reading(lambda session: list(_last_of_each(session)))
+    newest = _newest(records)
+    found = [_row(record, reference, newest) for record in records for reference in record.references]
+    matching = (row for row in found if fnmatchcase(row["reference"], pattern))
+    return sorted(matching, key=lambda row: (row["reference"], row["dag"], row["task"], row["map_index"]))
+
+
+def _last_of_each(session: Any) -> Iterator[TryRecord]:
+    """Yield the record of the last job of each task instance; a try that was refused, or followed a job, had none."""
+    seen: set[tuple[str, str, int]] = set()
+    for one in recent_tries(session):
+        instance = (one.dag_id, one.task_id, one.map_index)
+        record = None if instance in seen else kept(session, one)
+        if record is not None and not record.problems and record.follows is None:
+            seen.add(instance)
+            yield record
+
+
+def _newest(records: Iterable[TryRecord]) -> dict[str, tuple[str, str]]:
+    """Return reference -> name of the key and hash of the value that the last of all jobs had."""
+    oldest_first = sorted(records, key=lambda record: record.at)
+    return {
+        reference: (record.key_id, digest)
+        for record in oldest_first
+        for reference, digest in record.references.items()
+        if digest
+    }
+
+
+def _row(record: TryRecord, reference: str, newest: dict[str, tuple[str, str]]) -> Row:
+    one, digest = record.task, record.references[reference]
+    key_id, last = newest.get(reference, ("", ""))
+    is_comparable = digest and key_id == record.key_id
+    return {
+        "reference": reference,
+        "dag": one.dag_id,
+        "task": one.task_id,
+        "map_index": one.map_index,
+        "run": one.run_id,
+        "try": one.try_number,
+        "at": record.at,
+        "hash": digest,
+        "is_newest": digest == last if is_comparable else None,
+    }

@@ -1,0 +1,220 @@
+"""Why a setting that someone wrote does not apply: a decision over the rows of a description."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from enum import Enum
+from pathlib import PurePath
+from typing import Any, Final
+
+from airflow_config_providers.core.keys import key_problem
+from airflow_config_providers.core.layers import ConfigSource
+from airflow_config_providers.core.text import nearest, one_line, printable
+from airflow_config_providers.deployment.reading import Reading
+from airflow_config_providers.deployment.rows import SECRET, Hidden, Row, is_secret
+from airflow_config_providers.spark.catalogue import READ_ONLY, spark_definition
+from airflow_config_providers.spark.key_check import find_in
+from airflow_config_providers.spark.known_keys import SPARK, meant
+
+_DEFAULT: Final = ConfigSource.DEFAULT_CONFIG.name
+
+_OTHER_FORMATS: Final = (".json", ".toml")
+
+_MOST_NAMED: Final = 10
+"""The most layers that an answer names."""
+
+
+class Verdict(Enum):
+    """What became of a setting."""
+
+    APPLIES = "applies"
+    BEATEN = "beaten"
+    """A stronger layer has the same key."""
+    OTHER_SPELLING = "other spelling"
+    """Another name of the same configuration wins."""
+    TYPO = "typo"
+    NOT_READ = "not read"
+    """Jobs do not get the layer, or Spark does not get the key."""
+    FILTERED = "filtered"
+    """It was read and left out on purpose, as a service link of Kubernetes is."""
+    NOT_ALLOWED = "not allowed"
+    NOT_SET = "not set"
+    """No layer has it."""
+
+
+Outcome = tuple[Verdict, str]
+"""The verdict and the reason, in a sentence for people."""
+
+
+def why_not(asked: str, rows: Sequence[Row], reading: Reading = Reading()) -> list[Row]:  # noqa: B008 - a value
+    """
+    Return a row for each setting that ``asked`` means, with the verdict and the reason.
+
+    A value that is hidden is never compared, so that nobody can find it by asking.
+
+    :param asked: ``KEY=VALUE``, a key, a path of a file, or the name of a layer as a description shows it
+    :param rows: a description with synonyms
+    """
+    if found := [(row, one) for row in rows for one in row["synonyms"] if _is_of_layer(asked, one)]:
+        return [_explained(row, one, reading) for row, one in found]
+    key, sign, value = asked.partition("=")
+    key = key.strip()
+    if not _is_key(key, rows, has_value=bool(sign)):
+        return [_of_absent_layer(asked, rows, reading)]
+    wanted = value if sign else None
+    return [*_written(key, wanted, rows, reading)] or [*_unwritten(key, wanted, rows, reading)]
+
+
+def _is_of_layer(asked: str, synonym: Row) -> bool:
+    source, origin = synonym["source"], synonym["origin"]
+    if asked in {source, origin, f"{source}, {origin}", origin.rpartition(", version ")[0]}:
+        return True
+    file = _file(synonym)
+    return bool(file) and _is_same_file(asked, file)
+
+
+def _file(synonym: Row) -> str:
+    """Return the path of the file that has a value; empty if no file has."""
+    is_of_file = synonym["source"] == ConfigSource.STATIC_FILE_CONFIG.name
+    return str(synonym["origin"]).rpartition(":")[0] if is_of_file else ""
+
+
+def _is_key(key: str, rows: Sequence[Row], *, has_value: bool) -> bool:
+    if has_value:
+        return "/" not in key
+    return key.startswith(SPARK) or any(key == one["key"] for row in rows for one in row["synonyms"])
+
+
+def _written(key: str, wanted: str | None, rows: Sequence[Row], reading: Reading) -> Iterator[Row]:
+    """Yield the settings of ``key``, and those of a misspelling of it with the same value."""
+    for row in rows:
+        names = {row["key"], *(one["key"] for one in row["synonyms"])}
+        found = [one for one in row["synonyms"] if one["source"] != _DEFAULT and _may_be(wanted, one["value"])]
+        if found and (key in names or (wanted is not None and any(meant(name) == key for name in names))):
+            yield from (_explained(row, one, reading, wanted=wanted) for one in found)
+
+
+def _may_be(wanted: str | None, value: Any) -> bool:
+    return wanted is None or isinstance(value, Hidden) or str(value) == wanted
+
+
+def _explained(row: Row, synonym: Row, reading: Reading, *, wanted: str | None = None) -> Row:
+    winner = next((one for one in row["synonyms"] if one["source"] not in reading.unread), synonym)
+    verdict, reason = _verdict(row, synonym, winner, reading)
+    if wanted is not None and isinstance(synonym["value"], Hidden):
+        reason = f"Its value is hidden, and was not compared. {reason}"
+    return _answer(synonym["key"], synonym["value"], (verdict, reason), layer=_layer(synonym), winner=winner)
+
+
+def _verdict(row: Row, synonym: Row, winner: Row, reading: Reading) -> Outcome:
+    if unread := reading.unread.get(synonym["source"]):
+        return Verdict.NOT_READ, unread
+    if winner is not synonym:
+        return _beaten(synonym, winner)
+    if problem := _of_name(synonym["key"], reading):
+        return problem
+    if reason := READ_ONLY.get(synonym["key"]):
+        return Verdict.NOT_READ, f"Jobs do not take it from the configuration: {reason}"
+    if row.get("pending"):
+        had = "nothing" if row["applied"] is None else one_line(str(row["applied"]))
+        return Verdict.APPLIES, f"It wins, and waits for the next submit. The last job had {had}."
+    return Verdict.APPLIES, "It wins."
+
+
+def _beaten(synonym: Row, winner: Row) -> Outcome:
+    is_same = not isinstance(winner["value"], Hidden) and winner["value"] == synonym["value"]
+    same = " It has the same value." if is_same else ""
+    if winner["key"] != synonym["key"]:
+        name = f"'{printable(winner['key'])}' is another name of the same configuration, and wins"
+        return Verdict.OTHER_SPELLING, f"{name}: {_layer(winner)}.{same}"
+    return Verdict.BEATEN, f"{_layer(winner)} wins.{same}"
+
+
+def _of_name(key: str, reading: Reading) -> Outcome | None:
+    found = find_in({key: ""}, reading.unknown_keys, takes_any_key=reading.takes_any_key)
+    if problem := " ".join((*found.problems, *found.doubts)):
+        return Verdict.TYPO if key.startswith(SPARK) else Verdict.NOT_READ, problem
+    return None
+
+
+def _unwritten(key: str, wanted: str | None, rows: Sequence[Row], reading: Reading) -> Iterator[Row]:
+    """Yield why ``key`` does not have the value, if no layer has it."""
+    shown = SECRET if wanted is not None and is_secret(key, wanted) else wanted
+    if variable := reading.variable(key):
+        yield _answer(key, None, _of_variable(variable, reading))
+        return
+    if problem := key_problem(key, f"'{printable(key)}'"):
+        yield _answer(key, shown, (Verdict.NOT_ALLOWED, " ".join(problem.problems)))
+    elif named := _of_name(key, reading):
+        yield _answer(key, shown, named)
+    elif refusals := reading.refusals(key, wanted) if wanted is not None else ():
+        yield _answer(key, shown, (Verdict.NOT_ALLOWED, " ".join(refusals)))
+    else:
+        winner = next((row["synonyms"][0] for row in rows if row["key"] == key), None)
+        yield _answer(key, shown, (Verdict.NOT_SET, _applying_instead(key, wanted, winner)), winner=winner)
+
+
+def _of_variable(variable: str, reading: Reading) -> Outcome:
+    name, unread = printable(variable), reading.unread.get(ConfigSource.ENVIRONMENT_CONFIG.name)
+    if unread:
+        return Verdict.NOT_READ, f"The environment variable {name} is set. {unread}"
+    return Verdict.FILTERED, f"The environment variable {name} is ignored, or has another value. See the notes."
+
+
+def _applying_instead(key: str, wanted: str | None, winner: Row | None) -> str:
+    if winner is not None:
+        value = "" if isinstance(winner["value"], Hidden) else f" with {printable(str(winner['value']))}"
+        return f"No layer has this value. {_layer(winner)} wins{value}."
+    default = spark_definition().default_texts().get(key)
+    if default is None:
+        return "No layer sets it, and Spark has no default."
+    same = "the same" if default == wanted else printable(default)
+    return f"No layer sets it. Spark's default is {same}."
+
+
+def _of_absent_layer(asked: str, rows: Sequence[Row], reading: Reading) -> Row:
+    return _answer(None, None, (Verdict.NOT_READ, _absence(asked, rows, reading)), layer=asked)
+
+
+def _absence(asked: str, rows: Sequence[Row], reading: Reading) -> str:
+    if asked in ConfigSource.__members__:
+        return reading.unread.get(asked) or "No key has this layer."
+    if any(_is_same_file(asked, path) for path in reading.files):
+        return "It is a layer, but sets no key, or cannot be read on this machine. See the notes."
+    if PurePath(asked).suffix.lower() in _OTHER_FORMATS:
+        return "Layer files are Java properties or YAML. Write the keys into a .properties or a .yaml file."
+    written = (one for row in rows for one in row["synonyms"] if one["source"] != _DEFAULT)
+    names = dict.fromkeys([*reading.files, *map(_name, written)])
+    known = ", ".join(printable(name) for name in list(names)[:_MOST_NAMED]) or "none"
+    hint = nearest(asked, names) or "."
+    return (
+        f"It is not among the layers{hint} The layers are {known}. Files become layers by [config_providers] "
+        f"config_files, and by arguments of the task."
+    )
+
+
+def _is_same_file(asked: str, path: str) -> bool:
+    return os.path.abspath(asked) == os.path.abspath(path)  # noqa: PTH100 - Path cannot hold any text
+
+
+def _name(synonym: Row) -> str:
+    return _file(synonym) or str(synonym["origin"])
+
+
+def _layer(synonym: Row) -> str:
+    return f"{synonym['source']}, {one_line(synonym['origin'])}"
+
+
+def _answer(
+    key: str | None, value: Any, outcome: Outcome, *, layer: str | None = None, winner: Row | None = None
+) -> Row:
+    verdict, reason = outcome
+    return {
+        "key": key,
+        "value": value,
+        "layer": layer,
+        "verdict": verdict.value,
+        "reason": reason,
+        "winner": dict(winner) if winner else None,
+    }

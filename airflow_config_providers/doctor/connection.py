@@ -1,0 +1,81 @@
+"""Checks the connection that defines the providers."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from shlex import quote
+from typing import Any, Final
+
+from airflow_config_providers.core.diagnosis import Diagnosis, doubt, fault, fine, of_problem
+from airflow_config_providers.core.provider_definition import CONFIG_PROVIDERS, is_reserved
+from airflow_config_providers.core.reload import RELOAD_ACTION_KEYS
+from airflow_config_providers.core.text import nearest, printable
+from airflow_config_providers.doctor.check import Site
+from airflow_config_providers.exceptions import ProviderDefinitionError
+from airflow_config_providers.job.providers import definitions_of, deployment_registry, driver_definitions_of
+from airflow_config_providers.providers import airflow_secrets
+from airflow_config_providers.providers.checks import diagnose_each
+
+CONN_TYPE: Final = "config_providers"
+_FIELDS: Final = (CONFIG_PROVIDERS, "properties", "properties_file", *RELOAD_ACTION_KEYS)
+
+_SHARE: Final = 0.8
+"""The part of the time for which providers are waited for, so that the check can still say which one is late."""
+
+
+def check(site: Site) -> Iterator[Diagnosis]:
+    """Yield what is found about the connection itself."""
+    found = airflow_secrets.connection(site.conn_id)
+    if found is None:
+        yield _missing(site)
+        return
+    shown = printable(site.conn_id)
+    if found.conn_type != CONN_TYPE:
+        yield doubt(f"Connection '{shown}' has the type '{printable(str(found.conn_type))}'.", f"Make it {CONN_TYPE}.")
+    definitions = definitions_of(site.conn_id, found)
+    driver_definitions_of(site.conn_id, found)
+    yield from _unread(site.conn_id, json.loads(found.extra or "{}"))
+    if definitions.get(CONFIG_PROVIDERS, "").strip():
+        yield fine(f"Connection '{shown}' can be read.")
+    else:
+        yield fault(
+            f"Connection '{shown}' defines no provider.", f"Add {CONFIG_PROVIDERS} with their names to its extra."
+        )
+
+
+def check_providers(site: Site) -> Iterator[Diagnosis]:
+    """Make each provider, have it sign in where it does, and yield what it says; no secret is read."""
+    found = airflow_secrets.connection(site.conn_id)
+    if found is None:
+        return
+    providers, problems = deployment_registry().open_each(definitions_of(site.conn_id, found))
+    yield from map(of_problem, problems)
+    with providers:
+        for name in sorted(providers.unlisted):
+            yield doubt(f"Provider '{printable(name)}' is defined but not listed.", f"Add it to {CONFIG_PROVIDERS}.")
+        for name, diagnoses in diagnose_each(providers, patience=site.patience * _SHARE).items():
+            yield from _named(name, diagnoses)
+
+
+def _missing(site: Site) -> Diagnosis:
+    what = f"There is no connection '{printable(site.conn_id)}', so no reference can be resolved."
+    make = fault if site.is_named else doubt
+    return make(
+        what, f"airflow connections add {printable(quote(site.conn_id))} --conn-type {CONN_TYPE} --conn-extra ..."
+    )
+
+
+def _unread(conn_id: str, extra: Any) -> Iterator[Diagnosis]:
+    """Yield the fields of an extra that nothing reads. Their names are shown, never what is in them."""
+    if not isinstance(extra, dict):
+        raise ProviderDefinitionError(f"The extra of connection '{printable(conn_id)}' is not a JSON object.")
+    for field in extra:
+        if field not in _FIELDS and not is_reserved(field.removeprefix("driver.")):
+            hint = nearest(field, _FIELDS) or "."
+            yield doubt(f"'{printable(field)}' in the extra of '{printable(conn_id)}' is not read{hint}", "Remove it.")
+
+
+def _named(name: str, diagnoses: Iterable[Diagnosis]) -> Iterator[Diagnosis]:
+    for one in diagnoses:
+        yield Diagnosis(one.severity, f"{printable(name)}: {one.what}", one.way_out)

@@ -1,0 +1,123 @@
+"""
+The files of a revision of a Git repository, in a folder of their own.
+
+Nothing is fetched, no hook runs, and the repository is only read: the files are checked out through an index of their
+own, so that ``export-ignore`` leaves none of them out, as it would with ``git archive``.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Final
+
+from airflow_config_providers.core.text import printable
+from airflow_config_providers.exceptions import ConfigException
+
+_LOCAL: Final = {
+    "GIT_LFS_SKIP_SMUDGE": "1",
+    "GIT_NO_LAZY_FETCH": "1",
+    "GIT_OPTIONAL_LOCKS": "0",
+    "GIT_TERMINAL_PROMPT": "0",
+    "LC_ALL": "C",
+}
+"""What keeps Git from asking a server or the user, and from writing into the repository."""
+
+_OF_CALLER: Final = ("GIT_DIR", "GIT_INDEX_FILE", "GIT_PREFIX", "GIT_WORK_TREE")
+"""What Git sets for its hooks, so that a plan in one of them would read another repository."""
+
+
+@dataclass(frozen=True, slots=True)
+class Checkout:
+    """
+    The files of a revision.
+
+    :param repository: the folder of the repository
+    :param folder: the folder that has its files as they are in the revision
+    """
+
+    repository: Path
+    folder: Path
+
+    def inside(self, path: str) -> str:
+        """Return where the file at ``path`` is in the revision; ``path`` itself if it is not in the repository."""
+        return _moved(path, self.repository, self.folder)
+
+    def outside(self, path: str) -> str:
+        """Return where a file of the revision is in the repository; ``path`` itself if it is none of its files."""
+        return _moved(path, self.folder, self.repository)
+
+
+@contextmanager
+def checked_out(revision: str, *, folder: str) -> Iterator[Checkout]:
+    """
+    Yield the files of a revision, until the block ends.
+
+    :param revision: a commit, a branch, a tag, or anything else that ``git rev-parse`` understands
+    :param folder: a folder in the repository
+    :raises ConfigException: there is no Git, no repository, or no such revision
+    """
+    repository = _repository(folder)
+    commit = _commit(repository, revision)
+    with TemporaryDirectory(prefix="config-providers-plan-") as temporary:
+        files = Path(temporary).resolve() / "files"
+        files.mkdir()
+        index = {"GIT_INDEX_FILE": str(Path(temporary) / "index")}
+        _require(_git(repository, "read-tree", commit, environ=index), revision)
+        _require(_git(repository, "checkout-index", "--all", "--quiet", f"--prefix={files}/", environ=index), revision)
+        yield Checkout(repository, files)
+
+
+def _repository(folder: str) -> Path:
+    if shutil.which("git") is None:
+        raise ConfigException("Revisions are read with git, which is not installed. Install it.")
+    done = _git(Path(folder), "rev-parse", "--show-toplevel")
+    if done.returncode:
+        why = " (its owner is another user: see safe.directory in 'git help config')" * ("dubious" in done.stderr)
+        raise ConfigException(f"The folder '{printable(folder)}' is not in a Git repository that can be read{why}.")
+    return Path(done.stdout.removesuffix("\n")).resolve()
+
+
+def _commit(repository: Path, revision: str) -> str:
+    done = _git(repository, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}")
+    if done.returncode:
+        raise ConfigException(
+            f"The repository '{printable(str(repository))}' has no revision '{printable(revision)}'. Correct it, or "
+            f"fetch it: nothing is downloaded here."
+        )
+    return done.stdout.strip()
+
+
+def _require(done: subprocess.CompletedProcess[str], revision: str) -> None:
+    if done.returncode:
+        raise ConfigException(
+            f"The files of revision '{printable(revision)}' cannot be read: git ended with {done.returncode}. If the "
+            f"repository is a partial or a damaged copy, fetch the revision."
+        )
+
+
+def _git(folder: Path, *words: str, environ: Mapping[str, str] | None = None) -> subprocess.CompletedProcess[str]:
+    own = {name: value for name, value in os.environ.items() if name not in _OF_CALLER}
+    return subprocess.run(  # noqa: S603 - no shell, and a revision cannot be an option
+        ["git", "-c", "core.hooksPath=/dev/null", "-C", str(folder), *words],  # noqa: S607 - the git of the user
+        env={**own, **_LOCAL, **(environ or {})},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        errors="replace",
+        check=False,
+    )
+
+
+def _moved(path: str, before: Path, after: Path) -> str:
+    """Return ``path`` below ``after`` if it is below ``before``, also if it goes there through links."""
+    for one in (os.path.abspath(path), os.path.realpath(path)):  # noqa: PTH100 - links stay as they are
+        if Path(one).is_relative_to(before):
+            return str(after / Path(one).relative_to(before))
+    return path

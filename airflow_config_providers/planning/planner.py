@@ -1,0 +1,150 @@
+"""Makes the plan of a request: reads both states, compares them, and asks the policies."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack
+from dataclasses import dataclass, field
+
+from airflow_config_providers.core.alter import AlterConfigOp, ConfigResource
+from airflow_config_providers.core.policy import NamedPolicy
+from airflow_config_providers.core.text import nearest, printable
+from airflow_config_providers.deployment.failures import NOT_FOUND
+from airflow_config_providers.exceptions import UnknownResourceError
+from airflow_config_providers.job.deployed_task import Warn
+from airflow_config_providers.lint.paths import dags_folder
+from airflow_config_providers.planning.changes import Comparison, TaskChange
+from airflow_config_providers.planning.dag_folder import DagFolder
+from airflow_config_providers.planning.git_revision import Checkout, checked_out
+from airflow_config_providers.planning.plan import (
+    Judgement,
+    Plan,
+    PlannedAlter,
+    judgements_of_alter,
+    judgements_of_task,
+)
+from airflow_config_providers.planning.running_jobs import running_jobs
+from airflow_config_providers.planning.state import State, file_reader, stored_dynamic_layers
+from airflow_config_providers.planning.stored_dags import Jobs, stored_dag_ids, stored_jobs
+
+Progress = Callable[[int, str], AbstractContextManager[Callable[[], None]]]
+"""Shows how many of so many items, which have this name, are done."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlanRequest:
+    """
+    The states that a user wants to compare. The first is that of the deployment now, unless a revision is given.
+
+    :param resource: the resource that changes or, without ``operations``, to which the plan is limited; None for all
+    :param operations: changes of its dynamic configuration
+    :param replaced: path of a layer file -> the file that is read in place of it afterwards
+    :param environ: the environment variables afterwards; None for those of this process
+    :param before: the revision of the DAGs folder to begin with; empty for the DAGs that Airflow has stored
+    :param after: the revision to end with; empty for the files in the DAGs folder, or, if ``before`` is empty too, for
+        the DAGs that Airflow has stored
+    :param seconds: the longest time for importing one DAG file
+    """
+
+    resource: ConfigResource | None = None
+    operations: Sequence[AlterConfigOp] = ()
+    replaced: Mapping[str, str] = field(default_factory=dict)
+    environ: Mapping[str, str] | None = field(default=None, repr=False)
+    before: str = ""
+    after: str = ""
+    seconds: float = 60.0
+
+    @property
+    def reads_files(self) -> bool:
+        """Whether DAG files are imported."""
+        return bool(self.before or self.after)
+
+
+@dataclass(frozen=True, slots=True)
+class PlanMaker:
+    """
+    Makes plans.
+
+    :param policies: the policies to ask
+    :param warn: is called with each note for the reader
+    :param progress: shows progress
+    """
+
+    policies: Sequence[NamedPolicy]
+    warn: Warn
+    progress: Progress
+
+    def plan(self, request: PlanRequest) -> Plan:
+        """
+        Return what changes. Nothing is changed.
+
+        :raises ConfigProvidersError: a state cannot be read, or ``alter`` would refuse the operations
+        """
+        altered = self._altered(request)
+        with ExitStack() as stack:
+            before, after = self._states(request, altered, stack)
+            changes = self._changes(request, before, after, () if altered is None else altered.keys)
+        judgements = [*self._judgements(changes, before.jobs, after.jobs)]
+        if altered is not None:
+            judgements = [*judgements_of_alter(self.policies, altered), *judgements]
+        return Plan.of(changes, judgements, running_jobs(changes, before.jobs, warn=self.warn))
+
+    def _altered(self, request: PlanRequest) -> PlannedAlter | None:
+        if request.resource is None or not request.operations:
+            return None
+        return PlannedAlter.checked(request.resource, request.operations, warn=self.warn)
+
+    def _states(self, request: PlanRequest, altered: PlannedAlter | None, stack: ExitStack) -> tuple[State, State]:
+        first, second = (_checkout(revision, stack) for revision in (request.before, request.after))
+        before = self._first_jobs(request, first)
+        after = self._folder_jobs(DagFolder(second, request.seconds)) if request.reads_files else before
+        changed = {} if altered is None else {altered.resource: altered.layer}
+        environ = os.environ if request.environ is None else request.environ
+        return (
+            State(before, stored_dynamic_layers({}), file_reader(first, {}), os.environ),
+            State(after, stored_dynamic_layers(changed), file_reader(second, request.replaced), environ),
+        )
+
+    def _first_jobs(self, request: PlanRequest, checkout: Checkout | None) -> Jobs:
+        if checkout is not None:
+            return self._folder_jobs(DagFolder(checkout, request.seconds, is_lenient=True))
+        ids = [request.resource.dag_id] if request.resource and request.resource.dag_id else stored_dag_ids()
+        with self.progress(len(ids), "DAGs") as tick:
+            return stored_jobs(ids, warn=self.warn, tick=tick)
+
+    def _folder_jobs(self, folder: DagFolder) -> Jobs:
+        return folder.jobs(warn=self.warn, progress=lambda total: self.progress(total, "DAG files"))
+
+    def _changes(self, request: PlanRequest, before: State, after: State, sealed: Collection[str]) -> list[TaskChange]:
+        tasks = _selected(request.resource, before.jobs.keys() | after.jobs.keys())
+        with self.progress(len(tasks), "tasks") as tick:
+            return list(Comparison(before, after, sealed, self.warn, tick).changes(tasks))
+
+    def _judgements(self, changes: Sequence[TaskChange], before: Jobs, after: Jobs) -> Iterator[Judgement]:
+        if not self.policies:
+            return
+        with self.progress(len(changes), "tasks checked with policies") as tick:
+            for change in changes:
+                yield from judgements_of_task(self.policies, change, before, after)
+                tick()
+
+
+def _checkout(revision: str, stack: ExitStack) -> Checkout | None:
+    return stack.enter_context(checked_out(revision, folder=dags_folder())) if revision else None
+
+
+def _selected(resource: ConfigResource | None, tasks: Collection[ConfigResource]) -> Collection[ConfigResource]:
+    """
+    Return those of ``tasks`` that a resource configures.
+
+    :raises UnknownResourceError: there is no such task or DAG
+    """
+    if resource is None or not resource.dag_id:
+        return tasks
+    found = {task for task in tasks if task.dag_id == resource.dag_id and resource.task_id in ("", task.task_id)}
+    if not found:
+        names = {str(task) if resource.task_id else task.dag_id for task in tasks}
+        hint = nearest(str(resource) if resource.task_id else resource.dag_id, names) or "."
+        raise UnknownResourceError(f"There is no configured job in {printable(str(resource))}{hint} {NOT_FOUND}")
+    return found

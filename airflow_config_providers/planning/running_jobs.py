@@ -1,0 +1,120 @@
+"""The running jobs of tasks that change, and what becomes of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from airflow_config_providers.core.alter import ConfigResource
+from airflow_config_providers.core.layers import ConfigEntry, LayeredConfig
+from airflow_config_providers.core.reload import RELOAD_ACTION_KEYS, ReloadAction
+from airflow_config_providers.deployment.records import kept, reading
+from airflow_config_providers.dynamic.inheritance import SOURCES
+from airflow_config_providers.exceptions import ConfigException
+from airflow_config_providers.job.deployed_task import Warn
+from airflow_config_providers.job.options import NO_OPTIONS, JobOptions
+from airflow_config_providers.job.record import RecordedValue, TaskTry, TryRecord, shown_value
+from airflow_config_providers.planning.changes import KeyChange, TaskChange
+from airflow_config_providers.planning.stored_dags import Jobs
+
+_DEFERRED: Final = "deferred"
+
+
+@dataclass(frozen=True, slots=True)
+class RunningJob:
+    """
+    A running try of a task that changes.
+
+    :param state: Airflow's state of the try: ``running`` or ``deferred``
+    :param restarts: whether the change restarts the job, if its operator can do that
+    :param waiting: the keys that the job does not get before the next submit
+    """
+
+    one: TaskTry
+    state: str
+    restarts: bool
+    waiting: tuple[str, ...]
+
+    @property
+    def task(self) -> ConfigResource:
+        """The task."""
+        return ConfigResource.of_task(self.one.dag_id, self.one.task_id)
+
+
+def running_jobs(changes: Iterable[TaskChange], jobs: Jobs, *, warn: Warn) -> list[RunningJob]:
+    """
+    Return the running jobs of the tasks in ``changes``.
+
+    :param jobs: the deployed jobs
+    :param warn: is called with what cannot be known
+    :raises ProviderUnavailableError: the database is unavailable
+    """
+    by_task = {change.task: change for change in changes}
+    return reading(lambda session: _running(session, by_task, jobs, warn)) if by_task else []
+
+
+def _running(session: Any, changes: Mapping[ConfigResource, TaskChange], jobs: Jobs, warn: Warn) -> list[RunningJob]:
+    found = []
+    for one, state in _tries(session):
+        task = ConfigResource.of_task(one.dag_id, one.task_id)
+        if task in changes:
+            options = jobs[task].options if task in jobs else NO_OPTIONS
+            found.append(_running_job(changes[task], one, state, options, _record(session, one, warn)))
+    return found
+
+
+def _tries(session: Any) -> list[tuple[TaskTry, str]]:
+    from airflow.models.taskinstance import TaskInstance  # noqa: PLC0415 - heavy
+    from sqlalchemy import select  # noqa: PLC0415 - slow to import
+
+    names = ("dag_id", "task_id", "run_id", "map_index", "try_number", "state")
+    columns = [getattr(TaskInstance, name) for name in names]
+    query = select(*columns).where(TaskInstance.state.in_(["running", _DEFERRED])).order_by(*columns[:4])
+    return [(TaskTry(*row[:5]), str(row[5])) for row in session.execute(query).all()]
+
+
+def _record(session: Any, one: TaskTry, warn: Warn) -> TryRecord | None:
+    try:
+        return kept(session, one)
+    except ConfigException as error:  # it is kept elsewhere
+        warn(f"What running jobs have is not known. {' '.join(error.problems)}")
+        return None
+
+
+def _running_job(
+    change: TaskChange, one: TaskTry, state: str, options: JobOptions, record: TryRecord | None
+) -> RunningJob:
+    configs = {} if record is None else record.configs
+    is_dynamic = any(_is_dynamic(entry) for key in change.keys for entry in (key.before, key.after))
+    restarts = is_dynamic and state != _DEFERRED and _restarts(change, options, configs)
+    waiting = () if restarts else tuple(key.key for key in change.keys if not _has(configs, key))
+    return RunningJob(one, state, restarts, waiting)
+
+
+def _is_dynamic(entry: ConfigEntry | None) -> bool:
+    return entry is not None and entry.source in SOURCES.values()
+
+
+def _restarts(change: TaskChange, options: JobOptions, configs: Mapping[str, Sequence[RecordedValue]]) -> bool:
+    """Return whether the job was submitted with ``restart``, and still has it after the change."""
+    had = {key: configs[key][0].value or "" for key in RELOAD_ACTION_KEYS if key in configs}
+    settled = LayeredConfig(change.after).settled
+    has = {key: settled[key] for key in RELOAD_ACTION_KEYS if key in settled}
+    return all(_action(options, found) is ReloadAction.RESTART for found in (had, has))
+
+
+def _action(options: JobOptions, configs: Mapping[str, str]) -> ReloadAction | None:
+    try:
+        return options.when_changed(ReloadAction.of(configs), in_connection=lambda: None)
+    except ConfigException:  # no run accepts it
+        return None
+
+
+def _has(configs: Mapping[str, Sequence[RecordedValue]], change: KeyChange) -> bool:
+    """Return whether the job has the new value already; a plaintext secret cannot be compared."""
+    if change.after is None:
+        return change.key not in configs
+    had = configs.get(change.key)
+    is_known = had is not None and had[0].value is not None and change.after.value is not None
+    return bool(is_known) and had[0].value == shown_value(change.after.value)  # type: ignore[index, arg-type]  # known

@@ -1,0 +1,91 @@
+"""A state of a deployment: the jobs of its tasks, and the layers that they get."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cache
+
+from airflow_config_providers import settings
+from airflow_config_providers.core.alter import ConfigResource
+from airflow_config_providers.core.layers import ConfigLayer
+from airflow_config_providers.dynamic.airflow_store import VariableStore
+from airflow_config_providers.dynamic.inheritance import dynamic_layer, inherited, task_configs
+from airflow_config_providers.job.chosen_paths import bounds_of_deployment
+from airflow_config_providers.job.deployed_task import Warn
+from airflow_config_providers.job.job_layers import ReadFile, deployed_layers, file_as_deployed
+from airflow_config_providers.planning.git_revision import Checkout
+from airflow_config_providers.planning.stored_dags import Jobs
+from airflow_config_providers.spark.layer_files import Bound
+
+DynamicLayers = Callable[[ConfigResource], Sequence[ConfigLayer]]
+"""Returns the dynamic layers of a task, weakest last, without empty ones."""
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """
+    A state of a deployment.
+
+    :param dynamic: returns the dynamic layers of a task
+    :param read_file: reads a layer file
+    :param environ: the environment variables of the jobs
+    """
+
+    jobs: Jobs = field(repr=False)
+    dynamic: DynamicLayers
+    read_file: ReadFile
+    environ: Mapping[str, str] = field(repr=False)
+
+    def layers(self, task: ConfigResource, *, warn: Warn) -> list[ConfigLayer]:
+        """Return all layers of a task; none if it does not exist in this state."""
+        if task not in self.jobs:
+            return []
+        below = deployed_layers(self.jobs[task], self.environ, warn=warn, read_file=self.read_file)
+        return [*self.dynamic(task), *below]
+
+
+def stored_dynamic_layers(changed: Mapping[ConfigResource, ConfigLayer]) -> DynamicLayers:
+    """
+    Return what reads the dynamic layers of tasks, each document once, as the tasks read them.
+
+    :param changed: resource -> its layer in place of the stored one
+    """
+    if not settings.dynamic_enabled():
+        return lambda task: ()
+    store = VariableStore()
+    read = cache(lambda name: store.read([name])[name].text)
+
+    def layers(task: ConfigResource) -> list[ConfigLayer]:
+        configs = task_configs(task, read)
+        found = [changed.get(one) or dynamic_layer(one, configs[one]) for one in inherited(task)]
+        return [layer for layer in found if layer.configs]
+
+    return layers
+
+
+def file_reader(checkout: Checkout | None, replaced: Mapping[str, str]) -> ReadFile:
+    """
+    Return what reads the layer files of a state, each once.
+
+    :param checkout: the revision whose files are read in place of those of the deployment
+    :param replaced: path of a layer file -> the file that is read in place of it, wherever that is
+    """
+    by_real = {os.path.realpath(path): other for path, other in replaced.items()}
+
+    @cache
+    def read(path: str, warn: Warn) -> ConfigLayer | None:
+        if other := by_real.get(os.path.realpath(path)):
+            return file_as_deployed(path, warn, read_from=other, bounds=())
+        if checkout is None:
+            return file_as_deployed(path, warn)
+        return file_as_deployed(path, warn, read_from=checkout.inside(path), bounds=_bounds_in(checkout))
+
+    return read
+
+
+def _bounds_in(checkout: Checkout) -> Iterator[Bound]:
+    """Yield the bounds of the deployment, such that a link in the revision cannot lead out of them either."""
+    for bound in bounds_of_deployment(settings.config_paths()):
+        yield replace(bound, directories=tuple(map(checkout.inside, bound.directories)))

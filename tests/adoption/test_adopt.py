@@ -1,0 +1,294 @@
+"""``airflow config-providers adopt``: the changed DAGs are imported, and mean the same."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from argparse import Namespace
+from collections.abc import Iterator, Mapping
+from contextlib import redirect_stderr, redirect_stdout
+from dataclasses import dataclass
+from functools import cache
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("airflow")
+
+from airflow_config_providers.adoption.same_meaning import Imports, Meaning, _meanings, _reader
+from airflow_config_providers.cli.adopt import adopt
+from tests.limits import LONGEST
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.integration,
+    pytest.mark.skipif(shutil.which("git") is None, reason="needs git"),
+]
+
+CANARY = "c4nary-of-adopt"
+STOCK = "from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator\n"
+FLIGHTS = f'''"""Flights."""
+{STOCK}from airflow.sdk import DAG, Variable
+
+OTHER = Variable.get("other")
+SHARED = {{"spark.app.user": "{{{{ conn.db.login }}}}", "spark.app.mode": "fast"}}
+
+with DAG("flights", schedule=None):
+    SparkSubmitOperator(
+        task_id="report",
+        application="/opt/report.py",  # the report
+        conf={{
+            # where the data is
+            "spark.app.url": "jdbc:postgresql://{{{{ conn.db.host }}}}/x",
+            "spark.app.db.password": "{{{{ conn.db.password }}}}",  # from the connection
+            "spark.app.api.token": "{CANARY}",
+            "spark.executor.memory": "4g",
+            "spark.app.base": "yes",
+            "spark.app.limit": Variable.get("limit"),
+            "spark.app.day": "{{{{ ds }}}}",
+            "spark.app.low": "{{{{ conn.db.login | lower }}}}",
+            "spark.app.name": "{{{{ var.value.name }}}}",
+        }},
+        env_vars={{"TOKEN": "{{{{ var.value.token }}}}"}},
+        executor_memory="2g",
+        application_args=["{{{{ conn.db.password }}}}"],
+    )
+    for name in ("a", "b"):
+        SparkSubmitOperator(task_id=name, application="x.py", conf=SHARED)
+    SparkSubmitOperator.partial(task_id="each", application="x.py", conf={{**SHARED, "spark.app.own": "1"}}).expand(
+        application_args=[["1"]]
+    )
+'''
+TRAINS = f"""{STOCK}from airflow.sdk import DAG
+
+with DAG("trains", schedule=None):
+""" + "".join(
+    f'''    SparkSubmitOperator(
+        task_id="t{number}",
+        application="x.py",
+        conf={{
+            "spark.app.first": "1",
+            "spark.app.second": "{{{{ conn.db.host }}}}",
+            "spark.app.third": "3",
+            "spark.app.own": "{number}",
+        }},
+    )
+'''
+    for number in range(4)
+)
+BROKEN = f"""{STOCK}from airflow.sdk import DAG
+import no_such_module
+
+SparkSubmitOperator(task_id="x", conf={{"spark.a": "{{{{ conn.db.host }}}}"}})
+"""
+CUSTOM = f"""{STOCK}from airflow.sdk import DAG
+
+class Own(SparkSubmitOperator):
+    def __init__(self, conf, **more):
+        super().__init__(conf={{key: value.replace("${{", "x") for key, value in conf.items()}}, **more)
+
+CONF = {{"spark.app.host": "{{{{ conn.db.host }}}}"}}
+with DAG("custom", schedule=None):
+    Own(task_id="own", application="x.py", conf=CONF)
+    SparkSubmitOperator(task_id="stock", application="x.py", conf=CONF)
+"""
+FILES = {"flights.py": FLIGHTS, "trains.py": TRAINS, "broken.py": BROKEN, "custom.py": CUSTOM}
+
+
+@dataclass(frozen=True, eq=False)
+class Adopted:
+    """What the command printed, and a copy of the folder to which the patch was applied."""
+
+    folder: Path
+    after: Path
+    document: Mapping[str, Any]
+    err: str
+
+    @property
+    def by_hand(self) -> list[str]:
+        return [f"{Path(one['file'] or '').name}:{one['line']}: {one['reason']}" for one in self.document["by_hand"]]
+
+    def text(self, name: str) -> str:
+        return (self.after / name).read_text()
+
+
+def run(folder: Path, **options: Any) -> tuple[int, str, str]:
+    usual = {
+        "paths": [str(folder)],
+        "operators": "apply_to",
+        "shared_by": 3,
+        "layers_folder": None,
+        "connection_provider": "connection",
+        "variable_provider": "variable",
+        "write": None,
+        "timeout": LONGEST,
+        "output": "json",
+    }
+    code, out, err = 0, StringIO(), StringIO()
+    with redirect_stdout(out), redirect_stderr(err):
+        try:
+            adopt(Namespace(**{**usual, **options}))
+        except SystemExit as end:
+            code = int(end.code or 0)
+    return code, out.getvalue(), err.getvalue()
+
+
+@pytest.fixture(scope="module")
+def environ(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    base = tmp_path_factory.mktemp("adopt")
+    (base / "base.properties").write_text("spark.app.base=yes\n")
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setenv("AIRFLOW__DATABASE__SQL_ALCHEMY_CONN", "sqlite:////no/such/folder/airflow.db")
+        patched.setenv("AIRFLOW__CONFIG_PROVIDERS__CONFIG_FILES", str(base / "base.properties"))
+        patched.setenv("AIRFLOW_VAR_OTHER", "o")
+        patched.setenv("AIRFLOW_VAR_LIMIT", "9")
+        yield base
+
+
+@cache
+def adopted_with(base: Path, operators: str) -> Adopted:
+    folder, after = base / operators / "dags", base / operators / "after"
+    folder.mkdir(parents=True)
+    for name, text in FILES.items():
+        (folder / name).write_text(text)
+    code, out, err = run(folder, operators=operators)
+    assert code == 0, err
+    document = json.loads(out)
+    shutil.copytree(folder, after)
+    command = ["git", "apply", "--unidiff-zero", "-"]
+    subprocess.run(command, cwd=after, input=document["patch"].encode(), check=True)
+    return Adopted(folder, after, document, err)
+
+
+@pytest.fixture(scope="module", params=["apply_to", "classes"])
+def adopted(request: pytest.FixtureRequest, environ: Path) -> Adopted:
+    return adopted_with(environ, request.param)
+
+
+@pytest.fixture
+def with_classes(environ: Path) -> Adopted:
+    return adopted_with(environ, "classes")
+
+
+@cache
+def meanings(folder: Path, layers: Path) -> dict[tuple[str, str], Meaning]:
+    """Return what the jobs of a folder mean, with the layer files that it names."""
+    read = Imports(folder, LONGEST, lambda: None).before([str(folder / name) for name in ("flights.py", "trains.py")])
+    proposed = {
+        f"{layers}/layers/{path.name}": dict(line.split("=", 1) for line in path.read_text().splitlines())
+        for path in (folder / "layers").glob("*.properties")
+    }
+    unescaped = {path: {k: v.replace("\\:", ":") for k, v in one.items()} for path, one in proposed.items()}
+    assert [file.findings for file in read] == [(), ()]
+    return {task: meaning for file in read for task, meaning in _meanings(file, _reader(unescaped), ())}
+
+
+def test_the_patched_dags_mean_the_same_apart_from_their_references(adopted: Adopted):
+    before = meanings(adopted.folder, adopted.folder)
+    after = meanings(adopted.after, adopted.folder)
+
+    assert before.keys() == after.keys()
+    assert {
+        (task[1], key): after[task].configs.get(key)
+        for task, meaning in before.items()
+        for key in meaning.configs.keys() | after[task].configs.keys()
+        if after[task].configs.get(key) != meaning.configs.get(key)
+    } == {
+        ("report", "spark.app.url"): "jdbc:postgresql://${connection:db:host}/x",
+        ("report", "spark.app.db.password"): "${connection:db:password}",
+        ("report", "spark.app.limit"): "${variable:limit}",
+        **{(name, "spark.app.user"): "${connection:db:login}" for name in ("a", "b", "each")},
+        **{(f"t{number}", "spark.app.second"): "${connection:db:host}" for number in range(4)},
+    }
+
+
+def test_environment_variables_get_references_too(adopted: Adopted):
+    after = meanings(adopted.after, adopted.folder)
+
+    assert "${variable:token}" in after["flights", "report"].texts.values()
+
+
+def test_comments_and_layout_stay(adopted: Adopted):
+    text = adopted.text("flights.py")
+
+    assert "# where the data is" in text
+    assert '"spark.app.db.password": "${connection:db:password}",  # from the connection\n' in text
+
+
+def test_entries_that_always_lose_and_that_every_job_has_are_removed(adopted: Adopted):
+    text = adopted.text("flights.py")
+
+    assert '"spark.executor.memory": "4g"' not in text
+    assert '"spark.app.base"' not in text
+
+
+def test_no_secret_is_shown(adopted: Adopted):
+    assert CANARY not in json.dumps(adopted.document) + adopted.err
+    assert CANARY in adopted.text("flights.py")
+
+
+@pytest.mark.parametrize(
+    ("place", "reason"),
+    [
+        ("flights.py:5", "a variable is read whenever the file is parsed"),
+        ("flights.py:16", "'spark.app.api.token': a secret is written out"),
+        ("flights.py:21", "'spark.app.low': its template does more than a reference can"),
+        ("flights.py:22", "'spark.app.name': Spark shows the value of this key"),
+        ("flights.py:26", "application_args: its template reads a connection"),
+        ("broken.py:None", "it cannot be imported, so a change cannot be checked"),
+        ("custom.py:None", "after the change, "),
+    ],
+)
+def test_what_stays_by_hand_has_its_reason(adopted: Adopted, place: str, reason: str):
+    assert any(one.startswith(f"{place}: {reason}") for one in adopted.by_hand), adopted.by_hand
+
+
+def test_a_file_that_would_mean_something_else_stays_as_it_is(adopted: Adopted):
+    assert adopted.text("custom.py") == CUSTOM
+
+
+def test_with_classes_the_import_and_its_uses_change(with_classes: Adopted):
+    text = with_classes.text("trains.py")
+
+    assert "import ConfiguredSparkSubmitOperator\n" in text
+    assert " SparkSubmitOperator" not in text
+
+
+def test_with_classes_shared_values_move_to_a_layer_file(with_classes: Adopted):
+    assert with_classes.document["layers"] == [{"name": "shared-1.properties", "jobs": 4, "keys": 3}]
+    assert with_classes.text("trains.py").count("config_files=[") == 4
+    assert "spark.app.first" not in with_classes.text("trains.py")
+
+
+def test_values_of_every_job_go_to_the_layer_file_of_the_deployment(environ: Path, tmp_path: Path):
+    (tmp_path / "trains.py").write_text(TRAINS)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setenv("AIRFLOW__CORE__DAGS_FOLDER", str(tmp_path))
+        code, out, err = run(tmp_path, paths=[])
+
+    document = json.loads(out)
+    assert (code, document["layers"]) == (0, [{"name": "shared-1.properties", "jobs": 4, "keys": 2}]), err
+    assert "config_files=" not in document["patch"]
+    assert any("at the end of config_files" in one for one in document["advice"])
+
+
+def test_it_writes_into_a_new_folder_and_changes_no_dag(environ: Path, tmp_path: Path):
+    (tmp_path / "dags").mkdir()
+    (tmp_path / "dags" / "trains.py").write_text(TRAINS)
+
+    code, out, _ = run(tmp_path / "dags", write=str(tmp_path / "new"), output="plain", operators="classes")
+
+    assert (code, out) == (0, "")
+    assert sorted(path.name for path in (tmp_path / "new").iterdir()) == ["adopt.patch", "layers", "report.txt"]
+    assert (tmp_path / "dags" / "trains.py").read_text() == TRAINS
+    assert (tmp_path / "new").stat().st_mode & 0o077 == 0
+
+
+def test_a_folder_that_exists_is_not_written(tmp_path: Path):
+    code, _, err = run(tmp_path, write=str(tmp_path))
+
+    assert code == 2
+    assert "exists already" in err

@@ -1,0 +1,52 @@
+"""References in place of Jinja templates."""
+
+from __future__ import annotations
+
+import pytest
+
+from airflow_config_providers.adoption.references import Providers, reads_secrets, with_references
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        pytest.param("{{ conn.db.password }}", "${connection:db:password}", id="password"),
+        pytest.param("{{conn.db.port}}", "${connection:db:port}", id="no-blanks"),
+        pytest.param("{{- conn.db.host -}}", "${connection:db:host}", id="stripping"),
+        pytest.param("{{ conn.get('my-db').login }}", "${connection:my-db:login}", id="get"),
+        pytest.param("{{ conn.db.extra_dejson.a.b }}", "${connection:db:extra.a.b}", id="extra"),
+        pytest.param("{{ conn.db.get_uri() }}", "${connection:db:uri}", id="uri"),
+        pytest.param("{{ var.value.endpoint }}", "${variable:endpoint}", id="variable"),
+        pytest.param('{{ var.value.get("a b") }}', "${variable:a b}", id="variable-get"),
+        pytest.param("{{ var.json.limits.rows }}", "${variable:limits:rows}", id="json"),
+        pytest.param("x://{{ conn.db.host }}/{{ ds }}", "x://${connection:db:host}/{{ ds }}", id="others-stay"),
+        pytest.param("plain", "plain", id="plain"),
+    ],
+)
+def test_a_template_becomes_a_reference(text: str, expected: str):
+    assert with_references(text, Providers()) == expected
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{{ conn.db.password | urlencode }}",
+        "{{ conn.db.password or 'x' }}",
+        "{{ var.value.get('a', 'default') }}",
+        "{{ var.json.limits }}",
+        "{{ conn[params.id].password }}",
+        "{% if var.value.a == 'b' %}x{% endif %}",
+        "{{ conn.get(params.id).password }}",
+        "{{ conn.get('a}b').password }}",
+        "{{ conn.db.password }}{{ conn.db.login ~ 'x' }}",
+    ],
+)
+def test_a_template_that_does_more_stays(text: str):
+    assert reads_secrets(text)
+    assert with_references(text, Providers()) is None
+
+
+def test_providers_can_have_other_names():
+    text = "{{ conn.db.host }}{{ var.value.a }}"
+
+    assert with_references(text, Providers("airflow", "vars")) == "${airflow:db:host}${vars:a}"

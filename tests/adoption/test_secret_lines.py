@@ -1,0 +1,65 @@
+"""The lines that must not be shown."""
+
+from __future__ import annotations
+
+import ast
+import textwrap
+
+import pytest
+
+from airflow_config_providers.adoption.secret_lines import secret_lines
+
+CANARY = "c4nary-of-a-line"
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        pytest.param(f'PASSWORD = "{CANARY}"', id="assignment"),
+        pytest.param(f'PASSWORD: str = "{CANARY}"', id="annotated"),
+        pytest.param(f'settings.password = "{CANARY}"', id="attribute"),
+        pytest.param(f'conf["spark.app.token"] = "{CANARY}"', id="item"),
+        pytest.param(f'conf = {{"spark.app.token": "{CANARY}"}}', id="entry"),
+        pytest.param(f'connect(password="{CANARY}")', id="argument"),
+        pytest.param(f'conf.setdefault("spark.app.password", "{CANARY}")', id="beside-its-name"),
+        pytest.param(f'os.getenv("PASSWORD", default="{CANARY}")', id="default-of-a-variable"),
+        pytest.param(f'conf = dict([("spark.app.password", "{CANARY}")])', id="pair"),
+        pytest.param(f'def f(password="{CANARY}"): ...', id="default"),
+        pytest.param(f'def f(*, password="{CANARY}"): ...', id="keyword-only-default"),
+        pytest.param(f'if (token := "{CANARY}"): ...', id="walrus"),
+        pytest.param(f'password == "{CANARY}"', id="comparison"),
+        pytest.param(f'x = "jdbc:postgresql://user:{CANARY}@db/x"', id="in-a-url"),
+        pytest.param(f'x = f"jdbc:postgresql://{{user}}:{CANARY}@db/x"', id="in-an-f-string"),
+        pytest.param(f'"""\nConnect with password={CANARY}\n"""', id="docstring"),
+        pytest.param(f"# password: {CANARY}", id="comment"),
+        pytest.param(f"x = 1  # the token is {CANARY}", id="comment-at-the-end"),
+        pytest.param(f'P = "{CANARY}"\nconf = {{"spark.app.password": P}}', id="through-a-name"),
+        pytest.param(f'A = "{CANARY}"\nB = A\nconf = {{"spark.app.password": B}}', id="through-two-names"),
+        pytest.param(f'token = "{CANARY}"\nother = "{CANARY}"', id="the-same-elsewhere"),
+        pytest.param(f'token = (\n    "c4nary"\n    "{CANARY}"\n)', id="several-lines"),
+        pytest.param(f'token = "{{{{ ds }}}}-{CANARY}"', id="beside-a-template"),
+        pytest.param(f'token = "${{vault:a:b}}-{CANARY}"', id="beside-a-reference"),
+        pytest.param(f'token = b"{CANARY}"', id="bytes"),
+    ],
+)
+def test_a_secret_is_found(source: str):
+    lines = source.split("\n")
+    shown = "\n".join(
+        line for number, line in enumerate(lines, 1) if number not in secret_lines(source, ast.parse(source))
+    )
+
+    assert "c4nary" not in shown
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        pytest.param('conf = {"spark.app.password": "{{ conn.db.password }}"}', id="template"),
+        pytest.param('conf = {"spark.app.password": "${vault:apps/db:password}"}', id="reference"),
+        pytest.param('conf = {"spark.executor.memory": "4g"}', id="no-secret"),
+        pytest.param('conf = {"spark.authenticate.secret.enabled": "true"}', id="switch"),
+        pytest.param("# the memory of the executors", id="comment"),
+    ],
+)
+def test_other_lines_are_shown(source: str):
+    assert secret_lines(textwrap.dedent(source), ast.parse(source)) == frozenset()

@@ -1,0 +1,101 @@
+"""Who changed a key that differs, and when."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from airflow_config_providers.core.alter import ConfigResource
+from airflow_config_providers.deployment.last_changes import with_authors
+
+TASK = ConfigResource.of_task("flights", "report")
+CONF = "DAG_CONFIG, conf"
+
+
+def of_dag(version: int) -> str:
+    return f"DYNAMIC_DAG_CONFIG, dynamic configuration of DAG 'flights', version {version}"
+
+
+def of_task(version: int) -> str:
+    return f"DYNAMIC_TASK_CONFIG, dynamic configuration of task 'report' of DAG 'flights', version {version}"
+
+
+class Histories:
+    """``histories(resource)`` returns the changes of the key ``spark.a``, and notes that it is called."""
+
+    def __init__(self, *, removed: int = 0, **changes: dict[int, str]) -> None:
+        self._changes = changes
+        self._removed = removed
+        self.calls: list[ConfigResource] = []
+
+    def __call__(self, resource: ConfigResource) -> list[dict[str, Any]]:
+        self.calls.append(resource)
+        found = self._changes.get(resource.type.name, {})
+        return [
+            {
+                "version": one,
+                "at": f"day {one}",
+                "by": by,
+                "key": "spark.a",
+                "is": None if one == self._removed else "x",
+            }
+            for one, by in found.items()
+        ]
+
+
+def author(before: str | None, after: str | None, histories: Histories) -> tuple[object, object]:
+    row = {"key": "spark.a", "before_layer": before, "after_layer": after}
+    (found,) = with_authors([row], TASK, histories)
+    return found["changed_by"], found["changed_at"]
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "expected"),
+    [
+        pytest.param(None, of_dag(3), ("ben", "day 3"), id="added"),
+        pytest.param(CONF, of_dag(3), ("ben", "day 3"), id="beats-the-dag"),
+        pytest.param(of_dag(1), of_dag(3), ("ben", "day 3"), id="changed"),
+        pytest.param(of_dag(1), of_dag(4), ("ben", "day 3"), id="another-key-was-changed-later"),
+        pytest.param(of_dag(3), of_dag(4), (None, None), id="nobody-changed-it-between"),
+        pytest.param(CONF, CONF, (None, None), id="a-new-version-of-the-dag"),
+        pytest.param(CONF, "LATER_CONFIG, x, version 3", (None, None), id="a-layer-of-a-later-version"),
+        pytest.param(CONF, "DAG_CONFIG, my conf, version 3", (None, None), id="a-name-that-looks-like-a-version"),
+    ],
+)
+def test_the_change_that_caused_a_difference_is_named(before, after, expected):
+    histories = Histories(DAG={1: "ann", 3: "ben"}, TASK={1: "ann", 5: "cleo"})
+
+    assert author(before, after, histories) == expected
+
+
+@pytest.mark.parametrize(
+    "after",
+    [
+        pytest.param(None, id="nothing-wins"),
+        pytest.param(CONF, id="the-dag-wins"),
+        pytest.param(of_dag(1), id="an-older-value-of-the-dag-wins"),
+    ],
+)
+def test_whoever_removed_a_value_is_named(after: str | None):
+    histories = Histories(DAG={1: "ann"}, TASK={1: "ann", 3: "ben", 5: "cleo", 7: "dan"}, removed=5)
+
+    assert author(of_task(1), after, histories) == ("cleo", "day 5")
+
+
+def test_a_change_that_is_no_longer_recorded_has_no_author():
+    assert author(None, of_dag(3), Histories(DAG={9: "ben"})) == (None, None)
+
+
+def test_changes_of_another_key_are_ignored():
+    row = {"key": "spark.b", "before_layer": None, "after_layer": of_dag(3)}
+
+    assert with_authors([row], TASK, Histories(DAG={3: "ben"}))[0]["changed_by"] is None
+
+
+def test_each_history_is_read_once_and_only_if_it_has_a_part():
+    histories = Histories(DAG={3: "ben"})
+    rows = [{"key": f"spark.{n}", "before_layer": CONF, "after_layer": of_dag(3)} for n in range(9)]
+    with_authors([*rows, {"key": "spark.c", "before_layer": CONF, "after_layer": None}], TASK, histories)
+
+    assert [one.type.name for one in histories.calls] == ["DAG"]

@@ -1,0 +1,85 @@
+"""Checks run one after the other; one that fails or hangs is a finding."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from airflow_config_providers.core.diagnosis import Severity, doubt, fine, of_problem
+from airflow_config_providers.doctor.check import Site
+from airflow_config_providers.doctor.examination import examine
+from airflow_config_providers.doctor.finding import Finding
+from airflow_config_providers.exceptions import ConfigException
+
+CANARY = "c4nary-of-a-driver"
+
+
+def refused(site):
+    yield fine("begun")
+    raise ConfigException("The file is wrong. Correct it.", "Another.")
+
+
+def broken(site):
+    raise ValueError(CANARY)
+
+
+def run(patience=30.0, **checks):
+    ticks = []
+    found = list(examine(checks, Site("x", patience=patience), tick=lambda: ticks.append(1)))
+    assert len(ticks) == len(checks)
+    return found
+
+
+def test_each_finding_has_the_name_of_its_check():
+    found = run(a=lambda site: [fine("one"), doubt("two", "mend")], b=lambda site: [])
+
+    assert [one.row() for one in found] == [
+        {"check": "a", "severity": "ok", "what": "one", "way_out": ""},
+        {"check": "a", "severity": "warning", "what": "two", "way_out": "mend"},
+    ]
+
+
+def test_an_error_of_ours_is_a_finding_for_each_problem():
+    found = run(a=refused)
+
+    assert [(one.diagnosis.what, one.diagnosis.way_out) for one in found] == [
+        ("The file is wrong.", "Correct it."),
+        ("Another.", ""),
+    ]
+
+
+def test_another_error_shows_only_its_type():
+    (found,) = run(a=broken)
+
+    assert found.diagnosis.severity is Severity.ERROR
+    assert "ValueError" in found.diagnosis.what
+    assert CANARY not in repr(found)
+
+
+def test_a_check_that_hangs_is_a_finding_and_the_next_one_runs():
+    forever = threading.Event()
+    try:
+        found = run(patience=0.05, a=lambda site: [forever.wait()], b=lambda site: [fine("done")])
+    finally:
+        forever.set()
+
+    assert [(one.check, one.diagnosis.severity) for one in found] == [("a", Severity.ERROR), ("b", Severity.OK)]
+    assert "did not end within 0.05 seconds" in found[0].diagnosis.what
+
+
+@pytest.mark.parametrize(
+    ("problem", "what", "way_out"),
+    [
+        ("Wrong. Correct it. Now.", "Wrong.", "Correct it. Now."),
+        ("'a.b' is wrong", "'a.b' is wrong", ""),
+    ],
+)
+def test_the_first_sentence_of_a_problem_says_what_and_the_others_how(problem, what, way_out):
+    found = of_problem(problem)
+
+    assert (found.what, found.way_out) == (what, way_out)
+
+
+def test_a_name_cannot_break_a_line():
+    assert Finding("a", fine("x\ny")).row()["what"] == "x\\ny"

@@ -1,0 +1,100 @@
+"""What differs between two states, without a database."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+pytest.importorskip("airflow")
+
+from airflow_config_providers.core.alter import ConfigResource
+from airflow_config_providers.core.data import HIDDEN
+from airflow_config_providers.core.layers import ConfigLayer, ConfigSource
+from airflow_config_providers.job.authored_job import AuthoredJob
+from airflow_config_providers.planning import changes
+from airflow_config_providers.planning.changes import Comparison, TaskChange
+from airflow_config_providers.planning.state import State
+
+TASK = ConfigResource.of_task("flights", "report")
+
+
+def state(*configs: Mapping[str, str], tasks: int = 1, dynamic: Any = lambda task: ()) -> State:
+    layers = tuple(ConfigLayer(ConfigSource.DAG_CONFIG, "conf", one) for one in configs)
+    names = [TASK, *(ConfigResource.of_task("flights", f"report{number}") for number in range(1, tasks))]
+    jobs = dict.fromkeys(names[:tasks], AuthoredJob(layers))
+    return State(jobs, dynamic, lambda path, warn: None, {})
+
+
+def compared(before: State, after: State, **more: Any) -> list[TaskChange]:
+    return list(Comparison(before, after, **more).changes(before.jobs.keys() | after.jobs.keys()))
+
+
+def kinds(found: list[TaskChange]) -> dict[str, str]:
+    return {key.key: key.kind.value for one in found for key in one.keys}
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "expected"),
+    [
+        pytest.param({}, {"spark.app.a": "1"}, {"spark.app.a": "added"}, id="added"),
+        pytest.param({"spark.app.a": "1"}, {}, {"spark.app.a": "removed"}, id="removed"),
+        pytest.param({"spark.app.a": "1"}, {"spark.app.a": "2"}, {"spark.app.a": "changed"}, id="changed"),
+        pytest.param({"spark.app.a": "1"}, {"spark.app.a": "1"}, {}, id="same"),
+        pytest.param({"spark.app.password": HIDDEN}, {"spark.app.password": "x"}, {}, id="secret-that-is-not-known"),
+        pytest.param(
+            {"spark.app.password": "${vault:a:b}"},
+            {"spark.app.password": HIDDEN},
+            {"spark.app.password": "changed"},
+            id="reference-becomes-secret",
+        ),
+        pytest.param(
+            {"spark.app.password": "y"}, {"spark.app.password": "x"}, {"spark.app.password": "changed"}, id="secrets"
+        ),
+    ],
+)
+def test_keys_that_differ(before: dict[str, str], after: dict[str, str], expected: dict[str, str]):
+    assert kinds(compared(state(before), state(after))) == expected
+
+
+def test_another_layer_with_the_same_value_is_no_change():
+    dynamic = ConfigLayer(ConfigSource.DYNAMIC_DAG_CONFIG, "dynamic", {"spark.app.a": "1"})
+
+    assert compared(state({"spark.app.a": "1"}), state({"spark.app.a": "1"}, dynamic=lambda task: [dynamic])) == []
+
+
+def test_a_new_task_is_shown_even_without_keys():
+    (found,) = compared(state(tasks=0), state())
+
+    assert (found.is_new, found.is_removed) == (True, False)
+
+
+def test_a_task_that_is_gone_is_shown_with_its_keys():
+    (found,) = compared(state({"spark.app.a": "1"}), state(tasks=0))
+
+    assert (found.is_new, found.is_removed) == (False, True)
+    assert kinds([found]) == {"spark.app.a": "removed"}
+
+
+def test_tasks_with_equal_layers_are_settled_once(monkeypatch: pytest.MonkeyPatch):
+    settled: list[object] = []
+
+    class Counting(changes.LayeredConfig):
+        def __init__(self, *args: Any) -> None:
+            settled.append(args)
+            super().__init__(*args)
+
+    monkeypatch.setattr(changes, "LayeredConfig", Counting)
+
+    found = compared(state({"spark.app.a": "1"}, tasks=100), state({"spark.app.a": "2"}, tasks=100))
+
+    assert (len(found), len(settled)) == (100, 2)
+
+
+def test_each_task_is_counted_for_the_progress():
+    ticks: list[int] = []
+
+    compared(state(tasks=3), state(tasks=3), tick=lambda: ticks.append(1))
+
+    assert len(ticks) == 3

@@ -1,0 +1,31 @@
+"""Files with the variables of another environment."""
+
+from __future__ import annotations
+
+import pytest
+
+from airflow_config_providers.exceptions import ConfigException
+from airflow_config_providers.planning.environment_file import read_environment
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        pytest.param("A=1\nB=2", {"A": "1", "B": "2"}, id="lines"),
+        pytest.param("# A=1\n\n  # B=2\nC=3", {"C": "3"}, id="comments"),
+        pytest.param("A=b=c", {"A": "b=c"}, id="equals-sign-in-the-value"),
+        pytest.param("A='x' # y", {"A": "'x' # y"}, id="quotes-belong-to-the-value"),
+        pytest.param("A=", {"A": ""}, id="empty"),
+        pytest.param("A=1\r\nB=2\r\n", {"A": "1", "B": "2"}, id="line-ends-of-windows"),
+    ],
+)
+def test_variables_are_read_as_docker_reads_them(text: str, expected: dict[str, str]):
+    assert read_environment(text, name="x.env") == expected
+
+
+def test_every_wrong_line_is_named_without_its_text():
+    with pytest.raises(ConfigException) as caught:
+        read_environment("A=1\nc4nary\n=c4nary\n", name="x.env")
+
+    assert [problem.partition(": ")[0] for problem in caught.value.problems] == ["x.env:2", "x.env:3"]
+    assert "c4nary" not in str(caught.value)

@@ -1,33 +1,90 @@
-"""The REST interface: an app that Airflow's API server mounts, but does not protect, and its routes."""
+"""
+The REST interface: an app that Airflow's API server mounts, its routes, and the permissions that they require.
+
+Airflow does not protect a mounted app, so every route names the permissions, which Airflow's auth manager checks.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import Annotated, Any, Final
 
-from fastapi import APIRouter, FastAPI, Query
+from airflow.api_fastapi.app import get_auth_manager
+from airflow.api_fastapi.auth.managers.models.resource_details import ConfigurationDetails, VariableDetails
+from airflow.api_fastapi.core_api.security import GetUserDep, get_user, requires_access_dag
+from fastapi import APIRouter, Depends, FastAPI, Query
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
-from airflow_config_providers import __version__
-from airflow_config_providers.deployment.rows import Selection
-from airflow_config_providers.plugins.problems import Problem, ProblemRoute
-from airflow_config_providers.plugins.request import Alteration, AskedDep, BodyDep, Return
-from airflow_config_providers.plugins.rights import CHANGE_DAG, CHANGE_DEFAULT, READ_DAG, READ_DEFAULT
+from airflow_config_providers import __version__, settings
+from airflow_config_providers.core.alter import ConfigResource, ResourceType
+from airflow_config_providers.core.text import printable
+from airflow_config_providers.deployment import records
+from airflow_config_providers.deployment.differences import differences
+from airflow_config_providers.deployment.records import RunChoice
+from airflow_config_providers.deployment.rows import Row, Selection, as_json
+from airflow_config_providers.dynamic.document import DEPLOYMENT, name_of
+from airflow_config_providers.exceptions import ForbiddenError
+from airflow_config_providers.plugins import openapi, page
+from airflow_config_providers.plugins.problems import HEADERS, Problem, ProblemRoute
+from airflow_config_providers.plugins.request import Alteration, AskedDep, BodyDep, Return, refuse_fields
+from airflow_config_providers.spark.key_notes import key_notes
 
 VERSION: Final = "/v1"
+
+
+def may_read_default(user: GetUserDep) -> None:
+    """
+    Allow users who may read the configuration of Airflow.
+
+    :raises ForbiddenError: the user lacks this permission
+    """
+    # Not Airflow's own dependency, which takes the section from the query, and so from the user.
+    details = ConfigurationDetails(section=settings.SECTION)
+    is_allowed = get_auth_manager().is_authorized_configuration(method="GET", details=details, user=user)
+    _require(is_allowed, f"read the section '{settings.SECTION}' of Airflow's configuration")
+
+
+def may_edit_stored(request: Request, user: GetUserDep) -> None:
+    """
+    Allow users who may edit the variable that stores the configuration, and so can change it anyway.
+
+    Without this check, permission to pause a DAG would be permission to load code into its jobs.
+
+    :raises ForbiddenError: the user lacks this permission
+    """
+    dag_id = request.path_params.get("dag_id", "")  # a parameter would come from the query if the path had none
+    name = name_of(ConfigResource(ResourceType.DAG, dag_id) if dag_id else DEPLOYMENT)
+    is_allowed = get_auth_manager().is_authorized_variable(method="PUT", details=VariableDetails(key=name), user=user)
+    _require(is_allowed, f"edit Airflow's variable '{printable(name)}'")
+
+
+def _require(is_allowed: bool, what: str) -> None:
+    if not is_allowed:
+        raise ForbiddenError(f"You do not have permission to {what}. Ask for it.")
+
+
+SIGNED_IN: Final = (Depends(get_user),)
+READ_DEFAULT: Final = (Depends(may_read_default),)
+CHANGE_DEFAULT: Final = (Depends(may_read_default), Depends(may_edit_stored))
+READ_DAG: Final = (Depends(requires_access_dag("GET")),)
+CHANGE_DAG: Final = (*READ_DAG, Depends(requires_access_dag("PUT")), Depends(may_edit_stored))
+"""The answer to a change shows what applies now, so a change also requires permission to read."""
+
+_TASK: Final = "/dags/{dag_id}/tasks/{task_id}"
 
 _RESOURCES: Final[Sequence[tuple[str, Sequence[Any], Sequence[Any]]]] = (
     ("/default", READ_DEFAULT, CHANGE_DEFAULT),
     ("/dags/{dag_id}", READ_DAG, CHANGE_DAG),
-    ("/dags/{dag_id}/tasks/{task_id}", READ_DAG, CHANGE_DAG),
+    (_TASK, READ_DAG, CHANGE_DAG),
 )
 """The path of each kind of resource, and the permissions to read and to change it."""
 
 
 def make_app() -> FastAPI:
-    """Return the app. It has no pages about itself: everybody could read them."""
+    """Return the app. FastAPI's own pages about it are off: everybody could read them."""
     app = FastAPI(
         title="airflow-config-providers",
         version=__version__,
@@ -38,18 +95,42 @@ def make_app() -> FastAPI:
         exception_handlers={HTTPException: _nowhere},
     )
     app.include_router(make_router())
+    about = APIRouter(route_class=ProblemRoute)
+    about.add_api_route(openapi.PATH, about_itself, methods=["GET"], dependencies=SIGNED_IN, include_in_schema=False)
+    app.include_router(about)
+    app.mount(page.PATH, page.PageFiles())
     return app
 
 
 def make_router() -> APIRouter:
     """Return the routes, which are the same for each kind of resource."""
-    router = APIRouter(prefix=VERSION, route_class=ProblemRoute)
+    router = APIRouter(prefix=VERSION, route_class=ProblemRoute, responses=openapi.ANSWERS)
     for path, reading, changing in _RESOURCES:
-        router.add_api_route(path, describe, methods=["GET"], dependencies=reading)
-        router.add_api_route(path, alter, methods=["PATCH"], dependencies=changing)
-        router.add_api_route(f"{path}/history", history, methods=["GET"], dependencies=reading)
-        router.add_api_route(f"{path}/rollback", rollback, methods=["POST"], dependencies=changing)
+        _add_reading(router, path, reading)
+        _add_changing(router, path, changing)
+    one_run = f"{_TASK}/runs/{{run_id}}"
+    router.add_api_route(f"{_TASK}/runs", runs, methods=["GET"], dependencies=READ_DAG)
+    router.add_api_route(one_run, describe_run, methods=["GET"], dependencies=READ_DAG)
+    router.add_api_route(f"{one_run}/differences", compare_run, methods=["GET"], dependencies=READ_DAG)
     return router
+
+
+def _add_reading(router: APIRouter, path: str, rights: Sequence[Any]) -> None:
+    for suffix, read in (("", describe), ("/history", history), ("/keys/{key:path}", explain)):
+        router.add_api_route(f"{path}{suffix}", read, methods=["GET"], dependencies=rights)
+
+
+def _add_changing(router: APIRouter, path: str, rights: Sequence[Any]) -> None:
+    for suffix, change in (("", alter), ("/rollback", rollback), ("/refresh", refresh)):
+        method, body = "POST" if suffix else "PATCH", dict(openapi.BODIES[change.__name__])
+        router.add_api_route(f"{path}{suffix}", change, methods=[method], dependencies=rights, openapi_extra=body)
+
+
+def about_itself(request: Request) -> Response:
+    """Return the description of this interface, for programs."""
+    return Response(
+        as_json(openapi.document(request.app, request.scope["root_path"])), 200, HEADERS, "application/json"
+    )
 
 
 def describe(
@@ -60,9 +141,58 @@ def describe(
 ) -> Response:
     """Return the configuration of a resource."""
     rows = asked.configurations.describe(asked.resource, Selection(keys, defaults))
-    if not synonyms:
-        rows = [{name: value for name, value in row.items() if name != "synonyms"} for row in rows]
-    return asked.answer(rows)
+    return asked.answer(rows if synonyms else _without_synonyms(rows))
+
+
+def choice(
+    run_id: str,
+    try_number: Annotated[int | None, Query(alias="try", ge=1)] = None,
+    map_index: Annotated[int | None, Query(ge=-1)] = None,
+) -> RunChoice:
+    """Return the try that the request names."""
+    return RunChoice(run_id, try_number, map_index)
+
+
+def describe_run(
+    asked: AskedDep,
+    chosen: Annotated[RunChoice, Depends(choice)],
+    keys: Annotated[list[str], Query(alias="key")] = [],  # noqa: B006 - FastAPI copies it
+    synonyms: bool = False,
+) -> Response:
+    """Return the configuration that one try of a task had."""
+    rows = asked.configurations.describe_run(asked.resource, chosen, Selection(keys))
+    return asked.answer(rows if synonyms else _without_synonyms(rows))
+
+
+def runs(asked: AskedDep) -> Response:
+    """Return the tries that have a record in the database, the last one first."""
+    found = records.last_tries(asked.resource)
+    return asked.answer([{"run": one.run_id, "map_index": one.map_index, "try": one.try_number} for one in found])
+
+
+def compare_run(
+    asked: AskedDep,
+    chosen: Annotated[RunChoice, Depends(choice)],
+    other: Annotated[str | None, Query(alias="with")] = None,
+    other_try: Annotated[int | None, Query(alias="with_try", ge=1)] = None,
+) -> Response:
+    """Return how one try of a task differs from another; from what would settle now, if there is no other."""
+    before = asked.configurations.describe_run(asked.resource, chosen, Selection())
+    if other is None:
+        after = asked.configurations.describe(asked.resource, Selection())
+    else:
+        compared = RunChoice(other, other_try, chosen.map_index)
+        after = asked.configurations.describe_run(asked.resource, compared, Selection())
+    return asked.answer(differences(before, after))
+
+
+def explain(asked: AskedDep, key: str) -> Response:
+    """Return what Spark says of a key."""
+    return asked.answer([{"key": key, **asdict(key_notes(key))}])
+
+
+def _without_synonyms(rows: Sequence[Row]) -> list[Row]:
+    return [{name: value for name, value in row.items() if name != "synonyms"} for row in rows]
 
 
 def alter(asked: AskedDep, body: BodyDep) -> Response:
@@ -86,6 +216,12 @@ def rollback(asked: AskedDep, body: BodyDep) -> Response:
         asked.resource, to_version=wanted.to_version, validate_only=wanted.validate_only
     )
     return asked.answer(done)
+
+
+def refresh(asked: AskedDep, body: BodyDep) -> Response:
+    """Have the values of references read again, and return the resources that this concerns."""
+    refuse_fields(body)
+    return asked.answer(asked.configurations.refresh(asked.resource))
 
 
 async def _nowhere(request: Request, error: Exception) -> Response:

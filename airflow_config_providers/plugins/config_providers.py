@@ -9,15 +9,37 @@ from typing import Any, Final
 from airflow.plugins_manager import AirflowPlugin
 
 PREFIX: Final = "/config-providers"
-"""The path of the REST interface in the API server."""
+"""The path of the REST interface and of the page in the API server."""
+
+_PAGE: Final = f"{PREFIX.removeprefix('/')}/page/"
+"""The page, relative to the address of Airflow's UI, which may have a path of its own."""
+
+_SHOWN: Final = {
+    "nav": "",
+    "dag": "?dag={DAG_ID}",
+    "task": "?dag={DAG_ID}&task={TASK_ID}",
+    "task_instance": "?dag={DAG_ID}&task={TASK_ID}&run={RUN_ID}&map={MAP_INDEX}",
+}
+"""Where Airflow's UI has the page, and the query that says what to show. Airflow encodes what it fills in."""
 
 _log = logging.getLogger(__name__)
 
 
 class ConfigProvidersPlugin(AirflowPlugin):
-    """The plugin that adds the REST interface to Airflow's API server."""
+    """The plugin that adds the REST interface and the page to Airflow's API server."""
 
     name = "config_providers"
+
+    external_views: list[Any] = [  # noqa: RUF012 - Airflow wants a list
+        {
+            "name": "Configuration",
+            "href": f"{_PAGE}{query}",
+            "destination": destination,
+            "category": "browse" if destination == "nav" else None,
+            "url_route": f"configuration-{destination.replace('_', '-')}",
+        }
+        for destination, query in _SHOWN.items()
+    ]
 
     @cached_property
     def fastapi_apps(self) -> list[Any]:  # type: ignore[override]  # Airflow only reads it

@@ -19,12 +19,11 @@ from airflow_config_providers.core.text import is_unicode, nearest, printable
 from airflow_config_providers.deployment.admin import Caller
 from airflow_config_providers.deployment.configurations import Configurations, DeployedConfigurations
 from airflow_config_providers.deployment.failures import NOT_FOUND
-from airflow_config_providers.deployment.objections import Warn
 from airflow_config_providers.deployment.rows import Row, as_json
 from airflow_config_providers.dynamic.planner import refuse_many
 from airflow_config_providers.exceptions import MalformedRequestError, UnknownResourceError
 from airflow_config_providers.job.authored_job import AuthoredJob
-from airflow_config_providers.job.deployed_task import deployed_job
+from airflow_config_providers.job.deployed_task import Warn, deployed_job
 from airflow_config_providers.plugins.problems import HEADERS
 
 LONGEST_BODY: Final = 4 * 1024 * 1024
@@ -156,6 +155,15 @@ class Return:
         found = cls(fields.take("to_version", int, None), fields.take("validate_only", bool, False))
         fields.end()
         return found
+
+
+def refuse_fields(body: Mapping[str, Any]) -> None:
+    """
+    Refuse a body that is not ``{}``.
+
+    :raises MalformedRequestError: names its fields
+    """
+    _Fields(body).end()
 
 
 class _Fields:

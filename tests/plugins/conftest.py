@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from contextlib import ExitStack
+from functools import cache
 
 import pytest
 
 pytest.importorskip("airflow")
 
-from tests.cli.conftest import Cli, Deployment, Driver, made
+from tests.cli.conftest import Cli, Deployment, Driver, driver_of, made
 from tests.plugins.serving import Server, serving
 
 
@@ -17,11 +18,19 @@ def deployment(tmp_path_factory: pytest.TempPathFactory) -> Deployment:
     return made(tmp_path_factory.getbasetemp())
 
 
+@cache
+def server_of(deployment: Deployment, config: pytest.Config) -> Server:
+    """Start the server that all tests of a deployment share; it ends with the tests."""
+    started = ExitStack()
+    config.add_cleanup(started.close)
+    server = started.enter_context(serving(deployment, "server"))
+    server.forget()  # which gives it the policies that it is to read
+    return server
+
+
 @pytest.fixture(scope="session")
-def running(deployment: Deployment) -> Iterator[Server]:
-    with serving(deployment, "server") as server:
-        server.forget()  # which gives it the policies that it is to read
-        yield server
+def running(deployment: Deployment, pytestconfig: pytest.Config) -> Server:
+    return server_of(deployment, pytestconfig)
 
 
 @pytest.fixture
@@ -32,10 +41,8 @@ def server(running: Server) -> Server:
 
 
 @pytest.fixture(scope="session")
-def driver(deployment: Deployment) -> Iterator[Driver]:
-    driver = Driver(deployment)
-    yield driver
-    driver.end()
+def driver(deployment: Deployment) -> Driver:
+    return driver_of(deployment)
 
 
 @pytest.fixture

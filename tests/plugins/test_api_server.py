@@ -79,6 +79,8 @@ def test_commands_work_against_a_real_server_with_the_rights_of_the_user(api_ser
     denied = run(api_server, "ben", "alter", *task, "--add-config", "spark.app.a=c")
     history = run(api_server, "ann", "history", *task, "--output", "json")
     back = run(api_server, "ann", "rollback", *task, "--output", "json")
+    refreshed = run(api_server, "ann", "refresh", *task, "--output", "json")
+    not_refreshed = run(api_server, "ben", "refresh", *task)
     local = api_server.deployment.airflow("config-providers", "history", *task, "--output", "json")
 
     assert [one.code for one in (altered, described, denied, history, back, local)] == [0, 0, 4, 0, 0, 0]
@@ -93,6 +95,8 @@ def test_commands_work_against_a_real_server_with_the_rights_of_the_user(api_ser
     assert [row["value"] for row in back.rows] == [None, None]
     everything = "".join(one.out + one.err for one in (altered, described, denied, history, back, local))
     assert CANARY not in everything + api_server.log.read_text()
+    assert refreshed.rows == [{"resource": "task 'nightly.ingest' of DAG 'flights'", "version": 3}]
+    assert (refreshed.code, not_refreshed.code) == (0, 4)
 
 
 def test_airflow_s_own_pages_know_the_plugin_and_its_changes(api_server: Server):

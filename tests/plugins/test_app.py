@@ -14,13 +14,24 @@ pytest.importorskip("airflow")
 from airflow import plugins_manager
 from airflow.api_fastapi.core_api.security import get_user
 from fastapi.routing import APIRoute
+from starlette.routing import Mount
 
 from airflow_config_providers.cli.server import ROOT
-from airflow_config_providers.plugins import rights
-from airflow_config_providers.plugins.app import VERSION, make_app
+from airflow_config_providers.plugins import openapi, page
+from airflow_config_providers.plugins.app import (
+    CHANGE_DAG,
+    CHANGE_DEFAULT,
+    READ_DAG,
+    READ_DEFAULT,
+    SIGNED_IN,
+    VERSION,
+    make_app,
+)
 from airflow_config_providers.plugins.config_providers import PREFIX, ConfigProvidersPlugin
 
-ROUTES = make_app().routes
+APP = make_app()
+ROUTES = [route for route in APP.routes if getattr(route, "path", "").startswith(VERSION)]
+OTHERS = [route for route in APP.routes if route not in ROUTES]
 
 
 def calls(dependant: Any) -> Iterator[Any]:
@@ -34,15 +45,29 @@ def name(route: Any) -> str:
 
 
 def test_attack_41_there_are_routes_and_nothing_else():
-    assert len(ROUTES) == 12
+    assert len(ROUTES) == 21
     assert all(isinstance(route, APIRoute) for route in ROUTES)
+    assert [route.path for route in OTHERS] == [openapi.PATH, page.PATH]
+
+
+def test_attack_41_the_description_of_the_interface_is_for_users():
+    (about,) = [route for route in OTHERS if isinstance(route, APIRoute)]
+
+    assert list(about.dependencies) == list(SIGNED_IN)
+    assert get_user in list(calls(about.dependant))
+
+
+def test_attack_41_beside_the_routes_there_are_only_files_of_the_page():
+    (files,) = [route.app for route in OTHERS if isinstance(route, Mount)]
+
+    assert isinstance(files, page.PageFiles)
 
 
 @pytest.mark.parametrize("route", ROUTES, ids=name)
 def test_attack_41_a_route_asks_airflow_who_the_user_is_and_what_they_may(route: APIRoute):
     """A mounted app has no protection by itself: one route without is open to everybody."""
-    reading = rights.READ_DEFAULT if "/default" in route.path else rights.READ_DAG
-    changing = rights.CHANGE_DEFAULT if "/default" in route.path else rights.CHANGE_DAG
+    reading = READ_DEFAULT if "/default" in route.path else READ_DAG
+    changing = CHANGE_DEFAULT if "/default" in route.path else CHANGE_DAG
 
     assert get_user in list(calls(route.dependant))
     assert list(route.dependencies) == list(reading if route.methods == {"GET"} else changing)

@@ -126,6 +126,34 @@ def asked(cli: Cli, words: str, *, input: str = "", **environ: str) -> Ended:  #
     return cli.airflow("config-providers", *shlex.split(words), input=input, environ=environ)
 
 
+@pytest.mark.parametrize(
+    ("user", "value", "verdict"),
+    [
+        pytest.param("ann", "2g", "applies", id="applies"),
+        pytest.param("ann", "3x", "not allowed", id="refused"),
+        pytest.param("ben", "3x", "not set", id="without-the-permission-to-change"),
+    ],
+)
+def test_why_not_is_answered_through_the_server(cli: Cli, server: Server, user: str, value: str, verdict: str):
+    words = f"describe --dag flights --task copy --why-not spark.executor.memory={value} --output json"
+    done = asked(cli, words, **server.environ(user))
+
+    assert (done.code, [row["verdict"] for row in done.rows]) == (0, [verdict])
+
+
+def test_another_deployment_is_a_side_of_a_difference(cli: Cli, server: Server):
+    """Its server is that of the same database here, so nothing differs but what it does not show."""
+    environ = server.environ("ann")
+    address = environ.pop("AIRFLOW_CONFIG_PROVIDERS_SERVER")
+    done = asked(cli, f"describe --dag flights --task copy --diff now {address} --output json", **environ)
+
+    assert done.code == 0
+    assert [(row["key"], row["change"], row["changed_by"]) for row in done.rows] == [
+        ("spark.app.base", "removed", None)
+    ]
+    assert any(note.startswith(f"{address}: ") for note in done.notes)
+
+
 def test_the_user_of_the_token_makes_the_change(cli: Cli, server: Server):
     done = asked(cli, "alter --dag flights --add-config spark.app.a=b", **server.environ("ann"))
 

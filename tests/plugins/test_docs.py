@@ -69,7 +69,11 @@ def test_the_examples_of_the_command_line_run(cli: Cli, server: Server):
 
 
 def test_the_page_names_every_route_and_no_other():
-    routes = [f"{method} {route.path}" for route in make_app().routes for method in route.methods]
+    routes = [
+        f"{method} {route.path.replace(':path', '')}"
+        for route in make_app().routes
+        for method in getattr(route, "methods", ())  # the files of the page have none
+    ]
 
     assert sorted(re.findall(r"^\| `((?:GET|PATCH|POST) [^`]*)` \|", PAGE.read_text(), re.MULTILINE)) == sorted(routes)
 

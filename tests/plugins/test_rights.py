@@ -18,10 +18,12 @@ RESOURCES = {
 ASKING: Mapping[str, tuple[str, str, object]] = {
     "describe": ("GET", "", None),
     "history": ("GET", "/history", None),
+    "explain": ("GET", "/keys/spark.executor.memory", None),
     "alter": ("PATCH", "", {"operations": [set_("spark.app.a", "b")], "validate_only": True}),
     "rollback": ("POST", "/rollback", {"to_version": 0, "validate_only": True}),
+    "refresh": ("POST", "/refresh", {}),
 }
-READING, CHANGING = {"describe", "history"}, {"alter", "rollback"}
+READING, CHANGING = {"describe", "explain", "history"}, {"alter", "rollback", "refresh"}
 DAGS = {"flights", "report", "billing"}
 
 ALLOWED = {
@@ -50,7 +52,7 @@ def cases() -> Iterator[object]:
 def test_attack_41_a_route_asks_for_the_right(running: Server, user: str | None, resource: str, what: str):
     method, suffix, body = ASKING[what]
 
-    answer = running.ask(user, method, f"{RESOURCES[resource]}{suffix}", **({"json": body} if body else {}))
+    answer = running.ask(user, method, f"{RESOURCES[resource]}{suffix}", **({} if body is None else {"json": body}))
 
     if user is None:
         assert (answer.status_code, answer.json()["kind"]) == (401, "unauthenticated")
@@ -61,3 +63,46 @@ def test_attack_41_a_route_asks_for_the_right(running: Server, user: str | None,
         assert answer.json().get("kind") in {None, "unknown", "refused"}
     else:
         assert (answer.status_code, answer.json()["kind"]) == (403, "forbidden")
+
+
+@pytest.mark.parametrize("user", ALLOWED)
+def test_attack_41_a_run_is_described_to_those_who_may_read_the_dag(running: Server, user: str | None):
+    """There is no such run, which only those learn who may know it."""
+    answer = running.ask(user, "GET", "/dags/flights/tasks/report/runs/nosuch")
+    may_read = user is not None and "describe" in ALLOWED[user].get("report", ())
+
+    assert answer.status_code == (404 if may_read else 401 if user is None else 403), answer.text
+    assert ("has no run" in answer.text) is may_read
+
+
+@pytest.mark.parametrize("user", ALLOWED)
+def test_attack_41_runs_are_listed_for_those_who_may_read_the_dag(running: Server, user: str | None):
+    answer = running.ask(user, "GET", "/dags/flights/tasks/report/runs")
+    may_read = user is not None and "describe" in ALLOWED[user].get("report", ())
+
+    assert answer.status_code == (200 if may_read else 401 if user is None else 403), answer.text
+
+
+@pytest.mark.parametrize("user", ALLOWED)
+def test_attack_41_runs_are_compared_for_those_who_may_read_the_dag(running: Server, user: str | None):
+    """There is no such run, which only those learn who may know it."""
+    answer = running.ask(user, "GET", "/dags/flights/tasks/report/runs/nosuch/differences")
+    may_read = user is not None and "describe" in ALLOWED[user].get("report", ())
+
+    assert answer.status_code == (404 if may_read else 401 if user is None else 403), answer.text
+    assert ("has no run" in answer.text) is may_read
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        pytest.param({}, 401, id="nobody"),
+        pytest.param({"Authorization": "Bearer forged"}, 403, id="forged"),
+    ],
+)
+def test_attack_41_the_description_of_the_interface_asks_for_a_user(
+    running: Server, headers: dict[str, str], status: int
+):
+    answer = running.client.get(f"{running.address}/config-providers/openapi.json", headers=headers)
+
+    assert (answer.status_code, answer.json()["kind"]) == (status, "unauthenticated")

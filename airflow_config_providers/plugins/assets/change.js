@@ -1,0 +1,85 @@
+// The form for a change: a dry run shows what every policy says, and only what passed it can be made.
+
+import { element } from "./dom.js";
+import { layerName } from "./layers.js";
+import { change } from "./server.js";
+import { valueOf } from "./values.js";
+
+const OPERATIONS = { SET: "Set", DELETE: "Delete", APPEND: "Append to the list", SUBTRACT: "Remove from the list" };
+
+// Return the form. changed() is called after a change was made.
+export function changeForm({ address, name, row, version, changed }) {
+  const key = element("input", { id: "change-key", value: row?.key ?? "", readonly: Boolean(row), required: true, autocomplete: "off", spellcheck: "false" });
+  const kind = element("select", { id: "change-operation" }, Object.entries(OPERATIONS).map(([value, text]) => element("option", { value }, text)));
+  const value = element("textarea", { id: "change-value", rows: 2, autocomplete: "off", spellcheck: "false", "aria-describedby": "change-hint" }, row?.value ?? "");
+  const verdict = element("div", { class: "verdict-place", role: "status" });
+  const dry = element("button", { type: "submit", class: "secondary" }, "Dry run");
+  const make = element("button", { type: "button", class: "primary", disabled: true }, "Change");
+  const operation = () => ({ op: kind.value, name: key.value.trim(), value: kind.value === "DELETE" ? null : value.value });
+
+  const renew = () => {
+    make.disabled = true;
+    verdict.replaceChildren();
+    value.disabled = kind.value === "DELETE";
+  };
+  const send = async (validateOnly) => {
+    dry.disabled = make.disabled = true;
+    const asked = JSON.stringify(operation());
+    const shown = await attempt("PATCH", address, { operations: [operation()], validate_only: validateOnly, if_version: version }, validateOnly);
+    dry.disabled = false;
+    if (asked !== JSON.stringify(operation())) return; // it was changed meanwhile
+    verdict.replaceChildren(shown.element);
+    make.disabled = !(validateOnly && shown.passed);
+    if (!validateOnly && shown.passed) changed();
+  };
+  return element(
+    "form",
+    { class: "change", input: renew, submit: (event) => { event.preventDefault(); send(true); } },
+    element("p", { class: "soft" }, `For ${name}. It applies from the next submit.`),
+    labelled("Key", key),
+    labelled("Operation", kind),
+    labelled("Value", value),
+    element("p", { id: "change-hint", class: "soft" }, "For a secret, write a reference such as ${vault:apps/db:password}."),
+    element("div", { class: "buttons" }, dry, withClick(make, () => send(false))),
+    verdict,
+  );
+}
+
+function withClick(button, act) {
+  button.addEventListener("click", act);
+  return button;
+}
+
+function labelled(text, field) {
+  return element("div", { class: "field" }, element("label", { for: field.id }, text), field);
+}
+
+// Send a change or its dry run; return whether it passed, and an element with the verdict.
+export async function attempt(method, address, body, validateOnly) {
+  try {
+    const answer = await change(method, address, body);
+    return { passed: true, element: allowed(answer, validateOnly) };
+  } catch (refusal) {
+    return { passed: false, element: denied(refusal) };
+  }
+}
+
+function allowed({ rows, notes }, validateOnly) {
+  const title = validateOnly ? "Every policy allows it. Afterwards:" : "Changed. Now:";
+  const keys = rows.map((row) =>
+    element("li", {}, element("code", {}, row.key), " = ", valueOf(row.value, row.source), row.source ? ` (${layerName(row.source)})` : ""),
+  );
+  return element("div", { class: "verdict allowed" }, element("strong", {}, title), element("ul", {}, keys), notesOf(notes));
+}
+
+function denied(refusal) {
+  const title = refusal.kind === "denied" ? "A policy denies it." : "It was refused.";
+  const problems = (refusal.problems ?? [String(refusal)]).map((problem) => element("li", {}, problem));
+  return element("div", { class: "verdict denied" }, element("strong", {}, title), element("ul", {}, problems));
+}
+
+// Return the notes of an answer as a list; nothing if there are none.
+export function notesOf(notes) {
+  if (!notes?.length) return "";
+  return element("ul", { class: "notes" }, notes.map((note) => element("li", {}, note)));
+}

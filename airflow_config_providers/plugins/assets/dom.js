@@ -1,0 +1,33 @@
+// Elements. Every text enters the document as text, never as HTML.
+
+// Characters that cannot be seen, or that change the order of the others.
+const INVISIBLE = /[\u0000-\u001f\u007f-\u009f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]/g;
+
+// Return `text` with an escape in place of each character that cannot be seen.
+export function printable(text) {
+  return String(text).replace(INVISIBLE, (found) => `\\u${found.charCodeAt(0).toString(16).padStart(4, "0")}`);
+}
+
+// Return an element. Attributes that are false, null or undefined are left out, functions listen to events.
+export function element(name, attributes = {}, ...children) {
+  return filled(document.createElement(name), attributes, children);
+}
+
+// Return an element of a drawing.
+export function drawn(name, attributes = {}, ...children) {
+  return filled(document.createElementNS("http://www.w3.org/2000/svg", name), attributes, children);
+}
+
+function filled(made, attributes, children) {
+  for (const [name, value] of Object.entries(attributes)) {
+    if (typeof value === "function") made.addEventListener(name, value);
+    else if (value === true) made.setAttribute(name, "");
+    else if (value !== false && value !== null && value !== undefined) made.setAttribute(name, value);
+  }
+  for (const child of children.flat(Infinity)) {
+    if (child !== null && child !== undefined && child !== "") {
+      made.append(child instanceof Node ? child : document.createTextNode(printable(child)));
+    }
+  }
+  return made;
+}

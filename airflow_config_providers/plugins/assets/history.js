@@ -1,0 +1,57 @@
+// The changes of a resource, the newest first, and the way back.
+
+import { attempt } from "./change.js";
+import { element } from "./dom.js";
+import { valueOf } from "./values.js";
+
+// Return the list. changed() is called after a version was restored.
+export function historyOf({ rows, address, changed }) {
+  if (!rows.length) return element("p", { class: "empty" }, "Nobody has changed the dynamic configuration here.");
+  const versions = Map.groupBy(rows, (row) => row.version);
+  const newest = rows.at(-1).version;
+  const shown = [...versions.entries()].reverse().map(([version, keys]) => versionOf({ version, keys, newest, address, changed }));
+  return element("ol", { class: "history", "aria-label": "Changes, the newest first" }, shown);
+}
+
+function versionOf({ version, keys, newest, address, changed }) {
+  const [{ by, at }] = keys;
+  const time = element("time", { datetime: at }, timeOf(at));
+  return element(
+    "li",
+    {},
+    element("h2", {}, `Version ${version}`, element("span", { class: "soft" }, ` by ${by || "unknown"}, `, time)),
+    element("ul", { class: "differences" }, keys.map(differenceOf)),
+    version === newest ? "" : restore({ version, address, changed }),
+  );
+}
+
+// Return what happened to a key.
+function differenceOf({ key, was, is }) {
+  return element("li", {}, element("code", {}, key), element("span", {}, marked("del", "before: ", was), " → ", marked("ins", "after: ", is)));
+}
+
+function marked(name, label, value) {
+  return element(name, {}, element("span", { class: "hidden-label" }, label), value === null ? element("span", { class: "soft" }, "not set") : valueOf(value));
+}
+
+function timeOf(at) {
+  const date = new Date(at);
+  return Number.isNaN(date.getTime()) ? at : date.toLocaleString();
+}
+
+function restore({ version, address, changed }) {
+  const place = element("div", { role: "status" });
+  const make = element("button", { class: "primary", disabled: true }, "Restore");
+  const dry = element("button", { class: "secondary" }, `Dry run of a return to version ${version}`);
+  const send = async (validateOnly) => {
+    dry.disabled = make.disabled = true;
+    const shown = await attempt("POST", `${address}/rollback`, { to_version: version, validate_only: validateOnly }, validateOnly);
+    place.replaceChildren(shown.element);
+    dry.disabled = false;
+    make.disabled = !(validateOnly && shown.passed);
+    if (!validateOnly && shown.passed) changed();
+  };
+  dry.addEventListener("click", () => send(true));
+  make.addEventListener("click", () => send(false));
+  return element("div", {}, element("div", { class: "buttons" }, dry, make), place);
+}

@@ -1,0 +1,114 @@
+// The view of a configuration: search, filters, the table of keys, and the panel about one of them.
+
+import { changeForm, notesOf } from "./change.js";
+import { detailsOf } from "./details.js";
+import { element } from "./dom.js";
+import { FILTERS, layersOf, matching } from "./filters.js";
+import { layerClass, layerName } from "./layers.js";
+import { Table } from "./table.js";
+import { valueOf } from "./values.js";
+
+// The state of a key, from what the last job had: a symbol, the words, and a class.
+function stateOf(row) {
+  if (row.pending === true) return ["◷", "pending", "wait"];
+  if (row.pending === false) return ["✓", "in effect", "ok"];
+  if (row.pending === null) return ["?", "known when it runs", "soft"];
+  return ["", "", "soft"];
+}
+
+function stateCell(row) {
+  const [symbol, words, kind] = stateOf(row);
+  const had = row.pending === true ? element("div", { class: "soft" }, ...hadOf(row)) : "";
+  return [element("span", { class: kind }, symbol ? element("span", { "aria-hidden": "true" }, `${symbol} `) : "", words), had];
+}
+
+function hadOf(row) {
+  return row.applied_source ? ["the job has ", valueOf(row.applied, row.applied_source)] : ["the job has no value"];
+}
+
+// The origin in short: the layer says already what the dynamic configuration belongs to.
+function shortOrigin(row) {
+  return /^dynamic configuration of .*, (version \d+)$/s.exec(row.origin)?.[1] ?? row.origin;
+}
+
+function fromCell(row) {
+  const beaten = (row.synonyms?.length ?? 1) - 1;
+  return element("span", { title: row.origin }, element("span", { class: layerClass(row.source) }, layerName(row.source)), element("br"), element("span", { class: "soft" }, shortOrigin(row), beaten ? `, overrides ${beaten}` : ""));
+}
+
+function keyCell(row) {
+  const others = [...new Set((row.synonyms ?? []).map((one) => one.key))].filter((name) => name && name !== row.key);
+  const mark = row.sensitive ? element("span", { class: "mark" }, "sensitive") : "";
+  return element("span", {}, element("code", {}, row.key), mark, others.length ? element("span", { class: "soft also" }, `also ${others.join(", ")}`) : "");
+}
+
+function columnsOf(rows) {
+  const columns = [
+    { title: "Key", cell: keyCell },
+    { title: "Value", cell: (row) => valueOf(row.value, row.source) },
+    { title: "Layer and origin", cell: fromCell },
+  ];
+  return rows.some((row) => "pending" in row) ? [...columns, { title: "Last job", cell: stateCell }] : columns;
+}
+
+// Return the view of rows. change is null where nothing can be changed; defaults() shows Spark's defaults too, if given.
+export function keysView({ rows, notes, address, change, defaults }) {
+  const chosen = { words: "", layer: "", names: new Set() };
+  const side = element("div", { class: "side" });
+  const count = element("p", { class: "count", role: "status" });
+  const table = new Table({ label: "Keys", columns: columnsOf(rows), open: (row) => openDetails(row) });
+  const none = element("p", { class: "empty", hidden: true }, rows.length ? "No key matches. Remove a filter, or search for less." : "No key is set here.");
+
+  const close = () => {
+    side.replaceChildren();
+    view.classList.remove("with-details");
+    table.select(null);
+    table.focus();
+  };
+  const openSide = (content) => {
+    view.classList.add("with-details");
+    side.replaceChildren(content);
+    side.querySelector("h2").focus();
+  };
+  const openDetails = (row) => openSide(detailsOf({ row, address, change, close }));
+  const openNew = () => {
+    const panel = element("aside", { class: "details", "aria-labelledby": "details-title" },
+      element("div", { class: "details-head" }, element("h2", { id: "details-title", tabindex: "-1" }, "Change a key"), element("button", { class: "secondary", click: close, "aria-label": "Close the form" }, "Close")),
+      changeForm(change));
+    openSide(panel);
+  };
+  const renew = () => {
+    const shown = matching(rows, chosen);
+    table.show(shown);
+    none.hidden = shown.length > 0;
+    table.element.hidden = !shown.length;
+    count.textContent = shown.length === rows.length ? `${rows.length} keys` : `${shown.length} of ${rows.length} keys`;
+  };
+
+  const search = element("input", { type: "search", id: "search", placeholder: "Search names, values, layers, origins ( / )", "aria-label": "Search keys", autocomplete: "off", spellcheck: "false", input: () => { chosen.words = search.value; table.element.scrollTop = 0; renew(); } });
+  const bar = element("search", { class: "bar" }, search, layerFilter(rows, chosen, renew), filterButtons(rows, chosen, renew),
+    defaults ? element("button", { class: "chip", "aria-pressed": String(defaults.shown), click: defaults.toggle }, "Spark's defaults") : "",
+    change ? element("button", { class: "secondary", click: openNew }, "Change a key") : "");
+  const view = element("div", { class: "view keys", keydown: (event) => { if (event.key === "Escape" && side.firstChild) { event.preventDefault(); close(); } } },
+    element("div", { class: "list" }, bar, notesOf(notes), count, none, table.element), side);
+  renew();
+  return view;
+}
+
+function layerFilter(rows, chosen, renew) {
+  const options = layersOf(rows).map((source) => element("option", { value: source }, layerName(source)));
+  const select = element("select", { "aria-label": "Layer", change: () => { chosen.layer = select.value; renew(); } }, element("option", { value: "" }, "All layers"), options);
+  return select;
+}
+
+function filterButtons(rows, chosen, renew) {
+  return Object.entries(FILTERS).map(([name, test]) => {
+    const button = element("button", { class: "chip", "aria-pressed": "false", click: () => {
+      const isOn = !chosen.names.delete(name);
+      if (isOn) chosen.names.add(name);
+      button.setAttribute("aria-pressed", String(isOn));
+      renew();
+    } }, `${name} `, element("span", { class: "number" }, rows.filter(test).length));
+    return button;
+  });
+}

@@ -1,0 +1,85 @@
+// The page: what its address asks for, and the view that is chosen.
+
+import { element, printable } from "./dom.js";
+import { historyOf } from "./history.js";
+import { keysView } from "./keys.js";
+import { runsView } from "./runs.js";
+import { addressOf, ask } from "./server.js";
+import { tabs } from "./tabs.js";
+import { followTheme } from "./theme.js";
+
+// Airflow leaves a part of the address as it is, such as {MAP_INDEX}, where it has nothing to fill in.
+function wantedOf(query) {
+  const given = new URLSearchParams(query);
+  const text = (name) => (/^\{[A-Z_]+\}$/.test(given.get(name) ?? "") ? null : given.get(name) || null);
+  const map = text("map");
+  return { dag: text("dag"), task: text("task"), run: text("run"), map_index: /^-?\d+$/.test(map ?? "") ? Number(map) : null };
+}
+
+const wanted = wantedOf(location.search);
+const address = addressOf(wanted);
+const kind = wanted.task ? "TASK" : wanted.dag ? "DAG" : "DEFAULT";
+const name = { TASK: `task ${wanted.task} of DAG ${wanted.dag}`, DAG: `DAG ${wanted.dag}`, DEFAULT: "the whole deployment" }[kind];
+const panel = document.getElementById("panel");
+const status = document.getElementById("status");
+let defaults = false;
+let latest = 0;
+
+const VIEWS = { Now: nowView, Runs: () => runsView({ address, wanted: wanted.run ? wanted : null }), History: historyView };
+
+async function nowView() {
+  const [found, past] = await Promise.all([
+    ask(address, { synonyms: true, all: defaults || null }),
+    ask(`${address}/history`),
+  ]);
+  const version = past.rows.at(-1)?.version ?? 0;
+  const change = { kind, address, name, version, changed: () => { status.textContent = "Changed."; show("Now"); } };
+  const toggle = () => { defaults = !defaults; show("Now"); };
+  return keysView({ ...found, address, change, defaults: { shown: defaults, toggle } });
+}
+
+async function historyView() {
+  const { rows } = await ask(`${address}/history`);
+  return historyOf({ rows, address, changed: () => { status.textContent = "Restored."; show("History"); } });
+}
+
+// Show a view; the one that was chosen last, if several are awaited.
+async function show(view) {
+  const number = (latest += 1);
+  panel.setAttribute("aria-busy", "true");
+  let shown;
+  try {
+    shown = await VIEWS[view]();
+  } catch (refusal) {
+    shown = problemsOf(refusal);
+  }
+  if (number !== latest) return;
+  const hadFocus = panel.contains(document.activeElement);
+  panel.replaceChildren(shown);
+  panel.setAttribute("aria-busy", "false");
+  if (hadFocus) document.querySelector('[role="tab"][aria-selected="true"]').focus();
+  requestAnimationFrame(() => performance.mark("rows"));
+}
+
+function problemsOf(refusal) {
+  const title = refusal.status === 403 ? "You may not see this." : "This cannot be shown.";
+  const problems = (refusal.problems ?? [`The page failed: ${refusal}`]).map((problem) => element("li", {}, problem));
+  return element("div", { class: "problems", role: "alert" }, element("h2", {}, title), element("ul", {}, problems));
+}
+
+// `/` goes to the search, unless the reader is writing.
+function focusSearch(event) {
+  const search = document.getElementById("search");
+  const isWriting = event.target.closest?.("input, textarea, select");
+  if (event.key !== "/" || isWriting || !search || event.ctrlKey || event.metaKey || event.altKey) return;
+  event.preventDefault();
+  search.focus();
+}
+
+followTheme();
+document.title = printable(`Configuration of ${name}`);
+document.getElementById("title").textContent = printable([wanted.dag ?? "Deployment", wanted.task].filter(Boolean).join(" › "));
+document.getElementById("subtitle").textContent = printable(wanted.run ? `run ${wanted.run}` : { TASK: "configuration of the task", DAG: "dynamic configuration of the DAG", DEFAULT: "defaults of every DAG" }[kind]);
+document.addEventListener("keydown", focusSearch);
+const choose = tabs(document.getElementById("tabs"), panel, wanted.task ? ["Now", "Runs", "History"] : ["Now", "History"], show);
+choose(wanted.run ? "Runs" : "Now");

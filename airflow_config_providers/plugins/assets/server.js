@@ -1,0 +1,52 @@
+// Requests to the REST interface. Airflow's cookie says who the user is.
+
+// A refusal, in sentences for the reader.
+export class Refusal extends Error {
+  constructor(status, problems, kind = "") {
+    super(problems.join(" "));
+    this.status = status;
+    this.problems = problems;
+    this.kind = kind;
+  }
+}
+
+const ENDED = "You are not signed in, or your session has ended. Reload Airflow and sign in.";
+const OFFLINE = "The server cannot be reached. Check the connection, then try again.";
+
+// The address of a resource, relative to the page, so that it works behind any path.
+export function addressOf({ dag, task }) {
+  if (!dag) return "../v1/default";
+  const ofDag = `../v1/dags/${encodeURIComponent(dag)}`;
+  return task ? `${ofDag}/tasks/${encodeURIComponent(task)}` : ofDag;
+}
+
+// Return the answer to a question.
+export function ask(path, parameters = {}) {
+  const given = Object.entries(parameters).filter(([, value]) => value !== null && value !== undefined && value !== "");
+  const query = new URLSearchParams(given).toString();
+  return send("GET", query ? `${path}?${query}` : path);
+}
+
+// Send a change. Only JSON from this site is accepted.
+export function change(method, path, body) {
+  return send(method, path, { headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) });
+}
+
+async function send(method, path, more = {}) {
+  let answer;
+  try {
+    answer = await fetch(path, { method, credentials: "same-origin", cache: "no-store", redirect: "error", ...more });
+  } catch {
+    throw new Refusal(0, [OFFLINE]);
+  }
+  const content = await answer.json().catch(() => null);
+  performance.mark("data");
+  if (answer.ok && content) return content;
+  throw refusalOf(answer.status, content);
+}
+
+function refusalOf(status, content) {
+  if (status === 401 || content?.kind === "unauthenticated") return new Refusal(status, [ENDED]);
+  const said = Array.isArray(content?.problems) ? content.problems : [];
+  return new Refusal(status, said.length ? said : [`The server answered with status ${status}. See its log.`], content?.kind);
+}

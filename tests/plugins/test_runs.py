@@ -1,0 +1,65 @@
+"""What a run had, through the server."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+pytest.importorskip("airflow.models.task_state_store", reason="the state of tasks came with Airflow 3.3")
+
+from tests.cli.conftest import Cli
+from tests.cli.recorded import RUN, Records, records_in
+from tests.plugins.serving import Server
+
+ROUTE = f"/dags/flights/tasks/report/runs/{RUN.replace('+', '%2B')}"
+
+
+@pytest.fixture
+def records(server: Server) -> Iterator[Records]:
+    with records_in(server.deployment) as found:
+        yield found
+
+
+def test_a_try_is_described(server: Server, records: Records):
+    for number in (1, 2):
+        records({"spark.app.a": str(number)}, number=number, job=f"driver-{number}")
+    content = server.ask("ann", "GET", ROUTE, params={"try": 1}).json()
+
+    assert [(row["key"], row["value"]) for row in content["rows"]] == [("spark.app.a", "1")]
+    assert "driver-1" in content["notes"][0]
+
+
+def test_synonyms_are_only_for_those_who_ask(server: Server, records: Records):
+    records({"spark.app.a": "1"})
+
+    assert "synonyms" not in server.ask("ann", "GET", ROUTE).json()["rows"][0]
+    assert "synonyms" in server.ask("ann", "GET", ROUTE, params={"synonyms": "true"}).json()["rows"][0]
+
+
+@pytest.mark.parametrize("query", [{"try": "x"}, {"try": "0"}, {"map_index": "-2"}], ids=str)
+def test_a_parameter_that_is_wrong_is_refused(server: Server, query: dict[str, str]):
+    assert server.ask("ann", "GET", ROUTE, params=query).status_code == 400
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        pytest.param(f"--run {RUN} --output json", id="run"),
+        pytest.param(f"--run {RUN} --diff 1 2 --output json", id="tries"),
+        pytest.param(f"--diff {RUN} now --output json", id="now"),
+        pytest.param("--output json", id="applied"),
+        pytest.param("--output plain", id="applied-plain"),
+    ],
+)
+def test_a_command_prints_the_same_with_and_without_the_server(server: Server, cli: Cli, records: Records, words: str):
+    """The task has no files, which the server would not open."""
+    records(
+        {"spark.app.url": "1g", "spark.app.password": "literal", "spark.app.token": "x"}, task="tuned"
+    )  # two are hidden
+    hidden = {"spark.app.password": "literal", "spark.app.url": "jdbc:x?password=literal"}
+    records({"spark.app.x": "2g", **hidden}, task="tuned", number=2)
+    asked = f"describe --dag flights --task tuned {words}"
+    there = cli.airflow("config-providers", *asked.split(), environ=server.environ("ann"))
+
+    assert (there.code, there.out) == (0, cli(asked).out)

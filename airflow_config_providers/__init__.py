@@ -26,9 +26,9 @@ __version__ = "0.1.0"
 __getattr__, __dir__, __all__ = lazy.names(
     __name__,
     {
-        "core.resolver": ["ConfigResolver"],
-        "core.transformer": ["ConfigTransformer"],
-        "hooks.config_providers": ["ConfigProvidersHook"],
-        "operators.spark_submit": ["ConfiguredSparkSubmitOperator"],
+        "core.resolver": "ConfigResolver",
+        "core.transformer": "ConfigTransformer",
+        "hooks.config_providers": "ConfigProvidersHook",
+        "operators.spark_submit": "ConfiguredSparkSubmitOperator",
     },
 )

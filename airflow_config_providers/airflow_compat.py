@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
+from copy import copy
 from typing import TYPE_CHECKING, Any, Final
 
 from airflow.providers.common.compat.sdk import (
+    AirflowException,
     AirflowFailException,
     AirflowNotFoundException,
+    AirflowSkipException,
     AirflowTaskTimeout,
     BaseHook,
     Connection,
@@ -17,21 +21,25 @@ from airflow.providers.common.compat.sdk import (
 from airflow.sdk.exceptions import AirflowSecretsBackendAccessDenied
 
 from airflow_config_providers.core.reversal.reverse import SHORTEST
-from airflow_config_providers.task_process import has_supervisor
+from airflow_config_providers.core.text import is_unicode
+from airflow_config_providers.foreign import SECRETS_MASKER, has_supervisor, require
 
 if TYPE_CHECKING:
     from airflow.providers.common.compat.sdk import BaseOperator, task_decorator_factory
 
 __all__ = [
+    "AirflowException",
     "AirflowFailException",
     "AirflowNotFoundException",
     "AirflowSecretsBackendAccessDenied",
+    "AirflowSkipException",
     "AirflowTaskTimeout",
     "BaseHook",
     "BaseOperator",
     "Connection",
     "TaskDeferred",
     "conf",
+    "config_errors",
     "mask_secrets",
     "masked",
     "task_decorator_factory",
@@ -42,12 +50,20 @@ _MASKED_AT_MOST: Final = 25
 """
 The most values to register at a time.
 
-The masker compiles all of them again for each one: 25 take 20 ms, and 200 take a second. It is the second safeguard,
-because reversal hides values before the masker sees them.
+The masker of the supervisor compiles all of them again for each one: 25 take 20 ms, and 200 take a second. It is the
+second safeguard, because reversal hides values before the masker sees them.
 """
 
 _OF_DAG_FILES: Final = frozenset({"BaseOperator", "task_decorator_factory"})
 """Names that import much of the Task SDK; some of its modules read ``[database] sql_alchemy_conn`` on import."""
+
+
+def config_errors() -> tuple[type[Exception], ...]:
+    """Return what reading a setting raises. Which of the two classes it is depends on the process."""
+    from airflow import exceptions  # noqa: PLC0415 - only an error needs these two
+    from airflow.sdk import exceptions as sdk_exceptions  # noqa: PLC0415 - as above
+
+    return exceptions.AirflowConfigException, sdk_exceptions.AirflowConfigException
 
 
 def __getattr__(name: str) -> Any:
@@ -70,17 +86,35 @@ def mask_secrets(values: Iterable[str], *, name: str | None = None) -> None:
     :param name: the name of their parameter; Airflow then masks them only if the name is that of a secret
     """
     known = {value for value in values if len(value) >= SHORTEST}
-    for value in sorted(known, key=lambda value: (len(value), value))[-_MASKED_AT_MOST:]:
-        _mask_secret(value, name)  # the longest is the last, so that it is compiled only once
+    if secrets := sorted(known, key=lambda value: (len(value), value))[-_MASKED_AT_MOST:]:
+        _mask_here(secrets, name)
+        if has_supervisor():
+            _mask_in_supervisor(secrets, name)
 
 
-def _mask_secret(secret: str, name: str | None) -> None:
-    if has_supervisor():
-        from airflow.sdk.log import mask_secret  # noqa: PLC0415 - calling it imports much, too
-    else:
-        from airflow.sdk._shared.secrets_masker import mask_secret  # noqa: PLC0415 - one of the two is needed
+def _mask_here(secrets: list[str], name: str | None) -> None:
+    """Register ``secrets`` with the masker of this process, and compile them once: it does so for each secret."""
+    from airflow.sdk._shared.secrets_masker import _secrets_masker  # noqa: PLC0415 - slow to import
 
-    mask_secret(secret, name)
+    require(SECRETS_MASKER)
+    masker: Any = _secrets_masker()
+    alone, patterns = copy(masker), set[str]()
+    for secret in secrets:
+        alone.reset_masker()
+        alone.add_mask(secret, name)  # which decides by the settings of Airflow what is masked
+        patterns |= alone.patterns
+    if not patterns <= masker.patterns:
+        masker.patterns |= patterns
+        masker.replacer = re.compile("|".join(masker.patterns))
+
+
+def _mask_in_supervisor(secrets: list[str], name: str | None) -> None:
+    """Send ``secrets`` in one message, without any that would make the whole message fail."""
+    from airflow.sdk.log import mask_secret  # noqa: PLC0415 - calling it imports much, too
+
+    sent: Any = [secret for secret in secrets if is_unicode(secret)]
+    if sent:
+        mask_secret(sent[0] if len(sent) == 1 else sent, name)
 
 
 def masked(text: str) -> str:

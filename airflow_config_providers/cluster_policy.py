@@ -6,16 +6,14 @@ from typing import Any, Final
 
 import pluggy
 
-from airflow_config_providers.job.operator_specs import FAMILIES, OperatorSpec, spec_of
+from airflow_config_providers.job.families import ALL, require_known
+from airflow_config_providers.job.operator_specs import OperatorSpec, spec_of
 
 hookimpl: Final = pluggy.HookimplMarker("airflow.policy")
 """Like ``airflow.policies.hookimpl``. Importing that would make Airflow load this module before it is complete."""
 
 OPT_OUT: Final = "config_providers:off"
 """The tag of a DAG that keeps its stock operators."""
-
-ALL: Final = "spark"
-"""The word for all families in ``apply_to``."""
 
 
 @hookimpl
@@ -38,22 +36,7 @@ def _is_wanted(task: Any, spec: OperatorSpec) -> bool:
     from airflow_config_providers import settings  # noqa: PLC0415 - as above
 
     names = settings.apply_to()
-    _require_known(names)
+    require_known(names)
     if spec.family not in names and ALL not in names:
         return False
     return OPT_OUT not in task.dag.tags or not settings.opt_out_enabled()
-
-
-def _require_known(names: list[str]) -> None:
-    from airflow_config_providers.core.text import nearest, printable  # noqa: PLC0415 - as above
-    from airflow_config_providers.exceptions import ConfigException  # noqa: PLC0415 - as above
-
-    known = (ALL, *FAMILIES)
-    problems = [
-        f"[config_providers] apply_to: '{printable(name)}' is not one of {', '.join(known)}"
-        f"{nearest(name, known) or '.'} Correct it in airflow.cfg."
-        for name in names
-        if name not in known
-    ]
-    if problems:
-        raise ConfigException(*problems)

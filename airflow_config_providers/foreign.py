@@ -25,12 +25,14 @@ _OURS: Final = "airflow-config-providers"
 _DISTRIBUTIONS: Final = {
     "airflow.providers.apache.livy": "apache-airflow-providers-apache-livy",
     "airflow.providers.apache.spark": "apache-airflow-providers-apache-spark",
+    "airflow.providers.cncf.kubernetes": "apache-airflow-providers-cncf-kubernetes",
     "airflow": "apache-airflow",
     "pyspark": "pyspark",
 }
 """The beginning of a module's name -> the distribution that has it; the first match wins."""
 
 TASK_RUNNER: Final = "airflow.sdk.execution_time.task_runner"
+SECRETS_MASKER: Final = "airflow.sdk._shared.secrets_masker:SecretsMasker"
 
 _OPERATOR: Final = "airflow.sdk.bases.operator:BaseOperator"
 _MAPPED: Final = "airflow.sdk.definitions.mappedoperator:MappedOperator"
@@ -53,6 +55,7 @@ _JDBC_SCRIPT: Final = "airflow.providers.apache.spark.hooks.spark_jdbc_script"
 _PYSPARK_DECORATOR: Final = "airflow.providers.apache.spark.decorators.pyspark"
 _LIVY_OPERATOR: Final = "airflow.providers.apache.livy.operators.livy:LivyOperator"
 _LIVY_TRIGGER: Final = "airflow.providers.apache.livy.triggers.livy:LivyTrigger"
+_KUBERNETES_OPERATOR: Final = "airflow.providers.cncf.kubernetes.operators.spark_kubernetes:SparkKubernetesOperator"
 
 SPARK_CONTEXT: Final = "pyspark:SparkContext"
 _GATEWAY: Final = "pyspark.java_gateway"
@@ -121,8 +124,12 @@ TABLE: Final = (
     ForeignName(_OUTLET_EVENTS, "_dict", "what a task records of its assets"),
     ForeignName(_CONTEXT, "_process_connection_result_conn", "connections of the server", ("conn_result",)),
     ForeignName(TASK_RUNNER, "SUPERVISOR_COMMS", "what a task sends to its supervisor"),
-    ForeignName(_TASK_MASKER, "mask_secret", "the masker of tasks"),
     ForeignName(_TASK_MASKER, "redact", "the masker of tasks"),
+    ForeignName(_TASK_MASKER, "_secrets_masker", "the masker of tasks", ()),
+    ForeignName(SECRETS_MASKER, "add_mask", "the masker of tasks", ("self", "secret", "name")),
+    ForeignName(SECRETS_MASKER, "reset_masker", "the masker of tasks", ("self",)),
+    ForeignName(SECRETS_MASKER, "patterns", "the secrets that it masks"),
+    ForeignName(SECRETS_MASKER, "replacer", "the secrets that it masks, compiled"),
     ForeignName(_SERVER_MASKER, "mask_secret", "the masker of servers"),
     ForeignName(_BACKEND, "_set_connection_class", "connections of a backend", ("self", "conn_class")),
     # Its Spark provider
@@ -137,6 +144,10 @@ TABLE: Final = (
     ForeignName(_SUBMIT, "_should_track_driver_via_k8s_api", _FOLLOWS, ("self",), since="6.2"),
     ForeignName(_SUBMIT, "_is_yarn_cluster_mode", _FOLLOWS, since="6.2"),
     ForeignName(_SUBMIT, "_yarn_track_via_rm_api", _FOLLOWS, since="6.2"),
+    ForeignName(_SUBMIT, "_poll_k8s_driver_via_api", _FOLLOWS, ("self",), since="6.2"),
+    ForeignName(_SUBMIT, "_driver_id", _FOLLOWS),
+    ForeignName(_SUBMIT, "_yarn_application_id", _FOLLOWS),
+    ForeignName(_SUBMIT, "_kubernetes_driver_pod", _FOLLOWS),
     ForeignName(_SUBMIT, "_conf", "the configuration that is submitted"),
     ForeignName(_SUBMIT, "_conn_id", "the connection"),
     ForeignName(_SUBMIT, "_connection", "the connection"),
@@ -171,6 +182,13 @@ TABLE: Final = (
     # Its Livy provider
     ForeignName(_LIVY_OPERATOR, "_polling_interval", "whether a task waits for its batch"),
     ForeignName(_LIVY_TRIGGER, "_get_async_hook", "what a deferred task asks", ("self",)),
+    # Its Kubernetes provider
+    ForeignName(
+        _KUBERNETES_OPERATOR,
+        "_get_ti_pod_labels",
+        "the labels by which a later try finds its job",
+        ("context", "include_try_number"),
+    ),
     # PySpark
     ForeignName(SPARK_CONTEXT, "_active_spark_context", "whether a driver has begun"),
     ForeignName(SPARK_CONTEXT, "_ensure_initialized", "starts the JVM"),
@@ -233,6 +251,15 @@ def imported(owner: str) -> Any:
     """Return the class or module that a row names."""
     module, _, path = owner.partition(":")
     return attrgetter(path)(import_module(module)) if path else import_module(module)
+
+
+def has_supervisor() -> bool:
+    """
+    Return whether a supervisor listens: in a task, in a trigger and while a DAG is parsed, but not in a preview.
+
+    Imports nothing of Airflow, so that it can be asked while Airflow starts.
+    """
+    return getattr(sys.modules.get(TASK_RUNNER), "SUPERVISOR_COMMS", None) is not None
 
 
 def _has(owner: Any, name: str) -> bool:

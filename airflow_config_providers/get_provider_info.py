@@ -131,8 +131,8 @@ OPTIONS: Final = {
     "config_files": Option(
         "string",
         "",
-        "Java properties files, separated by commas, that every job starts from. If several set a key, the last "
-        "file wins.",
+        "Java properties or YAML files, separated by commas, that every job starts from. If several set a key, the "
+        "last file wins.",
     ),
     "config_paths": Option(
         "string",
@@ -146,10 +146,29 @@ OPTIONS: Final = {
         "True",
         "Let tasks read their dynamic configuration, which costs one or two requests per task.",
     ),
+    "records_enabled": Option(
+        "boolean",
+        "True",
+        "Let each try of a task leave a record of its configuration, with references, for describe --run. It costs one "
+        "or two requests per try. Without it, nobody can see later what a job was submitted with.",
+    ),
+    "records_path": Option(
+        "string",
+        "",
+        "Folder in which each try also writes its record as a file of JSON lines, such as s3://aws@bucket/records. "
+        "Everyone who can read it sees the configuration of every task, with references.",
+    ),
+    "follow_interval": Option(
+        "integer",
+        "10",
+        "Seconds after which processes that follow dynamic configuration notice a change by others, at the latest. "
+        "Each asks the database once in this time.",
+    ),
     "password_encoder_secret": Option(
         "string",
         "",
-        "Encrypts the secrets that are stored in the dynamic configuration. At least 16 bytes.",
+        "Encrypts the secrets that are stored in the dynamic configuration, and the values that a task keeps for its "
+        "next process. The hashes of values in records are made with it, too. At least 16 bytes.",
         sensitive=True,
     ),
     "password_encoder_old_secret": Option(
@@ -176,12 +195,13 @@ OPTIONS: Final = {
         "fail",
         "What happens to a reference without a value: fail the task, or keep the reference as written.",
     ),
-    "misspelt_keys": Option(
+    "unknown_keys": Option(
         "string",
         "warn",
-        "What happens to a key that is nearly one that Spark knows: warn, fail or ignore. Unless misspelt_keys is "
-        "ignore, keys that do not begin with spark. are refused.",
+        "What happens to a key that is nearly one that Spark knows, or that its version does not have: warn, fail or "
+        "ignore. Unless unknown_keys is ignore, keys that do not begin with spark. are refused.",
     ),
+    "misspelt_keys": Option("string", "", "Older name of unknown_keys. If it is set, it overrides unknown_keys."),
     "max_workers": Option(
         "integer", "32", "Number of paths, or of secrets of a secrets backend, that are read at the same time."
     ),
@@ -190,6 +210,15 @@ OPTIONS: Final = {
         "60",
         "Seconds for resolving one configuration, with all logins and retries. A reference that has no answer by "
         "then fails the task.",
+    ),
+    "reload_settling": Option(
+        "integer",
+        "30",
+        "Seconds after a first change of a running job's secrets in which further changes belong to the same restart. "
+        "The restart begins within as many more seconds.",
+    ),
+    "reloads_per_hour": Option(
+        "integer", "6", "How many times a running job can be restarted in an hour. The next restart waits."
     ),
 }
 """The settings of the deployment: the options of section ``[config_providers]``."""

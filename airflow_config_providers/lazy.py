@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
 
-def names(
-    package: str, modules: Mapping[str, Sequence[str]]
-) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
+def names(package: str, modules: Mapping[str, str]) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
     """
     Return ``__getattr__``, ``__dir__`` and ``__all__`` for ``package``.
 
-    :param modules: module in ``package`` -> its public names
+    :param modules: module in ``package`` -> its public names, separated by spaces
     """
-    places = {name: f"{package}.{module}" for module, found in modules.items() for name in found}
+    places = {name: f"{package}.{module}" for module, found in modules.items() for name in found.split()}
 
     def get(name: str) -> Any:
         if name not in places:

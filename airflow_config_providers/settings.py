@@ -10,13 +10,13 @@ from collections.abc import Callable
 from functools import cache, partial
 from typing import TYPE_CHECKING, Final
 
-from airflow_config_providers.airflow_compat import conf
+from airflow_config_providers.airflow_compat import conf, config_errors
 from airflow_config_providers.core.data import Password
 from airflow_config_providers.core.resolver import Unresolved
 from airflow_config_providers.core.text import nearest, octets, printable
 from airflow_config_providers.exceptions import ConfigException
 from airflow_config_providers.get_provider_info import OPTIONS
-from airflow_config_providers.spark.key_check import Misspelt
+from airflow_config_providers.spark.key_check import UnknownKeys
 
 if TYPE_CHECKING:
     from airflow_config_providers.dynamic.password_encoder import PasswordEncoder
@@ -87,14 +87,29 @@ def dynamic_enabled() -> bool:
     return _boolean("dynamic_enabled")
 
 
+def records_enabled() -> bool:
+    """Return whether tries leave records of their configuration."""
+    return _boolean("records_enabled")
+
+
+def records_path() -> str:
+    """Return the folder below which each try writes its record as a file, too; empty for none."""
+    return _text("records_path")
+
+
+def follow_interval() -> float:
+    """Return the seconds after which processes notice a change of dynamic configuration, at the latest."""
+    return _seconds("follow_interval", least=1)
+
+
 def password_encoder_secret() -> str:
     """Return the secret that encrypts secrets of the dynamic configuration; empty for none."""
-    return _text("password_encoder_secret")
+    return _secret("password_encoder_secret")
 
 
 def password_encoder_old_secret() -> str:
     """Return the previous ``password_encoder_secret``, which is set while rotating; empty for none."""
-    return _text("password_encoder_old_secret")
+    return _secret("password_encoder_old_secret")
 
 
 def password_encoder() -> PasswordEncoder | None:
@@ -126,13 +141,22 @@ def sealing_encoder(secret: str) -> PasswordEncoder:
 
     :raises ConfigException: the secret is so short that it could be guessed, or other settings are wrong
     """
+    require_strong(secret)
+    return _password_encoder(secret)
+
+
+def require_strong(secret: str) -> None:
+    """
+    Require a ``password_encoder_secret`` that cannot be guessed.
+
+    :raises ConfigException: it is so short that it could be guessed
+    """
     if len(octets(secret)) < _LEAST_OCTETS:
         raise ConfigException(
             f"[{SECTION}] password_encoder_secret has fewer than {_LEAST_OCTETS} bytes, so it can be guessed. Create a "
             f"new one with 'openssl rand -base64 32'. Then re-encrypt what is stored: airflow config-providers encoder "
             f"rotate"
         )
-    return _password_encoder(secret)
 
 
 def _password_encoder(secret: str) -> PasswordEncoder:
@@ -191,12 +215,22 @@ def max_workers() -> int:
 
 def resolve_timeout() -> float:
     """Return the seconds within which the providers must answer all references of one configuration."""
-    text = _text("resolve_timeout")
-    if not text.isascii() or not text.isdigit() or not 0 < int(text) <= _DAY:
+    return _seconds("resolve_timeout", least=1)
+
+
+def reload_settling() -> float:
+    """Return the seconds in which changes of a running job's secrets are one reload."""
+    return _seconds("reload_settling", least=0)
+
+
+def reloads_per_hour() -> int:
+    """Return how often at most a running job is reloaded in an hour."""
+    number = _number("reloads_per_hour")
+    if not number:
         raise ConfigException(
-            f"[{SECTION}] resolve_timeout: expected a number of seconds from 1 to {_DAY}. Correct it in airflow.cfg."
+            f"[{SECTION}] reloads_per_hour: expected a whole number from 1. Correct it in airflow.cfg."
         )
-    return float(text)
+    return number
 
 
 def longest_field() -> int:
@@ -219,15 +253,16 @@ def parse_unresolved(text: str, *, where: str) -> Unresolved:
     return Unresolved(text)
 
 
-def misspelt_keys() -> Misspelt:
-    """Return what happens to a key whose spelling is close to one that Spark knows."""
-    text, choices = _text("misspelt_keys"), [choice.value for choice in Misspelt]
+def unknown_keys() -> UnknownKeys:
+    """Return what happens to a key whose spelling is close to one that Spark knows, or that its version lacks."""
+    name = "misspelt_keys" if _text("misspelt_keys") else "unknown_keys"
+    text, choices = _text(name), [choice.value for choice in UnknownKeys]
     if text not in choices:
         raise ConfigException(
-            f"[{SECTION}] misspelt_keys: '{printable(text)}' is not one of {', '.join(choices)}"
+            f"[{SECTION}] {name}: '{printable(text)}' is not one of {', '.join(choices)}"
             f"{nearest(text, choices) or '.'} Correct it in airflow.cfg."
         )
-    return Misspelt(text)
+    return UnknownKeys(text)
 
 
 def _text(option: str) -> str:
@@ -235,10 +270,31 @@ def _text(option: str) -> str:
     return str(conf.get(SECTION, option, fallback=default) or default).strip()
 
 
+def _secret(option: str) -> str:
+    """Return a text that no message may show. Airflow's error about a command quotes what the command has printed."""
+    try:
+        return _text(option)
+    except config_errors():
+        pass
+    raise ConfigException(
+        f"[{SECTION}] {option} cannot be read. If {option}_cmd is set, its command has failed: run it on this machine, "
+        f"as the user of this process."
+    )
+
+
 def _number(option: str) -> int:
     """Return a whole number, or 0 for anything else: none of the options that use this allow 0."""
     text = _text(option)
     return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else 0
+
+
+def _seconds(option: str, *, least: int) -> float:
+    text = _text(option)
+    if not text.isascii() or not text.isdigit() or not least <= int(text) <= _DAY:
+        raise ConfigException(
+            f"[{SECTION}] {option}: expected a number of seconds from {least} to {_DAY}. Correct it in airflow.cfg."
+        )
+    return float(text)
 
 
 def _boolean(option: str) -> bool:

@@ -7,8 +7,9 @@ They implement the interfaces of the package, so that nothing needs to be patche
 from __future__ import annotations
 
 import threading
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any, Self
 
 from airflow_config_providers.core.data import ConfigData
@@ -70,6 +71,54 @@ class FakeClock:
     def sleep(self, seconds: float) -> None:
         """Let ``seconds`` pass at once."""
         self.now += seconds
+
+
+class FakeTimer:
+    """
+    A timer of a ``ReloadScheduler`` that makes its calls while a test lets time pass.
+
+    :param clock: shows the time; moved by ``sleep``
+    """
+
+    def __init__(self, clock: FakeClock) -> None:
+        self.clock = clock
+        self.planned: list[PlannedCall] = []
+
+    def schedule(self, delay_ms: int, callback: Callable[[], None]) -> PlannedCall:
+        """Call ``callback`` when that much time has passed."""
+        call = PlannedCall(self.clock() + delay_ms / 1000, delay_ms, callback)
+        self.planned.append(call)
+        return call
+
+    def sleep(self, seconds: float) -> None:
+        """Let ``seconds`` pass, and make the calls that are due meanwhile, in order."""
+        end = self.clock() + seconds
+        while due := [call for call in self.planned if call.is_waiting and call.at <= end]:
+            call = min(due, key=lambda each: each.at)
+            self.clock.now = max(self.clock(), call.at)
+            call.is_waiting = False
+            call.callback()
+        self.clock.now = end
+
+
+@dataclass
+class PlannedCall:
+    """
+    A call that a ``FakeTimer`` makes.
+
+    :param at: seconds of the clock
+    :param delay_ms: as it was scheduled
+    :param is_waiting: False once it was made or cancelled
+    """
+
+    at: float
+    delay_ms: int
+    callback: Callable[[], None]
+    is_waiting: bool = True
+
+    def cancel(self) -> None:
+        """Do not make it."""
+        self.is_waiting = False
 
 
 class InMemoryConfigStore:

@@ -28,12 +28,42 @@ hypothesis.settings.load_profile("project")
 logging.getLogger("py4j.clientserver").setLevel(logging.WARNING)  # it still logs when the streams are closed
 
 
-def pytest_collection_finish():
-    """Keep all that is loaded now, which is most there ever is, out of each search for garbage."""
-    gc.freeze()
+@pytest.hookimpl(wrapper=True)
+def pytest_collection():
+    """Search for no garbage meanwhile, and keep all that is loaded then, most there ever is, out of each search."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
+
+
+@pytest.hookimpl(optionalhook=True)  # without xdist there are no workers
+def pytest_xdist_make_scheduler(config, log):
+    if config.getvalue("dist") != "loadfile":
+        return None
+    from tests.scheduling import FileScheduling
+
+    return FileScheduling(config, log)
 
 
 @pytest.fixture(autouse=True)
 def of_no_server():
     """Parts of Airflow say in the environment that their process is a server, and leave that to later tests."""
     os.environ.pop("_AIRFLOW_PROCESS_CONTEXT", None)
+
+
+@pytest.fixture(scope="module")
+def errors_of_py4j_itself():
+    """
+    Make py4j raise its own errors.
+
+    A session of Spark in this process has changed that for all gateways, and asks its own JVM about each error.
+    """
+    from py4j import java_gateway, protocol
+
+    before = java_gateway.get_return_value
+    java_gateway.get_return_value = protocol.get_return_value
+    yield
+    java_gateway.get_return_value = before

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from secrets import token_hex
 
 import pytest
 from airflow.sdk._shared.secrets_masker import reset_secrets_masker
+from airflow.sdk.execution_time import task_runner
+from airflow.sdk.execution_time.comms import MaskSecret
 
 from airflow_config_providers.airflow_compat import mask_secrets, masked
 
@@ -48,3 +51,37 @@ def test_the_masker_which_is_slow_gets_the_longest_secrets_and_each_once() -> No
 
     assert [masked(secret) for secret in longer] == ["***"] * 20
     assert sum(masked(secret) == "***" for secret in shorter) == 5
+
+
+def test_what_the_masker_knew_before_stays_masked() -> None:
+    secrets = [token_hex(6) for _ in range(3)]
+
+    for secret in secrets:
+        mask_secrets([secret])
+
+    assert masked(" ".join(secrets)) == "*** *** ***"
+
+
+def test_the_masker_decides_which_of_several_secrets_is_none() -> None:
+    secret = token_hex(6)
+
+    mask_secrets([secret, "airflow"])
+
+    assert masked(f"airflow {secret}") == "airflow ***"
+
+
+def test_the_supervisor_gets_all_secrets_in_one_message_that_can_be_sent(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Supervisor:
+        def __init__(self) -> None:
+            self.messages: list[str] = []
+
+        def send(self, message: MaskSecret) -> None:
+            self.messages.append(message.model_dump_json())
+
+    supervisor, secrets = Supervisor(), sorted(token_hex(6) for _ in range(3))
+    monkeypatch.setattr(task_runner, "SUPERVISOR_COMMS", supervisor, raising=False)
+
+    mask_secrets([*secrets, "half \ud800 of a pair"])
+
+    assert [json.loads(message)["value"] for message in supervisor.messages] == [secrets]
+    assert masked("half \ud800 of a pair") == "***"

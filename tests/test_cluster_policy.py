@@ -15,6 +15,7 @@ from airflow_config_providers import cluster_policy
 from airflow_config_providers.exceptions import ConfigException
 from airflow_config_providers.operators.configured import ConfiguredOperator
 from airflow_config_providers.operators.spark_submit import ConfiguredSparkSubmitOperator
+from tests.servers import quick_python
 
 DAGS = textwrap.dedent(
     """
@@ -80,7 +81,7 @@ with DAG("d", schedule=None):
 print([m for m in sys.modules if m.startswith("airflow_config_providers.operators.") and "supported" not in m])
 """
     environ = {**os.environ, "AIRFLOW_HOME": str(tmp_path), "AIRFLOW__CONFIG_PROVIDERS__APPLY_TO": "spark"}
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, env=environ)
+    done = quick_python.run("-c", script, env=environ)
 
     assert done.stdout.splitlines()[-1] == "[]"
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 from functools import wraps
 
 import pytest
@@ -12,6 +10,7 @@ import pytest
 from airflow_config_providers.exceptions import UnsupportedVersionError
 from airflow_config_providers.foreign import ForeignName, require_rows
 from airflow_config_providers.operators.no_retry import LASTING
+from tests.servers import quick_python
 
 PROVIDER = "apache-airflow-providers-apache-spark"
 
@@ -111,8 +110,7 @@ tell(lambda: ConfiguredSparkSubmitOperator(task_id="t", application="a.py"))
 def test_a_hook_and_an_operator_are_not_made_where_an_override_would_not_be_called() -> None:
     """In a process of its own, where the release that renames a method is made of the one that is installed."""
     environ = {**os.environ, "AIRFLOW_CONN_SPARK_DEFAULT": '{"conn_type": "spark", "host": "local[1]"}'}
-    command = [sys.executable, "-c", RENAMED]
-    done = subprocess.run(command, env=environ, capture_output=True, text=True, check=True)
+    done = quick_python.run("-c", RENAMED, env=environ)
 
     assert done.stdout.splitlines() == [
         "SparkSubmitHook._process_spark_submit_log",

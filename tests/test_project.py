@@ -122,7 +122,7 @@ def test_wheel_holds_the_package_and_nothing_else(wheel: zipfile.ZipFile) -> Non
     }
 
 
-@pytest.mark.parametrize("name", ["py.typed", "spark/catalogue.json"])
+@pytest.mark.parametrize("name", ["py.typed", "spark/catalogue.json", "spark/catalogue_notes.json"])
 def test_wheel_has_its_data(wheel: zipfile.ZipFile, name: str) -> None:
     """Types and Spark's catalogue travel with the code."""
     assert f"airflow_config_providers/{name}" in wheel.namelist()

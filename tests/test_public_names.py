@@ -14,6 +14,7 @@ PACKAGES = [
     "airflow_config_providers.dynamic",
     "airflow_config_providers.dynamic.policies",
     "airflow_config_providers.providers",
+    "airflow_config_providers.providers.vault",
     "airflow_config_providers.spark",
 ]
 

@@ -8,12 +8,11 @@ from functools import partial
 from typing import Any, Final
 
 from airflow_config_providers.cli.failing import WrongArgumentsError
-from airflow_config_providers.core import properties
 from airflow_config_providers.core.alter import AlterConfigOp, ConfigResource, OpType, ResourceType
 from airflow_config_providers.core.provider_definition import is_reserved
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.spark.known_keys import SPARK
-from airflow_config_providers.spark.layer_files import read_text, refuse_other_format
+from airflow_config_providers.spark.layer_files import parse, read_text
 
 _PAIR: Final = re.compile(r"\s*([^=\s,\[\]]+)\s*=(?:\[([^\]]*)\]|((?:\$\{[^}]*\}|[^,\[\]])*))\s*(?:,|$)")
 """``k=v`` or ``k=[a,b]``, as in kafka-configs.sh. A comma inside a reference does not end the pair."""
@@ -138,9 +137,7 @@ def _single(text: str) -> tuple[str, str]:
 def _of_file(path: str | None) -> Iterator[AlterConfigOp]:
     if path is None:
         return
-    text = text_of(path)
-    refuse_other_format(text, name=path)
-    yield from (AlterConfigOp(entry.key, entry.value) for entry in properties.parse(text, name=path))
+    yield from (AlterConfigOp(entry.key, entry.value) for entry in parse(text_of(path), name=path, path=path))
 
 
 def text_of(path: str) -> str:
@@ -150,6 +147,17 @@ def text_of(path: str) -> str:
     :raises ConfigException: the file cannot be read
     """
     return read_text("/dev/stdin" if path == "-" else path, name=path)
+
+
+def seconds(args: Any) -> float:
+    """
+    Return the seconds of ``--timeout``.
+
+    :raises WrongArgumentsError: they are not positive
+    """
+    if not args.timeout > 0:
+        raise WrongArgumentsError("--timeout must be more than 0 seconds.")
+    return float(args.timeout)
 
 
 def _keys(texts: Iterable[str] | None) -> Iterator[str]:

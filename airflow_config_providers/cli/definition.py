@@ -6,6 +6,8 @@ Every call of ``airflow`` loads this module, so it imports nothing that is not l
 
 from __future__ import annotations
 
+from argparse import ArgumentParser
+from collections.abc import Callable
 from typing import Any
 
 from airflow.cli.cli_config import ARG_OUTPUT, ActionCommand, Arg, GroupCommand, lazy_load_command
@@ -15,14 +17,16 @@ exit codes:
   0 done                      3 refused: the request is wrong
   2 wrong arguments           4 denied: a policy denies it, or you lack permission
                               5 unavailable: try again later
-After alter or rollback, a nonzero code means nothing changed, unless the error says a server did not answer.
+After alter, rollback or refresh, a nonzero code means nothing changed, unless the error says a server did not answer.
 """
 
 _DESCRIBE = """examples:
   airflow config-providers describe --dag flights --task report
   airflow config-providers describe --default --all --output json
   airflow config-providers describe --dag flights --task report --key spark.executor.memory --synonyms
+  airflow config-providers describe --dag flights --task report --why-not spark.executor.memory=8g
 
+With --run RUN_ID, it shows what the task had in a run, and with --diff A B what differs.
 With --server, the command uses the REST interface of that deployment, with your permissions there.
 """
 
@@ -46,6 +50,26 @@ _ROLLBACK = """examples:
   airflow config-providers rollback --dag flights --to-version 3 --validate-only
 """
 
+_REFRESH = """examples:
+  airflow config-providers refresh --dag flights
+  airflow config-providers refresh --dag flights --task report --output json
+
+Use it after a secret was rotated. No configuration changes. Running jobs with config.reload.action=restart
+read their values again too; other jobs read values when they start.
+"""
+
+_BISECT = """examples:
+  airflow config-providers bisect --dag flights --task report
+  airflow config-providers bisect --dag flights --task report --output json
+
+Each row is a key that differs, and who changed it. It needs the records of both runs.
+"""
+
+_REFERENCES = """examples:
+  airflow config-providers references
+  airflow config-providers references '${vault:apps/db:*}' --output json
+"""
+
 _POLICIES = """examples:
   airflow config-providers policies test
   airflow config-providers policies test --dag flights --add-config spark.executor.memory=64g
@@ -66,6 +90,63 @@ _ENCODER = """examples:
 2. Run this. 3. Remove password_encoder_old_secret.
 """
 
+_PLAN = """examples:
+  airflow config-providers plan --dag flights --add-config spark.executor.memory=8g
+  airflow config-providers plan --default --add-config-file changes.properties --output json
+  airflow config-providers plan --replace-file conf/base.properties=conf/base.next.properties
+  airflow config-providers plan --environment production.env
+  airflow config-providers plan --from main --to HEAD --detailed-exit-code
+
+Changes nothing, and reads no secret store. --from and --to import DAG files, in other processes.
+
+exit codes with --detailed-exit-code:
+  0 nothing changes
+  1 the plan failed, or a policy denies it
+  2 something changes
+"""
+
+_ADOPT = """examples:
+  airflow config-providers adopt
+  airflow config-providers adopt dags/flights.py --operators classes
+  airflow config-providers adopt --write proposal/
+
+Prints a patch, and reports what stays by hand; no DAG file is changed. Lines on which a secret may be written are
+never shown. Needs no database and no secret store; DAG files are imported, in other processes.
+"""
+
+_LINT = """examples:
+  airflow config-providers lint
+  airflow config-providers lint dags/ conf/base.properties policies.yaml --output sarif
+  airflow config-providers lint dags/ --providers providers.properties --ignore CP402
+
+Reads files, but no database, server or secret store. Findings show keys and references, but no values.
+
+exit codes:
+  0 no findings, or only notes
+  1 findings
+  2 a file could not be read, or wrong arguments
+"""
+
+_DOCTOR = """examples:
+  airflow config-providers doctor
+  airflow config-providers doctor --only providers,files --timeout 120 --output json
+
+Run it where tasks run, as the user that runs them: what it sees is what they see. It signs in, but reads no secret.
+
+exit codes:
+  0 no errors, but perhaps warnings
+  1 errors
+  2 wrong arguments
+"""
+
+_SCHEMA = """examples:
+  airflow config-providers schema layer > layer.schema.json
+  airflow config-providers schema policies > policies.schema.json
+
+Begin a YAML file with the line:
+  # yaml-language-server: $schema=layer.schema.json
+"""
+
 
 def commands() -> list[Any]:
     """Return the commands, for Airflow."""
@@ -75,6 +156,13 @@ def commands() -> list[Any]:
             help="Configuration and secrets of Spark jobs",
             subcommands=(
                 *_dynamic(),
+                _bisect(),
+                _references(),
+                _plan(),
+                _adopt(),
+                _lint(),
+                _doctor(),
+                _schema(),
                 _group("policies", "Rules for changes", _policies()),
                 _group("providers", "Sources of the values of references", _providers()),
                 _group("encoder", "Encryption of stored secrets", _encoder()),
@@ -88,7 +176,7 @@ def _dynamic() -> tuple[Any, ...]:
         _command(
             "dynamic.describe",
             "Show the configuration of a task, a DAG or the deployment, and where each value comes from",
-            (*_resource(), *_shown(), *_server()),
+            (*_resource(), *_shown(), _why_not(), *_runs(), *_server()),
             _DESCRIBE,
         ),
         _command(
@@ -109,6 +197,41 @@ def _dynamic() -> tuple[Any, ...]:
             (*_resource(), *_version(), _validate_only(), *_server()),
             _ROLLBACK,
         ),
+        _command(
+            "dynamic.refresh",
+            "Have processes that follow a task, a DAG or the deployment read the values of its references again",
+            (*_resource(), *_server()),
+            _REFRESH,
+        ),
+    )
+
+
+def _bisect() -> Any:
+    _, *of_task = _resource()
+    return _command(
+        "bisect.bisect",
+        "Show what changed between the last run of a task that succeeded and the first that failed",
+        (*of_task, _map_index()),
+        _BISECT,
+    )
+
+
+def _references() -> Any:
+    return _command(
+        "references.references",
+        "List the tasks that use a reference, and those whose last job had an older value of it",
+        (_pattern(),),
+        _REFERENCES,
+    )
+
+
+def _pattern() -> Any:
+    return Arg(  # type: ignore[no-untyped-call]  # Airflow has no types here
+        ("pattern",),
+        help="References to list, with * for anything; by default all",
+        nargs="?",
+        default="*",
+        metavar="PATTERN",
     )
 
 
@@ -140,6 +263,58 @@ def _encoder() -> Any:
     )
 
 
+def _plan() -> Any:
+    return _command(
+        "plan.plan",
+        "Show which tasks a change concerns and how, and what policies say of it, before it is made",
+        (*_resource(), *_changes(), *_states(), *_policies_file(), _timeout(), _detailed()),
+        _PLAN,
+    )
+
+
+def _adopt() -> Any:
+    return ActionCommand(
+        name="adopt",
+        help="Propose references and layer files for DAGs that use stock operators",
+        func=lazy_load_command("airflow_config_providers.cli.adopt.adopt"),
+        args=(*_adopted(), _timeout(), _written()),
+        epilog=_ADOPT,
+    )
+
+
+def _lint() -> Any:
+    return ActionCommand(
+        name="lint",
+        help="Find mistakes in DAG files, layer files and policies, without a database or a secret store",
+        func=lazy_load_command("airflow_config_providers.cli.lint.lint"),
+        args=(*_linted(), *_rules(), _report()),
+        epilog=_LINT,
+    )
+
+
+def _doctor() -> Any:
+    return ActionCommand(
+        name="doctor",
+        help="Check the deployment from this machine, and say how to mend what is wrong",
+        func=lazy_load_command("airflow_config_providers.cli.doctor.doctor"),
+        args=(*_examined(), ARG_OUTPUT),
+        epilog=_DOCTOR,
+    )
+
+
+def _schema() -> Any:
+    return ActionCommand(
+        name="schema",
+        help="Print a JSON schema, with which editors check and complete YAML files",
+        func=lazy_load_command("airflow_config_providers.cli.schema.schema"),
+        args=(
+            _arg("kind", help="Layer files, or files of policies", choices=("layer", "policies")),
+            _arg("--spark-version", help="Version of Spark; by default the newest one", metavar="VERSION"),
+        ),
+        epilog=_SCHEMA,
+    )
+
+
 def _group(name: str, help_: str, command: Any) -> Any:
     return GroupCommand(name=name, help=help_, subcommands=(command,))
 
@@ -155,24 +330,75 @@ def _command(path: str, help_: str, args: tuple[Any, ...], examples: str, *, nam
     )
 
 
-def _arg(flag: str, **kwargs: Any) -> Any:
-    return Arg((flag,), **kwargs)  # type: ignore[no-untyped-call]  # Airflow has no types here
+def _arg(*flags: str, **kwargs: Any) -> Any:
+    return Arg(flags, **kwargs)  # type: ignore[no-untyped-call]  # Airflow has no types here
+
+
+def _completed(names: str, *flags: str, **kwargs: Any) -> Any:
+    """Return an option whose values a shell can complete with a function of ``completion``."""
+    return CompletedArg(flags, lazy_load_command(f"airflow_config_providers.cli.completion.{names}"), **kwargs)
+
+
+class CompletedArg(Arg):
+    """
+    An option whose values a shell can complete.
+
+    :param completer: returns the values, as argcomplete calls it
+    """
+
+    def __init__(self, flags: tuple[str, ...], completer: Callable[..., Any], **kwargs: Any) -> None:
+        super().__init__(flags, **kwargs)  # type: ignore[no-untyped-call]  # Airflow has no types here
+        self._completer = completer
+
+    def add_to_parser(self, parser: ArgumentParser) -> None:
+        """Add the option to ``parser``."""
+        action: Any = parser.add_argument(*self.flags, **self.kwargs)
+        action.completer = self._completer
 
 
 def _resource() -> tuple[Any, ...]:
     return (
         _arg("--default", help="The deployment: the configuration that every job starts from", action="store_true"),
-        _arg("--dag", help="The DAG with this id", metavar="DAG_ID"),
-        _arg("--task", help="The task with this id, in the DAG", metavar="TASK_ID"),
+        _completed("dags", "--dag", help="The DAG with this id", metavar="DAG_ID"),
+        _completed("tasks", "--task", help="The task with this id, in the DAG", metavar="TASK_ID"),
     )
 
 
 def _shown() -> tuple[Any, ...]:
     return (
         _arg("--all", help="Also show keys that have only Spark's default", action="store_true"),
-        _arg("--key", help="Show only this key; repeatable", action="append", metavar="KEY"),
+        _completed("keys", "--key", help="Show only this key; repeatable", action="append", metavar="KEY"),
         _arg("--synonyms", help="Show a row for each value of a key, in order of precedence", action="store_true"),
     )
+
+
+def _why_not() -> Any:
+    return _arg(
+        "--why-not",
+        help="Say why a setting does not apply, or that it does: KEY=VALUE, a key, a path of a file, or a layer as "
+        "describe shows it",
+        metavar="KEY=VALUE|LAYER",
+    )
+
+
+def _runs() -> tuple[Any, ...]:
+    return (
+        _completed("runs", "--run", help="Show what the task had in the run with this id", metavar="RUN_ID"),
+        _arg("--try", help="Number of the try; by default the last one", type=int, dest="try_number", metavar="N"),
+        _map_index(),
+        _completed(
+            "runs",
+            "--diff",
+            help="Show what differs between two of: now, RUN_ID, RUN_ID#TRY, the address of another deployment or, "
+            "with --run, the number of a try",
+            nargs=2,
+            metavar=("A", "B"),
+        ),
+    )
+
+
+def _map_index() -> Any:
+    return _arg("--map-index", help="Instance of a mapped task", type=int, metavar="I")
 
 
 def _changes() -> tuple[Any, ...]:
@@ -184,7 +410,11 @@ def _changes() -> tuple[Any, ...]:
             action="append",
             metavar=pairs,
         ),
-        _arg("--add-config-file", help="Set the keys of a properties file; - for standard input", metavar="FILE"),
+        _arg(
+            "--add-config-file",
+            help="Set the keys of a properties or YAML file; - for properties on standard input",
+            metavar="FILE",
+        ),
         _arg("--delete-config", help="Delete keys: k1,k2; repeatable", action="append", metavar="KEY"),
         _arg("--append", help="Add elements to a list: k=a,b; repeatable", action="append", metavar=pairs),
         _arg("--subtract", help="Remove elements from a list: k=a,b; repeatable", action="append", metavar=pairs),
@@ -238,6 +468,48 @@ def _policies_file() -> tuple[Any, ...]:
     )
 
 
+def _states() -> tuple[Any, ...]:
+    return (
+        _arg(
+            "--replace-file",
+            help="Read FILE in place of the layer file at PATH; repeatable",
+            action="append",
+            metavar="PATH=FILE",
+        ),
+        _arg(
+            "--environment",
+            help="File with lines NAME=VALUE: the environment variables of the jobs, in place of those of this process",
+            metavar="FILE",
+        ),
+        _arg(
+            "--from",
+            help="Git revision of the DAGs folder to begin with; by default the DAGs that Airflow has stored",
+            dest="from_",
+            metavar="REV",
+        ),
+        _arg(
+            "--to",
+            help="Git revision of the DAGs folder to end with; by default the DAGs that Airflow has stored or, with "
+            "--from, the files in the DAGs folder",
+            metavar="REV",
+        ),
+    )
+
+
+def _timeout() -> Any:
+    return _arg(
+        "--timeout", help="Seconds to import one DAG file; default 60", type=float, default=60, metavar="SECONDS"
+    )
+
+
+def _detailed() -> Any:
+    return _arg(
+        "--detailed-exit-code",
+        help="Exit with 0 if nothing changes, 2 if something does, and 1 for an error or a denial",
+        action="store_true",
+    )
+
+
 def _connection() -> tuple[Any, ...]:
     return (
         _arg(
@@ -247,6 +519,100 @@ def _connection() -> tuple[Any, ...]:
         ),
         _arg("--check", help="Ask each provider whether it can answer; reads no secret", action="store_true"),
     )
+
+
+def _examined() -> tuple[Any, ...]:
+    return (
+        _arg(
+            "--only",
+            help="Make only these checks, such as providers,files; repeatable",
+            action="append",
+            metavar="NAME",
+        ),
+        _arg(
+            "--conn-id",
+            help="Connection that defines the providers; by default the config_conn_id of the deployment",
+            metavar="CONN_ID",
+        ),
+        _arg("--timeout", help="Seconds for each check; default 30", type=float, default=30, metavar="SECONDS"),
+    )
+
+
+def _linted() -> tuple[Any, ...]:
+    return (
+        _arg(
+            "paths",
+            help="DAG files, layer files (.properties, .conf, .yaml), policies (.yaml) or folders; by default those of "
+            "the deployment",
+            nargs="*",
+            metavar="PATH",
+        ),
+        _arg("--providers", help="Properties file that defines the providers of all jobs", metavar="FILE"),
+        _arg(
+            "--conn-extra",
+            help="Extra of the connection that defines the providers of all jobs; - for standard input; by default, "
+            "connections are read from AIRFLOW_CONN_...",
+            metavar="JSON",
+        ),
+        _timeout(),
+    )
+
+
+def _adopted() -> tuple[Any, ...]:
+    return (
+        _arg("paths", help="DAG files or folders; by default the DAGs of the deployment", nargs="*", metavar="PATH"),
+        _arg(
+            "--operators",
+            help="Keep the stock operators, which the setting apply_to configures, or use the classes of this package",
+            choices=("apply_to", "classes"),
+            default="apply_to",
+        ),
+        _arg(
+            "--shared-by",
+            help="Number of jobs that must share a value before it moves to a layer file; default 3",
+            type=int,
+            default=3,
+            metavar="N",
+        ),
+        _arg(
+            "--layers-folder",
+            help="Folder of the layer files, as jobs see it; by default layers/ in the folder of the DAG files",
+            metavar="PATH",
+        ),
+        _arg(
+            "--connection-provider",
+            help="Name of the provider for Airflow connections; default connection",
+            default="connection",
+            metavar="NAME",
+        ),
+        _arg(
+            "--variable-provider",
+            help="Name of the provider for Airflow variables; default variable",
+            default="variable",
+            metavar="NAME",
+        ),
+        _arg("--write", help="Write the patch, the report and the layer files into this new folder", metavar="FOLDER"),
+    )
+
+
+def _written() -> Any:
+    return _arg("--output", "-o", help="Format; default plain", choices=("plain", "json"), default="plain")
+
+
+def _rules() -> tuple[Any, ...]:
+    return (
+        _arg("--select", help="Apply only the rules with these codes, such as CP2,CP301", **_codes()),
+        _arg("--ignore", help="Do not apply the rules with these codes", **_codes()),
+    )
+
+
+def _codes() -> dict[str, str]:
+    return {"action": "append", "metavar": "CODES"}
+
+
+def _report() -> Any:
+    formats = ("plain", "json", "sarif", "junit")
+    return _arg("--output", "-o", help="Format of the report; default plain", choices=formats, default="plain")
 
 
 def _server() -> tuple[Any, ...]:

@@ -4,23 +4,51 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from airflow_config_providers.cli import arguments
+from airflow_config_providers.cli import arguments, runs
 from airflow_config_providers.cli.failing import Notes, reporting_errors
+from airflow_config_providers.cli.histories import known_history
+from airflow_config_providers.cli.key_text import about_key
 from airflow_config_providers.cli.output import is_for_people, show
-from airflow_config_providers.cli.target import check, configurations
+from airflow_config_providers.cli.target import address_in, check, configurations, configurations_at
+from airflow_config_providers.core.alter import ConfigResource
 from airflow_config_providers.core.text import printable
+from airflow_config_providers.deployment.differences import differences
+from airflow_config_providers.deployment.key_columns import KEY_COLUMNS
+from airflow_config_providers.deployment.last_changes import no_history, with_authors
 from airflow_config_providers.deployment.rows import DETAILS, Row, Selection, is_secret
+
+if TYPE_CHECKING:
+    from airflow_config_providers.deployment.configurations import Configurations
 
 
 @reporting_errors
 def describe(args: Any) -> None:
     """Show what a resource is configured with."""
-    resource, _ = arguments.together(partial(arguments.resource, args), partial(check, args))
-    rows = configurations(args, Notes()).describe(resource, Selection(tuple(args.key or ()), args.all))
-    shown = _columns(rows, synonyms=args.synonyms) if is_for_people(args.output) else rows
-    show(shown, args.output, nothing=f"Nothing is configured for {resource}.")
+    resource, _, sides = arguments.together(
+        partial(arguments.resource, args), partial(check, args), partial(runs.sides, args)
+    )
+    notes = Notes()
+    found, selection = configurations(args, notes), Selection(tuple(args.key or ()), args.all)
+    if args.why_not is not None:
+        _warn_of_secret(args.why_not, notes)
+        _show_columns(found.why_not(resource, args.why_not, sides[0].choice), args.output)
+        return
+    rows, *other = (
+        _described(configurations_at(side.address, args, notes) if side.address else found, resource, side, selection)
+        for side in sides
+    )
+    if other:
+        # Of two deployments, neither changed into the other.
+        history = no_history if address_in(args) else partial(known_history, found, notes)
+        differing = with_authors(differences(rows, other[0]), resource, history)
+        show(differing, args.output, nothing="There are no differences.")
+        return
+    if args.key and is_for_people(args.output):
+        for row in rows:
+            notes(about_key(row))
+    _show_columns(rows, args.output, synonyms=args.synonyms, nothing=f"Nothing is configured for {resource}.")
 
 
 @reporting_errors
@@ -60,8 +88,43 @@ def rollback(args: Any) -> None:
     show(done, args.output, nothing="Nothing changes.")
 
 
+@reporting_errors
+def refresh(args: Any) -> None:
+    """Have the values of references read again, and show the resources that this concerns."""
+    resource, _ = arguments.together(partial(arguments.resource, args), partial(check, args))
+    show(configurations(args, Notes()).refresh(resource), args.output)
+
+
+def _described(found: Configurations, resource: ConfigResource, side: runs.Side, selection: Selection) -> list[Row]:
+    if side.choice:
+        return found.describe_run(resource, side.choice, selection)
+    return found.describe(resource, selection)
+
+
+def _warn_of_secret(asked: str, notes: Notes) -> None:
+    key, _, value = asked.partition("=")
+    if value and is_secret(key.strip(), value):
+        notes(
+            f"{printable(key)} is a secret, which is never compared, and other users of this machine can read the "
+            f"command line: leave out the value."
+        )
+
+
+def _show_columns(rows: Sequence[Row], output: str, *, synonyms: bool = False, nothing: str = "") -> None:
+    """Print all of ``rows`` for programs, and for people the columns that fit on a screen."""
+    show(_columns(rows, synonyms=synonyms) if is_for_people(output) else rows, output, nothing=nothing)
+
+
 def _columns(rows: Sequence[Row], *, synonyms: bool) -> list[Row]:
     """Return rows for people: the columns that fit on a screen, or one row for each synonym."""
     if synonyms:
         return [synonym for row in rows for synonym in row["synonyms"]]
-    return [{name: value for name, value in row.items() if name not in DETAILS} for row in rows]
+    shown = [{name: value for name, value in row.items() if name not in (*DETAILS, *KEY_COLUMNS)} for row in rows]
+    return [_with_applied(row) if "applied" in row else row for row in shown]
+
+
+def _with_applied(row: Row) -> Row:
+    """Return a row whose column ``applied`` says whether the key waits for the next submit."""
+    had = "not set" if row["applied"] is None else row["applied"]
+    others = {name: value for name, value in row.items() if name != "pending"}
+    return {**others, "applied": f"pending, is {had}"} if row["pending"] else others

@@ -22,7 +22,9 @@ def rotate(args: Any) -> None:
     require_here("encoder rotate")
     store = VariableStore(user())
     done = list(Rotation(store, _encoder(), validate_only=args.validate_only).rotate(documents(store.names(PREFIX))))
-    rows = [{"variable": one.name, "secrets": one.secrets, "reencoded": one.reencoded} for one in done if one.secrets]
+    rows = [
+        {"variable": one.name, "secrets": one.secrets, "reencrypted": one.reencrypted} for one in done if one.secrets
+    ]
     show(rows, args.output, nothing="No secrets are stored.")
     if problems := [problem for one in done for problem in one.problems]:
         raise ConfigException(*problems)

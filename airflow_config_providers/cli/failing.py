@@ -40,8 +40,7 @@ def reporting_errors(command: Callable[[Any], None]) -> Callable[[Any], None]:
 
     @functools.wraps(command)
     def run(args: Any) -> None:
-        from airflow import exceptions  # noqa: PLC0415 - only a command that runs needs these two
-        from airflow.sdk import exceptions as sdk_exceptions  # noqa: PLC0415 - reading a setting raises its class
+        from airflow_config_providers.airflow_compat import config_errors  # noqa: PLC0415 - only a command that runs
 
         _log_to_stderr()
         try:
@@ -50,8 +49,9 @@ def reporting_errors(command: Callable[[Any], None]) -> Callable[[Any], None]:
             sys.stdout.flush()
         except ConfigProvidersError as error:
             problems, code = error.problems, _code(error)
-        except (exceptions.AirflowConfigException, sdk_exceptions.AirflowConfigException) as error:
-            problems, code = (str(error),), REFUSED
+        except config_errors() as error:
+            # of a command whose output is a setting, Airflow's message quotes the output
+            problems, code = (str(error).partition(" Output: ")[0],), REFUSED
         except BrokenPipeError:  # the reader has closed the pipe
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             return

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
+from airflow_config_providers.cli.colours import colour
 from airflow_config_providers.core.text import one_line
 from airflow_config_providers.deployment.rows import Row, as_json
 
@@ -27,35 +28,44 @@ def show(rows: Sequence[Row], output: str, *, nothing: str = "No data found") ->
         _PRINTERS[output](rows)
 
 
+def show_document(document: Row, output: str) -> None:
+    """Print a document for programs, as JSON or YAML."""
+    _DOCUMENTS[output](document)
+
+
 def is_for_people(output: str) -> bool:
     """Return whether ``output`` is a format for people, who want few columns, and not for programs."""
     return output in {"table", "plain"}
 
 
-def _json(rows: Sequence[Row]) -> None:
+def _json(rows: Sequence[Row] | Row) -> None:
     _write(json.dumps(_plain_values(rows), ensure_ascii=False, indent=2))
 
 
-def _yaml(rows: Sequence[Row]) -> None:
+def _yaml(rows: Sequence[Row] | Row) -> None:
     import yaml  # noqa: PLC0415 - few ask for it
 
     _write(yaml.safe_dump(_plain_values(rows), allow_unicode=True, sort_keys=False, width=sys.maxsize).rstrip("\n"))
 
 
-def _plain_values(rows: Sequence[Row]) -> Any:
-    return json.loads(as_json(list(rows)))
+def _plain_values(rows: Sequence[Row] | Row) -> Any:
+    return json.loads(as_json(rows))
 
 
 def _table(rows: Sequence[Row]) -> None:
     from airflow.cli.simple_table import AirflowConsole, SimpleTable  # noqa: PLC0415 - heavy
+    from rich.text import Text  # noqa: PLC0415 - as above
 
-    console = AirflowConsole(markup=False, emoji=False, highlight=False)
+    is_terminal = sys.stdout.isatty()
+    # FORCE_COLOR would colour a pipe, too. In a terminal, rich respects NO_COLOR.
+    console = AirflowConsole(markup=False, emoji=False, highlight=False, force_terminal=is_terminal)
     table = SimpleTable(show_header=True)  # type: ignore[no-untyped-call]  # Airflow has no types here
     for column in rows[0]:
         table.add_column(column, overflow="fold")
     for row in rows:
-        table.add_row(*_texts(row))
-    if not sys.stdout.isatty():  # grep does not find a value that is wrapped over two lines
+        cells = zip(row, _texts(row), strict=True)
+        table.add_row(*(Text(text, colour(column, text), overflow="fold") for column, text in cells))
+    if not is_terminal:  # grep does not find a value that is wrapped over two lines
         unbounded = console.options.update(width=_UNBOUNDED)
         console.width = max(console.width, console.measure(table, options=unbounded).maximum)
     console.print(table)
@@ -90,3 +100,5 @@ _PRINTERS: Final[Mapping[str, Callable[[Sequence[Row]], None]]] = {
     "table": _table,
     "yaml": _yaml,
 }
+
+_DOCUMENTS: Final[Mapping[str, Callable[[Row], None]]] = {"json": _json, "yaml": _yaml}

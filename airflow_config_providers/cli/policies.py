@@ -11,17 +11,10 @@ from airflow_config_providers.cli.failing import Notes, WrongArgumentsError, rep
 from airflow_config_providers.cli.output import show
 from airflow_config_providers.cli.target import require_here
 from airflow_config_providers.core.alter import AlterConfigOp, ConfigResource
-from airflow_config_providers.core.policy import (
-    AlterConfigPolicy,
-    Moment,
-    NamedPolicy,
-    PolicyViolation,
-    RequestMetadata,
-    validate_all,
-)
+from airflow_config_providers.core.policy import Moment, PolicyViolation, RequestMetadata
 from airflow_config_providers.deployment.admin import DeployedLayers, admin
 from airflow_config_providers.deployment.rows import Row
-from airflow_config_providers.dynamic.policies.policy_set import MatchedPolicy
+from airflow_config_providers.deployment.verdicts import Seeing, Verdict, verdict_of
 from airflow_config_providers.exceptions import ConfigException
 from airflow_config_providers.job.policies import open_policies, rendered
 
@@ -38,9 +31,9 @@ def test(args: Any) -> None:
         )
     with open_policies(path) as policies:
         asked = [None] if resource is None else _requests(args, resource, operations)
-        verdicts = [(policy, request, _denial(policy, request)) for policy in policies for request in asked]
-    show([_row(*verdict) for verdict in verdicts], args.output, nothing="No policies.")
-    if problems := [problem for *_, denial in verdicts if denial for problem in denial.problems]:
+        verdicts = [verdict_of(policy, request) for policy in policies for request in asked]
+    show([_row(verdict) for verdict in verdicts], args.output, nothing="No policies.")
+    if problems := [reason for verdict in verdicts for reason in verdict.reasons]:
         raise PolicyViolation(*problems)
 
 
@@ -73,7 +66,7 @@ def _refuse_run_of_none(args: Any) -> None:
 
 def _requests(args: Any, resource: ConfigResource, operations: list[AlterConfigOp]) -> list[RequestMetadata]:
     """Return the requests that policies see when the change is made, and when the task runs with it."""
-    seen, notes = _Seeing(), Notes()
+    seen, notes = Seeing(), Notes()
     moments = [Moment(args.at)] if args.at else [*Moment]
     done = admin(notes, [seen]).incremental_alter_configs({resource: operations}, validate_only=True)[resource]
     requests = [seen.request] if Moment.ALTER in moments else []
@@ -83,35 +76,6 @@ def _requests(args: Any, resource: ConfigResource, operations: list[AlterConfigO
     return requests
 
 
-class _Seeing(AlterConfigPolicy):
-    """Allows everything, and keeps the last request."""
-
-    request: RequestMetadata
-
-    def validate(self, request: RequestMetadata) -> None:
-        self.request = request
-
-
-def _denial(policy: NamedPolicy, request: RequestMetadata | None) -> PolicyViolation | None:
-    try:
-        if request is not None:
-            validate_all([policy], request)
-    except PolicyViolation as violation:
-        return violation
-    return None
-
-
-def _row(policy: NamedPolicy, request: RequestMetadata | None, denial: PolicyViolation | None) -> Row:
-    return {
-        "policy": policy.name,
-        "at": request.at.value if request else None,
-        "verdict": _verdict(policy, request, denial) if request else None,
-        "reasons": list(denial.problems) if denial else [],
-    }
-
-
-def _verdict(policy: NamedPolicy, request: RequestMetadata, denial: PolicyViolation | None) -> str:
-    if denial:
-        return "denies"
-    matched = policy.policy
-    return "not asked" if isinstance(matched, MatchedPolicy) and not matched.is_asked(request) else "allows"
+def _row(verdict: Verdict) -> Row:
+    at = verdict.at and verdict.at.value
+    return {"policy": verdict.policy, "at": at, "verdict": verdict.text, "reasons": list(verdict.reasons)}

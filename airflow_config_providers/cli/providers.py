@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from airflow_config_providers import settings
-from airflow_config_providers.cli.failing import reporting_errors
+from airflow_config_providers.cli.failing import Notes, reporting_errors
 from airflow_config_providers.cli.output import show
 from airflow_config_providers.cli.target import require_here
 from airflow_config_providers.core.provider import ConfigProvider
@@ -34,6 +34,8 @@ def list_(args: Any) -> None:
     with providers:
         answers = ask_each(providers) if args.check else {}
         rows = [_row(name, providers, answers.get(name)) for name in providers]
+    for name in sorted(providers.unlisted):
+        Notes()(f"Provider '{printable(name)}' is defined but not listed in {CONFIG_PROVIDERS}. Add it to that list.")
     show(rows, args.output, nothing="No provider is usable.")
     silent = [f"{printable(name)}: {text}" for name, (is_good, text) in answers.items() if not is_good]
     if problems:

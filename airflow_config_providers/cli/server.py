@@ -5,6 +5,7 @@ from __future__ import annotations
 import ipaddress
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Self
 from urllib.parse import SplitResult, quote, urlsplit
 
@@ -12,7 +13,9 @@ from airflow_config_providers.cli.failing import WrongArgumentsError
 from airflow_config_providers.core.alter import AlterConfigOp, ConfigResource
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.deployment.failures import NOT_FOUND, error_of
+from airflow_config_providers.deployment.reading import Reading, refusals
 from airflow_config_providers.deployment.rows import Row, Selection, of_json
+from airflow_config_providers.deployment.why_not import why_not
 from airflow_config_providers.exceptions import (
     ConfigException,
     ConfigProvidersError,
@@ -23,6 +26,8 @@ from airflow_config_providers.exceptions import (
 
 if TYPE_CHECKING:
     import httpx
+
+    from airflow_config_providers.deployment.records import RunChoice
 
 ROOT: Final = "/config-providers/v1"
 """The path of the REST interface on the server."""
@@ -50,6 +55,22 @@ class ServerConfigurations:
         query = [("synonyms", "true"), ("all", str(selection.defaults).lower()), *(("key", k) for k in selection.keys)]
         return self._rows("GET", path(resource), query=query)
 
+    def describe_run(self, task: ConfigResource, choice: RunChoice, selection: Selection) -> list[Row]:
+        """Return the selected keys that one try had, each with its synonyms."""
+        if _is_elsewhere(choice.run_id):
+            raise UnknownResourceError(f"There is no run '{printable(choice.run_id)}'. Correct its id.")
+        chosen = {"try": choice.try_number, "map_index": choice.map_index}
+        query = [("synonyms", "true"), *((name, str(number)) for name, number in chosen.items() if number is not None)]
+        query += (("key", key) for key in selection.keys)
+        return self._rows("GET", f"{path(task)}/runs/{quote(choice.run_id, safe='')}", query=query)
+
+    def why_not(self, resource: ConfigResource, asked: str, choice: RunChoice | None = None) -> list[Row]:
+        """Return why a setting that someone wrote does not apply, as far as the rows of the server say it."""
+        if choice:
+            return why_not(asked, self.describe_run(resource, choice, Selection()))
+        reading = Reading(refusals=partial(refusals, self.alter, resource))
+        return why_not(asked, self.describe(resource, Selection()), reading)
+
     def alter(
         self,
         resource: ConfigResource,
@@ -73,6 +94,10 @@ class ServerConfigurations:
         """Restore a version, and return what applies now."""
         body = {"to_version": to_version, "validate_only": validate_only}
         return self._rows("POST", f"{path(resource)}/rollback", body=body)
+
+    def refresh(self, resource: ConfigResource) -> list[Row]:
+        """Have the values of references read again, and return the resources that this concerns."""
+        return self._rows("POST", f"{path(resource)}/refresh", body={})
 
     def _rows(self, method: str, path_: str, *, query: Sequence[tuple[str, str]] = (), body: Any = None) -> list[Row]:
         answer = self._client.ask(method, f"{ROOT}{path_}", query=query, body=body)

@@ -42,14 +42,35 @@ def configurations(args: Any, notes: Callable[[str], None]) -> Configurations:
     return DeployedConfigurations(notes)
 
 
+def configurations_at(address: str, args: Any, notes: Callable[[str], None]) -> Configurations:
+    """
+    Return the configurations of another deployment, whose notes begin with its address.
+
+    :param address: the address of its server
+    :raises WrongArgumentsError: the credentials are wrong
+    """
+    client = _client(address, args)
+    return ServerConfigurations(client.signed_in(token(args, client)), lambda note: notes(f"{client.address}: {note}"))
+
+
+def is_address(text: str) -> bool:
+    """Return whether a side of ``--diff`` is the address of a server."""
+    return text.startswith(("http://", "https://"))
+
+
+def address_in(args: Any) -> str:
+    """Return the address of the server that a side of ``--diff`` names; empty if none does."""
+    return next(filter(is_address, getattr(args, "diff", None) or ()), "")
+
+
 def check(args: Any) -> None:
     """
     Check the options that say where to work, without a request to the server.
 
     :raises WrongArgumentsError: lists all problems of these options
     """
-    server = _server(args)
-    problems = [] if server else list(_needing_server(args))
+    server = _server(args) or address_in(args)
+    problems = list(_conflicting_servers(args)) if server else list(_needing_server(args))
     try:
         if server:
             problems += conflicts(args)
@@ -106,6 +127,14 @@ def _needing_server(args: Any) -> Iterator[str]:
     for option in _OF_SERVER:
         if getattr(args, option.removeprefix("--").replace("-", "_")):
             yield f"{option} requires a server. Add --server URL, or remove {option}."
+
+
+def _conflicting_servers(args: Any) -> Iterator[str]:
+    """Yield why the credentials could go to a server that they are not for."""
+    if address_in(args) and _server(args):
+        yield f"--diff compares this deployment with an address. Remove --server, or unset {SERVER}."
+    if len(list(filter(is_address, getattr(args, "diff", None) or ()))) > 1:
+        yield "--diff: only one side can be an address, because your token is for one server."
 
 
 def _client(server: str, args: Any) -> ServerClient:

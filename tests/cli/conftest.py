@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import atexit
 import json
 import os
 import shlex
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass
 from functools import cache
@@ -18,6 +18,7 @@ from typing import IO, Any
 import pytest
 
 from tests.limits import LONGEST, PATIENT_AIRFLOW
+from tests.servers import quick_python
 
 pytest.importorskip("airflow")
 
@@ -220,16 +221,7 @@ class Deployment:
 
     def airflow(self, *words: str, input: str = "", **environ: str) -> Ended:  # noqa: A002 - as subprocess has it
         """Run a command in a process of its own."""
-        done = subprocess.run(
-            [sys.executable, "-m", "airflow", *words],
-            env={**self.environ, **environ},
-            cwd=self.home,
-            input=input,
-            capture_output=True,
-            text=True,
-            timeout=LONGEST,
-            check=False,
-        )
+        done = quick_python.run("-m", "airflow", *words, env={**self.environ, **environ}, cwd=self.home, given=input)
         return Ended(done.returncode, done.stdout, done.stderr)
 
     def query(self, sql: str) -> list[tuple[Any, ...]]:
@@ -246,11 +238,9 @@ def deployment(tmp_path_factory: pytest.TempPathFactory) -> Deployment:
 def made(folder: Path) -> Deployment:
     """Make the deployment, once for a run of the tests, even if several folders need it."""
     deployment = Deployment(folder / "deployment" / "home")
-    driver = Driver(deployment)
     for words in (("db", "migrate"), ("dags", "reserialize")):
-        done = driver.airflow(*words, environ={"AIRFLOW__CONFIG_PROVIDERS__APPLY_TO": "spark"})
+        done = driver_of(deployment).airflow(*words, environ={"AIRFLOW__CONFIG_PROVIDERS__APPLY_TO": "spark"})
         assert done.code == 0, done.err
-    driver.end()
     return deployment
 
 
@@ -286,11 +276,17 @@ class Driver:
         self._process.communicate(timeout=LONGEST)
 
 
-@pytest.fixture(scope="session")
-def driver(deployment: Deployment) -> Iterator[Driver]:
+@cache
+def driver_of(deployment: Deployment) -> Driver:
+    """Start the driver that all tests of a deployment share."""
     driver = Driver(deployment)
-    yield driver
-    driver.end()
+    atexit.register(driver.end)
+    return driver
+
+
+@pytest.fixture(scope="session")
+def driver(deployment: Deployment) -> Driver:
+    return driver_of(deployment)
 
 
 @dataclass(frozen=True)

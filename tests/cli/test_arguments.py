@@ -76,6 +76,14 @@ def test_what_names_no_resource_is_refused(given: dict[str, object]):
         arguments.resource(args(**given))
 
 
+def test_changes_in_a_yaml_file_are_read_as_yaml(tmp_path):
+    (tmp_path / "changes.yaml").write_text("spark:\n  a: 1\n  b.c: true\n")
+
+    found = arguments.operations(args(add_config_file=str(tmp_path / "changes.yaml")))
+
+    assert [(one.name, one.value) for one in found] == [("spark.a", "1"), ("spark.b.c", "true")]
+
+
 def test_operations_of_every_kind(tmp_path):
     file = tmp_path / "changes.properties"
     file.write_text("f = 1\n")

@@ -248,6 +248,22 @@ def test_altering_shows_what_counts_since(cli: Cli):
     }
 
 
+def test_deleting_a_key_that_is_not_set_suggests_the_nearest_that_is(cli: Cli):
+    cli(f"alter {REPORT} --add-config spark.executor.memory=8g,spark.app.c=d")
+
+    done = cli(f"alter {REPORT} --delete-config spark.executor.memori,odd,spark.app.c --output json")
+
+    assert (done.code, [row["key"] for row in done.rows]) == (0, ["spark.app.c"])
+    assert done.notes == [
+        "'spark.executor.memori' is not deleted, because it is not set for task 'report' of DAG 'flights', did you "
+        "mean 'spark.executor.memory'?",
+        "'odd' is not deleted, because it is not set for task 'report' of DAG 'flights'.",
+    ]
+    assert cli("alter --default --delete-config odd").notes == [
+        "'odd' is not deleted, because it is not set for the deployment default."
+    ]
+
+
 def test_altering_tells_the_version_that_the_change_has_made(cli: Cli):
     cli("alter --dag flights --add-config spark.app.a=1")
 
@@ -504,6 +520,42 @@ def test_who_made_a_change_is_in_airflow_s_log_without_values(cli: Cli):
     assert json.loads(extra)["keys"] == {"spark.app.a": [], "spark.app.b": ["${vault:a:b}"]}
 
 
+# refresh
+
+
+def test_a_refresh_prints_the_jobs_that_it_concerns(cli: Cli):
+    assert cli.json("refresh --dag own") == [
+        {"resource": f"task '{task}' of DAG 'own'", "version": 1}
+        for task in ("usual", "own", "keeping", "each", "failing")
+    ]
+    assert cli.json("refresh --dag own --task own") == [{"resource": "task 'own' of DAG 'own'", "version": 2}]
+    assert cli.json("refresh --dag flights --task done") == [{"resource": "task 'done' of DAG 'flights'", "version": 1}]
+    assert [row["resource"] for row in cli.json("refresh --default")] == ["the deployment default"]
+
+
+def test_a_refresh_is_in_airflow_s_log_and_changes_nothing(cli: Cli):
+    cli("alter --dag flights --add-config spark.app.a=b")
+    before = cli.json("describe --dag flights")
+
+    cli("refresh --dag flights --task report")
+
+    logged = cli.deployment.query("select event, dag_id, task_id, owner, extra from log order by id")[-1]
+    owner = cli.json("history --dag flights")[0]["by"]
+    assert logged[:4] == ("config_providers.refresh", "flights", "report", owner)
+    assert json.loads(logged[4])["keys"] == {}
+    assert cli.json("describe --dag flights") == before
+    assert len(cli.json("history --dag flights")) == 1
+
+
+def test_an_alter_that_sets_the_same_references_is_a_refresh(cli: Cli):
+    for _ in range(2):
+        done = cli("alter --dag flights --add-config", "spark.app.b=${vault:a:b}")
+
+    assert done.out == "Nothing changes.\n"
+    events = cli.deployment.query("select event from log order by id")
+    assert events == [("config_providers.alter",), ("config_providers.refresh",)]
+
+
 # policies
 
 POLICIES = """
@@ -740,7 +792,7 @@ NEW = (
 )
 
 
-@pytest.mark.parametrize("command", ["describe", "history", "rollback", "alter --delete-config spark.app.a"])
+@pytest.mark.parametrize("command", ["describe", "history", "rollback", "refresh", "alter --delete-config spark.app.a"])
 def test_what_never_was_is_refused_by_every_command(cli: Cli, command: str):
     forget(cli)
 
@@ -780,6 +832,16 @@ def test_providers_are_listed(cli: Cli):
             "distribution": "airflow-config-providers",
         }
     ]
+
+
+def test_a_provider_that_is_defined_but_not_listed_is_noted(cli: Cli):
+    definitions = {"dir.class": "directory", "dir.param.allowed.paths": str(cli.deployment.home)}
+    environ = provided(**{"": "dir", **definitions, "vault.class": "vault"})
+
+    done = cli.airflow("config-providers", "providers", "list", "--output", "json", environ=environ)
+
+    assert [row["name"] for row in done.rows] == ["dir"]
+    assert done.notes == ["Provider 'vault' is defined but not listed in config.providers. Add it to that list."]
 
 
 def test_providers_are_asked_whether_they_answer(cli: Cli):
@@ -860,7 +922,7 @@ def test_secrets_are_encrypted_anew_history_included(cli: Cli):
     counts = [cli.json(f"encoder rotate {more}", **both) for more in ("--validate-only", "--validate-only", "", "")]
 
     names = ["config_providers.dynamic.dag.flights", "config_providers.dynamic.default"]
-    assert [[(row["variable"], row["secrets"], row["reencoded"]) for row in rows] for rows in counts] == [
+    assert [[(row["variable"], row["secrets"], row["reencrypted"]) for row in rows] for rows in counts] == [
         *[[(names[0], 4, 4), (names[1], 2, 2)]] * 3,
         [(names[0], 4, 0), (names[1], 2, 0)],
     ]

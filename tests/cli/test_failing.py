@@ -64,3 +64,18 @@ def test_a_setting_that_airflow_cannot_read_is_an_error_of_the_command(
 
     assert ended.value.code == REFUSED
     assert capsys.readouterr().err.startswith("error: ")
+
+
+def test_what_a_failing_command_has_printed_is_not_shown(
+    capsys: pytest.CaptureFixture[str],
+):
+    @reporting_errors
+    def command(args: object) -> None:
+        from airflow.sdk.exceptions import AirflowConfigException
+
+        raise AirflowConfigException("Cannot execute get-it. Error code is: 1. Output: c4nary\n, Stderr: c4nary")
+
+    with pytest.raises(SystemExit):
+        command(SimpleNamespace())
+
+    assert capsys.readouterr().err == "error: Cannot execute get-it. Error code is: 1.\n"

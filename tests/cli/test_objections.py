@@ -37,7 +37,7 @@ def test_a_misspelt_key_is_noted(cli: Cli) -> None:
 
 
 def test_a_misspelt_key_is_refused_where_the_deployment_says_so(cli: Cli) -> None:
-    done = alter(cli, "--dag", "flights", "--add-config", "spark.executor.memroy=8g", misspelt_keys="fail")
+    done = alter(cli, "--dag", "flights", "--add-config", "spark.executor.memroy=8g", unknown_keys="fail")
 
     assert done.code == 3
     assert MEANT in done.errors[0]
@@ -48,6 +48,19 @@ def test_a_key_that_spark_would_leave_out_is_refused_with_the_one_that_is_meant(
 
     assert done.code == 3
     assert "do not begin with 'spark.', " + MEANT in done.errors[0]
+
+
+def test_a_reload_action_that_there_is_not_is_refused(cli: Cli) -> None:
+    done = alter(cli, "--dag", "flights", "--add-config", "config.reload.action=reboot")
+
+    assert done.code == 3
+    assert "'reboot' is invalid; use none or restart" in done.errors[0]
+
+
+def test_a_reload_action_is_stored_without_a_word(cli: Cli) -> None:
+    done = alter(cli, "--dag", "flights", "--add-config", "config.reload.action=restart", "--validate-only")
+
+    assert (done.code, done.notes) == (0, [])
 
 
 def test_a_task_whose_job_takes_any_key_is_given_one(cli: Cli) -> None:
@@ -66,8 +79,8 @@ def test_a_dag_with_a_job_that_spark_submit_starts_is_not(cli: Cli) -> None:
 
 
 def test_a_misspelt_key_can_be_deleted_without_a_word(cli: Cli) -> None:
-    alter(cli, "--dag", "flights", "--add-config", "executor.memory=8g", misspelt_keys="ignore")
-    done = alter(cli, "--dag", "flights", "--delete-config", "executor.memory", misspelt_keys="fail")
+    alter(cli, "--dag", "flights", "--add-config", "executor.memory=8g", unknown_keys="ignore")
+    done = alter(cli, "--dag", "flights", "--delete-config", "executor.memory", unknown_keys="fail")
 
     assert (done.code, done.notes) == (0, [])
 
@@ -89,7 +102,7 @@ def test_describe_tells_of_a_misspelt_key_and_where_it_was_written(cli: Cli) -> 
     ],
 )
 def test_describe_tells_that_a_task_cannot_run(cli: Cli, task: str, beginning: str) -> None:
-    alter(cli, "--dag", "flights", "--add-config", "executor.memory=8g", misspelt_keys="ignore")
+    alter(cli, "--dag", "flights", "--add-config", "executor.memory=8g", unknown_keys="ignore")
     done = cli(f"describe --dag flights --task {task}")
 
     (note,) = [note for note in done.notes if "do not begin with 'spark.'" in note]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import json
+import sys
 
 import pytest
 import yaml
@@ -55,6 +57,56 @@ def test_a_value_brings_no_line_and_no_control_character_in(capsys, output):
     assert "\x1b" not in out
     assert "\x07" not in out
     assert not any(line.strip().startswith("b") for line in out.splitlines())
+
+
+class Terminal(io.StringIO):
+    """A standard output that is a terminal."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+CHANGES = [{"key": "[red]a", "change": "removed"}, {"key": "b", "change": "added"}]
+ESCAPE = "\x1b["
+
+
+def shown_in_terminal(monkeypatch: pytest.MonkeyPatch, output: str) -> str:
+    monkeypatch.setenv("TERM", "xterm-256color")
+    monkeypatch.setattr(sys, "stdout", terminal := Terminal())
+    show(CHANGES, output)
+    return terminal.getvalue()
+
+
+def test_a_terminal_gets_colours(monkeypatch):
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    out = shown_in_terminal(monkeypatch, "table")
+
+    assert f"{ESCAPE}31mremoved" in out
+    assert f"{ESCAPE}32madded" in out
+    assert "[red]a" in out
+
+
+def test_a_terminal_with_no_color_gets_none(monkeypatch):
+    monkeypatch.setenv("NO_COLOR", "1")
+    out = shown_in_terminal(monkeypatch, "table")
+
+    assert f"{ESCAPE}3" not in out
+    assert "removed" in out
+
+
+@pytest.mark.parametrize("output", ["plain", "json", "yaml"])
+def test_only_tables_have_colours(monkeypatch, output):
+    monkeypatch.delenv("NO_COLOR", raising=False)
+
+    assert ESCAPE not in shown_in_terminal(monkeypatch, output)
+
+
+def test_a_pipe_gets_no_colours_even_if_they_are_forced(monkeypatch, capsys):
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    show(CHANGES, "table")
+
+    assert ESCAPE not in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("output", ["table", "plain"])

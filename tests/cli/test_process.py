@@ -13,7 +13,7 @@ import pytest
 
 from tests.cli.conftest import Deployment, Driver
 
-pytestmark = pytest.mark.integration
+pytestmark = [pytest.mark.integration, pytest.mark.slow]
 
 RUN = ("config-providers",)
 CANARY = f"c4nary-{token_hex(8)}"

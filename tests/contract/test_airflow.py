@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import typing
+from contextlib import suppress
 
 import pytest
 import structlog
@@ -15,7 +16,7 @@ from airflow.sdk.definitions.mappedoperator import MappedOperator
 from airflow.sdk.execution_time import comms, task_runner
 from airflow.sdk.execution_time.context import OutletEventAccessor
 
-from airflow_config_providers.operators.server_messages import STORED
+from airflow_config_providers.operators.task_output import STORED
 
 
 def test_rendering_goes_through_the_method_that_mapped_tasks_call():
@@ -135,3 +136,24 @@ def test_a_message_has_the_fields_that_airflow_stores(name):
 def test_outlet_events_are_sent_as_their_mapping_has_them():
     assert "events._dict.items()" in inspect.getsource(task_runner._serialize_outlet_events)
     assert set(OutletEventAccessor.__annotations__) >= {"key", "extra", "asset_alias_events"}
+
+
+def test_the_tables_in_which_airflow_keeps_records_have_these_columns():
+    """``describe --run`` reads them; the state of tasks came with Airflow 3.3."""
+    from airflow.models.xcom import XComModel
+
+    models = [(XComModel, "timestamp")]
+    with suppress(ModuleNotFoundError):
+        from airflow.models.task_state_store import TaskStateStoreModel
+
+        models.append((TaskStateStoreModel, "updated_at"))
+
+    for model, when in models:
+        assert {"dag_id", "task_id", "run_id", "map_index", "key", "value", when} <= set(model.__mapper__.attrs.keys())
+
+
+def test_the_runner_of_tasks_knows_the_version_and_the_bundle_of_a_dag():
+    """Records have them."""
+    from airflow.sdk.execution_time.task_runner import RuntimeTaskInstance
+
+    assert {"dag_version_id", "bundle_instance", "try_number", "map_index"} <= set(RuntimeTaskInstance.model_fields)

@@ -32,21 +32,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.path.is_relative_to(Path(__file__).parent):
             item.add_marker(pytest.mark.differential)
+            item.add_marker(pytest.mark.slow)
 
 
 @pytest.fixture(scope="module", autouse=True)
-def errors_of_py4j_itself() -> Iterator[None]:
-    """
-    Make py4j raise its own errors.
-
-    A session of Spark in this process has changed that for all gateways, and asks its own JVM about each error.
-    """
-    from py4j import java_gateway, protocol
-
-    before = java_gateway.get_return_value
-    java_gateway.get_return_value = protocol.get_return_value
-    yield
-    java_gateway.get_return_value = before
+def without_errors_of_pyspark(errors_of_py4j_itself: None) -> None:
+    """Kafka's JVM knows no class of Spark."""
 
 
 @pytest.fixture(scope="session")

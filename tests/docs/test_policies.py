@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from jsonschema import Draft7Validator
 
 pytest.importorskip("cel_expr_python")
 
@@ -19,6 +20,7 @@ from airflow_config_providers.dynamic.policies import PolicySet
 from airflow_config_providers.dynamic.policies.cel import CelExpression, _variables
 from airflow_config_providers.dynamic.policies.classes import READY, PolicyClasses
 from airflow_config_providers.dynamic.policies.policy_file import _FIELDS
+from airflow_config_providers.dynamic.policies.policy_schema import policy_schema
 from tests.docs.pages import PAGES, ROOT, snippets
 from tests.docs.test_snippets import write_files
 
@@ -47,6 +49,11 @@ def test_a_file_of_policies_is_one(snippet, tmp_path: Path, monkeypatch: pytest.
 
     with PolicySet.open(str(file), PolicyClasses(allowed)) as policies:
         assert [named.name for named in policies] == [entry["name"] for entry in entries]
+
+
+@pytest.mark.parametrize("snippet", POLICIES)
+def test_the_schema_for_editors_accepts_it(snippet) -> None:
+    assert list(Draft7Validator(policy_schema()).iter_errors(yaml.safe_load(snippet.text))) == []
 
 
 def test_there_are_files_of_policies() -> None:

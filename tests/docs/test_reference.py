@@ -65,6 +65,7 @@ def test_parameters_of_the_operator_are_described() -> None:
     assert [name for name in PARAMETERS if f"| `{name}` |" not in described] == []
 
 
+@pytest.mark.slow
 def test_the_request_that_forgets_a_job_is_one_of_airflow_s() -> None:
     """Who has a change apply to a durable task finds the path of the page in Airflow."""
     module = "airflow.api_fastapi.core_api.routes.public.task_state_store"

@@ -37,6 +37,7 @@ def test_the_examples_parse_and_nothing_else_is_taken_for_a_dag(workspace: Works
 
     [line] = [line for line in parsed.stdout.splitlines() if line.startswith("DAGS ")]
     dags = ["flights_delay_report", "flights_vault", "mapped_reports", "quickstart", "resolve_in_driver"]
+    dags += ["stream_counts", "stream_counts_driver"]
     assert json.loads(line.removeprefix("DAGS ")) == [dags, {}]
 
 
@@ -64,6 +65,7 @@ def quickstart(workspace: Workspace, tmp_path_factory: pytest.TempPathFactory) -
     )
 
 
+@pytest.mark.slow
 def test_the_quickstart_gives_both_values_to_its_job(quickstart: tuple[int, str]) -> None:
     code, output = quickstart
 
@@ -71,12 +73,14 @@ def test_the_quickstart_gives_both_values_to_its_job(quickstart: tuple[int, str]
     assert "hello ${env:HELLO_NAME}, your token has 21 characters" in output
 
 
+@pytest.mark.slow
 def test_the_quickstart_shows_references(quickstart: tuple[int, str], workspace: Workspace) -> None:
     [fields] = rendered_fields(workspace, "quickstart")
 
     assert any(line.startswith("spark.hello.name = ${env:HELLO_NAME} ") for line in fields["effective_config"])
 
 
+@pytest.mark.slow
 def test_the_quickstart_leaves_its_token_nowhere(quickstart: tuple[int, str], workspace: Workspace) -> None:
     assert places_of("twenty-one-characters", workspace) == []
 

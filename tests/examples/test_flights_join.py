@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import join
@@ -36,24 +37,30 @@ def test_a_flight_has_a_status(spark: SparkSession, dep_time: int | None, arr_de
     assert (str(row["flight_date"]), row["scheduled_at"].minute) == ("2013-01-02", 15)
 
 
-@pytest.mark.parametrize(
-    ("report", "expected"),
-    [
-        pytest.param((None, None, None, None), "unknown", id="no-report"),
-        pytest.param((30.0, 0.1, 1.0, 30.0), "snow or ice", id="wet-and-freezing"),
-        pytest.param((40.0, 0.1, 1.0, 30.0), "rain", id="wet"),
-        pytest.param((40.0, 0.0, 1.0, 30.0), "poor visibility", id="fog"),
-        pytest.param((40.0, 0.0, 10.0, 20.0), "strong wind", id="wind"),
-        pytest.param((40.0, 0.0, 10.0, 19.9), "fair", id="fair"),
-        pytest.param((40.0, 0.0, 10.0, None), "fair", id="wind-not-measured"),
-    ],
-)
-def test_weather_has_the_name_of_its_worst_trouble(
-    spark: SparkSession, report: tuple[float | None, ...], expected: str
-) -> None:
-    reports = frame(spark, "temp DOUBLE, precip DOUBLE, visib DOUBLE, wind_speed DOUBLE", report)
+REPORTS: Mapping[str, tuple[tuple[float | None, ...], str]] = {
+    "no-report": ((None, None, None, None), "unknown"),
+    "wet-and-freezing": ((30.0, 0.1, 1.0, 30.0), "snow or ice"),
+    "wet": ((40.0, 0.1, 1.0, 30.0), "rain"),
+    "fog": ((40.0, 0.0, 1.0, 30.0), "poor visibility"),
+    "wind": ((40.0, 0.0, 10.0, 20.0), "strong wind"),
+    "fair": ((40.0, 0.0, 10.0, 19.9), "fair"),
+    "wind-not-measured": ((40.0, 0.0, 10.0, None), "fair"),
+}
 
-    assert reports.select(join.weather_class()).first()[0] == expected
+
+@pytest.fixture(scope="module")
+def classes(spark: SparkSession) -> Mapping[str, str]:
+    """The class of each report, all of them in one job."""
+    rows = [(name, *report) for name, (report, _) in REPORTS.items()]
+    reports = frame(spark, "name STRING, temp DOUBLE, precip DOUBLE, visib DOUBLE, wind_speed DOUBLE", *rows)
+    return {row[0]: row[1] for row in reports.select("name", join.weather_class()).collect()}
+
+
+@pytest.mark.parametrize("name", REPORTS)
+def test_weather_has_the_name_of_its_worst_trouble(classes: Mapping[str, str], name: str) -> None:
+    _, expected = REPORTS[name]
+
+    assert classes[name] == expected
 
 
 def test_a_flight_gets_the_weather_of_its_origin_and_hour(spark: SparkSession) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import shutil
 import subprocess
@@ -50,6 +51,44 @@ class Browser:
         self._call(
             "POST", "/execute/sync", script="document.execCommand('insertText', false, arguments[0])", args=[text]
         )
+
+    def press(self, keys: str) -> None:
+        """Press keys, wherever the focus is."""
+        strokes = [{"type": kind, "value": key} for key in keys for kind in ("keyDown", "keyUp")]
+        self._call("POST", "/actions", actions=[{"type": "key", "id": "keyboard", "actions": strokes}])
+
+    def run(self, script: str, *args: Any) -> Any:
+        """Return what a script returns. It may return a promise."""
+        return self._call("POST", "/execute/sync", script=script, args=list(args))
+
+    def enter_frame(self, xpath: str) -> None:
+        """Go into a frame of the page; what is found from now on is in it."""
+        self._call("POST", "/frame", id=self._call("POST", "/element", using="xpath", value=xpath))
+
+    def leave_frame(self) -> None:
+        """Go back to the page."""
+        self._call("POST", "/frame", id=None)
+
+    def resize(self, width: int, height: int) -> None:
+        """Set the size of the window."""
+        self._call("POST", "/window/rect", width=width, height=height)
+
+    def add_cookie(self, name: str, value: str) -> None:
+        """Add a cookie of the site that is open."""
+        self._call("POST", "/cookie", cookie={"name": name, "value": value, "path": "/"})
+
+    def forget_cookies(self) -> None:
+        """Delete the cookies of the site that is open."""
+        self._call("DELETE", "/cookie")
+
+    def replace(self, xpath: str, text: str) -> None:
+        """Type ``text`` in place of what is in a field."""
+        self._of_element(xpath, "POST", "/clear")
+        self.type(xpath, text)
+
+    def picture(self) -> bytes:
+        """Return what the window shows, as a PNG."""
+        return base64.b64decode(self._call("GET", "/screenshot"))
 
     def _of_element(self, xpath: str, method: str, path: str, **body: Any) -> Any:
         found = self._call("POST", "/element", using="xpath", value=xpath)

@@ -32,6 +32,8 @@ class Airflow:
     """One deployment in a folder of its own; ``with`` starts its processes and ends them again."""
 
     parts: Sequence[str] = PARTS
+    path: str = ""
+    """The path of its address, as behind a proxy."""
 
     def __init__(self, home: Path, **settings: str) -> None:
         self.home = home
@@ -46,7 +48,6 @@ class Airflow:
         self._running = ExitStack()
 
     def _environ(self) -> dict[str, str]:
-        server = f"http://127.0.0.1:{self.port}"
         providers = {
             "config.providers": "dir",
             "config.providers.dir.class": "directory",
@@ -57,10 +58,10 @@ class Airflow:
             "AIRFLOW__CORE__DAGS_FOLDER": str(self.dags),
             "AIRFLOW__CORE__EXECUTOR": "LocalExecutor",
             "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
-            "AIRFLOW__CORE__EXECUTION_API_SERVER_URL": f"{server}/execution/",
+            "AIRFLOW__CORE__EXECUTION_API_SERVER_URL": f"{self.server}/execution/",
             "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_ALL_ADMINS": "True",
             "AIRFLOW__CORE__PARALLELISM": "2",
-            "AIRFLOW__API__BASE_URL": server,
+            "AIRFLOW__API__BASE_URL": self.server,
             "AIRFLOW__API__PORT": str(self.port),
             "AIRFLOW__API__HOST": "127.0.0.1",
             "AIRFLOW__API__WORKERS": "1",
@@ -77,6 +78,11 @@ class Airflow:
             "SPARK_LOCAL_IP": "127.0.0.1",
             "TMPDIR": str(self.home / "tmp"),
         }
+
+    @property
+    def server(self) -> str:
+        """The address of its API server."""
+        return f"http://127.0.0.1:{self.port}{self.path}"
 
     def seal(self, name: str, value: str) -> str:
         """Store a secret, and give the reference to it."""
@@ -174,12 +180,12 @@ class Airflow:
         if token is not None:
             headers["Authorization"] = f"Bearer {self._token()}"
         data = None if body is None else json.dumps(body).encode()
-        request = urllib.request.Request(f"http://127.0.0.1:{self.port}{path}", data, headers, method=method)
+        request = urllib.request.Request(f"{self.server}{path}", data, headers, method=method)
         with urllib.request.urlopen(request, timeout=LONGEST) as response:
             return json.loads(response.read() or b"null")
 
     def _token(self) -> str:
-        with urllib.request.urlopen(f"http://127.0.0.1:{self.port}/auth/token", timeout=LONGEST) as response:
+        with urllib.request.urlopen(f"{self.server}/auth/token", timeout=LONGEST) as response:
             return str(json.loads(response.read())["access_token"])
 
 

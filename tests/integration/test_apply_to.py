@@ -44,7 +44,7 @@ def airflow(tmp_path_factory):
     deployment.record = home / "submissions.jsonl"
     program = binaries / "spark-submit"
     source = SPARK_SUBMIT.format(python=sys.executable, record=str(deployment.record))
-    program.write_text(source.replace("sys.exit(", "print('the job has', seen['properties'])\nsys.exit("))
+    program.write_text(source.replace("sys.exit(int(", "print('the job has', seen['properties'])\nsys.exit(int("))
     program.chmod(program.stat().st_mode | stat.S_IXUSR)
     password = deployment.seal("db-password", CANARY)
     (deployment.dags / "dags.py").write_text(textwrap.dedent(DAG.format(password=password)))

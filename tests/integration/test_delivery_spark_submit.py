@@ -162,7 +162,7 @@ class Watcher(threading.Thread):
     scope="module",
     params=[
         pytest.param(("", True), id="memory"),
-        pytest.param(("", False), id="named"),
+        pytest.param(("", False), id="named", marks=pytest.mark.slow),
         pytest.param(
             (SPARK35, True),
             id="spark35",
@@ -425,6 +425,7 @@ with open(sys.argv[1], "w") as file:
 """
 
 
+@pytest.mark.slow
 def test_plain_keys_that_are_too_many_for_a_command_reach_the_job(tmp_path: Path) -> None:
     (tmp_path / "temp").mkdir()
     (tmp_path / "job.py").write_text(COUNT)

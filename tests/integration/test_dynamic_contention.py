@@ -1,16 +1,12 @@
-"""Eight processes that change one configuration at the same time, on the databases of real deployments."""
+"""Processes that change one configuration at the same time, or follow it, on the databases of real deployments."""
 
 from __future__ import annotations
 
 import os
 import random
-import shutil
 import signal
-import subprocess
-import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -20,16 +16,16 @@ pytest.importorskip("airflow")
 from airflow.models import crypto
 from airflow.models.log import Log
 from cryptography.fernet import Fernet
-from sqlalchemy import create_engine, func, select, text
-from sqlalchemy.exc import OperationalError
+from sqlalchemy import create_engine, func, select
 from sqlalchemy.orm import Session, sessionmaker
 
 from airflow_config_providers.core.alter import AlterConfigOp, ConfigResource, ResourceType
 from airflow_config_providers.dynamic.admin import ConfigAdmin
 from airflow_config_providers.dynamic.airflow_store import VariableStore
 from airflow_config_providers.dynamic.snapshot import Snapshot
+from tests.dynamic import following
 from tests.dynamic.changing import DEFAULT, create_tables, expected, jars, started
-from tests.limits import LONGEST, eventually
+from tests.servers.postgresql import postgresql, postgresql_programs
 
 pytestmark = [pytest.mark.integration, pytest.mark.slow]
 
@@ -62,52 +58,6 @@ def postgresql_url() -> Iterator[str]:
         pytest.skip("PostgreSQL is missing: apt-get install postgresql")
     with postgresql(programs) as url:
         yield url
-
-
-def postgresql_programs() -> Path | None:
-    """Return the folder of PostgreSQL's programs, which is not on the PATH in Debian."""
-    found = [Path(path) for path in [shutil.which("initdb")] if path]
-    found += sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"))
-    return found[-1].parent if found else None
-
-
-@contextmanager
-def postgresql(programs: Path) -> Iterator[str]:
-    """Run PostgreSQL on a socket in a folder of its own; it refuses to be root."""
-    user = {"user": "postgres"} if os.getuid() == 0 else {}
-    folder = Path(tempfile.mkdtemp(prefix="pg"))
-    try:
-        if user:
-            shutil.chown(folder, "postgres")
-        data = str(folder / "data")
-        init = [programs / "initdb", "-D", data, "-U", "postgres", "-A", "trust", "--no-locale", "-E", "UTF8"]
-        subprocess.run(init, check=True, capture_output=True, cwd=folder, **user)
-        serve = [programs / "postgres", "-D", data, "-k", str(folder), "-c", "listen_addresses="]
-        with (folder / "log").open("wb") as log:
-            server = subprocess.Popen(serve, cwd=folder, stdout=log, stderr=log, **user)
-        try:
-            url = f"postgresql+psycopg2://postgres@/postgres?host={folder}"
-            wait_for(url)
-            yield url
-        finally:
-            server.send_signal(signal.SIGINT)  # at once, also with clients
-            server.wait(LONGEST)
-    finally:
-        shutil.rmtree(folder)
-
-
-def wait_for(url: str) -> None:
-    """Return when the database answers."""
-    engine = create_engine(url)
-
-    def answers() -> bool:
-        with suppress(OperationalError), engine.connect() as connection:
-            connection.execute(text("SELECT 1"))
-            return True
-        return False
-
-    assert eventually(answers, every=0.1), "the database does not answer"
-    engine.dispose()
 
 
 @pytest.fixture(autouse=True)
@@ -164,3 +114,18 @@ def test_a_kill_at_any_point_leaves_the_old_or_the_new(url, sessions, store):
     with sessions() as session:
         assert session.scalar(select(func.count()).select_from(Log)) == 2 * len(jars(store, DAG))
     ConfigAdmin(store).incremental_alter_configs({DAG: [AlterConfigOp("k", "v")]})
+
+
+def test_a_process_that_follows_is_told_what_another_one_changes_and_refreshes(url, store, tmp_path):
+    secret = tmp_path / "secret"
+    secret.write_text("old")
+    admin = ConfigAdmin(store)
+    with following.started(url, "flights", secret) as told:
+        assert next(told) == "nothing yet"
+
+        admin.incremental_alter_configs({DAG: [AlterConfigOp("a", "${vault:a:b}")]})
+        assert next(told) == "${vault:a:b} old"
+
+        secret.write_text("new")
+        admin.refresh([DEFAULT])
+        assert next(told) == "${vault:a:b} new"

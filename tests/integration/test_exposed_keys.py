@@ -7,6 +7,7 @@ One job on a standalone cluster serves all tests. Not searched is what spark-sub
 from __future__ import annotations
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -23,6 +24,7 @@ from airflow_config_providers.core.properties import dump
 from airflow_config_providers.spark.catalogue import spark_definition
 from airflow_config_providers.spark.delivery import plan
 from airflow_config_providers.spark.exposure import is_exposed
+from airflow_config_providers.spark.installed_version import installed_version
 from airflow_config_providers.spark.private_file import private_file
 from tests.servers.spark_cluster import SparkCluster, SparkEnvironment, Watcher, read_url, spark_cluster
 
@@ -100,9 +102,11 @@ SHORT = {"spark.local.dir", "spark.ui.store.path"}
 
 
 def texts() -> Iterator[str]:
-    """Return the keys that accept any string."""
-    for key in spark_definition().config_keys.values():
-        is_text = key.type in (ConfigType.STRING, ConfigType.LIST) and key.validator is None
+    """Return the keys that accept any string. Older names are other names of keys that are there."""
+    definition = spark_definition(installed_version("spark-submit", os.environ))
+    for key in definition.config_keys.values():
+        is_any = key.type in (ConfigType.STRING, ConfigType.LIST) and key.validator is None
+        is_text = is_any and key.name not in definition.older_names
         if is_text and not TAKES_NO_TEXT.search(key.name) and key.name not in (*PATHS, *FOLDERS, *PACKAGES):
             yield key.name
 

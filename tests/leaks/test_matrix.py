@@ -29,6 +29,7 @@ def found(text: str | bytes) -> set[tuple[str, str]]:
     return {(leak.column, leak.spelling) for leak in matrix.found}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("spelling", SPELLINGS)
 @pytest.mark.parametrize("column", Column)
 def test_each_spelling_is_found_and_named(column, spelling):

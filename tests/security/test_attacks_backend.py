@@ -326,6 +326,7 @@ print(json.dumps([os.getpid(), book.opened, book.closed, children]))
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("when", ["while-opening", "after"])
 def test_attack_52_a_child_that_is_forked_amid_threads_opens_its_own(secret, run_python, when):  # noqa: F811
     """The parent's threads are in the middle of everything when its main thread forks, with locks held."""

@@ -465,6 +465,7 @@ def in_child(function: Callable[[], str]) -> str:
     return text
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
 def test_attack_52_children_of_a_process_with_threads_share_no_client_with_it(aws):
     aws.put_secrets(**{f"airflow__variables__s{n}": f"text {n}" for n in range(8)})

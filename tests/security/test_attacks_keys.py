@@ -208,6 +208,7 @@ def test_a_plain_value_with_a_blank_at_its_end_goes_by_the_command(dag, run_task
     assert spark_submit.only.conf == {"spark.app.x": "1 "}
 
 
+@pytest.mark.slow
 def test_thirty_thousand_plain_keys_reach_spark(dag, run_task, spark_submit, tmp_path, monkeypatch):
     """
     No command has room for them.

@@ -621,6 +621,7 @@ def test_when_a_task_is_gone_so_is_all_that_hid_its_values(dag, password):
     assert (sys.stdout, sys.__stderr__) == streams
 
 
+@pytest.mark.slow
 def test_attack_19_tasks_side_by_side_in_one_process(dag, secrets_dir, capfd):
     problems = []
 

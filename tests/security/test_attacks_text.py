@@ -207,6 +207,7 @@ def test_attack_24_no_part_of_any_two_values_that_overlap_is_left(one, other, sh
     assert shown.replace("${v:k0}", "").replace("${v:k1}", "") == "<>"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("count", [10, 200])
 def test_attack_24_values_that_end_in_each_other_take_no_more_memory_than_a_few(count):
     reverser = _reverser(*("a" * length for length in range(5, 5 + count)))

@@ -23,6 +23,7 @@ from hypothesis import strategies as st
 pytest.importorskip("hvac")
 
 from airflow_config_providers.core.layers import ConfigLayer, ConfigSource
+from airflow_config_providers.core.lookup import PATIENT, Lookup
 from airflow_config_providers.core.resolver import ConfigResolver
 from airflow_config_providers.exceptions import (
     AccessDeniedError,
@@ -516,15 +517,27 @@ OUTAGES = pytest.mark.parametrize(  # a login that is dropped may have been a re
 )
 
 
+def asked_for_password(sessions, provider, path):
+    """Ask up to three times, with pauses on the clock of ``sessions``, and return what a job gets."""
+    clock = sessions.clock
+    answers = Lookup({"vault": provider}, PATIENT, attempts=3, sleep=clock.sleep, clock=clock).fetch(
+        {("vault", path): {"password"}}
+    )
+    for error in answers.failures.values():
+        raise error
+    return answers.data["vault", path]["password"]
+
+
 @OUTAGES
 def test_attack_42_an_unavailable_vault_is_asked_as_often_as_said_and_no_more(vault, secret, what, is_signed_in):
-    with opened(vault) as provider:
+    sessions = ManualSessions()
+    with opened(vault, sessions=sessions) as provider:
         if is_signed_in:
             provider.check()
             vault.reset()
         vault.fail(99, what)
         with pytest.raises(ProviderUnavailableError):
-            resolve(provider, f"${{vault:{secret}:password}}")
+            asked_for_password(sessions, provider, secret)
         assert len(vault.requests()) == 3
 
 
@@ -546,10 +559,11 @@ def test_attack_42_a_redirect_is_asked_for_once(vault, secret, is_signed_in):
 
 @OUTAGES
 def test_attack_42_an_outage_that_ends_in_time_is_not_noticed(vault, secret, what, is_signed_in):
-    with opened(vault) as provider:
+    sessions = ManualSessions()
+    with opened(vault, sessions=sessions) as provider:
         path = secret.partition("/")[0] if is_signed_in else "auth/"
         vault.fail(2, what, path=path)
-        assert resolve(provider, f"${{vault:{secret}:password}}") == CANARY
+        assert asked_for_password(sessions, provider, secret) == CANARY
 
 
 def test_attack_42_a_vault_that_hangs_is_asked_as_often_as_said_and_no_more(vault, secret):

@@ -1,0 +1,80 @@
+"""The command that proposes references and layer files for DAGs that have none yet."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from airflow_config_providers.adoption.adopter import LAYERS, Adopter, Adoption, AdoptRequest
+from airflow_config_providers.adoption.references import Providers
+from airflow_config_providers.cli.arguments import seconds
+from airflow_config_providers.cli.failing import WrongArgumentsError, reporting_errors
+from airflow_config_providers.cli.progress import progress
+from airflow_config_providers.core.text import one_line, printable
+from airflow_config_providers.exceptions import ConfigException
+
+
+@reporting_errors
+def adopt(args: Any) -> None:
+    """Print a patch, or write it into a new folder, and report what stays by hand."""
+    _refuse_existing(args.write)
+    found = Adopter(progress).adopt(_request(args))
+    if args.write:
+        _write(found, Path(args.write))
+    if args.output == "json":
+        sys.stdout.write(f"{json.dumps(_document(found), indent=2)}\n")
+    else:
+        sys.stdout.write("" if args.write else found.patch())
+        sys.stdout.flush()
+        sys.stderr.write(_report(found))
+
+
+def _request(args: Any) -> AdoptRequest:
+    if args.shared_by < 2:
+        raise WrongArgumentsError("--shared-by must be at least 2.")
+    return AdoptRequest(
+        args.paths,
+        args.operators == "classes",
+        args.shared_by,
+        (args.layers_folder or "").rstrip("/"),
+        seconds(args),
+        Providers(args.connection_provider, args.variable_provider),
+    )
+
+
+def _refuse_existing(folder: str | None) -> None:
+    if folder and Path(folder).exists():
+        raise WrongArgumentsError(f"--write: '{printable(folder)}' exists already. Name a new folder.")
+
+
+def _write(found: Adoption, folder: Path) -> None:
+    try:
+        folder.mkdir(mode=0o700, parents=True)
+        (folder / LAYERS).mkdir()
+        (folder / "adopt.patch").write_bytes(found.patch().encode())
+        (folder / "report.txt").write_bytes(_report(found).encode())
+        for layer in found.layers:
+            (folder / LAYERS / layer.name).write_bytes(layer.text.encode())
+    except OSError as error:
+        problem = error.strerror or type(error).__name__
+    else:
+        return
+    raise ConfigException(f"--write: '{printable(str(folder))}' cannot be written: {problem}. Choose another folder.")
+
+
+def _document(found: Adoption) -> dict[str, Any]:
+    return {
+        "root": str(found.root),
+        "patch": found.patch(),
+        "layers": [{"name": one.name, "jobs": one.jobs, "keys": len(one.configs)} for one in found.layers],
+        "advice": list(found.advice),
+        "by_hand": [one.row() for one in found.by_hand],
+        "summary": found.summary(),
+    }
+
+
+def _report(found: Adoption) -> str:
+    lines = [*(f"by hand: {one}" for one in found.by_hand), *(f"to do: {one}" for one in found.advice), found.summary()]
+    return "".join(f"{one_line(line)}\n" for line in lines)

@@ -1,0 +1,49 @@
+"""The command that checks the deployment from where it runs."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from airflow_config_providers import settings
+from airflow_config_providers.cli.arguments import seconds
+from airflow_config_providers.cli.failing import WrongArgumentsError, reporting_errors
+from airflow_config_providers.cli.output import show
+from airflow_config_providers.cli.progress import progress
+from airflow_config_providers.cli.target import require_here
+from airflow_config_providers.core.diagnosis import Severity
+from airflow_config_providers.core.text import nearest, printable
+from airflow_config_providers.doctor.check import Check, Site
+from airflow_config_providers.doctor.checks import CHECKS
+from airflow_config_providers.doctor.examination import examine
+
+
+@reporting_errors
+def doctor(args: Any) -> None:
+    """Report what is right and wrong with the deployment, and exit with 1 if something is an error."""
+    require_here("doctor")
+    checks, site = _chosen(args.only), _site(args)
+    with progress(len(checks), of="checks") as tick:
+        found = list(examine(checks, site, tick=tick))
+    show([one.row() for one in found], args.output)
+    if any(one.diagnosis.severity is Severity.ERROR for one in found):
+        raise SystemExit(1)
+
+
+def _site(args: Any) -> Site:
+    patience = seconds(args)
+    conn_id = args.conn_id or settings.config_conn_id()
+    return Site(conn_id, bool(args.conn_id), dict(os.environ), patience)
+
+
+def _chosen(texts: Sequence[str] | None) -> Mapping[str, Check]:
+    names = [name.strip() for text in texts or () for name in text.split(",") if name.strip()]
+    problems = [
+        f"--only: there is no check '{printable(name)}'{nearest(name, CHECKS) or '.'} Known are: {', '.join(CHECKS)}."
+        for name in names
+        if name not in CHECKS
+    ]
+    if problems:
+        raise WrongArgumentsError(*problems)
+    return {name: check for name, check in CHECKS.items() if not names or name in names}

@@ -1,0 +1,77 @@
+"""The command that finds mistakes before anything runs."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import Any, Final
+
+from airflow_config_providers.cli.arguments import seconds
+from airflow_config_providers.cli.failing import WrongArgumentsError, reporting_errors
+from airflow_config_providers.cli.progress import progress
+from airflow_config_providers.core.text import printable
+from airflow_config_providers.exceptions import ConfigProvidersError
+from airflow_config_providers.lint.finding import Finding
+from airflow_config_providers.lint.known_providers import KnownProviders, of_extra, of_file
+from airflow_config_providers.lint.linter import Linter
+from airflow_config_providers.lint.paths import LintedPaths
+from airflow_config_providers.lint.reports import REPORTS
+from airflow_config_providers.lint.rules import UNREAD, Selection, Severity
+
+FOUND: Final = 1
+UNREADABLE: Final = 2
+
+
+@reporting_errors
+def lint(args: Any) -> None:
+    """Report the mistakes in files, and exit with 0 if there are none, 1 if there are, and 2 if a file was unread."""
+    problems: Sequence[str] = ()
+    try:
+        selection, paths = _selection(args), _paths(args)
+        with progress(len(paths.dags)) as tick:
+            found = Linter(selection, _providers(args), seconds(args), tick).lint(paths)
+    except ConfigProvidersError as error:
+        problems = error.problems
+    if problems:
+        raise WrongArgumentsError(*problems)
+    files = (*paths.dags, *paths.layers, *paths.policies)
+    report = REPORTS[args.output](found, files)
+    sys.stdout.write(f"{report}\n" if report else "")
+    sys.stdout.flush()
+    sys.stderr.write(f"{_counted(len(files), 'file')} read, {_counted(len(found), 'finding')}.\n")
+    if code := _code(found):
+        raise SystemExit(code)
+
+
+def _counted(count: int, noun: str) -> str:
+    return f"{count or 'no'} {noun}{'s' * (count != 1)}"
+
+
+def _code(findings: Sequence[Finding]) -> int:
+    if any(finding.rule in UNREAD for finding in findings):
+        return UNREADABLE
+    return FOUND if any(finding.rule.severity is not Severity.NOTE for finding in findings) else 0
+
+
+def _paths(args: Any) -> LintedPaths:
+    return LintedPaths.of(args.paths) if args.paths else LintedPaths.of_deployment()
+
+
+def _selection(args: Any) -> Selection:
+    selection = Selection(_codes(args.select), _codes(args.ignore))
+    if unknown := selection.unknown():
+        names = ", ".join(map(printable, unknown))
+        raise WrongArgumentsError(f"No rule has the code {names}. The page 'Lint' of the reference lists the codes.")
+    return selection
+
+
+def _codes(texts: Sequence[str] | None) -> tuple[str, ...]:
+    return tuple(code.strip().upper() for text in texts or () for code in text.split(",") if code.strip())
+
+
+def _providers(args: Any) -> KnownProviders | None:
+    if args.providers and args.conn_extra:
+        raise WrongArgumentsError("Give --providers or --conn-extra, but not both.")
+    if args.providers:
+        return of_file(args.providers)
+    return of_extra(sys.stdin.read() if args.conn_extra == "-" else args.conn_extra) if args.conn_extra else None

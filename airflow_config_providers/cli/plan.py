@@ -1,0 +1,136 @@
+"""The command that shows what a change would change."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from typing import Any, Final
+
+from airflow_config_providers import settings
+from airflow_config_providers.cli import arguments
+from airflow_config_providers.cli.failing import Notes, WrongArgumentsError, reporting_errors
+from airflow_config_providers.cli.output import is_for_people, show, show_document
+from airflow_config_providers.cli.progress import progress
+from airflow_config_providers.cli.target import require_here
+from airflow_config_providers.core.alter import ConfigResource
+from airflow_config_providers.core.text import printable
+from airflow_config_providers.exceptions import PolicyViolation
+from airflow_config_providers.job.policies import deployment_policies, open_policies
+from airflow_config_providers.planning.environment_file import read_environment
+from airflow_config_providers.planning.plan import Plan
+from airflow_config_providers.planning.plan_rows import changed_keys, document, running_tries, verdicts
+from airflow_config_providers.planning.planner import PlanMaker, PlanRequest
+
+CHANGES: Final = 2
+"""The exit code of ``--detailed-exit-code`` if something changes."""
+
+FAILED: Final = 1
+"""The exit code of ``--detailed-exit-code`` if the plan cannot be made, or is denied."""
+
+_MOST: Final = 20
+"""The most notes, and the most denials, that are printed one by one."""
+
+_ENVIRONMENT_DISABLED: Final = (
+    "[config_providers] environment_enabled is False here. Tasks with this setting ignore environment variables."
+)
+
+
+class _ChangesFound(SystemExit):
+    """Ends a plan that changes something."""
+
+
+def plan(args: Any) -> None:
+    """Show what differs between two states, and exit as other commands do, or as ``--detailed-exit-code`` says."""
+    try:
+        _plan(args)
+    except _ChangesFound:
+        raise
+    except SystemExit as end:
+        code = FAILED if args.detailed_exit_code else end.code
+    else:
+        return
+    raise SystemExit(code)
+
+
+@reporting_errors
+def _plan(args: Any) -> None:
+    request, notes = _request(args), _FewNotes()
+    if request.environ is not None and not settings.environment_enabled():
+        notes(_ENVIRONMENT_DISABLED)
+    with open_policies(args.policies_file) if args.policies_file else deployment_policies() as policies:
+        found = PlanMaker(list(policies), notes, progress).plan(request)
+    notes.end()
+    _show(found, args.output)
+    if denials := found.denials:
+        more = [f"There are {len(denials) - _MOST} more denials."] if len(denials) > _MOST else []
+        raise PolicyViolation(*denials[:_MOST], *more)
+    if args.detailed_exit_code and not found.is_empty:
+        raise _ChangesFound(CHANGES)
+
+
+def _request(args: Any) -> PlanRequest:
+    require_here("plan")
+    resource, operations, replaced, _ = arguments.together(
+        partial(_resource, args),
+        lambda: arguments.operations(args) if arguments.has_operations(args) else [],
+        partial(_replaced, args),
+        partial(_refuse_no_change, args),
+    )
+    environ = read_environment(arguments.text_of(args.environment), name=args.environment) if args.environment else None
+    return PlanRequest(
+        resource, operations, replaced, environ, args.from_ or "", args.to or "", arguments.seconds(args)
+    )
+
+
+def _resource(args: Any) -> ConfigResource | None:
+    if arguments.has_resource(args):
+        return arguments.resource(args)
+    if arguments.has_operations(args):
+        raise WrongArgumentsError("No resource given. Add --default, --dag DAG_ID, or --dag DAG_ID --task TASK_ID.")
+    return None
+
+
+def _replaced(args: Any) -> Mapping[str, str]:
+    pairs = [text.partition("=") for text in args.replace_file or ()]
+    if wrong := [path for path, _, other in pairs if not (path and other)]:
+        raise WrongArgumentsError(
+            *(f"--replace-file: '{printable(one)}' is not PATH=FILE. Write both." for one in wrong)
+        )
+    return {path: other for path, _, other in pairs}
+
+
+def _refuse_no_change(args: Any) -> None:
+    has_states = args.replace_file or args.environment or args.from_ or args.to
+    if not (has_states or arguments.has_operations(args)):
+        raise WrongArgumentsError(
+            "No changes given. Add --add-config, --delete-config, --append or --subtract as for alter, --replace-file, "
+            "--environment, --from or --to."
+        )
+
+
+def _show(found: Plan, output: str) -> None:
+    if not is_for_people(output):
+        show_document(document(found), output)
+        return
+    for rows in (changed_keys(found), verdicts(found), running_tries(found)):
+        if rows:
+            show(rows, output)
+            print()  # noqa: T201 - an empty line between tables
+    print(found.summary())  # noqa: T201 - the last line of the result
+
+
+class _FewNotes(Notes):
+    """Prints the first notes, and in the end how many more there are: each of 10,000 tasks can cause one."""
+
+    def __call__(self, text: str) -> None:
+        """Print ``text``, unless it was printed before, or enough notes were."""
+        if len(self._told) < _MOST:
+            super().__call__(text)
+        else:
+            self._told.add(text)
+
+    def end(self) -> None:
+        """Print how many notes were not printed."""
+        if (more := len(self._told) - _MOST) > 0:
+            self._told.clear()
+            super().__call__(f"There are {more} more notes. Name a DAG or a task to see those about it.")

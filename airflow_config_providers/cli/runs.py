@@ -1,0 +1,94 @@
+"""The arguments that choose what to describe: what settles now, what a try had, or two of these."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from airflow_config_providers.cli.failing import WrongArgumentsError
+from airflow_config_providers.cli.target import address_in, is_address
+from airflow_config_providers.core.text import printable
+from airflow_config_providers.deployment.records import RunChoice
+
+_NOW = "now"
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """
+    What to describe.
+
+    :param choice: the try; None for what settles now
+    :param address: the server of another deployment; empty for the one that all commands use
+    """
+
+    choice: RunChoice | None = None
+    address: str = ""
+
+
+def sides(args: Any) -> list[Side]:
+    """
+    Return what to describe: one side, or two to compare.
+
+    :raises WrongArgumentsError: options conflict; lists all problems
+    """
+    if problems := list(_conflicts(args)):
+        raise WrongArgumentsError(*problems)
+    if args.diff:
+        return [_side(text, args) for text in args.diff]
+    return [Side(RunChoice(args.run, args.try_number, args.map_index) if args.run else None)]
+
+
+def _side(text: str, args: Any) -> Side:
+    return Side(address=text) if is_address(text) else Side(_choice(text, args))
+
+
+def _choice(text: str, args: Any) -> RunChoice | None:
+    if text == _NOW:
+        return None
+    run, sign, number = text.rpartition("#")
+    if not sign and args.run and _is_number(text):
+        return RunChoice(args.run, int(text), args.map_index)
+    if not sign:
+        return RunChoice(text, None, args.map_index)
+    if not run or not _is_number(number):
+        raise WrongArgumentsError(f"--diff: '{printable(text)}' is not RUN_ID#TRY. Write the number of a try after #.")
+    return RunChoice(run, int(number), args.map_index)
+
+
+def _conflicts(args: Any) -> Iterator[str]:
+    if args.why_not is not None:
+        yield from _conflicts_of_why_not(args)
+    if not (args.run or args.diff):
+        for option, value in (("--try", args.try_number), ("--map-index", args.map_index)):
+            if value is not None:
+                yield f"{option} requires a run. Add --run RUN_ID."
+        return
+    if not args.task and not _are_deployments(args):
+        yield "--run and --diff require a task. Add --dag DAG_ID --task TASK_ID."
+    if args.all:
+        yield "--all shows Spark's defaults, which records do not have. Remove it."
+    if args.diff and args.synonyms:
+        yield "--diff and --synonyms exclude each other. Keep one of them."
+    if args.diff and args.try_number is not None:
+        yield "--diff and --try exclude each other. Write the try into --diff, as in RUN_ID#2."
+    if args.try_number is not None and args.try_number < 1:
+        yield "--try: tries are numbered from 1. Correct it."
+
+
+def _are_deployments(args: Any) -> bool:
+    """Return whether two deployments are compared as they are now, which every resource allows."""
+    return bool(address_in(args)) and all(text == _NOW or is_address(text) for text in args.diff) and not args.run
+
+
+def _conflicts_of_why_not(args: Any) -> Iterator[str]:
+    if not args.why_not.strip() or args.why_not.strip().startswith("="):
+        yield "--why-not: there is no key and no layer. Write KEY=VALUE, a path of a file, or the name of a layer."
+    for option, value in (("--diff", args.diff), ("--key", args.key), ("--synonyms", args.synonyms)):
+        if value:
+            yield f"--why-not and {option} exclude each other. Keep one of them."
+
+
+def _is_number(text: str) -> bool:
+    return text.isascii() and text.isdigit() and len(text) < 10 and int(text) > 0

@@ -1,0 +1,118 @@
+"""Records of tries in the database of a deployment, as tasks leave them there."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterator, Mapping
+from contextlib import closing, contextmanager
+from typing import Any
+from uuid import uuid4
+
+from airflow_config_providers.core.layers import ConfigLayer, ConfigSource, LayeredConfig
+from airflow_config_providers.job.record import TaskTry, TryRecord, recorded, references_of
+from airflow_config_providers.job.record_parts import job_key, packed
+from airflow_config_providers.spark.catalogue import spark_definition
+from tests.cli.conftest import Deployment
+from tests.limits import LONGEST
+
+RUN = "manual__2026-11-23T17:00:00+00:00"
+
+
+class Records:
+    """``records(conf, run=..., number=2)`` puts a record of the task ``report`` into the database."""
+
+    def __init__(self, database: sqlite3.Connection) -> None:
+        self._database = database
+
+    def __call__(self, conf: Mapping[str, str], *, run: str = RUN, number: int = 1, **fields: Any) -> None:
+        layers = [ConfigLayer(fields.pop("source", ConfigSource.DAG_CONFIG), "conf", conf)]
+        layered, job = LayeredConfig(layers, spark_definition()), fields.pop("job", None)
+        task = TaskTry("flights", fields.pop("task", "report"), run, fields.pop("map_index", -1), number)
+        references = {**references_of(layered), **fields.pop("references", {})}
+        at = fields.pop("at", "2026-11-23T17:00:00.000+00:00")
+        record = TryRecord(task, at, recorded(layered), references, **fields)
+        self.entries(task, packed(record) if job is None else {**packed(record), job_key(number): job})
+
+    def entries(self, task: TaskTry, entries: Mapping[str, Any]) -> None:
+        """Put any entries into the state of a task."""
+        self.run(task.run_id)
+        for key, value in entries.items():
+            row = {
+                "dag_run_id": self._run_id(task.run_id),
+                "task_id": task.task_id,
+                "map_index": task.map_index,
+                "key": key,
+            }
+            row |= {"dag_id": task.dag_id, "run_id": task.run_id, "value": json.dumps(value)}
+            self._insert("task_state_store", {**row, "updated_at": f"2026-11-23 17:00:{task.try_number:02}.000000"})
+
+    def xcoms(self, task: TaskTry, entries: Mapping[str, Any]) -> None:
+        """Put any entries into the XComs of a task."""
+        self.run(task.run_id)
+        for key, value in entries.items():
+            row = {
+                "dag_run_id": self._run_id(task.run_id),
+                "task_id": task.task_id,
+                "map_index": task.map_index,
+                "key": key,
+            }
+            self._insert("xcom", {**row, "dag_id": task.dag_id, "run_id": task.run_id, "value": json.dumps(value)})
+
+    def _run_id(self, run: str) -> int:
+        (found,) = self._database.execute("select id from dag_run where run_id = ?", [run]).fetchone()
+        return int(found)
+
+    def run(self, run: str = RUN) -> None:
+        """Put a run of the DAG ``flights`` into the database."""
+        known = self._database.execute("select 1 from dag_run where run_id = ?", [run]).fetchone()
+        if not known:
+            self._insert("dag_run", {"dag_id": "flights", "run_id": run})
+
+    def ended(self, run: str, state: str, *, at: str, task: str = "report", map_index: int = -1) -> None:
+        """Put an instance of a task into the database that ended in ``state``."""
+        self.run(run)
+        row = {"dag_id": "flights", "task_id": task, "run_id": run, "map_index": map_index, "state": state}
+        self._insert("task_instance", {**row, "id": uuid4().hex, "start_date": f"2026-11-23 {at}:00.000000"})
+
+    def running(self, task: str, *, state: str = "running", run: str = RUN) -> None:
+        """Put a running try of a task into the database."""
+        self.run(run)
+        self._insert(
+            "task_instance",
+            {
+                "id": uuid4().hex,
+                "dag_id": "flights",
+                "task_id": task,
+                "run_id": run,
+                "map_index": -1,
+                "try_number": 1,
+                "state": state,
+            },
+        )
+
+    def _insert(self, table: str, row: Mapping[str, Any]) -> None:
+        needed = self._database.execute(f"pragma table_info({table})").fetchall()
+        others = {
+            name: 0 if "INT" in kind else "2026-11-23 17:00:00.000000"
+            for _, name, kind, is_required, default, is_key in needed
+            if is_required and default is None and not is_key
+        }
+        full = {**others, **row}
+        marks = ", ".join("?" * len(full))
+        self._database.execute(f"insert into {table} ({', '.join(full)}) values ({marks})", [*full.values()])
+        self._database.commit()
+
+
+@contextmanager
+def records_in(deployment: Deployment) -> Iterator[Records]:
+    """Yield what puts records into the database of ``deployment``; afterwards, it has none."""
+    with closing(sqlite3.connect(deployment.home / "airflow.db", timeout=LONGEST)) as database:
+        try:
+            yield Records(database)
+        finally:
+            database.execute("delete from task_state_store")
+            database.execute("delete from xcom")
+            database.execute("delete from task_instance")
+            database.execute("delete from dag_run")
+            database.commit()

@@ -1,0 +1,155 @@
+"""``airflow config-providers lint``, called as people call it and as Airflow calls it."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from argparse import Namespace
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+
+from tests.servers import quick_python
+
+pytest.importorskip("airflow")
+
+from airflow_config_providers.cli.lint import lint
+
+CANARY = "c4nary-of-the-command"
+EXTRA = '{"config.providers": "vault", "config.providers.vault.class": "vault"}'
+
+
+@pytest.fixture
+def base(tmp_path: Path) -> Path:
+    return tmp_path / "base.properties"
+
+
+def run(capsys: pytest.CaptureFixture[str], *paths: Path, **options: Any) -> tuple[int, str, str]:
+    usual = {"providers": None, "conn_extra": None, "timeout": 60.0, "select": None, "ignore": None, "output": "plain"}
+    code = 0
+    try:
+        lint(Namespace(paths=list(map(str, paths)), **{**usual, **options}))
+    except SystemExit as end:
+        code = int(end.code or 0)
+    done = capsys.readouterr()
+    return code, done.out, done.err
+
+
+def test_no_finding_is_an_empty_report_and_ends_with_0(base: Path, capsys: pytest.CaptureFixture[str]):
+    base.write_text("spark.executor.memory=4g\n")
+
+    assert run(capsys, base) == (0, "", "1 file read, no findings.\n")
+
+
+def test_a_finding_is_a_line_and_ends_with_1(base: Path, capsys: pytest.CaptureFixture[str]):
+    base.write_text(f"\nspark.app.password={CANARY}\n")
+
+    code, out, err = run(capsys, base)
+
+    assert (code, err) == (1, "1 file read, 1 finding.\n")
+    assert out.startswith(f"{base}:2: CP201 'spark.app.password': a literal of {len(CANARY)} characters")
+    assert out.count("\n") == 1
+
+
+@pytest.mark.parametrize("output", ["plain", "json", "sarif", "junit"])
+def test_no_report_shows_a_secret(base: Path, capsys: pytest.CaptureFixture[str], output: str):
+    base.write_text(f"spark.app.password={CANARY}\nspark.executor.memory={CANARY}\nspark.app.x=${{a:-{CANARY}}}\n")
+
+    code, out, _ = run(capsys, base, output=output, conn_extra=EXTRA)
+
+    assert code == 1
+    assert {"CP101", "CP201", "CP304"} <= {word for word in ("CP101", "CP201", "CP304") if word in out}
+    assert CANARY not in out
+
+
+def test_a_file_that_cannot_be_read_ends_with_2(base: Path, capsys: pytest.CaptureFixture[str]):
+    base.write_bytes(b"\xff")
+
+    code, out, _ = run(capsys, base)
+
+    assert code == 2
+    assert "CP003" in out
+
+
+def test_an_ignored_rule_does_not_fail(base: Path, capsys: pytest.CaptureFixture[str]):
+    base.write_text(f"spark.app.password={CANARY}\n")
+
+    assert run(capsys, base, ignore=["cp2"])[0] == 0
+    assert run(capsys, base, select=["CP1,CP3"])[0] == 0
+
+
+def test_providers_come_from_a_file_an_extra_or_standard_input(
+    base: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+):
+    base.write_text("spark.app.x=${other:a:b}\n")
+    providers = base.with_name("providers.properties")
+    providers.write_text("config.providers=vault\nconfig.providers.vault.class=vault\n")
+
+    assert run(capsys, base) == (0, "", "1 file read, no findings.\n")
+    for given in ({"providers": str(providers)}, {"conn_extra": EXTRA}):
+        code, out, _ = run(capsys, base, **given)
+        assert (code, "CP102" in out) == (1, True)
+
+
+@pytest.mark.parametrize(
+    ("options", "problem"),
+    [
+        pytest.param({"select": ["CP9"]}, "No rule has the code CP9", id="unknown code"),
+        pytest.param({"providers": "a", "conn_extra": "{}"}, "but not both", id="two definitions"),
+        pytest.param({"conn_extra": f'{{"x": "{CANARY}"'}, "is not a JSON object", id="extra"),
+        pytest.param({"providers": "/no/such/file"}, "cannot be read", id="file of providers"),
+        pytest.param({"timeout": 0.0}, "--timeout must be more than 0", id="timeout"),
+    ],
+)
+def test_wrong_arguments_end_with_2(
+    base: Path, capsys: pytest.CaptureFixture[str], options: dict[str, Any], problem: str
+):
+    base.write_text("")
+
+    code, out, err = run(capsys, base, **options)
+
+    assert (code, out) == (2, "")
+    assert problem in err
+    assert CANARY not in err
+
+
+@pytest.mark.slow
+@pytest.mark.integration
+def test_it_needs_no_database(tmp_path: Path):
+    dags = tmp_path / "dags"
+    dags.mkdir()
+    (dags / "flights.py").write_text(
+        "from airflow.sdk import DAG\n"
+        "from airflow_config_providers.operators.spark_submit import ConfiguredSparkSubmitOperator\n"
+        'with DAG("flights", schedule=None):\n'
+        '    ConfiguredSparkSubmitOperator(task_id="report", application="x.py",\n'
+        f'        conf={{"spark.app.token": "{CANARY}", "spark.x": "${{valut:a:b}}", "spark.executor.memory": "1g"}},\n'
+        '        executor_memory="2g")\n'
+    )
+    environ = {
+        **{name: value for name, value in os.environ.items() if not name.startswith("AIRFLOW")},
+        "AIRFLOW_HOME": str(tmp_path),
+        "AIRFLOW__CORE__DAGS_FOLDER": str(dags),
+        "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN": f"sqlite:///{tmp_path}/no/airflow.db",
+        "AIRFLOW_CONN_CONFIG_PROVIDERS_DEFAULT": json.dumps({"conn_type": "config_providers", "extra": EXTRA}),
+    }
+
+    done = quick_python.run("-m", "airflow", "config-providers", "lint", "-o", "junit", env=environ, cwd=tmp_path)
+
+    assert done.returncode == 1, done.stderr
+    found = [case.get("name", "").split()[0] for case in ElementTree.fromstring(done.stdout).iter("testcase")]
+    assert found == ["CP102", "CP201", "CP402"]
+    assert CANARY not in done.stdout + done.stderr
+    assert not (tmp_path / "airflow.db").exists()
+
+
+def test_the_module_of_the_command_loads_no_operator():
+    script = "import sys, airflow_config_providers.cli.lint; print(*sys.modules)"
+    done = quick_python.run("-c", script, env=dict(os.environ))
+
+    assert "airflow_config_providers.lint.linter" in done.stdout.split()
+    assert "airflow_config_providers.operators.configured" not in done.stdout.split()
+    assert done.args[0] == sys.executable

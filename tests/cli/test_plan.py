@@ -1,0 +1,325 @@
+"""``airflow config-providers plan`` in a real deployment: nothing is changed, and everything is shown."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.conftest import Cli, Deployment, Driver, Ended
+from tests.cli.recorded import RUN, Records, records_in
+
+CANARY = "c4nary-of-a-plan"
+POLICIES = """
+policies:
+  - name: frozen
+    class: immutable_keys
+    params: {keys: spark.app.frozen}
+  - name: small
+    class: bounds
+    params:
+      spark.executor.memory: {max: 4g}
+"""
+BEFORE = """
+from airflow.sdk import DAG
+from airflow_config_providers.operators.spark_submit import ConfiguredSparkSubmitOperator
+from memory import MEMORY
+
+with DAG("trains", schedule=None):
+    ConfiguredSparkSubmitOperator(
+        task_id="report",
+        application=__file__,
+        conf={"spark.app.own": __file__, "spark.app.password": "%(secret)s"},
+        config_files=[__file__.replace("trains.py", "base.properties")],
+        executor_memory=MEMORY,
+    )
+"""
+
+
+def keys(rows: Any, task: str) -> dict[str, str]:
+    (found,) = (one for one in rows["tasks"] if one["task"] == task)
+    return {one["key"]: one["change"] for one in found["keys"]}
+
+
+def test_it_shows_what_an_alter_changes_in_each_task(cli: Cli):
+    plan = cli.json("plan --dag flights --add-config spark.executor.memory=8g")
+
+    by_task = {one["task"]: one["keys"] for one in plan["tasks"]}
+    assert by_task["report"] == [
+        {
+            "key": "spark.executor.memory",
+            "change": "changed",
+            "before": "3g",
+            "before_source": "DAG_CONFIG",
+            "before_origin": "argument executor_memory",
+            "after": "8g",
+            "after_source": "DYNAMIC_DAG_CONFIG",
+            "after_origin": "dynamic configuration of DAG 'flights', version 1",
+        }
+    ]
+    assert keys(plan, "texts") == {"spark.executor.memory": "added"}
+    assert plan["summary"]["tasks"] == len(by_task)
+    assert {one["dag"] for one in plan["tasks"]} == {"flights"}
+
+
+def test_a_plan_changes_nothing(cli: Cli):
+    cli.json("plan --dag flights --add-config spark.executor.memory=8g")
+
+    assert cli.json("history --dag flights") == []
+
+
+def test_a_deletion_brings_back_what_was_below(cli: Cli):
+    cli.json("alter --dag flights --task report --add-config spark.executor.memory=8g,spark.app.new=1")
+
+    plan = cli.json("plan --dag flights --task report --delete-config spark.executor.memory,spark.app.new")
+
+    assert keys(plan, "report") == {"spark.executor.memory": "changed", "spark.app.new": "removed"}
+    assert plan["summary"] == {
+        "tasks": 1,
+        "keys_added": 0,
+        "keys_changed": 1,
+        "keys_removed": 1,
+        "restarts": 0,
+        "denied": False,
+    }
+
+
+def test_a_value_that_loses_changes_nothing(cli: Cli):
+    cli.json("alter --dag flights --task report --add-config spark.executor.memory=8g")
+
+    plan = cli.json("plan --dag flights --add-config spark.executor.memory=1g")
+
+    assert "report" not in {one["task"] for one in plan["tasks"]}
+
+
+def test_people_see_one_row_for_the_same_change_of_many_tasks(cli: Cli):
+    done = cli("plan --default --add-config spark.app.new=1 --output plain")
+
+    (row,) = (line for line in done.out.splitlines() if "spark.app.new" in line)
+    assert row.startswith("added")
+    assert "more" in row
+    assert done.out.splitlines()[-1].endswith("1 key added, 0 keys changed, 0 keys removed.")
+
+
+def test_another_layer_file_is_read_in_place_of_one(cli: Cli, tmp_path: Path):
+    (tmp_path / "next.properties").write_text("\nspark.app.base=no\nspark.app.next=1\n")
+
+    base = cli.deployment.home / "base.properties"
+    plan = cli.json("plan --replace-file", f"{base}={tmp_path / 'next.properties'}")
+
+    assert keys(plan, "report") == {"spark.app.base": "changed", "spark.app.next": "added"}
+    (changed, _) = next(one["keys"] for one in plan["tasks"] if one["task"] == "report")
+    assert (changed["before_origin"], changed["after_origin"]) == (f"{base}:2", f"{base}:2")
+
+
+def test_another_secret_in_a_file_is_a_change_that_shows_neither(cli: Cli, tmp_path: Path):
+    for name in ("a", "b"):
+        (tmp_path / f"{name}.properties").write_text(f"spark.app.password={CANARY}-{name}\n")
+
+    done = cli(
+        "plan --default --output json --replace-file",
+        f"{tmp_path / 'a.properties'}={tmp_path / 'b.properties'}",
+        config_files=str(tmp_path / "a.properties"),
+    )
+
+    assert keys(done.rows, "texts") == {"spark.app.password": "changed"}
+    assert CANARY not in done.out + done.err
+
+
+def test_a_new_secret_over_an_old_one_is_a_change(cli: Cli, tmp_path: Path):
+    (tmp_path / "x.properties").write_text(f"spark.app.token={CANARY}\n")
+    cli.json("alter --dag flights --add-config-file", str(tmp_path / "x.properties"))
+    (tmp_path / "x.properties").write_text(f"spark.app.token={CANARY}-2\n")
+
+    done = cli("plan --dag flights --output json --add-config-file", str(tmp_path / "x.properties"))
+
+    assert keys(done.rows, "texts") == {"spark.app.token": "changed"}
+    assert CANARY not in done.out + done.err
+
+
+def test_another_environment_is_compared_with_that_of_this_process(cli: Cli, tmp_path: Path):
+    (tmp_path / "other.env").write_text("# comment\nSPARK_EXECUTOR_MEMORY=9g\n")
+
+    plan = cli.json("plan --environment", str(tmp_path / "other.env"), environment_enabled="True")
+
+    assert keys(plan, "report") == {"spark.executor.memory": "changed"}
+
+
+def test_policies_are_asked_and_denials_come_first(cli: Cli, tmp_path: Path):
+    policies = tmp_path / "policies.yaml"
+    policies.write_text(POLICIES)
+
+    done = cli(
+        "plan --dag flights --task report --add-config spark.executor.memory=8g --output json --policies-file",
+        str(policies),
+    )
+
+    assert done.code == 4, done.err
+    assert [(one["policy"], one["verdict"]) for one in done.rows["policies"]] == [
+        ("small", "denies"),
+        ("frozen", "allows"),
+    ]
+    assert done.rows["tasks"][0]["policies"][0]["verdict"] == "denies"
+    assert done.rows["summary"]["denied"]
+
+
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [
+        pytest.param("--dag flights --add-config spark.app.new=1", 2, id="changes"),
+        pytest.param("--dag flights --delete-config spark.app.new", 0, id="nothing"),
+        pytest.param("--dag flihgts --add-config spark.app.new=1", 1, id="error"),
+        pytest.param("--add-config spark.app.new=1", 1, id="wrong-arguments"),
+    ],
+)
+def test_detailed_exit_codes_are_those_of_terraform(cli: Cli, words: str, code: int):
+    assert cli(f"plan {words} --detailed-exit-code").code == code
+
+
+def test_without_detailed_exit_codes_a_change_ends_with_0(cli: Cli):
+    assert cli("plan --dag flights --add-config spark.app.new=1").code == 0
+
+
+def test_no_change_given_is_a_wrong_argument(cli: Cli):
+    done = cli("plan --dag flights")
+
+    assert done.code == 2
+    assert done.errors[0].startswith("No changes given.")
+
+
+@pytest.fixture
+def records(cli: Cli) -> Iterator[Records]:
+    pytest.importorskip("airflow.models.task_state_store", reason="the state of tasks came with Airflow 3.3")
+    with records_in(cli.deployment) as found:
+        yield found
+
+
+@pytest.mark.parametrize(
+    ("action", "state", "row"),
+    [
+        pytest.param({}, "running", {"restarts": False, "waiting": ["spark.executor.memory"]}, id="waits"),
+        pytest.param(
+            {"config.reload.action": "restart"}, "running", {"restarts": False, "waiting": []}, id="action-taken-back"
+        ),
+        pytest.param(
+            {"config.reload.action": "restart"}, "deferred", {"restarts": False, "waiting": []}, id="deferred"
+        ),
+    ],
+)
+def test_a_running_job_waits(cli: Cli, records: Records, action: dict[str, str], state: str, row: dict[str, Any]):
+    had = "3g" if not action else "8g"
+    records({"spark.executor.memory": had, **action})
+    records.running("report", state=state)
+
+    plan = cli.json("plan --dag flights --task report --add-config spark.executor.memory=8g")
+
+    ((running,),) = [one["running"] for one in plan["tasks"]]
+    assert (running["run"], running["try"], running["state"]) == (RUN, 1, state)
+    assert {name: running[name] for name in row} == row
+
+
+def test_a_running_job_with_the_reload_action_restarts(cli: Cli, records: Records):
+    cli.json("alter --dag flights --task report --add-config config.reload.action=restart")
+    records({"spark.executor.memory": "3g", "config.reload.action": "restart"})
+    records.running("report")
+
+    plan = cli.json("plan --dag flights --task report --add-config spark.executor.memory=8g")
+
+    assert [(one["restarts"], one["waiting"]) for one in plan["tasks"][0]["running"]] == [(True, [])]
+    assert plan["summary"]["restarts"] == 1
+
+
+@pytest.fixture(scope="module")
+def repository(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A repository whose DAGs folder has the revisions ``v1``, ``v2`` and ``broken``."""
+    folder = tmp_path_factory.mktemp("revisions") / "repository"
+    (folder / "dags").mkdir(parents=True)
+    git(folder, "init", "--quiet", "--initial-branch=main")
+    for tag, memory, base in (("v1", "1g", "old"), ("v2", "2g", "new")):
+        (folder / "dags" / "trains.py").write_text(BEFORE % {"secret": f"{CANARY}-{tag}"})
+        (folder / "dags" / "memory.py").write_text(f"MEMORY = '{memory}'\n")
+        (folder / "dags" / "base.properties").write_text(f"spark.app.base={base}\n")
+        git(folder, "add", ".")
+        git(folder, "commit", "--quiet", "--message", tag)
+        git(folder, "tag", tag)
+    (folder / "dags" / "memory.py").write_text(f"raise ValueError('{CANARY}')\n")
+    git(folder, "commit", "--quiet", "--all", "--message", "broken")
+    git(folder, "tag", "broken")
+    git(folder, "checkout", "--quiet", "v2")
+    return folder
+
+
+def git(folder: Path, *words: str) -> str:
+    who = ["-c", "user.name=test", "-c", "user.email=test@example.com", "-c", "commit.gpgsign=false"]
+    return subprocess.run(["git", *who, *words], cwd=folder, check=True, capture_output=True, text=True).stdout
+
+
+def of_repository(cli: Cli, folder: Path, *words: str) -> Ended:
+    environ = {"AIRFLOW__CORE__DAGS_FOLDER": str(folder / "dags")}
+    return cli.airflow("config-providers", "plan", *words, "--output", "json", environ=environ)
+
+
+@pytest.fixture(scope="module")
+def compared(driver: Driver, deployment: Deployment, repository: Path) -> Ended:
+    """The plan from ``v1`` to ``v2``, made once."""
+    return of_repository(Cli(driver, deployment), repository, "--from", "v1", "--to", "v2")
+
+
+@pytest.mark.slow
+def test_two_revisions_are_imported_and_compared(compared: Ended):
+    assert compared.code == 0, compared.err
+    (task,) = compared.rows["tasks"]
+    by_key = {one["key"]: (one["before"], one["after"]) for one in task["keys"]}
+    assert by_key == {"spark.executor.memory": ("1g", "2g"), "spark.app.base": ("old", "new")}
+
+
+@pytest.mark.slow
+def test_files_of_a_revision_are_shown_where_they_are_deployed(compared: Ended, repository: Path):
+    (task,) = compared.rows["tasks"]
+
+    assert {one["after_origin"] for one in task["keys"]} >= {f"{repository}/dags/base.properties:1"}
+
+
+@pytest.mark.slow
+def test_no_secret_of_a_revision_is_shown(compared: Ended):
+    assert CANARY not in compared.out + compared.err
+
+
+@pytest.mark.slow
+def test_reading_a_revision_leaves_the_repository_as_it_was(compared: Ended, repository: Path):
+    assert git(repository, "status", "--porcelain") == ""
+    assert git(repository, "worktree", "list").count("\n") == 1
+
+
+@pytest.mark.slow
+def test_a_revision_is_compared_with_the_files_as_they_are(cli: Cli, repository: Path):
+    done = of_repository(cli, repository, "--from", "v1")
+
+    assert {one["after"] for one in done.rows["tasks"][0]["keys"]} == {"2g", "new"}
+
+
+@pytest.mark.slow
+def test_a_file_that_the_last_revision_cannot_import_is_an_error(cli: Cli, repository: Path):
+    done = of_repository(cli, repository, "--to", "broken")
+
+    assert done.code == 3
+    assert done.errors[0].startswith(f"{repository}/dags/trains.py: The DAG file cannot be imported")
+    assert CANARY not in done.out + done.err
+
+
+@pytest.mark.slow
+def test_a_file_that_only_the_first_revision_cannot_import_has_new_tasks(cli: Cli, repository: Path):
+    done = of_repository(cli, repository, "--from", "broken", "--to", "v2")
+
+    assert [one["change"] for one in done.rows["tasks"]] == ["added"]
+    assert "Its tasks are missing in this state." in done.err
+
+
+def test_a_revision_is_no_option_of_git(cli: Cli, repository: Path):
+    done = of_repository(cli, repository, "--from=--output=elsewhere")
+
+    assert done.code == 3
+    assert "has no revision '--output=elsewhere'" in done.errors[0]

@@ -1,0 +1,83 @@
+"""Which tasks use a reference, on a real database."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+pytest.importorskip("airflow.models.task_state_store", reason="the state of tasks came with Airflow 3.3")
+
+from tests.cli.conftest import Cli
+from tests.cli.recorded import Records, records_in
+
+PASSWORD = "${vault:apps/db:password}"
+USER = "${vault:apps/db:user}"
+TOKEN = "${vault:apps/web:token}"
+
+
+@pytest.fixture
+def records(cli: Cli) -> Iterator[Records]:
+    with records_in(cli.deployment) as found:
+        yield found
+
+
+def used(records: Records, task: str, reference: str = PASSWORD, digest: str | None = "a", **fields: object) -> None:
+    records({"spark.app.x": reference}, task=task, references={reference: digest}, **{"key_id": "k", **fields})
+
+
+def test_each_task_that_uses_a_reference_is_listed(cli: Cli, records: Records):
+    used(records, "report")
+    used(records, "query", TOKEN)
+
+    assert [(row["reference"], row["dag"], row["task"]) for row in cli.json("references")] == [
+        (PASSWORD, "flights", "report"),
+        (TOKEN, "flights", "query"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "expected"),
+    [
+        pytest.param("${vault:apps/db:*}", [PASSWORD, USER], id="keys-of-a-path"),
+        pytest.param(TOKEN, [TOKEN], id="one"),
+        pytest.param("${vault:apps/d*", [PASSWORD, USER], id="beginning"),
+        pytest.param("*:nosuch}", [], id="none"),
+    ],
+)
+def test_a_pattern_selects_references(cli: Cli, records: Records, pattern: str, expected: list[str]):
+    for task, reference in (("a", PASSWORD), ("b", USER), ("c", TOKEN)):
+        used(records, task, reference)
+
+    assert [row["reference"] for row in cli.json("references", pattern)] == expected
+
+
+def test_a_task_whose_last_job_had_the_old_value_is_found(cli: Cli, records: Records):
+    used(records, "old", digest="a")
+    used(records, "new", digest="b", number=2, at="2026-11-23T18:00:00.000+00:00")
+
+    assert {row["task"]: row["is_newest"] for row in cli.json("references")} == {"old": False, "new": True}
+
+
+@pytest.mark.parametrize(
+    ("digest", "key_id"), [pytest.param(None, "", id="no-hash"), pytest.param("a", "other", id="another-key")]
+)
+def test_what_cannot_be_compared_is_neither_old_nor_new(cli: Cli, records: Records, digest: str | None, key_id: str):
+    used(records, "old", digest=digest, key_id=key_id)
+    used(records, "new", digest="b", number=2, at="2026-11-23T18:00:00.000+00:00")
+
+    assert {row["task"]: row["is_newest"] for row in cli.json("references")} == {"old": None, "new": True}
+
+
+def test_only_the_last_job_of_a_task_counts(cli: Cli, records: Records):
+    """A try that was refused, or that followed a job, had no job of its own."""
+    used(records, "report", digest="a")
+    used(records, "report", digest="b", number=2)
+    used(records, "report", digest="c", number=3, problems=("no",))
+    used(records, "report", digest="d", number=4, follows=2)
+
+    assert [(row["try"], row["hash"]) for row in cli.json("references")] == [(2, "b")]
+
+
+def test_without_records_people_are_told_so(cli: Cli):
+    assert cli("references '${vault:x:y}'").out == "No task has a record with a reference like ${vault:x:y}.\n"

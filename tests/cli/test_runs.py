@@ -1,0 +1,274 @@
+"""What a run had, what differs, and what waits for the next submit, on a real database."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+pytest.importorskip("airflow.models.task_state_store", reason="the state of tasks came with Airflow 3.3")
+
+from airflow_config_providers.core.layers import ConfigSource
+from airflow_config_providers.job.record import RecordedValue, TaskTry, TryRecord
+from airflow_config_providers.job.record_parts import job_key, packed
+from tests.cli.conftest import Cli
+from tests.cli.recorded import RUN, Records, records_in
+
+REPORT = "--dag flights --task report"
+PASSWORD = "${vault:apps/db:password}"
+
+
+@pytest.fixture
+def records(cli: Cli) -> Iterator[Records]:
+    with records_in(cli.deployment) as found:
+        yield found
+
+
+def rows(cli: Cli, words: str) -> dict[str, dict[str, object]]:
+    done = cli(words, "--output", "json")
+    assert done.code == 0, done.err
+    return {row["key"]: row for row in done.rows}
+
+
+# describe --run
+
+
+def test_a_run_is_described_as_it_was(cli: Cli, records: Records):
+    records({"spark.executor.memory": "1g", "spark.app.password": "literal"})
+    found = rows(cli, f"describe {REPORT} --run {RUN}")
+
+    assert (found["spark.executor.memory"]["value"], found["spark.executor.memory"]["origin"]) == ("1g", "conf")
+    assert found["spark.app.password"]["value"] is None
+    assert found.keys() == {"spark.executor.memory", "spark.app.password"}
+
+
+def test_the_last_try_is_described_unless_another_is_asked_for(cli: Cli, records: Records):
+    for number in (1, 2, 10):
+        records({"spark.executor.memory": f"{number}g"}, number=number)
+
+    assert rows(cli, f"describe {REPORT} --run {RUN}")["spark.executor.memory"]["value"] == "10g"
+    assert rows(cli, f"describe {REPORT} --run {RUN} --try 1")["spark.executor.memory"]["value"] == "1g"
+
+
+def test_people_see_when_the_try_began_its_job_its_versions_and_its_policies(cli: Cli, records: Records):
+    records({"spark.app.a": "1"}, job="driver-1", versions={"spark": "4.1.0"}, policies=("memory",), restarts=2)
+    err = cli(f"describe {REPORT} --run {RUN}").err
+
+    assert f"Try 1 in run '{RUN}', begun at 2026-11-23T17:00:00.000+00:00. The id of its job is driver-1." in err
+    assert "Versions: spark 4.1.0." in err
+    assert "Policies that allowed it: memory." in err
+    assert "The job was restarted 2 times" in err
+
+
+def test_a_try_that_followed_a_job_is_described_as_that_was_submitted(cli: Cli, records: Records):
+    records({"spark.app.a": "submitted"}, job="driver-1")
+    records({"spark.app.a": "shown"}, number=2, follows=1, job="driver-1")
+    done = cli(f"describe {REPORT} --run {RUN} --output json")
+
+    assert done.rows[0]["value"] == "submitted"
+    assert "This try submitted nothing: it followed job driver-1 of try 1." in done.err
+
+
+def test_markup_and_control_characters_are_shown_as_they_are_and_on_one_line(cli: Cli, records: Records):
+    records({"spark.app.a": "[bold]<b>x</b>\x1b[31m\ny"})
+    out = cli(f"describe {REPORT} --run {RUN} --output plain").out
+
+    assert r"[bold]<b>x</b>\x1b[31m\ny" in out
+
+
+def test_a_single_key_of_a_run_is_described(cli: Cli, records: Records):
+    records({"spark.app.a": "1", "spark.app.b": "2"})
+
+    assert rows(cli, f"describe {REPORT} --run {RUN} --key spark.app.a").keys() == {"spark.app.a"}
+
+
+def test_a_key_that_the_run_did_not_have_is_refused_with_the_nearest(cli: Cli, records: Records):
+    records({"spark.app.alpha": "1"})
+    done = cli(f"describe {REPORT} --run {RUN} --key spark.app.alpah")
+
+    assert done.code == 3
+    assert "The job had no key 'spark.app.alpah', did you mean 'spark.app.alpha'?" in done.err
+
+
+def test_an_unknown_run_is_refused_with_the_nearest(cli: Cli, records: Records):
+    records.run()
+    done = cli(f"describe {REPORT} --run {RUN}x")
+
+    assert done.code == 3
+    assert f"DAG 'flights' has no run '{RUN}x', did you mean '{RUN}'?" in done.err
+
+
+def test_a_run_without_a_record_says_why_there_can_be_none(cli: Cli, records: Records):
+    records.run()
+    done = cli(f"describe {REPORT} --run {RUN}")
+
+    assert done.code == 3
+    assert "records_enabled" in done.err
+    assert "default_retention_days" in done.err
+
+
+def test_of_a_mapped_task_the_instance_must_be_named(cli: Cli, records: Records):
+    for index in (0, 1):
+        records({"spark.app.a": str(index)}, task="each", map_index=index)
+    each = f"describe --dag flights --task each --run {RUN}"
+
+    assert "Add --map-index." in cli(each).err
+    assert rows(cli, f"{each} --map-index 1")["spark.app.a"]["value"] == "1"
+
+
+def test_a_record_in_xcoms_is_read_too(cli: Cli, records: Records):
+    """Airflow 3.2 has no state of tasks."""
+    task = TaskTry("flights", "report", RUN)
+    record = TryRecord(task, "2026-11-23", {"spark.app.a": [RecordedValue("DAG_CONFIG", "conf", "1")]})
+    records.xcoms(task, {**packed(record), job_key(1): "7"})
+    done = cli(f"describe {REPORT} --run {RUN} --output json")
+
+    assert done.rows[0]["value"] == "1"
+    assert "The id of its job is 7." in done.err
+
+
+def test_an_entry_that_is_no_record_is_none(cli: Cli, records: Records):
+    records.entries(TaskTry("flights", "report", RUN), {"config_providers_record_1": {"parts": 1, "data": "x"}})
+
+    assert cli(f"describe {REPORT} --run {RUN}").code == 3
+
+
+def test_a_record_in_a_backend_of_the_workers_says_so(cli: Cli, records: Records):
+    records.entries(TaskTry("flights", "report", RUN), {"config_providers_record_1": {"__airflow_state_ref__": "s3"}})
+
+    assert "state_store_backend" in cli(f"describe {REPORT} --run {RUN}").err
+
+
+@pytest.mark.parametrize(
+    ("words", "problem"),
+    [
+        pytest.param("--dag flights --run r", "--run and --diff require a task.", id="run-of-a-dag"),
+        pytest.param("--default --diff a b", "--run and --diff require a task.", id="diff-of-the-deployment"),
+        pytest.param(f"{REPORT} --try 1", "--try requires a run.", id="try-of-no-run"),
+        pytest.param(f"{REPORT} --map-index 1", "--map-index requires a run.", id="instance-of-no-run"),
+        pytest.param(f"{REPORT} --run r --all", "--all shows Spark's defaults", id="all"),
+        pytest.param(f"{REPORT} --run r --try 0", "--try: tries are numbered from 1.", id="try-0"),
+        pytest.param(f"{REPORT} --diff a now --try 1", "--diff and --try exclude each other.", id="diff-and-try"),
+        pytest.param(f"{REPORT} --diff a now --synonyms", "--diff and --synonyms", id="diff-and-synonyms"),
+        pytest.param(f"{REPORT} --diff 'a#x' now", "'a#x' is not RUN_ID#TRY.", id="no-number"),
+        pytest.param("--dag flights --diff run https://a", "--run and --diff require a task.", id="run-and-address"),
+        pytest.param("--default --diff https://a https://b", "only one side can be an address", id="two-addresses"),
+        pytest.param("--default --diff now http://a", "anyone on the network path could read", id="plain-http"),
+        pytest.param("--default --diff now https://a", "No credentials for the server.", id="address-without-a-token"),
+        pytest.param(
+            "--default --diff now https://a --server https://b", "--diff compares this deployment", id="server-too"
+        ),
+    ],
+)
+def test_options_that_conflict_are_refused(cli: Cli, words: str, problem: str):
+    done = cli(f"describe {words}")
+
+    assert done.code == 2
+    assert problem in done.err
+
+
+# describe --diff
+
+
+def test_two_tries_differ_in_what_is_added_changed_and_removed(cli: Cli, records: Records):
+    records({"spark.app.same": "1", "spark.app.a": "1", "spark.app.gone": "1"})
+    records({"spark.app.same": "1", "spark.app.a": "2", "spark.app.new": "1"}, number=2)
+    found = rows(cli, f"describe {REPORT} --run {RUN} --diff 1 2")
+
+    assert {key: (row["change"], row["before"], row["after"]) for key, row in found.items()} == {
+        "spark.app.a": ("changed", "1", "2"),
+        "spark.app.gone": ("removed", "1", None),
+        "spark.app.new": ("added", None, "1"),
+    }
+    assert found["spark.app.a"]["before_layer"] == "DAG_CONFIG, conf"
+
+
+def test_whoever_changed_dynamic_configuration_is_named(cli: Cli, records: Records):
+    records({"spark.executor.memory": "1g", "spark.app.old": "1"})
+    cli("alter --dag flights --add-config spark.executor.memory=4g")
+    found = rows(cli, f"describe {REPORT} --diff {RUN} now")
+    (change,) = cli.json("history --dag flights")
+
+    assert found["spark.executor.memory"]["changed_by"] == change["by"]
+    assert found["spark.executor.memory"]["changed_at"] == change["at"]
+    assert found["spark.app.old"]["changed_by"] is None
+
+
+def test_two_runs_are_compared(cli: Cli, records: Records):
+    records({"spark.app.a": "1"}, run="one")
+    records({"spark.app.a": "2"}, run="other", number=2)
+
+    assert rows(cli, f"describe {REPORT} --diff one 'other#2'").keys() == {"spark.app.a"}
+
+
+def test_a_run_is_compared_with_now(cli: Cli, records: Records):
+    records({"spark.executor.memory": "1g"})
+    found = rows(cli, f"describe {REPORT} --diff {RUN} now")
+
+    assert (found["spark.executor.memory"]["before"], found["spark.executor.memory"]["after"]) == ("1g", "3g")
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "expected"),
+    [
+        pytest.param(("k", "a"), ("k", "b"), ["other secret"], id="another-value"),
+        pytest.param(("k", "a"), ("k", "a"), [], id="the-same-value"),
+        pytest.param(("k", "a"), ("l", "b"), [], id="hashes-of-different-keys"),
+        pytest.param(("k", "a"), ("k", None), [], id="no-hash"),
+    ],
+)
+def test_the_same_reference_with_another_value_is_a_difference(cli: Cli, records: Records, one, other, expected):
+    for number, (key_id, digest) in ((1, one), (2, other)):
+        records({"spark.app.p": PASSWORD}, number=number, key_id=key_id, references={PASSWORD: digest})
+
+    found = rows(cli, f"describe {REPORT} --run {RUN} --diff 1 2")
+    assert [row["change"] for row in found.values()] == expected
+
+
+def test_without_differences_people_are_told_so(cli: Cli, records: Records):
+    records({"spark.app.a": "1"})
+
+    assert cli(f"describe {REPORT} --run {RUN} --diff 1 1").out == "There are no differences.\n"
+
+
+# describe, what is applied
+
+
+def test_a_key_that_waits_for_the_next_submit_is_pending(cli: Cli, records: Records):
+    records({"spark.executor.memory": "1g", "spark.driver.memory": "2g"})
+    found = rows(cli, f"describe {REPORT}")
+
+    assert (found["spark.executor.memory"]["applied"], found["spark.executor.memory"]["pending"]) == ("1g", True)
+    assert (found["spark.driver.memory"]["applied"], found["spark.driver.memory"]["pending"]) == ("2g", False)
+    assert (found["spark.yarn.queue"]["applied"], found["spark.yarn.queue"]["pending"]) == (None, True)
+
+
+def test_people_see_pending_with_what_the_job_has(cli: Cli, records: Records):
+    records({"spark.executor.memory": "1g"})
+    out = cli(f"describe {REPORT} --output plain").out
+
+    assert "pending, is 1g" in out
+    assert "pending, is not set" in out
+
+
+def test_a_key_that_the_next_job_will_not_have_is_a_note(cli: Cli, records: Records):
+    records({"spark.app.gone": "1"})
+
+    assert "which the next one will not have: spark.app.gone." in cli(f"describe {REPORT}").err
+
+
+def test_a_value_of_run_configuration_does_not_wait(cli: Cli, records: Records):
+    records({"spark.executor.memory": "1g"}, source=ConfigSource.RUN_CONFIG)
+
+    assert rows(cli, f"describe {REPORT}")["spark.executor.memory"]["pending"] is None
+
+
+def test_a_refused_try_applied_nothing(cli: Cli, records: Records):
+    records({"spark.executor.memory": "1g"})
+    records({"spark.executor.memory": "99g"}, number=2, problems=("A policy denies it.",))
+
+    assert rows(cli, f"describe {REPORT}")["spark.executor.memory"]["applied"] == "1g"
+
+
+def test_without_a_record_nothing_is_said_about_what_is_applied(cli: Cli):
+    assert "applied" not in rows(cli, f"describe {REPORT}")["spark.executor.memory"]

@@ -1,0 +1,38 @@
+"""The page of all options is made from the other pages."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from airflow_config_providers.get_provider_info import get_provider_info
+
+ROOT = Path(__file__).parents[2]
+OPTIONS = get_provider_info()["config"]["config_providers"]["options"]
+
+
+@pytest.fixture
+def tool(monkeypatch: pytest.MonkeyPatch) -> Any:
+    monkeypatch.syspath_prepend(ROOT / "tools")
+    import generate_all_options
+
+    return generate_all_options
+
+
+def test_the_page_is_what_the_tool_writes(tool: Any) -> None:
+    assert tool.PAGE.read_text(encoding="utf-8") == tool.page(), "run tools/generate_all_options.py"
+
+
+def test_it_has_every_setting(tool: Any) -> None:
+    assert sorted(option.name.strip("`") for option in tool.options("settings.md")) == sorted(OPTIONS)
+
+
+@pytest.mark.parametrize("name", ["allowed.paths", "conn_id", "allowlist.pattern", "backend_kwargs"])
+def test_it_has_parameters_of_providers(tool: Any, name: str) -> None:
+    assert f"`{name}`" in {option.name for option in tool.options("providers.md")}
+
+
+def test_links_to_a_section_of_another_page_lead_there(tool: Any) -> None:
+    assert "](#" not in tool.page()

@@ -1,0 +1,81 @@
+"""A sensor in a real triggerer hears that a secret was rotated, and nobody sees a value."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import textwrap
+
+import pytest
+
+from tests.integration.conftest import CANARY, Airflow
+from tests.limits import eventually
+
+pytestmark = [pytest.mark.integration, pytest.mark.slow]
+
+DAG = """
+    from airflow.sdk import DAG
+    from airflow_config_providers.sensors.config_change import ConfigChangeSensor
+
+    with DAG("waits", schedule=None):
+        ConfigChangeSensor(task_id="rotated", references=[{own!r}])
+    with DAG("wrong", schedule=None):
+        ConfigChangeSensor(task_id="rotated", references=["${{vaul:apps/db:password}}"])
+    with DAG("polls", schedule=None):
+        ConfigChangeSensor(task_id="rotated", references=["${{variables:spark_token}}"], config_conn_id="of_variables")
+"""
+
+
+@pytest.fixture(scope="module")
+def airflow(tmp_path_factory):
+    polled = {
+        "config.providers": "variables",
+        "config.providers.variables.class": "airflow_variable",
+        "config.providers.variables.param.allowlist.pattern": "spark_.*",
+        "config.providers.variables.param.poll.interval": "1000",
+    }
+    deployment = Airflow(tmp_path_factory.mktemp("airflow"))
+    reference = deployment.seal("password", f"{CANARY}-0")
+    (deployment.dags / "waits.py").write_text(textwrap.dedent(DAG.format(own=reference)))
+    with deployment:
+        deployment.cli(
+            "connections", "add", "of_variables", "--conn-type", "config_providers", "--conn-extra", json.dumps(polled)
+        )
+        deployment.cli("variables", "set", "spark_token", f"{CANARY}-0")
+        yield deployment
+
+
+def ends(airflow, dag_id, change):
+    """Trigger a run, and change the secret again and again: nobody says when the triggerer has begun to watch."""
+    airflow.unpause(dag_id)
+    run = airflow.trigger(dag_id)
+    numbers = itertools.count(1)
+
+    def has_ended():
+        change(f"{CANARY}-{next(numbers)}")
+        ((state,),) = airflow.query("SELECT state FROM dag_run WHERE dag_id = ? AND run_id = ?", dag_id, run)
+        return state if state in ("success", "failed") else None
+
+    assert eventually(has_ended, every=2.0)
+    return has_ended()
+
+
+def test_a_rotated_file_ends_the_sensor_and_no_value_is_anywhere(airflow):
+    state = ends(airflow, "waits", lambda value: airflow.seal("password", value))
+    assert state == "success"
+    (results,) = airflow.query("SELECT value FROM xcom WHERE dag_id = 'waits' AND key = 'return_value'")
+    assert "password" in str(results)
+    triggers = airflow.query('SELECT * FROM "trigger"')
+    logs = "".join(path.read_text(errors="replace") for path in airflow.logs.rglob("*.log"))
+    shown = repr(results) + repr(triggers) + logs + airflow.output("triggerer")
+    assert CANARY not in shown
+
+
+def test_a_changed_variable_ends_the_sensor(airflow):
+    assert ends(airflow, "polls", lambda value: airflow.cli("variables", "set", "spark_token", value)) == "success"
+
+
+def test_a_reference_that_cannot_be_watched_fails_the_sensor(airflow):
+    assert airflow.run("wrong") == "failed"
+    logs = "".join(path.read_text(errors="replace") for path in airflow.logs.rglob("*.log"))
+    assert "names the unknown provider 'vaul'" in logs

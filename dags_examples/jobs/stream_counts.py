@@ -1,0 +1,82 @@
+"""
+Write the counts that arrive as JSON files to PostgreSQL, each of them once.
+
+Settings: ``spark.counts.source`` and ``spark.counts.checkpoint`` (directories), ``spark.counts.stop`` (a file that ends
+the job when it exists), ``spark.counts.db.dsn`` and ``spark.counts.db.password``.
+
+Each batch opens a connection of its own. While the database refuses the password, because it is being rotated, the
+batch waits: in this job for the restart with the new one, in ``stream_counts_driver.py`` for the new one itself.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import psycopg2
+from psycopg2.extras import execute_values
+from pyspark.sql import SparkSession
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+PATIENCE = 600
+"""Seconds for which a batch waits for a password that the database accepts."""
+
+Current = Callable[[], Mapping[str, str]]
+"""Returns the configuration as it is now."""
+
+
+def connect(current: Current) -> Any:
+    """Connect to the database, as soon as it accepts the password."""
+    end = time.monotonic() + PATIENCE
+    while True:
+        configs = current()
+        try:
+            return psycopg2.connect(configs["spark.counts.db.dsn"], password=configs["spark.counts.db.password"])
+        except psycopg2.OperationalError:
+            if time.monotonic() > end:
+                raise
+        print("the database refuses the password; it is tried again", flush=True)
+        time.sleep(1)
+
+
+def write(batch: DataFrame, number: int, *, current: Current) -> None:
+    """Insert a batch, and its number in the same transaction, so that a batch that is repeated changes nothing."""
+    rows = [(row["airport"], row["flights"]) for row in batch.collect()]
+    connection = connect(current)
+    try:
+        with connection, connection.cursor() as cursor:
+            cursor.execute("INSERT INTO batches VALUES (%s) ON CONFLICT DO NOTHING", (number,))
+            if cursor.rowcount:
+                execute_values(cursor, "INSERT INTO counts VALUES %s", rows)
+    finally:
+        connection.close()
+
+
+def run(spark: SparkSession, current: Current) -> None:
+    """Run the stream until the file ``spark.counts.stop`` exists."""
+    configs = current()
+    print(f"application {spark.sparkContext.applicationId}", flush=True)
+    counts = spark.readStream.schema("airport STRING, flights INT").json(configs["spark.counts.source"])
+    query = (
+        counts.writeStream.foreachBatch(lambda batch, number: write(batch, number, current=current))
+        .option("checkpointLocation", configs["spark.counts.checkpoint"])
+        .start()
+    )
+    while not query.awaitTermination(1):
+        if Path(configs["spark.counts.stop"]).exists():
+            query.processAllAvailable()
+            query.stop()
+
+
+def main() -> None:
+    """Run the stream with the configuration that the job was submitted with."""
+    spark = SparkSession.builder.getOrCreate()
+    run(spark, lambda: dict(spark.sparkContext.getConf().getAll()))
+
+
+if __name__ == "__main__":
+    main()

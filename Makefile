@@ -2,7 +2,7 @@
 PYTHON ?= python3
 VENV ?= .venv
 ARGS ?=
-SIDE_BY_SIDE := --numprocesses auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
+SIDE_BY_SIDE := --numprocesses 4 --dist loadfile --no-loadscope-reorder # also on two cores: much of the time, tests wait
 EXTRAS := demo test leaks kubernetes moto livy databricks lint docs bench
 
 BIN := $(abspath $(VENV))/bin

@@ -22,7 +22,23 @@ from benchmarks.measure import QUICK, Aim, Effort, Report, number
 
 PAGE = Path(__file__).parents[1] / "docs" / "benchmarks.md"
 WATCHED = ["resolve", "settle", "hostile", "imports", "parsing", "submit", "dynamic", "reverse"]
-BENCHMARKS = ["resolve", "settle", "hostile", "imports", "parsing", "submit", "vault", "aws", "dynamic", "reverse"]
+BENCHMARKS = [
+    "resolve",
+    "settle",
+    "hostile",
+    "imports",
+    "parsing",
+    "lint",
+    "catalogue",
+    "submit",
+    "vault",
+    "aws",
+    "dynamic",
+    "rotation",
+    "polls",
+    "records",
+    "reverse",
+]
 LIBRARIES = [
     "apache-airflow",
     "apache-airflow-providers-amazon",

@@ -40,6 +40,7 @@ __all__ = [
     "TaskDeferred",
     "conf",
     "config_errors",
+    "map_index_of",
     "mask_secrets",
     "masked",
     "task_decorator_factory",
@@ -73,6 +74,11 @@ def __getattr__(name: str) -> Any:
     from airflow.providers.common.compat import sdk  # noqa: PLC0415 - see above
 
     return getattr(sdk, name)
+
+
+def map_index_of(model: Any) -> Any:
+    """Return the column of a model of Airflow's that says which instance of a mapped task a row belongs to."""
+    return model.map_index if hasattr(model, "map_index") else model.region_index  # since Airflow 3.4
 
 
 def mask_secrets(values: Iterable[str], *, name: str | None = None) -> None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final, TypeVar
 
 from airflow_config_providers import settings
+from airflow_config_providers.airflow_compat import map_index_of
 from airflow_config_providers.core.alter import ConfigResource
 from airflow_config_providers.core.text import nearest, printable
 from airflow_config_providers.exceptions import ConfigException, ProviderUnavailableError, UnknownResourceError
@@ -111,9 +112,10 @@ def _keys(session: Any, task: ConfigResource, choice: RunChoice) -> Iterator[tup
     from sqlalchemy import select  # noqa: PLC0415 - slow to import
 
     for model in _models():
-        query = select(model.map_index, model.key).where(*_of_records(model, task), model.run_id == choice.run_id)
+        index = map_index_of(model)
+        query = select(index, model.key).where(*_of_records(model, task), model.run_id == choice.run_id)
         if choice.map_index is not None:
-            query = query.where(model.map_index == choice.map_index)
+            query = query.where(index == choice.map_index)
         yield from ((index, key) for index, key in session.execute(query))
 
 
@@ -126,10 +128,10 @@ def kept(session: Any, one: TaskTry) -> TryRecord | None:
         query = select(model.key, model.value).where(
             *_of_records(model, ConfigResource.of_task(one.dag_id, one.task_id)),
             model.run_id == one.run_id,
-            model.map_index == one.map_index,
+            map_index_of(model) == one.map_index,
             or_(model.key == key, model.key.startswith(f"{key}_", autoescape=True)),
         )
-        is_text = model.__tablename__ == _OF_TEXTS
+        is_text = model.__table__.name == _OF_TEXTS
         entries = {name: _parsed(value) if is_text else value for name, value in session.execute(query)}
         _refuse_external(entries)
         if (record := unpacked(entries, one)) is not None:
@@ -156,7 +158,7 @@ def recent_tries(session: Any, task: ConfigResource | None = None, *, limit: int
 
     for model in _models():
         when = getattr(model, "updated_at", None) or model.timestamp
-        query = select(model.dag_id, model.task_id, model.run_id, model.map_index, model.key)
+        query = select(model.dag_id, model.task_id, model.run_id, map_index_of(model), model.key)
         ours = query.where(*_of_records(model, task)).order_by(when.desc()).limit(limit)
         for dag_id, task_id, run_id, map_index, key in session.execute(ours).all():
             yield from (TaskTry(dag_id, task_id, run_id, map_index, number) for number in tries_of([key]))

@@ -142,6 +142,8 @@ def test_the_tables_in_which_airflow_keeps_records_have_these_columns():
     """``describe --run`` reads them; the state of tasks came with Airflow 3.3."""
     from airflow.models.xcom import XComModel
 
+    from airflow_config_providers.airflow_compat import map_index_of
+
     models = [(XComModel, "timestamp")]
     with suppress(ModuleNotFoundError):
         from airflow.models.task_state_store import TaskStateStoreModel
@@ -149,7 +151,8 @@ def test_the_tables_in_which_airflow_keeps_records_have_these_columns():
         models.append((TaskStateStoreModel, "updated_at"))
 
     for model, when in models:
-        assert {"dag_id", "task_id", "run_id", "map_index", "key", "value", when} <= set(model.__mapper__.attrs.keys())
+        columns = {"dag_id", "task_id", "run_id", map_index_of(model).key, "key", "value", when}
+        assert columns <= set(model.__mapper__.attrs.keys())
 
 
 def test_the_runner_of_tasks_knows_the_version_and_the_bundle_of_a_dag():

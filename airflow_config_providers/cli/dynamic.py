@@ -30,7 +30,7 @@ def describe(args: Any) -> None:
         partial(arguments.resource, args), partial(check, args), partial(runs.sides, args)
     )
     notes = Notes()
-    found, selection = configurations(args, notes), Selection(tuple(args.key or ()), args.all)
+    found, selection = configurations(args, notes), Selection(tuple(args.key or ()), args.all, notes=True)
     if args.why_not is not None:
         _warn_of_secret(args.why_not, notes)
         _show_columns(found.why_not(resource, args.why_not, sides[0].choice), args.output)

@@ -52,7 +52,7 @@ class ServerConfigurations:
 
     def describe(self, resource: ConfigResource, selection: Selection) -> list[Row]:
         """Return the selected keys, each with its synonyms."""
-        query = [("synonyms", "true"), ("all", str(selection.defaults).lower()), *(("key", k) for k in selection.keys)]
+        query = [*_asked(selection), ("all", str(selection.defaults).lower())]
         return self._rows("GET", path(resource), query=query)
 
     def describe_run(self, task: ConfigResource, choice: RunChoice, selection: Selection) -> list[Row]:
@@ -60,8 +60,7 @@ class ServerConfigurations:
         if _is_elsewhere(choice.run_id):
             raise UnknownResourceError(f"There is no run '{printable(choice.run_id)}'. Correct its id.")
         chosen = {"try": choice.try_number, "map_index": choice.map_index}
-        query = [("synonyms", "true"), *((name, str(number)) for name, number in chosen.items() if number is not None)]
-        query += (("key", key) for key in selection.keys)
+        query = [*_asked(selection), *((name, str(number)) for name, number in chosen.items() if number is not None)]
         return self._rows("GET", f"{path(task)}/runs/{quote(choice.run_id, safe='')}", query=query)
 
     def why_not(self, resource: ConfigResource, asked: str, choice: RunChoice | None = None) -> list[Row]:
@@ -124,6 +123,11 @@ def path(resource: ConfigResource) -> str:
     if not dag:
         return "/default"
     return f"/dags/{quote(dag, safe='')}/tasks/{quote(task, safe='')}" if task else f"/dags/{quote(dag, safe='')}"
+
+
+def _asked(selection: Selection) -> list[tuple[str, str]]:
+    """Return the parameters that select keys, with what a server leaves out otherwise."""
+    return [("synonyms", "true"), ("notes", str(selection.notes).lower()), *(("key", key) for key in selection.keys)]
 
 
 def _is_elsewhere(name: str) -> bool:

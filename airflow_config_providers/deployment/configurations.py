@@ -92,7 +92,9 @@ class DeployedConfigurations:
         found = selection.of(one.describe_configs([resource], include_synonyms=True)[resource])
         for doubt in self._doubts(resource, found):
             self._warn(doubt)
-        described: list[Row] = [{**row, **key_columns(row["key"], row["value"])} for row in rows.described(found)]
+        described = rows.described(found)
+        if selection.notes:
+            described = [{**row, **key_columns(row["key"], row["value"])} for row in described]
         return self._with_applied(resource, described, selection) if resource.task_id else described
 
     def describe_run(self, task: ConfigResource, choice: RunChoice, selection: Selection) -> list[Row]:

@@ -38,8 +38,10 @@ def of_record(record: TryRecord, selection: Selection) -> list[Row]:
                 for key in unknown
             )
         )
-    definition = spark_definition(record.versions.get("spark"))
-    return [_row(record, key, record.configs[key], definition) for key in sorted(selection.keys or record.configs)]
+    version = record.versions.get("spark")
+    definition = spark_definition(version)
+    found = [_row(record, key, record.configs[key], definition) for key in sorted(selection.keys or record.configs)]
+    return [{**row, **key_columns(row["key"], row["value"], version)} for row in found] if selection.notes else found
 
 
 def about(record: TryRecord) -> Iterator[str]:
@@ -82,7 +84,6 @@ def _row(record: TryRecord, key: str, of: Sequence[RecordedValue], definition: C
         "sensitive": definition.is_sensitive(key),
         "read_only": not alterable_at,
         "alterable_at": [kind.name for kind in alterable_at],
-        **key_columns(key, _shown(of[0]), record.versions.get("spark")),
         "hashes": _hashes(record, of[0]),
         "synonyms": [_synonym(key, one) for one in of],
     }

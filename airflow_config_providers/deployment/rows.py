@@ -43,10 +43,12 @@ class Selection:
 
     :param keys: only these keys, even those that have only their default; empty for all keys
     :param defaults: whether to include keys that have only their default
+    :param notes: whether to include what Spark says of each key
     """
 
     keys: Sequence[str] = ()
     defaults: bool = False
+    notes: bool = False
 
     def of(self, entries: Mapping[str, ConfigEntry]) -> list[ConfigEntry]:
         """

@@ -138,9 +138,10 @@ def describe(
     keys: Annotated[list[str], Query(alias="key")] = [],  # noqa: B006 - FastAPI copies it
     defaults: Annotated[bool, Query(alias="all")] = False,
     synonyms: bool = False,
+    notes: bool = False,
 ) -> Response:
     """Return the configuration of a resource."""
-    rows = asked.configurations.describe(asked.resource, Selection(keys, defaults))
+    rows = asked.configurations.describe(asked.resource, Selection(keys, defaults, notes))
     return asked.answer(rows if synonyms else _without_synonyms(rows))
 
 
@@ -158,9 +159,10 @@ def describe_run(
     chosen: Annotated[RunChoice, Depends(choice)],
     keys: Annotated[list[str], Query(alias="key")] = [],  # noqa: B006 - FastAPI copies it
     synonyms: bool = False,
+    notes: bool = False,
 ) -> Response:
     """Return the configuration that one try of a task had."""
-    rows = asked.configurations.describe_run(asked.resource, chosen, Selection(keys))
+    rows = asked.configurations.describe_run(asked.resource, chosen, Selection(keys, notes=notes))
     return asked.answer(rows if synonyms else _without_synonyms(rows))
 
 

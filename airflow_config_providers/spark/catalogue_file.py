@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from pkgutil import get_data
 from typing import Any, Final
 
@@ -78,6 +78,7 @@ def versions() -> Mapping[str, str]:
     return _file(CATALOGUE).versions
 
 
+@lru_cache(maxsize=64)
 def catalogued(version: str | None) -> str:
     """
     Return the minor version in the catalogue that describes Spark ``version`` best.

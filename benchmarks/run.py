@@ -37,6 +37,8 @@ BENCHMARKS = [
     "rotation",
     "polls",
     "records",
+    "describe",
+    "page",
     "reverse",
 ]
 LIBRARIES = [

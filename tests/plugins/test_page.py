@@ -77,6 +77,11 @@ def test_a_script_makes_no_html_from_text(name: str):
     assert re.findall(forbidden, TEXTS[name]) == []
 
 
+def test_all_scripts_are_loaded_at_once():
+    """Otherwise a browser finds each one when it has read the one that imports it."""
+    assert re.findall(r'modulepreload" href="(.*?)"', TEXTS["index.html"]) == [s for s in SCRIPTS if s != "main.js"]
+
+
 @pytest.mark.parametrize("view", ConfigProvidersPlugin.external_views, ids=lambda view: view["destination"])
 def test_airflow_accepts_a_view(view: dict[str, str]):
     assert ExternalViewResponse.model_validate(view).href.startswith(f"{PREFIX.removeprefix('/')}{page.PATH}/")

@@ -13,6 +13,9 @@ from airflow_config_providers.deployment.rows import Row, as_json
 
 _UNBOUNDED: Final = 1_000_000
 
+_PROPERTIES: Final = frozenset({"type", "sensitive", "read_only"})
+"""The columns that terminals leave out if no row has the property, so that there is room for names and values."""
+
 
 def show(rows: Sequence[Row], output: str, *, nothing: str = "No data found") -> None:
     """
@@ -60,15 +63,24 @@ def _table(rows: Sequence[Row]) -> None:
     # FORCE_COLOR would colour a pipe, too. In a terminal, rich respects NO_COLOR.
     console = AirflowConsole(markup=False, emoji=False, highlight=False, force_terminal=is_terminal)
     table = SimpleTable(show_header=True)  # type: ignore[no-untyped-call]  # Airflow has no types here
-    for column in rows[0]:
-        table.add_column(column, overflow="fold")
-    for row in rows:
-        cells = zip(row, _texts(row), strict=True)
-        table.add_row(*(Text(text, colour(column, text), overflow="fold") for column, text in cells))
+    columns = {column: [_text(row[column]) for row in rows] for column in rows[0]}
+    if is_terminal:
+        columns = {column: texts for column, texts in columns.items() if _says_something(column, texts)}
+    for column, texts in columns.items():
+        is_name = column == "key" and max(map(len, texts)) <= console.width // 2
+        table.add_column(column, overflow="fold", no_wrap=is_name)
+    for cells in zip(*columns.values(), strict=True):
+        styled = zip(columns, cells, strict=True)
+        table.add_row(*(Text(text, colour(column, text), overflow="fold") for column, text in styled))
     if not is_terminal:  # grep does not find a value that is wrapped over two lines
         unbounded = console.options.update(width=_UNBOUNDED)
         console.width = max(console.width, console.measure(table, options=unbounded).maximum)
     console.print(table)
+
+
+def _says_something(column: str, texts: Sequence[str]) -> bool:
+    """Return whether a column is worth its width on a terminal; a property that no row has is not."""
+    return column not in _PROPERTIES or any(text not in {"", "false"} for text in texts)
 
 
 def _plain(rows: Sequence[Row]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import sys
+from collections.abc import Sequence
 
 import pytest
 import yaml
@@ -12,7 +13,7 @@ import yaml
 pytest.importorskip("airflow")
 
 from airflow_config_providers.cli.output import show
-from airflow_config_providers.deployment.rows import SECRET
+from airflow_config_providers.deployment.rows import SECRET, Row
 
 ROWS = [
     {"key": "a", "value": "${v:p:k}", "flag": True, "number": 3, "none": None, "list": ["x", "y"]},
@@ -70,10 +71,10 @@ CHANGES = [{"key": "[red]a", "change": "removed"}, {"key": "b", "change": "added
 ESCAPE = "\x1b["
 
 
-def shown_in_terminal(monkeypatch: pytest.MonkeyPatch, output: str) -> str:
+def shown_in_terminal(monkeypatch: pytest.MonkeyPatch, output: str, rows: Sequence[Row] = CHANGES) -> str:
     monkeypatch.setenv("TERM", "xterm-256color")
     monkeypatch.setattr(sys, "stdout", terminal := Terminal())
-    show(CHANGES, output)
+    show(rows, output)
     return terminal.getvalue()
 
 
@@ -125,3 +126,31 @@ def test_people_are_told_that_there_is_nothing(capsys, output, expected):
     show([], output, nothing="None.")
 
     assert capsys.readouterr().out == expected
+
+
+def on_terminal(rows: Sequence[Row], monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setenv("NO_COLOR", "1")
+    return [line.rstrip() for line in shown_in_terminal(monkeypatch, "table", rows).splitlines()]
+
+
+def test_a_terminal_shows_names_of_keys_in_one_line(monkeypatch: pytest.MonkeyPatch):
+    row = {"key": "spark.sql.shuffle.partitions", "value": "x" * 60, "origin": "y" * 60}
+
+    assert any("spark.sql.shuffle.partitions " in line for line in on_terminal([row], monkeypatch))
+
+
+def test_a_name_that_is_longer_than_half_of_the_terminal_is_not_cut(monkeypatch: pytest.MonkeyPatch):
+    lines = on_terminal([{"key": "k" * 200, "value": "x"}], monkeypatch)
+
+    assert sum(line.count("k") for line in lines[2:]) == 200
+
+
+@pytest.mark.parametrize(("sensitive", "is_shown"), [([False, False], False), ([False, True], True)], ids=["no", "one"])
+def test_a_terminal_has_no_column_for_a_property_that_no_key_has(
+    monkeypatch: pytest.MonkeyPatch, sensitive: list[bool], is_shown: bool
+):
+    rows = [{"key": "k", "sensitive": one, "applied": ""} for one in sensitive]
+
+    header = on_terminal(rows, monkeypatch)[0]
+    assert ("sensitive" in header, "applied" in header) == (is_shown, True)

@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from tests.docs.pages import ROOT
+from tests.integration import terminal
 from tests.integration.browser import Browser, browser
 from tests.integration.conftest import CANARY, Airflow
 
@@ -170,6 +171,18 @@ def test_pictures_of_the_documentation_are_renewed(airflow: Airflow, window: Bro
     window.click("//button[@title='spark.executor.memory']")
     window.text("//aside//dt")
     picture(window, f"page-key-{theme}")
+
+
+@pytest.mark.skipif(not os.environ.get("PAGE_PICTURES"), reason="PAGE_PICTURES is not set")
+def test_the_picture_of_a_terminal_is_renewed(airflow: Airflow, window: Browser):
+    window.leave_frame()
+    window.resize(1260, 760)
+    describe = "config-providers describe --dag flights --task report"
+    commands = (describe, f"{describe} --why-not spark.executor.memory=4g")
+    shown = {f"airflow {one}": terminal.printed(*one.split(), environ=airflow.environ) for one in commands}
+    window.open(terminal.page(shown))
+    assert CANARY not in window.text("//pre")
+    picture(window, "terminal")
 
 
 def picture(window: Browser, name: str) -> None:

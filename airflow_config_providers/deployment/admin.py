@@ -30,6 +30,11 @@ _DYNAMIC_DISABLED: Final = (
 )
 
 
+def always() -> bool:
+    """Return True."""
+    return True
+
+
 @dataclass(frozen=True, slots=True)
 class Caller:
     """
@@ -39,12 +44,14 @@ class Caller:
     :param environ: the environment of the jobs
     :param of_task: returns what a task's author wrote, like ``deployed_job``
     :param may_see: returns those of the given DAG ids that the caller may see
+    :param may_see_runs: returns whether the caller may see the runs of the DAG that the request is about
     """
 
     name: str = ""
     environ: Mapping[str, str] = field(default_factory=lambda: os.environ, repr=False)
     of_task: Callable[[Any, str, Warn], AuthoredJob | None] = deployed_job
     may_see: Callable[[Collection[str]], Collection[str]] = tuple
+    may_see_runs: Callable[[], bool] = always
 
 
 def user() -> str:

@@ -28,6 +28,11 @@ _NOT_WRITTEN: Final = frozenset({ConfigSource.DEFAULT_CONFIG, ConfigSource.ENVIR
 """The sources in which nobody writes the name of a key."""
 
 
+_NO_RUNS: Final = (
+    "What the last job had is not shown: you do not have permission to read the task instances of the DAG."
+)
+
+
 class Configurations(Protocol):
     """
     Describes and alters the configuration of a deployment, its DAGs and its tasks.
@@ -133,7 +138,10 @@ class DeployedConfigurations:
         return refusals(self.alter, resource, key, value)
 
     def _with_applied(self, task: ConfigResource, described: list[Row], selection: Selection) -> list[Row]:
-        """Return the rows with what the last job of ``task`` had; unchanged if there is no record of one."""
+        """Return the rows with what the last job of ``task`` had; unchanged if there is no record of one to show."""
+        if self._caller and not self._caller.may_see_runs():
+            self._warn(_NO_RUNS)
+            return described
         try:
             record = records.last_submitted(task)
         except ConfigException as error:  # it is kept elsewhere

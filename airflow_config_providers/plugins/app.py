@@ -29,7 +29,7 @@ from airflow_config_providers.dynamic.document import DEPLOYMENT, name_of
 from airflow_config_providers.exceptions import ForbiddenError
 from airflow_config_providers.plugins import openapi, page
 from airflow_config_providers.plugins.problems import HEADERS, Problem, ProblemRoute
-from airflow_config_providers.plugins.request import Alteration, AskedDep, BodyDep, Return, refuse_fields
+from airflow_config_providers.plugins.request import Alteration, AskedDep, BodyDep, Return, read_runs, refuse_fields
 from airflow_config_providers.spark.key_notes import key_notes
 
 VERSION: Final = "/v1"
@@ -70,6 +70,7 @@ SIGNED_IN: Final = (Depends(get_user),)
 READ_DEFAULT: Final = (Depends(may_read_default),)
 CHANGE_DEFAULT: Final = (Depends(may_read_default), Depends(may_edit_stored))
 READ_DAG: Final = (Depends(requires_access_dag("GET")),)
+READ_RUNS: Final = (*READ_DAG, Depends(read_runs))
 CHANGE_DAG: Final = (*READ_DAG, Depends(requires_access_dag("PUT")), Depends(may_edit_stored))
 """The answer to a change shows what applies now, so a change also requires permission to read."""
 
@@ -109,9 +110,9 @@ def make_router() -> APIRouter:
         _add_reading(router, path, reading)
         _add_changing(router, path, changing)
     one_run = f"{_TASK}/runs/{{run_id}}"
-    router.add_api_route(f"{_TASK}/runs", runs, methods=["GET"], dependencies=READ_DAG)
-    router.add_api_route(one_run, describe_run, methods=["GET"], dependencies=READ_DAG)
-    router.add_api_route(f"{one_run}/differences", compare_run, methods=["GET"], dependencies=READ_DAG)
+    router.add_api_route(f"{_TASK}/runs", runs, methods=["GET"], dependencies=READ_RUNS)
+    router.add_api_route(one_run, describe_run, methods=["GET"], dependencies=READ_RUNS)
+    router.add_api_route(f"{one_run}/differences", compare_run, methods=["GET"], dependencies=READ_RUNS)
     return router
 
 

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, Final, Self
 
 from airflow.api_fastapi.app import get_auth_manager
-from airflow.api_fastapi.core_api.security import GetUserDep
+from airflow.api_fastapi.auth.managers.models.resource_details import DagAccessEntity
+from airflow.api_fastapi.core_api.security import GetUserDep, requires_access_dag
 from fastapi import Depends, HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
@@ -31,6 +32,9 @@ LONGEST_BODY: Final = 4 * 1024 * 1024
 
 _NAMED: Final = 10
 """The number of unknown fields that an error names."""
+
+read_runs: Final = requires_access_dag("GET", DagAccessEntity.TASK_INSTANCE)
+"""Refuses users who may not read task instances. Records are in their state, which Airflow shows to nobody else."""
 
 _REQUIRED: Final = object()
 _WORDS: Final = {bool: "true or false", int: "a number", list: "a list", str: "a string"}
@@ -62,13 +66,13 @@ def _asked(request: Request, user: GetUserDep) -> Asked:
     warn = _once(notes)
     if settings.environment_enabled():
         warn("Overrides by environment variables of the workers are not shown: the server does not have them.")
-    return Asked(resource, DeployedConfigurations(warn, _caller(user)), notes)
+    return Asked(resource, DeployedConfigurations(warn, _caller(request, user)), notes)
 
 
 AskedDep = Annotated[Asked, Depends(_asked)]
 
 
-def _caller(user: Any) -> Caller:
+def _caller(request: Request, user: Any) -> Caller:
     """
     Return the caller to work for.
 
@@ -79,7 +83,14 @@ def _caller(user: Any) -> Caller:
     def may_see(dag_ids: Collection[str]) -> Collection[str]:
         return get_auth_manager().get_authorized_dag_ids(user=user, method="GET") & set(dag_ids)
 
-    return Caller(user.get_name(), environ={}, of_task=without_files, may_see=may_see)
+    def may_see_runs() -> bool:
+        try:
+            read_runs(request, user)
+        except HTTPException:
+            return False
+        return True
+
+    return Caller(user.get_name(), {}, without_files, may_see, may_see_runs)
 
 
 def without_files(task: Any, name: str, warn: Warn) -> AuthoredJob | None:

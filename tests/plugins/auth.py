@@ -11,10 +11,14 @@ BOUND = {
     "ben": {"GET": {"flights", "billing"}, "PUT": set()},
     "dan": {"GET": {"flights"}, "PUT": {"flights"}},
     "fay": {},
+    "gus": {"GET": {"flights"}, "PUT": set()},
     "eve": {"GET": {"a%2Eb", "flight"}, "PUT": {"a%2Eb", "flight"}},
 }
 """What these users may do to which DAGs; the others may do what their roles say."""
 
+
+NO_RUNS = {"gus"}
+"""The users who may not read runs and task instances of the DAGs that they may read."""
 
 EDITED = {
     "ann": {"config_providers.dynamic.dag.flights"},
@@ -28,6 +32,8 @@ class PerDagAuthManager(SimpleAuthManager):
     """The simple auth manager, and a few users that are bound to DAGs. They have no right to anything else."""
 
     def is_authorized_dag(self, *, method: Any, user: Any, access_entity: Any = None, details: Any = None) -> bool:
+        if access_entity is not None and user.username in NO_RUNS:
+            return False
         if user.username in BOUND:
             return details is not None and details.id in BOUND[user.username].get(method, ())
         return super().is_authorized_dag(method=method, user=user, access_entity=access_entity, details=details)

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 
 import pytest
 
+from tests.plugins.auth import NO_RUNS
 from tests.plugins.serving import Server, set_
 
 RESOURCES = {
@@ -36,6 +37,7 @@ ALLOWED = {
     "ben": dict.fromkeys(DAGS, READING),
     "dan": dict.fromkeys(("flights", "report"), READING),
     "fay": {"default": READING},
+    "gus": dict.fromkeys(("flights", "report"), READING),
     "eve": {},
 }
 """Who may do what to which resource."""
@@ -65,29 +67,33 @@ def test_attack_41_a_route_asks_for_the_right(running: Server, user: str | None,
         assert (answer.status_code, answer.json()["kind"]) == (403, "forbidden")
 
 
+def may_read_runs(user: str | None) -> bool:
+    return user not in {None, *NO_RUNS} and "describe" in ALLOWED[user].get("report", ())
+
+
 @pytest.mark.parametrize("user", ALLOWED)
-def test_attack_41_a_run_is_described_to_those_who_may_read_the_dag(running: Server, user: str | None):
+def test_attack_41_a_run_is_described_to_those_who_may_read_its_task_instances(running: Server, user: str | None):
     """There is no such run, which only those learn who may know it."""
     answer = running.ask(user, "GET", "/dags/flights/tasks/report/runs/nosuch")
-    may_read = user is not None and "describe" in ALLOWED[user].get("report", ())
+    may_read = may_read_runs(user)
 
     assert answer.status_code == (404 if may_read else 401 if user is None else 403), answer.text
     assert ("has no run" in answer.text) is may_read
 
 
 @pytest.mark.parametrize("user", ALLOWED)
-def test_attack_41_runs_are_listed_for_those_who_may_read_the_dag(running: Server, user: str | None):
+def test_attack_41_runs_are_listed_for_those_who_may_read_its_task_instances(running: Server, user: str | None):
     answer = running.ask(user, "GET", "/dags/flights/tasks/report/runs")
-    may_read = user is not None and "describe" in ALLOWED[user].get("report", ())
+    may_read = may_read_runs(user)
 
     assert answer.status_code == (200 if may_read else 401 if user is None else 403), answer.text
 
 
 @pytest.mark.parametrize("user", ALLOWED)
-def test_attack_41_runs_are_compared_for_those_who_may_read_the_dag(running: Server, user: str | None):
+def test_attack_41_runs_are_compared_for_those_who_may_read_its_task_instances(running: Server, user: str | None):
     """There is no such run, which only those learn who may know it."""
     answer = running.ask(user, "GET", "/dags/flights/tasks/report/runs/nosuch/differences")
-    may_read = user is not None and "describe" in ALLOWED[user].get("report", ())
+    may_read = may_read_runs(user)
 
     assert answer.status_code == (404 if may_read else 401 if user is None else 403), answer.text
     assert ("has no run" in answer.text) is may_read

@@ -37,6 +37,25 @@ def test_synonyms_are_only_for_those_who_ask(server: Server, records: Records):
     assert "synonyms" in server.ask("ann", "GET", ROUTE, params={"synonyms": "true"}).json()["rows"][0]
 
 
+@pytest.mark.parametrize("path", [ROUTE, f"{ROUTE}/differences", "/dags/flights/tasks/report/runs"])
+def test_a_user_who_may_not_read_task_instances_sees_no_run(server: Server, records: Records, path: str):
+    """``gus`` may read the DAG. Airflow shows the state of a task, which records are in, to no such user."""
+    records({"spark.app.a": "of the run"})
+    answer = server.ask("gus", "GET", path)
+
+    assert (answer.status_code, answer.json()["kind"]) == (403, "forbidden")
+
+
+def test_a_user_who_may_not_read_task_instances_sees_not_what_the_last_job_had(server: Server, records: Records):
+    records({"spark.executor.memory": "9g", "spark.app.gone": "of the run"})
+    answer = server.ask("gus", "GET", "/dags/flights/tasks/report")
+
+    assert answer.status_code == 200
+    assert "applied" not in answer.json()["rows"][0]
+    assert not [text for text in ("9g", "spark.app.gone") if text in answer.text]
+    assert any("permission to read the task instances" in note for note in answer.json()["notes"])
+
+
 @pytest.mark.parametrize("query", [{"try": "x"}, {"try": "0"}, {"map_index": "-2"}], ids=str)
 def test_a_parameter_that_is_wrong_is_refused(server: Server, query: dict[str, str]):
     assert server.ask("ann", "GET", ROUTE, params=query).status_code == 400

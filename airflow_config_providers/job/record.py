@@ -17,6 +17,9 @@ FORMAT: Final = 1
 LONGEST_VALUE: Final = 2000
 """The most characters of a value. References are short; what is longer is a literal of the DAG or of a file."""
 
+_LONGEST_SHOWN: Final = LONGEST_VALUE + 200
+"""The most characters of ``shown_value``, and more: a longer value in a record is not from this package."""
+
 _MARK: Final = "\0"
 
 Clean = Callable[[str], str]
@@ -220,10 +223,14 @@ def _with(one: RecordedValue, value: str, origin: str) -> RecordedValue:
     return replace(one, origin=origin, value=None if one.value is None else value)
 
 
+def _cut(value: str | None) -> str | None:
+    return value if value is None or len(value) <= _LONGEST_SHOWN else shown_value(value)
+
+
 def _values(of: Any) -> list[RecordedValue]:
     found = [one for one in of if isinstance(one, list) and len(one) >= 3] if isinstance(of, list) else []
     return [
-        RecordedValue(source, origin, value, rest[0] if rest and isinstance(rest[0], str) else "")
+        RecordedValue(source, origin, _cut(value), rest[0] if rest and isinstance(rest[0], str) else "")
         for source, origin, value, *rest in found
         if isinstance(source, str) and isinstance(origin, str) and isinstance(value, str | None)
     ]

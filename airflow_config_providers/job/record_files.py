@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import uuid
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -13,7 +12,7 @@ from urllib.parse import quote
 from airflow_config_providers.core.text import octets
 from airflow_config_providers.exceptions import ProviderUnavailableError
 from airflow_config_providers.job.record import TaskTry, TryRecord
-from airflow_config_providers.job.record_parts import LARGEST
+from airflow_config_providers.job.record_text import LARGEST, parsed, written
 
 _LONGEST_NAME: Final = 160
 """The most characters of a name in a path: file systems allow 255 bytes for the whole name of a file."""
@@ -38,7 +37,7 @@ class RecordFiles:
         """Write a record, in place of an earlier one of the same try. Readers never see a part of it."""
         folder = self._root() / f"day={record.at[:10]}" / _below(record.task)
         folder.mkdir(parents=True, exist_ok=True)
-        content = f"{json.dumps(record.document(), separators=(',', ':'))}\n".encode()
+        content = written(record) + b"\n"
         target = folder / f"{_beginning(record.task)}{record.task.try_number}.jsonl"
         if target.protocol not in {"", "file", "local"}:  # a store of objects shows an object only when it is whole
             target.write_bytes(content)
@@ -58,7 +57,7 @@ class RecordFiles:
         :raises ProviderUnavailableError: the files cannot be read now
         """
         pattern = f"day=*/{_below(task)}/{_beginning(task)}{task.try_number}.jsonl"
-        return TryRecord.read(_parsed(self._reading(lambda: _last(self._root().glob(pattern)))), task)
+        return TryRecord.read(parsed(self._reading(lambda: _last(self._root().glob(pattern)))), task)
 
     def tries(self, task: TaskTry) -> list[int]:
         """
@@ -90,13 +89,6 @@ def _last(paths: Iterable[Any]) -> bytes:
     """Return the content of the last of ``paths``; empty if there is none, or it is too large to be a record."""
     found = sorted(paths, key=str)
     return bytes(found[-1].read_bytes()) if found and found[-1].stat().st_size <= LARGEST else b""
-
-
-def _parsed(content: bytes) -> Any:
-    try:
-        return json.loads(content) if content else None
-    except (ValueError, RecursionError):
-        return None
 
 
 def _below(task: TaskTry) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import json
 import re
 import zlib
 from collections.abc import Mapping
@@ -12,6 +11,7 @@ from typing import Any, Final
 
 from airflow_config_providers.exceptions import LimitExceededError
 from airflow_config_providers.job.record import TaskTry, TryRecord
+from airflow_config_providers.job.record_text import LARGEST, parsed, written
 
 PREFIX: Final = "config_providers_record"
 """The beginning of the keys of all entries of records, in the task's state or in its XComs."""
@@ -22,9 +22,6 @@ _PART: Final = 60_000
 """The most characters of data in an entry. Airflow warns above 65,535 bytes, by default."""
 
 _MOST_PARTS: Final = 200
-
-LARGEST: Final = 128 * 1024 * 1024
-"""The most bytes of a record that are read: others could have written one that fills the memory."""
 
 
 def record_key(try_number: int) -> str:
@@ -49,7 +46,7 @@ def packed(record: TryRecord) -> dict[str, Any]:
 
     :raises LimitExceededError: the record is too large
     """
-    data = base64.b64encode(zlib.compress(json.dumps(record.document(), separators=(",", ":")).encode())).decode()
+    data = base64.b64encode(zlib.compress(written(record))).decode()
     parts = [data[start : start + _PART] for start in range(0, len(data), _PART)]
     if len(parts) > _MOST_PARTS:
         raise LimitExceededError(f"Compressed, the record has more than {_MOST_PARTS * _PART} characters.")
@@ -78,6 +75,6 @@ def _opened(data: str) -> Any:
     opener = zlib.decompressobj()
     try:
         text = opener.decompress(base64.b64decode(data, validate=True), LARGEST)
-        return json.loads(text) if opener.eof else None
-    except (ValueError, zlib.error, RecursionError):  # another try has overwritten a part, or it is not ours
+    except (ValueError, zlib.error):  # another try has overwritten a part, or it is not ours
         return None
+    return parsed(text) if opener.eof else None

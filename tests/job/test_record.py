@@ -13,7 +13,7 @@ from airflow_config_providers.core.layers import ConfigLayer, ConfigSource, Laye
 from airflow_config_providers.core.reversal.reverse import ReverseTransformer
 from airflow_config_providers.core.variable import ConfigVariable
 from airflow_config_providers.exceptions import LimitExceededError
-from airflow_config_providers.job import record_parts
+from airflow_config_providers.job import record_parts, record_text
 from airflow_config_providers.job.record import (
     FORMAT,
     LONGEST_VALUE,
@@ -188,10 +188,44 @@ def test_what_is_no_record_is_not_read(entry):
     assert unpacked({record_key(2): entry}, TASK) is None
 
 
-def test_a_compressed_record_that_would_fill_the_memory_is_not_read(monkeypatch):
-    monkeypatch.setattr(record_parts, "LARGEST", 1000)
+@pytest.mark.parametrize(
+    ("limit", "padding"),
+    [
+        pytest.param("LARGEST", b" " * 2000, id="many-bytes"),
+        pytest.param("_MOST_VALUES", b"[" + b"{}," * 700 + b"{}]", id="many-objects"),
+        pytest.param("_MOST_VALUES", b"[" + b'"",' * 1000 + b'""]', id="many-strings"),
+    ],
+)
+def test_a_compressed_record_that_would_fill_the_memory_is_not_read(monkeypatch, limit: str, padding: bytes):
+    """The objects of 120 MB of ``{},``, which are 120 KB compressed, take 3 GB."""
+    monkeypatch.setattr(record_text, limit, 1000)
+    monkeypatch.setattr(record_parts, "LARGEST", record_text.LARGEST)
+    text = b'{"configs": {}, "x": ' + (padding if padding.strip() else b"1" + padding) + b"}"
 
-    assert unpacked({record_key(2): {"parts": 1, "data": opened(b'{"configs": {}}' + b" " * 2000)}}, TASK) is None
+    assert unpacked({record_key(2): {"parts": 1, "data": opened(text)}}, TASK) is None
+
+
+@pytest.mark.parametrize("limit", ["LARGEST", "_MOST_VALUES"])
+def test_a_record_that_could_not_be_read_again_is_refused(monkeypatch, limit: str):
+    monkeypatch.setattr(record_text, limit, 10)
+
+    with pytest.raises(LimitExceededError):
+        packed(record({"spark.app.x": "1"}))
+
+
+def test_ten_thousand_keys_in_five_layers_are_kept():
+    value = RecordedValue("DYNAMIC_TASK_CONFIG", "dynamic configuration of task 'a' of DAG 'b', version 7", "a,b")
+    written = replace(record({}), configs={f"spark.app.key{n}": [value] * 5 for n in range(10_000)})
+
+    assert unpacked(packed(written), TASK) == written
+
+
+def test_a_long_value_that_others_have_written_is_cut():
+    document = record({"spark.app.x": "1"}).document()
+    document["configs"]["spark.app.x"][0][2] = "x" * 100_000
+
+    value = TryRecord.read(document, TASK).configs["spark.app.x"][0].value
+    assert value.startswith("x" * LONGEST_VALUE + "... (100000 characters")
 
 
 def test_the_tries_that_have_a_record_are_found_the_last_one_first():

@@ -93,7 +93,13 @@ def test_a_store_that_cannot_be_read_is_unavailable():
         RecordFiles("nosuchscheme://bucket/records").read(TASK)
 
 
-@pytest.mark.parametrize("content", [pytest.param("", id="empty"), pytest.param('{"con', id="cut-off")])
+MANY = '{"configs": {}, "x": [' + "{}," * 500_000 + "{}]}"
+
+
+@pytest.mark.parametrize(
+    "content",
+    [pytest.param("", id="empty"), pytest.param('{"con', id="cut-off"), pytest.param(MANY, id="many-objects")],
+)
 def test_a_file_that_is_no_record_is_none(files, tmp_path, content):
     files.write(RECORD)
     all_files(tmp_path)[0].write_text(content)

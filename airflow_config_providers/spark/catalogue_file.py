@@ -85,7 +85,11 @@ def catalogued(version: str | None) -> str:
 
     :param version: None for the newest; one that is older or newer than all gets the nearest
     """
-    wanted = minor_version(version) if version else None
+    return _nearest(minor_version(version) if version else None)
+
+
+@lru_cache(maxsize=16)  # few are in use, but records name any
+def _nearest(wanted: tuple[int, int] | None) -> str:
     known = [*versions()]
     older = [one for one in known if wanted is None or (minor_version(one) or wanted) <= wanted]
     return older[-1] if older else known[0]

@@ -88,10 +88,15 @@ class ServerConfigurations:
         return self._rows("GET", f"{path(resource)}/history")
 
     def rollback(
-        self, resource: ConfigResource, *, to_version: int | None = None, validate_only: bool = False
+        self,
+        resource: ConfigResource,
+        *,
+        to_version: int | None = None,
+        validate_only: bool = False,
+        if_version: int | None = None,
     ) -> list[Row]:
         """Restore a version, and return what applies now."""
-        body = {"to_version": to_version, "validate_only": validate_only}
+        body = {"to_version": to_version, "validate_only": validate_only, "if_version": if_version}
         return self._rows("POST", f"{path(resource)}/rollback", body=body)
 
     def refresh(self, resource: ConfigResource) -> list[Row]:

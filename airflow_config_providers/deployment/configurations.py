@@ -71,7 +71,12 @@ class Configurations(Protocol):
         """Return the changes, newest last."""
 
     def rollback(
-        self, resource: ConfigResource, *, to_version: int | None = None, validate_only: bool = False
+        self,
+        resource: ConfigResource,
+        *,
+        to_version: int | None = None,
+        validate_only: bool = False,
+        if_version: int | None = None,
     ) -> list[Row]:
         """Restore a version, and return what applies now. None is the version before the last change."""
 
@@ -175,11 +180,16 @@ class DeployedConfigurations:
         return rows.past(admin(self._warn, caller=self._caller).history(resource))
 
     def rollback(
-        self, resource: ConfigResource, *, to_version: int | None = None, validate_only: bool = False
+        self,
+        resource: ConfigResource,
+        *,
+        to_version: int | None = None,
+        validate_only: bool = False,
+        if_version: int | None = None,
     ) -> list[Row]:
         """Restore a version, and return what applies now."""
         with altering(self._warn, caller=self._caller) as one:
-            done = one.rollback(resource, to_version, validate_only=validate_only)
+            done = one.rollback(resource, to_version, validate_only=validate_only, if_version=if_version)
         return rows.changed({resource: done})
 
     def refresh(self, resource: ConfigResource) -> list[Row]:

@@ -242,24 +242,31 @@ class ConfigAdmin:
         return self._changes(resource, Snapshot.read(self._store, [resource], histories=True))
 
     def rollback(
-        self, resource: ConfigResource, to_version: int | None = None, *, validate_only: bool = False
+        self,
+        resource: ConfigResource,
+        to_version: int | None = None,
+        *,
+        validate_only: bool = False,
+        if_version: int | None = None,
     ) -> AlterConfigResult:
         """
         Restore the configuration of ``resource`` at a version. This is a change that can be rolled back too.
 
         :param to_version: the version of the resource's document; None is the one before the last change
+        :param if_version: the version that the resource must have, to avoid undoing someone else's change unseen
         :raises PolicyViolation: a policy denies the change
         :raises ConfigException: the version never existed, or is no longer kept; lists all problems
         """
         _refuse_odd(resource)
         snapshot = Snapshot.read(self._store, [resource], histories=True)
         changes = self._changes(resource, snapshot)
+        current = snapshot.config(resource).version
+        _refuse_stale(resource, current, if_version)
         if not changes:
             raise ConfigException(f"No changes of {resource} are recorded, so there is nothing to roll back.")
         version = changes[-1].version - 1 if to_version is None else to_version
-        seen = {resource: snapshot.config(resource).version}
         edit = returning(version, changes, name=str(resource))
-        request = _Request({resource: edit}, validate_only, seen, cache(self._beneath))
+        request = _Request({resource: edit}, validate_only, {resource: current}, cache(self._beneath))
         return self._alter("rollback", request)[resource]
 
     def _alter(self, event: str, request: _Request) -> dict[ConfigResource, AlterConfigResult]:

@@ -216,7 +216,10 @@ def rollback(asked: AskedDep, body: BodyDep) -> Response:
     """Restore a version, and return what applies now."""
     wanted = Return.of(body)
     done = asked.configurations.rollback(
-        asked.resource, to_version=wanted.to_version, validate_only=wanted.validate_only
+        asked.resource,
+        to_version=wanted.to_version,
+        validate_only=wanted.validate_only,
+        if_version=wanted.if_version,
     )
     return asked.answer(done)
 

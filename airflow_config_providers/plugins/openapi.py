@@ -28,15 +28,16 @@ def _body(required: tuple[str, ...] = (), **fields: Any) -> Mapping[str, Any]:
 
 
 _VALIDATE_ONLY: Final = {"type": "boolean", "default": False, "description": "Check everything, and change nothing."}
+_IF_VERSION: Final = {"type": ["integer", "null"], "description": "Change only if the resource is at this version."}
 
 BODIES: Final[Mapping[str, Mapping[str, Any]]] = {
     "alter": _body(
         ("operations",),
         operations={"type": "array", "items": _OPERATION, "minItems": 1},
         validate_only=_VALIDATE_ONLY,
-        if_version={"type": ["integer", "null"], "description": "Change only if the resource is at this version."},
+        if_version=_IF_VERSION,
     ),
-    "rollback": _body(to_version={"type": ["integer", "null"]}, validate_only=_VALIDATE_ONLY),
+    "rollback": _body(to_version={"type": ["integer", "null"]}, validate_only=_VALIDATE_ONLY, if_version=_IF_VERSION),
     "refresh": _body(),
 }
 """The bodies of changes, by the name of the function. They are read without FastAPI, whose errors quote them."""

@@ -158,12 +158,14 @@ class Return:
 
     to_version: int | None
     validate_only: bool
+    if_version: int | None
 
     @classmethod
     def of(cls, body: Mapping[str, Any]) -> Self:
         """Parse ``body``, with the same errors as ``Alteration``."""
         fields = _Fields(body)
-        found = cls(fields.take("to_version", int, None), fields.take("validate_only", bool, False))
+        validate_only, if_version = fields.take("validate_only", bool, False), fields.take("if_version", int, None)
+        found = cls(fields.take("to_version", int, None), validate_only, if_version)
         fields.end()
         return found
 

@@ -25,6 +25,7 @@ from airflow_config_providers.exceptions import (
     PolicyViolation,
     ProviderUnavailableError,
     ReservedKeyError,
+    StaleVersionError,
     UnknownResourceError,
 )
 from airflow_config_providers.testing import FakeClock, InMemoryConfigStore
@@ -579,6 +580,18 @@ def test_a_rollback_gives_what_there_was(store, version, cores):
     one.rollback(DAG, version)
 
     assert one.describe_configs([DAG])[DAG]["cores"].value == cores
+
+
+def test_a_rollback_for_another_version_is_refused(store):
+    one = admin(store)
+    for number in ("2", "3"):
+        one.incremental_alter_configs({DAG: [set_("cores", number)]})
+
+    with pytest.raises(StaleVersionError, match="has version 2, but the change is for version 1"):
+        one.rollback(DAG, if_version=1)
+    one.rollback(DAG, if_version=2)
+
+    assert one.describe_configs([DAG])[DAG]["cores"].value == "2"
 
 
 def test_a_rollback_can_be_rolled_back(store):

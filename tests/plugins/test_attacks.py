@@ -95,6 +95,15 @@ def test_attack_41_what_cannot_be_understood_is_not_told_back(server: Server, co
 JSON = {"Content-Type": "application/json"}
 
 
+def test_a_rollback_does_not_undo_a_change_that_its_user_has_not_seen(server: Server):
+    for value in ("1", "2"):
+        server.alter("admin", "/default", set_("spark.app.a", value))
+
+    asked = [server.ask("admin", "POST", "/default/rollback", json={"if_version": version}) for version in (1, 2)]
+
+    assert [answer.status_code for answer in asked] == [409, 200]
+
+
 def test_a_change_of_very_many_keys_is_refused_at_once(server: Server):
     """They would take minutes, and whoever else asks would wait."""
     answer = server.alter("admin", "/default", *(set_(f"spark.app.key{n}", "x") for n in range(20_000)))

@@ -21,7 +21,7 @@ function versionOf({ version, keys, newest, address, changed }) {
     {},
     element("h2", {}, `Version ${version}`, element("span", { class: "soft" }, ` by ${by || "unknown"}, `, time)),
     element("ul", { class: "differences" }, keys.map(differenceOf)),
-    version === newest ? "" : restore({ version, address, changed }),
+    version === newest ? "" : restore({ version, newest, address, changed }),
   );
 }
 
@@ -39,13 +39,13 @@ function timeOf(at) {
   return Number.isNaN(date.getTime()) ? at : date.toLocaleString();
 }
 
-function restore({ version, address, changed }) {
+function restore({ version, newest, address, changed }) {
   const place = element("div", { role: "status" });
   const make = element("button", { class: "primary", disabled: true }, "Restore");
   const dry = element("button", { class: "secondary" }, `Dry run of a return to version ${version}`);
   const send = async (validateOnly) => {
     dry.disabled = make.disabled = true;
-    const shown = await attempt("POST", `${address}/rollback`, { to_version: version, validate_only: validateOnly }, validateOnly);
+    const shown = await attempt("POST", `${address}/rollback`, { to_version: version, validate_only: validateOnly, if_version: newest }, validateOnly);
     place.replaceChildren(shown.element);
     dry.disabled = false;
     make.disabled = !(validateOnly && shown.passed);

@@ -28,10 +28,8 @@ let latest = 0;
 const VIEWS = { Now: nowView, Runs: () => runsView({ address, wanted: wanted.run ? wanted : null }), History: historyView };
 
 async function nowView() {
-  const [found, past] = await Promise.all([
-    ask(address, { synonyms: true, all: defaults || null }),
-    ask(`${address}/history`),
-  ]);
+  const past = await ask(`${address}/history`); // before the keys, which are then never older than the version
+  const found = await ask(address, { synonyms: true, all: defaults || null });
   const version = past.rows.at(-1)?.version ?? 0;
   const change = { kind, address, name, version, changed: () => { status.textContent = "Changed."; show("Now"); } };
   const toggle = () => { defaults = !defaults; show("Now"); };

@@ -278,6 +278,19 @@ def test_a_version_is_restored_after_a_dry_run(page: Page):
     assert window.text("//ol[@class='history']/li[3]").startswith("Version 2")
 
 
+@pytest.mark.usefixtures("changed")
+def test_a_return_to_a_version_does_not_undo_the_change_of_somebody_else(page: Page):
+    path = "/dags/flights/tasks/report"
+    page.server.alter("admin", path, set_("spark.executor.memory", "9g"))
+    window = page()
+    window.click("//button[@role='tab'][.='History']")
+    window.text("//ol[@class='history']")
+    page.server.alter("op", path, set_("spark.executor.memory", "7g"))
+    window.click("//button[contains(., 'Dry run of a return')]")
+
+    assert "version" in window.text("//*[contains(@class, 'verdict denied')]")
+
+
 def test_a_run_shows_what_it_had(page: Page, records: Records):
     records({"spark.app.a": "of the run"}, job="driver-7")
     window = page(f"{TASK}&run={RUN.replace('+', '%2B')}&map={{MAP_INDEX}}")
@@ -308,6 +321,43 @@ def test_names_and_values_with_html_and_control_characters_are_text(page: Page, 
         "Configuration of task report of DAG flights",
         None,
     ]
+
+
+@pytest.mark.parametrize(
+    ("character", "shown"),
+    [
+        pytest.param("\U000e0041", "\\u{e0041}", id="tag"),
+        pytest.param("\u3164", "\\u3164", id="filler"),
+        pytest.param("\u00a0", "\\u00a0", id="no-break-space"),
+        pytest.param("\ud800", "\\ud800", id="half-of-a-pair"),
+    ],
+)
+def test_a_name_with_a_character_that_cannot_be_seen_does_not_look_like_another(
+    page: Page, records: Records, character: str, shown: str
+):
+    records({f"spark.app.a{character}": "x"})
+    window = page(f"{TASK}&run={RUN.replace('+', '%2B')}")
+
+    assert window.text("//button[@class='key']") == f"spark.app.a{shown}"
+    assert page.names() == [f"spark.app.a{shown}"]
+
+
+def test_a_value_of_several_lines_is_changed_as_it_is(page: Page):
+    page.server.alter("admin", "/dags/flights/tasks/report", set_("spark.app.lines", "a\nb\tc"))
+    window = page()
+    open_key(window, "spark.app.lines")
+
+    assert window.run("return document.querySelector('textarea').value") == "a\nb\tc"
+
+
+def test_of_a_long_value_the_beginning_is_shown(page: Page):
+    page.server.alter("admin", "/dags/flights/tasks/report", set_("spark.app.long", "x" * 60_000))
+
+    window = page()
+    open_key(window, "spark.app.long")
+
+    shown = window.run("return document.querySelector('.layers code').textContent")
+    assert shown == f"{'x' * 2500}… (60000 characters)"
 
 
 def test_an_address_with_html_is_text(page: Page):

@@ -1,21 +1,24 @@
 // The form for a change: a dry run shows what every policy says, and only what passed it can be made.
 
-import { element } from "./dom.js";
+import { element, printable } from "./dom.js";
 import { layerName } from "./layers.js";
 import { change } from "./server.js";
 import { valueOf } from "./values.js";
+
+const LONGEST = 64 * 1024; // characters of a value that can be set
 
 const OPERATIONS = { SET: "Set", DELETE: "Delete", APPEND: "Append to the list", SUBTRACT: "Remove from the list" };
 
 // Return the form. changed() is called after a change was made.
 export function changeForm({ address, name, row, version, changed }) {
-  const key = element("input", { id: "change-key", value: row?.key ?? "", readonly: Boolean(row), required: true, autocomplete: "off", spellcheck: "false" });
+  const key = element("input", { id: "change-key", value: printable(row?.key ?? ""), readonly: Boolean(row), required: true, autocomplete: "off", spellcheck: "false" });
   const kind = element("select", { id: "change-operation" }, Object.entries(OPERATIONS).map(([value, text]) => element("option", { value }, text)));
-  const value = element("textarea", { id: "change-value", rows: 2, autocomplete: "off", spellcheck: "false", "aria-describedby": "change-hint" }, row?.value ?? "");
+  const value = element("textarea", { id: "change-value", rows: 2, autocomplete: "off", spellcheck: "false", "aria-describedby": "change-hint" });
+  value.value = row?.value?.length <= LONGEST ? row.value : ""; // not as a child, in which some characters are escaped
   const verdict = element("div", { class: "verdict-place", role: "status" });
   const dry = element("button", { type: "submit", class: "secondary" }, "Dry run");
   const make = element("button", { type: "button", class: "primary", disabled: true }, "Change");
-  const operation = () => ({ op: kind.value, name: key.value.trim(), value: kind.value === "DELETE" ? null : value.value });
+  const operation = () => ({ op: kind.value, name: row?.key ?? key.value.trim(), value: kind.value === "DELETE" ? null : value.value });
 
   const renew = () => {
     make.disabled = true;

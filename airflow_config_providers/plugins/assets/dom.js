@@ -1,11 +1,16 @@
 // Elements. Every text enters the document as text, never as HTML.
 
 // Characters that cannot be seen, or that change the order of the others.
-const INVISIBLE = /[\u0000-\u001f\u007f-\u009f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]/g;
+const INVISIBLE = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]|(?! )\p{Zs}/gu;
 
 // Return `text` with an escape in place of each character that cannot be seen.
 export function printable(text) {
-  return String(text).replace(INVISIBLE, (found) => `\\u${found.charCodeAt(0).toString(16).padStart(4, "0")}`);
+  return String(text).replace(INVISIBLE, escaped);
+}
+
+function escaped(character) {
+  const code = character.codePointAt(0).toString(16);
+  return code.length > 4 ? `\\u{${code}}` : `\\u${code.padStart(4, "0")}`;
 }
 
 // Return an element. Attributes that are false, null or undefined are left out, functions listen to events.
@@ -22,7 +27,7 @@ function filled(made, attributes, children) {
   for (const [name, value] of Object.entries(attributes)) {
     if (typeof value === "function") made.addEventListener(name, value);
     else if (value === true) made.setAttribute(name, "");
-    else if (value !== false && value !== null && value !== undefined) made.setAttribute(name, value);
+    else if (value !== false && value !== null && value !== undefined) made.setAttribute(name, name === "title" ? printable(value) : value);
   }
   for (const child of children.flat(Infinity)) {
     if (child !== null && child !== undefined && child !== "") {

@@ -2,6 +2,8 @@
 
 import { element } from "./dom.js";
 
+const LONGEST = 2500; // characters that are shown, as many as a record has: a browser takes long to lay out a megabyte
+
 const REFERENCE = /\$\{[^{}]*\}/g;
 
 // Return whether a value holds a reference.
@@ -23,16 +25,22 @@ export function partsOf(reference) {
   return { provider: inner.slice(0, first), path: first === last ? "" : inner.slice(first + 1, last), key: inner.slice(last + 1) };
 }
 
-// Return an element that shows a value. A plaintext secret has none.
+function noteOn(value) {
+  const note = value === "" ? "(empty)" : value.length > LONGEST ? `… (${value.length} characters)` : "";
+  return note && element("span", { class: "soft" }, note);
+}
+
+// Return an element that shows a value, or its beginning if it is long. A plaintext secret has none.
 export function valueOf(value, source = "?") {
   if (value === null || value === undefined) {
     return element("span", { class: "soft" }, source === null || source === undefined ? "not set" : "hidden: a secret in plain text");
   }
   const parts = [];
   let end = 0;
-  for (const found of value.matchAll(REFERENCE)) {
-    parts.push(value.slice(end, found.index), element("span", { class: "reference" }, found[0]));
+  const shown = value.slice(0, LONGEST);
+  for (const found of shown.matchAll(REFERENCE)) {
+    parts.push(shown.slice(end, found.index), element("span", { class: "reference" }, found[0]));
     end = found.index + found[0].length;
   }
-  return element("code", {}, ...parts, value.slice(end), value === "" ? element("span", { class: "soft" }, "(empty)") : "");
+  return element("code", {}, ...parts, shown.slice(end), noteOn(value));
 }

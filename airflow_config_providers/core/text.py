@@ -34,6 +34,11 @@ def is_unicode(text: str) -> bool:
     return half_pair(text) is None
 
 
+def is_storable(text: str) -> bool:
+    """Return whether every database can store ``text``, and search for it: PostgreSQL has no NUL in its strings."""
+    return "\0" not in text and is_unicode(text)
+
+
 def one_line(text: str) -> str:
     """Return ``text`` on one line: control characters and lone surrogates are escaped."""
     return text if text.isprintable() else "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)

@@ -10,7 +10,7 @@ from typing import Any, Final, TypeVar
 from airflow_config_providers import settings
 from airflow_config_providers.airflow_compat import map_index_of
 from airflow_config_providers.core.alter import ConfigResource
-from airflow_config_providers.core.text import nearest, printable
+from airflow_config_providers.core.text import is_storable, nearest, printable
 from airflow_config_providers.exceptions import ConfigException, ProviderUnavailableError, UnknownResourceError
 from airflow_config_providers.job.record import TaskTry, TryRecord
 from airflow_config_providers.job.record_files import RecordFiles
@@ -31,6 +31,9 @@ _LISTED: Final = 500
 _RECENT: Final = 20
 """How many of the last records are read in search of a submitted job."""
 
+_LAST_INDEX: Final = 2**31 - 1
+"""The largest number in a column of Airflow's database."""
+
 _Found = TypeVar("_Found")
 
 
@@ -42,11 +45,18 @@ class RunChoice:
     :param run_id: the id of the DAG run
     :param try_number: None for the last one that has a record
     :param map_index: None for the only instance of the task that has a record
+    :raises UnknownResourceError: Airflow's database cannot have such a run or instance
     """
 
     run_id: str
     try_number: int | None = None
     map_index: int | None = None
+
+    def __post_init__(self) -> None:
+        if not is_storable(self.run_id):
+            raise UnknownResourceError(f"There is no run '{printable(self.run_id)}'. Correct its id.")
+        if self.map_index is not None and not -1 <= self.map_index <= _LAST_INDEX:
+            raise UnknownResourceError(f"There is no instance with a map index above {_LAST_INDEX} or below -1.")
 
 
 def record_of(task: ConfigResource, choice: RunChoice) -> TryRecord:

@@ -16,7 +16,7 @@ from starlette.responses import Response
 
 from airflow_config_providers import settings
 from airflow_config_providers.core.alter import AlterConfigOp, ConfigResource, OpType, ResourceType
-from airflow_config_providers.core.text import is_unicode, nearest, printable
+from airflow_config_providers.core.text import is_storable, is_unicode, nearest, printable
 from airflow_config_providers.deployment.admin import Caller
 from airflow_config_providers.deployment.configurations import Configurations, DeployedConfigurations
 from airflow_config_providers.deployment.failures import NOT_FOUND
@@ -112,7 +112,7 @@ def _resource(dag_id: str | None, task_id: str | None) -> ConfigResource:
     if dag_id is None:
         return ConfigResource(ResourceType.DEFAULT)
     resource = ConfigResource.of_task(dag_id, task_id) if task_id else ConfigResource(ResourceType.DAG, dag_id)
-    if (resource.dag_id, resource.task_id) != (dag_id, task_id or ""):
+    if (resource.dag_id, resource.task_id) != (dag_id, task_id or "") or not is_storable(dag_id + (task_id or "")):
         raise UnknownResourceError(f"There is no DAG '{printable(dag_id)}'. {NOT_FOUND}")
     return resource
 

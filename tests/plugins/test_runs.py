@@ -37,6 +37,23 @@ def test_synonyms_are_only_for_those_who_ask(server: Server, records: Records):
     assert "synonyms" in server.ask("ann", "GET", ROUTE, params={"synonyms": "true"}).json()["rows"][0]
 
 
+@pytest.mark.parametrize(
+    ("path", "query"),
+    [
+        pytest.param(ROUTE, {"map_index": 2**31}, id="map-index"),
+        pytest.param(ROUTE, {"map_index": 10**30}, id="huge-map-index"),
+        pytest.param("/dags/flights/tasks/report/runs/%00", {}, id="run-with-nul"),
+        pytest.param(f"{ROUTE}/differences", {"with": "\0"}, id="other-run-with-nul"),
+        pytest.param("/dags/flights/tasks/%00/runs", {}, id="task-with-nul"),
+    ],
+)
+def test_what_no_database_can_have_is_unknown(server: Server, records: Records, path: str, query: dict[str, object]):
+    records({"spark.app.a": "1"})
+    answer = server.ask("viewer", "GET", path, params=query)
+
+    assert (answer.status_code, answer.json()["kind"]) == (404, "unknown")
+
+
 @pytest.mark.parametrize("path", [ROUTE, f"{ROUTE}/differences", "/dags/flights/tasks/report/runs"])
 def test_a_user_who_may_not_read_task_instances_sees_no_run(server: Server, records: Records, path: str):
     """``gus`` may read the DAG. Airflow shows the state of a task, which records are in, to no such user."""

@@ -42,13 +42,27 @@ def is_for_people(output: str) -> bool:
 
 
 def _json(rows: Sequence[Row] | Row) -> None:
-    _write(json.dumps(_plain_values(rows), ensure_ascii=False, indent=2))
+    _write(_as_text(lambda ascii_only: json.dumps(_plain_values(rows), ensure_ascii=ascii_only, indent=2)))
 
 
 def _yaml(rows: Sequence[Row] | Row) -> None:
     import yaml  # noqa: PLC0415 - few ask for it
 
-    _write(yaml.safe_dump(_plain_values(rows), allow_unicode=True, sort_keys=False, width=sys.maxsize).rstrip("\n"))
+    def dumped(ascii_only: bool) -> str:
+        text = yaml.safe_dump(_plain_values(rows), allow_unicode=not ascii_only, sort_keys=False, width=sys.maxsize)
+        return str(text).rstrip("\n")
+
+    _write(_as_text(dumped))
+
+
+def _as_text(dumped: Callable[[bool], str]) -> str:
+    """
+    Return a document, with escapes if it has characters that would steer a terminal or that UTF-8 does not have.
+
+    :param dumped: returns the document, in ASCII only or not
+    """
+    text = dumped(False)
+    return text if text.replace("\n", "").isprintable() else dumped(True)
 
 
 def _plain_values(rows: Sequence[Row] | Row) -> Any:

@@ -29,6 +29,24 @@ def test_programs_get_values_of_their_types(capsys, output, read):
     assert read(capsys.readouterr().out) == PLAIN
 
 
+@pytest.mark.parametrize(("output", "read"), [("json", json.loads), ("yaml", yaml.safe_load)])
+@pytest.mark.parametrize("character", ["\x9b", "\u202e", "\U000e0041", "\ud800"], ids=ascii)
+def test_programs_get_a_character_that_steers_a_terminal_as_an_escape(capsys, output, read, character: str):
+    """A task can write such a record. Half of a surrogate pair cannot be printed."""
+    show([{"key": "a", "value": f"x{character}y"}], output)
+
+    out = capsys.readouterr().out
+    assert character not in out
+    assert read(out) == [{"key": "a", "value": f"x{character}y"}]
+
+
+@pytest.mark.parametrize("output", ["json", "yaml"])
+def test_programs_get_other_characters_as_they_are(capsys, output):
+    show([{"key": "a", "value": "ä→"}], output)
+
+    assert "ä→" in capsys.readouterr().out
+
+
 @pytest.mark.parametrize("output", ["table", "plain"])
 def test_people_get_texts(capsys, output):
     show(ROWS, output)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 from airflow_config_providers.core.definition.config_def import ConfigDef
@@ -11,7 +12,7 @@ from airflow_config_providers.core.templates import is_template
 from airflow_config_providers.core.text import nearest, one_line, printable
 from airflow_config_providers.core.variable import variables
 from airflow_config_providers.deployment.key_columns import key_columns
-from airflow_config_providers.deployment.rows import HINTS, SECRET, Hidden, Row, Selection
+from airflow_config_providers.deployment.rows import HINTS, SECRET, Hidden, Row, Selection, is_secret
 from airflow_config_providers.dynamic.inheritance import SOURCES
 from airflow_config_providers.exceptions import ConfigException
 from airflow_config_providers.job.record import RecordedValue, TryRecord, shown_value
@@ -40,7 +41,10 @@ def of_record(record: TryRecord, selection: Selection) -> list[Row]:
         )
     version = record.versions.get("spark")
     definition = spark_definition(version)
-    found = [_row(record, key, record.configs[key], definition) for key in sorted(selection.keys or record.configs)]
+    found = [
+        _row(record, key, _hidden(key, record.configs[key]), definition)
+        for key in sorted(selection.keys or record.configs)
+    ]
     return [{**row, **key_columns(row["key"], row["value"], version)} for row in found] if selection.notes else found
 
 
@@ -63,7 +67,7 @@ def about(record: TryRecord) -> Iterator[str]:
 
 def with_applied(rows: Sequence[Row], record: TryRecord) -> list[Row]:
     """Return ``rows`` of what would settle now, with what the job of ``record`` had, and whether it differs."""
-    return [{**row, **_applied(row, record.configs.get(row["key"]))} for row in rows]
+    return [{**row, **_applied(row, _hidden(row["key"], record.configs.get(row["key"], ())[:1]))} for row in rows]
 
 
 def no_longer_set(rows: Iterable[Row], record: TryRecord) -> list[str]:
@@ -104,15 +108,24 @@ def _shown(one: RecordedValue) -> Any:
     return SECRET if one.value is None else one.value
 
 
-def _applied(row: Row, had: Sequence[RecordedValue] | None) -> Row:
+def _hidden(key: str, of: Sequence[RecordedValue]) -> list[RecordedValue]:
+    """Return ``of`` without plaintext secrets: an older version knew fewer of them, and a task can write a record."""
+    return [replace(one, value=None) if _is_secret(one.name or key, one.value) else one for one in of]
+
+
+def _is_secret(key: str, value: str | None) -> bool:
+    return value is not None and is_secret(key, value)
+
+
+def _applied(row: Row, had: Sequence[RecordedValue]) -> Row:
     value, source = (_shown(had[0]), had[0].source) if had else (None, None)
     return {"applied": value, "applied_source": source, "pending": _is_pending(row, had)}
 
 
-def _is_pending(row: Row, had: Sequence[RecordedValue] | None) -> bool | None:
+def _is_pending(row: Row, had: Sequence[RecordedValue]) -> bool | None:
     """Return whether a key waits for the next submit; None if that cannot be known before the next run."""
     now = row["value"]
-    if had is None:
+    if not had:
         return bool(row["source"] != ConfigSource.DEFAULT_CONFIG.name)
     before = had[0].value
     if isinstance(now, Hidden) or before is None:

@@ -78,7 +78,6 @@ def versions() -> Mapping[str, str]:
     return _file(CATALOGUE).versions
 
 
-@lru_cache(maxsize=64)
 def catalogued(version: str | None) -> str:
     """
     Return the minor version in the catalogue that describes Spark ``version`` best.

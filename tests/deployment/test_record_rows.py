@@ -1,0 +1,46 @@
+"""Rows that show records, whoever wrote them."""
+
+from __future__ import annotations
+
+import pytest
+
+pytest.importorskip("airflow")
+
+from airflow_config_providers.deployment.record_rows import of_record, with_applied
+from airflow_config_providers.deployment.rows import SECRET, Selection
+from airflow_config_providers.job.record import RecordedValue, TaskTry, TryRecord
+
+REFERENCE = "${vault:apps/db:password}"
+
+
+def record(key: str, value: str, name: str = "") -> TryRecord:
+    """A record with a value that ``recorded`` could have hidden."""
+    return TryRecord(TaskTry("flights", "job", "run"), "", {key: [RecordedValue("DAG_CONFIG", "conf", value, name)]})
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "name"),
+    [
+        pytest.param("spark.app.password", "literal", "", id="sensitive-key"),
+        pytest.param("spark.app.url", "jdbc:x?password=literal", "", id="secret-in-a-value"),
+        pytest.param("spark.app.x", "literal", "spark.app.password", id="sensitive-other-name"),
+    ],
+)
+def test_a_secret_in_a_record_is_hidden(key: str, value: str, name: str):
+    """An older version could have kept it, or a task could have written the record."""
+    (row,) = of_record(record(key, value, name), Selection())
+
+    assert (row["value"], row["typed"], row["synonyms"][0]["value"]) == (SECRET, None, SECRET)
+
+
+def test_a_secret_that_the_last_job_had_is_hidden():
+    now = {"key": "spark.app.password", "value": REFERENCE, "source": "DAG_CONFIG"}
+    (row,) = with_applied([now], record("spark.app.password", "literal"))
+
+    assert (row["applied"], row["pending"]) == (SECRET, True)
+
+
+def test_a_reference_in_a_record_is_shown():
+    (row,) = of_record(record("spark.app.password", REFERENCE), Selection())
+
+    assert row["value"] == REFERENCE

@@ -18,7 +18,7 @@ _LONGEST_NAME: Final = 160
 """The most characters of a name in a path: file systems allow 255 bytes for the whole name of a file."""
 
 _KEPT: Final = 100
-"""How many characters of a longer name are kept, before a hash of the whole."""
+"""How many characters of a longer name are kept, before a plus, which no quoted name has, and a hash of the whole."""
 
 _Found = TypeVar("_Found")
 
@@ -105,4 +105,4 @@ def _safe(name: str) -> str:
     quoted = quote(octets(name), safe="")
     if len(quoted) <= _LONGEST_NAME:
         return quoted
-    return f"{quoted[:_KEPT]}-{sha256(octets(name)).hexdigest()[:32]}"
+    return f"{quoted[:_KEPT]}+{sha256(octets(name)).hexdigest()[:32]}"

@@ -77,6 +77,17 @@ def test_no_name_leads_out_of_its_folder(files, tmp_path, name):
     assert files.read(replace(task, run_id="x")) is None
 
 
+def test_no_name_is_that_of_the_file_of_a_longer_one(files, tmp_path):
+    """A DAG of this name could read the record of another one."""
+    files.write(replace(RECORD, task=replace(TASK, dag_id="d" * 200)))
+    (path,) = all_files(tmp_path)
+    name = path.parent.parent.name.removeprefix("dag=")
+    files.write(replace(RECORD, task=replace(TASK, dag_id=name), job="of the other"))
+
+    assert len(name) < 160
+    assert files.read(replace(TASK, dag_id="d" * 200)).job is None
+
+
 def test_a_write_that_fails_leaves_nothing_behind(files, tmp_path, monkeypatch):
     files.write(RECORD)
     monkeypatch.setattr("upath.UPath.rename", None, raising=False)

@@ -23,6 +23,7 @@ from airflow_config_providers.plugins.app import (
     CHANGE_DEFAULT,
     READ_DAG,
     READ_DEFAULT,
+    READ_RUNS,
     SIGNED_IN,
     VERSION,
     make_app,
@@ -66,7 +67,8 @@ def test_attack_41_beside_the_routes_there_are_only_files_of_the_page():
 @pytest.mark.parametrize("route", ROUTES, ids=name)
 def test_attack_41_a_route_asks_airflow_who_the_user_is_and_what_they_may(route: APIRoute):
     """A mounted app has no protection by itself: one route without is open to everybody."""
-    reading = READ_DEFAULT if "/default" in route.path else READ_DAG
+    of_dag = READ_RUNS if "/runs" in route.path else READ_DAG
+    reading = READ_DEFAULT if "/default" in route.path else of_dag
     changing = CHANGE_DEFAULT if "/default" in route.path else CHANGE_DAG
 
     assert get_user in list(calls(route.dependant))

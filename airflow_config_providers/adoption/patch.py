@@ -11,6 +11,8 @@ from airflow_config_providers.adoption.edits import Block, split_lines
 
 _CONTEXT: Final = 3
 
+_PLAIN: Final = frozenset(map(chr, range(32, 127))) - {'"', "\\"}
+
 _NO_END: Final = "\\ No newline at end of file\n"
 
 
@@ -49,12 +51,20 @@ def _of_file(change: FileChange) -> Iterator[str]:
     lines = split_lines(change.before or "")
     groups = list(_grouped(change.blocks, change.hidden))
     if groups:
-        yield "--- /dev/null\n" if change.before is None else f"--- a/{change.path}\n"
-        yield f"+++ b/{change.path}\n"
+        yield "--- /dev/null\n" if change.before is None else f"--- {_name(f'a/{change.path}')}\n"
+        yield f"+++ {_name(f'b/{change.path}')}\n"
     grown = 0
     for group in groups:
         yield from _hunk(group, lines, change.hidden, grown)
         grown += sum(len(block.lines) - (block.end - block.first) for block in group)
+
+
+def _name(path: str) -> str:
+    """Return a path as git and patch read it: one with a space ends with a tab, one with odd characters is quoted."""
+    if path.isprintable() and not set(path) & set('"\\'):
+        return f"{path}\t" if " " in path else path
+    octets = path.encode("utf-8", "surrogateescape")
+    return '"' + "".join(chr(one) if chr(one) in _PLAIN else f"\\{one:03o}" for one in octets) + '"'
 
 
 def _grouped(blocks: Sequence[Block], hidden: Collection[int]) -> Iterator[list[Block]]:

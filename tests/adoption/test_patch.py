@@ -40,6 +40,31 @@ def applied(folder: Path, source: str, text: str, program: str) -> str:
     return (folder / "dags" / "a.py").read_bytes().decode()
 
 
+@pytest.mark.parametrize("program", PROGRAMS)
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param("two words.py", id="space"),
+        pytest.param("a\tb.py", id="tab"),
+        pytest.param("a\n+++ b/c.py", id="line-end"),
+        pytest.param("\x1b[31m é.py", id="terminal-code"),
+        pytest.param('a"b\\c.py', id="quote"),
+        pytest.param("é;$(x) '.py", id="shell"),
+        pytest.param("a\udcff.py", id="not-utf-8"),
+    ],
+)
+def test_a_file_with_an_odd_name_is_found(tmp_path: Path, program: str, name: str):
+    if shutil.which(PROGRAMS[program][0]) is None:
+        pytest.skip(f"needs {program}")
+    (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+    (tmp_path / name).write_text("a\n")
+    text = patch([FileChange(name, "a\n", blocks("a\n", [Edit(0, 1, "b")]))])
+
+    subprocess.run(PROGRAMS[program], cwd=tmp_path, input=text.encode(), check=True)
+
+    assert (tmp_path / name).read_text() == "b\n"
+
+
 LINES = "".join(f"line {number}\n" for number in range(1, 31))
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -18,6 +18,7 @@ from airflow_config_providers.adoption.same_meaning import Imports, are_in_all, 
 from airflow_config_providers.adoption.shared_layers import SharedLayer, Sharing
 from airflow_config_providers.core.layers import LayeredConfig
 from airflow_config_providers.core.text import printable
+from airflow_config_providers.exceptions import ConfigException
 from airflow_config_providers.job.job_layers import deployed_layers
 from airflow_config_providers.lint.dag_files import DagFile
 from airflow_config_providers.lint.paths import LintedPaths, dags_folder
@@ -102,7 +103,7 @@ class Adopter:
         paths = (LintedPaths.of(request.paths) if request.paths else LintedPaths.of_deployment()).dags
         root = _root(request.paths)
         folder = request.layers_folder or str(root / LAYERS)
-        read, problems = _read(paths)
+        read, problems = _read(paths, root)
         found = [one for path, text in read.items() if (one := _proposal(path, text, request, problems))]
         with self.progress(len(read) + len(found)) as tick:
             imports = Imports(root, request.seconds, tick)
@@ -155,27 +156,54 @@ def _is_used(layer: SharedLayer, changed: Sequence[FileProposal], folder: str) -
 
 
 def _root(paths: Sequence[str]) -> Path:
-    """Return the folder in which all files are, and from which they import modules."""
+    """
+    Return the folder in which all files are, and from which they import modules.
+
+    :raises ConfigException: the deployment has no folder of DAG files
+    """
+    if not (paths or Path(dags_folder()).is_dir()):
+        raise ConfigException(
+            f"There is no folder '{printable(dags_folder())}'. Correct [core] dags_folder, or name the DAG files."
+        )
     folders = [path if Path(path).is_dir() else str(Path(path).parent) for path in paths] or [dags_folder()]
     deployed = Path(dags_folder()).resolve()
     common = Path(os.path.commonpath([Path(folder).resolve() for folder in folders]))
     return deployed if common.is_relative_to(deployed) else common
 
 
-def _read(paths: Sequence[str]) -> tuple[dict[str, str], list[ByHand]]:
+def _read(paths: Sequence[str], root: Path) -> tuple[dict[str, str], list[ByHand]]:
     read: dict[str, str] = {}
     problems: list[ByHand] = []
-    for path in paths:
-        try:
-            text = Path(path).read_bytes().decode()
-        except (OSError, UnicodeDecodeError):
-            problems.append(ByHand(path, 0, "it is not a file with text in UTF-8, such as an archive."))
-            continue
-        if "\r" in text.replace("\r\n", ""):
-            problems.append(ByHand(path, 0, "its lines end with a carriage return alone. Convert it first."))
+    for path in _once(paths):
+        text, problem = _text(path, root)
+        if problem:
+            problems.append(ByHand(path, 0, problem))
         else:
             read[path] = text
     return read, problems
+
+
+def _once(paths: Iterable[str]) -> list[str]:
+    """Return each file once, whichever links lead to it."""
+    found: dict[Path, str] = {}
+    for path in paths:
+        found.setdefault(Path(path).resolve(), path)
+    return list(found.values())
+
+
+def _text(path: str, root: Path) -> tuple[str, str]:
+    """Return the text of a file, or an empty one and why the file cannot be changed."""
+    if not Path(path).resolve().is_relative_to(root):
+        return "", "it is a link that leads out of the folder. Name the file itself."
+    try:
+        text = Path(path).read_bytes().decode()
+    except (OSError, UnicodeDecodeError):
+        return "", "it is not a file with text in UTF-8, such as an archive."
+    if text.startswith("\ufeff"):
+        return "", "it begins with a byte order mark. Remove it first."
+    if "\r" in text.replace("\r\n", ""):
+        return "", "its lines end with a carriage return alone. Convert it first."
+    return text, ""
 
 
 def _proposal(path: str, text: str, request: AdoptRequest, problems: list[ByHand]) -> FileProposal | None:

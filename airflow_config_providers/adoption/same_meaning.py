@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
@@ -57,10 +58,11 @@ class Imports:
         """Return what would be in the files with the edits; the files are changed in a copy of the folder."""
         with TemporaryDirectory(prefix="config-providers-adopt-") as temporary:
             copy = Path(temporary).resolve() / "dags"
-            shutil.copytree(self.root, copy, symlinks=True, ignore=_IGNORED)
+            with suppress(shutil.Error):  # pipes, and files that vanish or cannot be read; a DAG that needs one fails
+                shutil.copytree(self.root, copy, symlinks=True, ignore=_IGNORED)
             paths = [copy / Path(one.path).resolve().relative_to(self.root) for one in proposals]
             for path, one in zip(paths, proposals, strict=True):
-                path.write_bytes(one.after.encode())
+                _write(path, one.after)
             read = self._read(copy, list(map(str, paths)))
         return [_as_deployed(one, copy, self.root) for one in read]
 
@@ -68,6 +70,14 @@ class Imports:
         environ = {"AIRFLOW__CONFIG_PROVIDERS__APPLY_TO": "spark", "AIRFLOW__CORE__DAGS_FOLDER": str(folder)}
         source = DagSource([str(folder)], self.seconds, environ, is_stored=True)
         return list(read_all(paths, source=source, tick=self.tick)) if paths else []
+
+
+def _write(path: Path, text: str) -> None:
+    """Write a file of the copy, also if the original is read-only or has vanished."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.touch()
+    path.chmod(0o600)
+    path.write_bytes(text.encode())
 
 
 def difference(

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import codecs
 import json
+import os
 import shutil
 import subprocess
 from argparse import Namespace
@@ -292,3 +294,34 @@ def test_a_folder_that_exists_is_not_written(tmp_path: Path):
 
     assert code == 2
     assert "exists already" in err
+
+
+def test_what_cannot_be_copied_or_lies_elsewhere_does_not_keep_other_files_from_being_adopted(
+    environ: Path, tmp_path: Path
+):
+    folder = tmp_path / "dags"
+    folder.mkdir()
+    (tmp_path / "elsewhere.py").write_text(TRAINS)
+    (folder / "trains.py").write_text(TRAINS)
+    (folder / "trains.py").chmod(0o400)
+    (folder / "link.py").symlink_to("trains.py")
+    (folder / "out.py").symlink_to(tmp_path / "elsewhere.py")
+    (folder / "gone.py").symlink_to("nowhere.py")
+    os.mkfifo(folder / "pipe")
+    (folder / "marked.py").write_bytes(codecs.BOM_UTF8 + TRAINS.encode())
+
+    code, out, err = run(folder)
+
+    document = json.loads(out)
+    assert code == 0, err
+    assert [Path(one["file"]).name for one in document["by_hand"] if one["file"]] == ["marked.py", "out.py"]
+    assert [line for line in document["patch"].splitlines() if line.startswith("+++")] == ["+++ b/trains.py"]
+
+
+def test_a_deployment_without_a_folder_of_dags_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("AIRFLOW__CORE__DAGS_FOLDER", str(tmp_path / "nowhere"))
+
+    code, _, err = run(tmp_path, paths=[])
+
+    assert code == 3
+    assert "Correct [core] dags_folder" in err

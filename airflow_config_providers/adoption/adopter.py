@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -109,7 +109,10 @@ class Adopter:
             imports = Imports(root, request.seconds, tick)
             before = dict(zip(read, imports.before(list(read)), strict=True))
             is_of_all = are_in_all(() if request.paths else before.values())
-            moved, layers, notes = Sharing(request.least, folder, request.uses_classes, is_of_all).moved(found)
+            sharing = Sharing(
+                request.least, folder, request.uses_classes, is_of_all, _names_in(root / LAYERS, Path(folder))
+            )
+            moved, layers, notes = sharing.moved(found)
             kept = list(_same(moved, before, imports, _Proposed(folder, layers), problems))
         problems += [problem for one in kept for problem in one.by_hand]
         problems += [ByHand("", 0, f"{note} With --operators classes, a layer file has them once.") for note in notes]
@@ -181,6 +184,13 @@ def _read(paths: Sequence[str], root: Path) -> tuple[dict[str, str], list[ByHand
         else:
             read[path] = text
     return read, problems
+
+
+def _names_in(*folders: Path) -> frozenset[str]:
+    """Return the names in those of ``folders`` that exist here."""
+    with suppress(OSError):
+        return frozenset(path.name for folder in folders if folder.is_dir() for path in folder.iterdir())
+    return frozenset()
 
 
 def _once(paths: Iterable[str]) -> list[str]:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import ast
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import count
 from typing import Final
 
 from airflow_config_providers.adoption.dag_source import OperatorCall, Setting
@@ -62,12 +63,14 @@ class Sharing:
     :param folder: the folder of the layer files, as the jobs see it
     :param uses_classes: whether operators can name layer files, which stock operators cannot
     :param is_of_all: returns whether every job of the deployment has a key with this value
+    :param taken: the names of files that exist already
     """
 
     least: int
     folder: str
     uses_classes: bool
     is_of_all: Callable[[str, str], bool]
+    taken: Collection[str] = ()
 
     def moved(self, proposals: Sequence[FileProposal]) -> tuple[list[FileProposal], list[SharedLayer], list[str]]:
         """Return the proposals with the values moved, the layer files, and what could be moved with other options."""
@@ -76,11 +79,13 @@ class Sharing:
         notes: list[str] = []
         edits: dict[int, list[Edit]] = {}
         names: dict[int, list[str]] = {}
+        free = self._free_names()
         for users, keys, is_all in self._groups(every):
-            layer = SharedLayer(f"shared-{len(layers) + 1}.properties", dict(sorted(keys)), len(users), is_all)
+            layer = SharedLayer("", dict(sorted(keys)), len(users), is_all)
             if not (self.uses_classes or is_all):
                 notes.append(f"{len(users)} jobs share {', '.join(layer.configs)}.")
                 continue
+            layer = replace(layer, name=next(free))
             layers.append(layer)
             for user in users:
                 job = every[user]
@@ -92,6 +97,10 @@ class Sharing:
             job = every[user]
             edits[job.file].append(_with_files(job.call, paths, Positions(proposals[job.file].source)))
         return [_with(one, edits.get(number, ())) for number, one in enumerate(proposals)], layers, notes
+
+    def _free_names(self) -> Iterator[str]:
+        names = (f"shared-{number}.properties" for number in count(1))
+        return (name for name in names if name not in self.taken)
 
     def _jobs(self, number: int, proposal: FileProposal) -> Iterator[_Job]:
         positions = Positions(proposal.source)

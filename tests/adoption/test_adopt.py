@@ -325,3 +325,14 @@ def test_a_deployment_without_a_folder_of_dags_is_an_error(tmp_path: Path, monke
 
     assert code == 3
     assert "Correct [core] dags_folder" in err
+
+
+def test_an_existing_layer_file_keeps_its_name_and_content(environ: Path, tmp_path: Path):
+    (tmp_path / "layers").mkdir()
+    (tmp_path / "layers" / "shared-1.properties").write_text("spark.app.first=9\n")
+    (tmp_path / "trains.py").write_text(TRAINS)
+
+    code, out, err = run(tmp_path, operators="classes")
+
+    assert code == 0, err
+    assert [layer["name"] for layer in json.loads(out)["layers"]] == ["shared-2.properties"]

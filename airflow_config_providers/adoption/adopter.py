@@ -149,6 +149,8 @@ def _why_not(one: FileProposal, old: DagFile, new: DagFile, proposed: _Proposed)
     """Return why a changed file is not proposed; empty if it is."""
     if old.findings:
         return f"it cannot be imported, so a change cannot be checked. {old.findings[0].message}"
+    if not old.stored:
+        return "it creates tasks only for other files, so a change cannot be checked. Change it by hand."
     why = difference(one, old, new, proposed.layers, proposed.folder)
     return f"after the change, {why}. Nothing is proposed for this file." if why else ""
 

@@ -171,7 +171,7 @@ class FileProposer:
             return False
         named = {spark_key: argument for argument, spark_key in call.spec.named.keys.items()}
         value = call.argument(named.get(setting.key, ""))
-        loses = call.is_direct and isinstance(value, ast.Constant) and bool(value.value)
+        loses = call.is_direct and isinstance(value, ast.Constant) and _is_always_set(value.value)
         has_files = any(call.argument(name) is not None for name in call.spec.paths)
         is_repeated = not has_files and self._below.get(setting.key) == setting.text
         is_dead = bool(loses or is_repeated)
@@ -271,6 +271,11 @@ def _strings(node: ast.expr, *, but: set[ast.expr]) -> Iterator[tuple[ast.expr, 
     for one in ast.walk(node):
         if isinstance(one, ast.Constant) and isinstance(one.value, str) and one not in but:
             yield one, one.value
+
+
+def _is_always_set(value: object) -> bool:
+    """Return whether an argument wins in every run: a template can render to nothing, and then the key applies."""
+    return bool(value) and not is_template(str(value))
 
 
 def _literal(text: str) -> str:

@@ -30,10 +30,14 @@ class Meaning:
 
     :param configs: key -> string with references
     :param texts: name -> string with references
+    :param authored: the keys that the DAG file sets itself
+    :param unread: the layer files of the job that cannot be read here
     """
 
     configs: Mapping[str, str] = field(repr=False)
     texts: Mapping[str, str] = field(repr=False)
+    authored: frozenset[str] = frozenset()
+    unread: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +120,9 @@ def _task_difference(task: tuple[str, str], old: Meaning, new: Meaning, replacem
         before, after = old.configs.get(key), new.configs.get(key)
         if before != after and (before is None or (key, after) not in expected):
             return f"'{printable(key)}' of task '{printable(task[1])}' differs"
+    if new.unread and (moved := sorted(old.authored - new.authored)):
+        key, path = printable(moved[0]), printable(new.unread[0])
+        return f"'{key}' of task '{printable(task[1])}' could come from '{path}', which cannot be read here"
     added = {text for name, text in new.texts.items() if old.texts.get(name) != text}
     if not old.texts.keys() <= new.texts.keys() or not added <= {one.text for one in mine if not one.is_conf}:
         return f"the references of task '{printable(task[1])}' differ"
@@ -140,9 +147,26 @@ def _meanings(file: DagFile, read_file: ReadFile, more: Sequence[str]) -> Iterat
     for stored in file.stored:
         job = AuthoredJob.read(stored.text)
         job = replace(job, files={**{path: path for path in more}, **job.files})
-        layers = deployed_layers(job, {}, warn=lambda text: None, read_file=read_file)
-        settled = LayeredConfig(layers, spark_definition()).settled
-        yield (stored.dag_id, stored.task_id), Meaning(dict(settled), dict(job.texts))
+        yield (stored.dag_id, stored.task_id), _meaning(job, read_file)
+
+
+def _meaning(job: AuthoredJob, read_file: ReadFile) -> Meaning:
+    unread: list[str] = []
+
+    def read(path: str, warn: Callable[[str], None]) -> ConfigLayer | None:
+        layer = read_file(path, warn)
+        if layer is None:
+            unread.append(path)
+        return layer
+
+    layers = deployed_layers(job, {}, warn=_silent, read_file=read)
+    settled = LayeredConfig(layers, spark_definition()).settled
+    authored = frozenset(key for layer in job.layers for key in layer.configs)
+    return Meaning(dict(settled), dict(job.texts), authored, tuple(unread))
+
+
+def _silent(text: str) -> None:
+    """Show no note; one function for all jobs, so that each file is read once."""
 
 
 def _reader(proposed: Mapping[str, Mapping[str, str]]) -> ReadFile:

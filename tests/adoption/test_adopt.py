@@ -336,3 +336,41 @@ def test_an_existing_layer_file_keeps_its_name_and_content(environ: Path, tmp_pa
 
     assert code == 0, err
     assert [layer["name"] for layer in json.loads(out)["layers"]] == ["shared-2.properties"]
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        pytest.param(
+            f"{STOCK}def make(**more):  # for DAG files\n    return SparkSubmitOperator(\n"
+            '        conf={"spark.executor.memory": "1g"}, executor_memory="2g", **more\n    )\n',
+            "it creates tasks only for other files",
+            id="factory",
+        ),
+        pytest.param(
+            f'{STOCK}from airflow.sdk import DAG\n\nwith DAG("x", schedule=None):\n    SparkSubmitOperator(\n'
+            '        task_id="x", conf={"spark.app.base": "yes"}, **{"properties_file": "/of/the/workers"}\n    )\n',
+            "after the change, 'spark.app.base' of task 'x' could come from '/of/the/workers', which cannot be read",
+            id="file-of-workers",
+        ),
+    ],
+)
+def test_what_cannot_be_checked_stays_as_it_is(environ: Path, tmp_path: Path, text: str, reason: str):
+    (tmp_path / "x.py").write_text(text)
+
+    code, out, err = run(tmp_path)
+
+    assert code == 0, err
+    assert json.loads(out)["patch"] == ""
+    assert any(one["reason"].startswith(reason) for one in json.loads(out)["by_hand"]), out
+
+
+def test_an_entry_stays_if_the_argument_in_its_place_can_render_to_nothing(environ: Path, tmp_path: Path):
+    (tmp_path / "x.py").write_text(
+        f'{STOCK}from airflow.sdk import DAG\n\nwith DAG("x", schedule=None):\n    SparkSubmitOperator(\n'
+        '        task_id="x", conf={"spark.executor.memory": "1g"}, executor_memory="{{ params.memory }}"\n    )\n'
+    )
+
+    code, out, err = run(tmp_path)
+
+    assert (code, json.loads(out)["patch"]) == (0, ""), err

@@ -25,7 +25,7 @@ from airflow_config_providers.planning.plan import (
     judgements_of_task,
 )
 from airflow_config_providers.planning.running_jobs import running_jobs
-from airflow_config_providers.planning.state import State, file_reader, stored_dynamic_layers
+from airflow_config_providers.planning.state import State, file_reader, stored_dynamic_layers, unread
 from airflow_config_providers.planning.stored_dags import Jobs, stored_dag_ids, stored_jobs
 
 Progress = Callable[[int, str], AbstractContextManager[Callable[[], None]]]
@@ -84,6 +84,8 @@ class PlanMaker:
         altered = self._altered(request)
         with ExitStack() as stack:
             before, after = self._states(request, altered, stack)
+            for path in unread(request.replaced, after.jobs):
+                self.warn(f"No job reads the layer file '{printable(path)}'. Write its path as the jobs have it.")
             changes = self._changes(request, before, after, () if altered is None else altered.keys)
         judgements = [*self._judgements(changes, before.jobs, after.jobs)]
         if altered is not None:

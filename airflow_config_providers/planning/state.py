@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 
 from airflow_config_providers import settings
 from airflow_config_providers.core.alter import ConfigResource
 from airflow_config_providers.core.layers import ConfigLayer
+from airflow_config_providers.core.text import printable
 from airflow_config_providers.dynamic.airflow_store import VariableStore
 from airflow_config_providers.dynamic.inheritance import dynamic_layer, inherited, task_configs
+from airflow_config_providers.exceptions import ConfigException
 from airflow_config_providers.job.chosen_paths import bounds_of_deployment
 from airflow_config_providers.job.deployed_task import Warn
 from airflow_config_providers.job.job_layers import ReadFile, deployed_layers, file_as_deployed
 from airflow_config_providers.planning.git_revision import Checkout
 from airflow_config_providers.planning.stored_dags import Jobs
-from airflow_config_providers.spark.layer_files import Bound
+from airflow_config_providers.spark.layer_files import Bound, ConfigFile, file_layer, is_yaml
 
 DynamicLayers = Callable[[ConfigResource], Sequence[ConfigLayer]]
 """Returns the dynamic layers of a task, weakest last, without empty ones."""
@@ -71,18 +73,37 @@ def file_reader(checkout: Checkout | None, replaced: Mapping[str, str]) -> ReadF
 
     :param checkout: the revision whose files are read in place of those of the deployment
     :param replaced: path of a layer file -> the file that is read in place of it, wherever that is
+    :raises ConfigException: a file that is to be read in place of another cannot be, or has another format
     """
+    _require_readable(replaced)
     by_real = {os.path.realpath(path): other for path, other in replaced.items()}
 
     @cache
     def read(path: str, warn: Warn) -> ConfigLayer | None:
         if other := by_real.get(os.path.realpath(path)):
-            return file_as_deployed(path, warn, read_from=other, bounds=())
+            return file_layer(ConfigFile(path, other))
         if checkout is None:
             return file_as_deployed(path, warn)
         return file_as_deployed(path, warn, read_from=checkout.inside(path), bounds=_bounds_in(checkout))
 
     return read
+
+
+def unread(replaced: Iterable[str], jobs: Jobs) -> list[str]:
+    """Return those of the paths in ``replaced`` that none of ``jobs`` reads."""
+    paths = {*settings.config_files(), *(path for job in jobs.values() for path in job.files.values())}
+    read = {os.path.realpath(path) for path in paths}
+    return [path for path in replaced if os.path.realpath(path) not in read]
+
+
+def _require_readable(replaced: Mapping[str, str]) -> None:
+    for path, other in replaced.items():
+        if is_yaml(path) != is_yaml(other):
+            raise ConfigException(
+                f"'{printable(other)}' cannot take the place of '{printable(path)}': one is YAML, by its name, and the "
+                f"other is not. Give it a name with the same ending."
+            )
+        file_layer(ConfigFile(other, other))
 
 
 def _bounds_in(checkout: Checkout) -> Iterator[Bound]:

@@ -115,6 +115,37 @@ def test_another_layer_file_is_read_in_place_of_one(cli: Cli, tmp_path: Path):
     assert (changed["before_origin"], changed["after_origin"]) == (f"{base}:2", f"{base}:2")
 
 
+@pytest.mark.parametrize(
+    ("name", "text", "reason"),
+    [
+        pytest.param("none.properties", None, "none.properties' cannot be read", id="missing"),
+        pytest.param(
+            "next.properties", "spark.app.a=1\nspark.app.a=2\n", "next.properties: 'spark.app.a' is set", id="twice"
+        ),
+        pytest.param("next.yaml", "spark.app.a: 1\n", "next.yaml' cannot take the place of", id="other-format"),
+    ],
+)
+def test_a_file_that_cannot_take_the_place_of_another_is_refused(
+    cli: Cli, tmp_path: Path, name: str, text: str | None, reason: str
+):
+    if text is not None:
+        (tmp_path / name).write_text(text)
+
+    done = cli("plan --output json --replace-file", f"{cli.deployment.home / 'base.properties'}={tmp_path / name}")
+
+    assert (done.code, done.out) == (3, "")
+    assert reason in done.err
+
+
+def test_a_note_says_that_no_job_reads_a_replaced_file(cli: Cli, tmp_path: Path):
+    (tmp_path / "next.properties").write_text("spark.app.a=1\n")
+
+    done = cli("plan --output json --replace-file", f"/no/base.properties={tmp_path / 'next.properties'}")
+
+    assert (done.code, done.rows["tasks"]) == (0, [])
+    assert "note: No job reads the layer file '/no/base.properties'." in done.err
+
+
 def test_another_secret_in_a_file_is_a_change_that_shows_neither(cli: Cli, tmp_path: Path):
     for name in ("a", "b"):
         (tmp_path / f"{name}.properties").write_text(f"spark.app.password={CANARY}-{name}\n")

@@ -17,6 +17,8 @@ from airflow_config_providers.spark.layer_files import parse, read_text
 _PAIR: Final = re.compile(r"\s*([^=\s,\[\]]+)\s*=(?:\[([^\]]*)\]|((?:\$\{[^}]*\}|[^,\[\]])*))\s*(?:,|$)")
 """``k=v`` or ``k=[a,b]``, as in kafka-configs.sh. A comma inside a reference does not end the pair."""
 
+_A_DAY: Final = 86_400
+
 
 def has_resource(args: Any) -> bool:
     """Return whether ``args`` name a resource, valid or not."""
@@ -153,10 +155,12 @@ def seconds(args: Any) -> float:
     """
     Return the seconds of ``--timeout``.
 
-    :raises WrongArgumentsError: they are not positive
+    :raises WrongArgumentsError: they are not positive, or more than the operating system can wait for
     """
     if not args.timeout > 0:
         raise WrongArgumentsError("--timeout must be more than 0 seconds.")
+    if args.timeout > _A_DAY:
+        raise WrongArgumentsError(f"--timeout must be at most {_A_DAY} seconds.")
     return float(args.timeout)
 
 

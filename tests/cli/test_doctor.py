@@ -69,6 +69,7 @@ def test_the_table_is_for_people(cli: Cli):
     [
         ("--only provider", "--only: there is no check 'provider', did you mean 'providers'?"),
         ("--timeout 0", "--timeout must be more than 0 seconds."),
+        ("--timeout inf", "--timeout must be at most 86400 seconds."),
     ],
 )
 def test_wrong_arguments_are_refused(cli: Cli, words: str, problem: str):

@@ -1,8 +1,8 @@
 """
 The files of a revision of a Git repository, in a folder of their own.
 
-Nothing is fetched, no hook runs, and the repository is only read: the files are checked out through an index of their
-own, so that ``export-ignore`` leaves none of them out, as it would with ``git archive``.
+Nothing is fetched, no hook and no file system monitor runs, and the repository is only read: the files are checked out
+through an index of their own, so that ``export-ignore`` leaves none of them out, as it would with ``git archive``.
 """
 
 from __future__ import annotations
@@ -28,6 +28,9 @@ _LOCAL: Final = {
     "LC_ALL": "C",
 }
 """What keeps Git from asking a server or the user, and from writing into the repository."""
+
+_NO_COMMANDS: Final = ("-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false")
+"""What keeps Git from running the commands that watch a repository; filters run, since they make the files."""
 
 _OF_CALLER: Final = ("GIT_DIR", "GIT_INDEX_FILE", "GIT_PREFIX", "GIT_WORK_TREE")
 """What Git sets for its hooks, so that a plan in one of them would read another repository."""
@@ -105,7 +108,7 @@ def _require(done: subprocess.CompletedProcess[str], revision: str) -> None:
 def _git(folder: Path, *words: str, environ: Mapping[str, str] | None = None) -> subprocess.CompletedProcess[str]:
     own = {name: value for name, value in os.environ.items() if name not in _OF_CALLER}
     return subprocess.run(  # noqa: S603 - no shell, and a revision cannot be an option
-        ["git", "-c", "core.hooksPath=/dev/null", "-C", str(folder), *words],  # noqa: S607 - the git of the user
+        ["git", *_NO_COMMANDS, "-C", str(folder), *words],  # noqa: S607 - the git of the user
         env={**own, **_LOCAL, **(environ or {})},
         stdin=subprocess.DEVNULL,
         capture_output=True,

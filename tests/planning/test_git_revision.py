@@ -64,6 +64,15 @@ def test_hooks_do_not_run(repository: Path, tmp_path: Path):
     assert not (tmp_path / "ran").exists()
 
 
+def test_a_file_system_monitor_does_not_run(repository: Path, tmp_path: Path):
+    git(repository, "config", "core.fsmonitor", f"touch {tmp_path}/ran; true")
+
+    with checked_out("main", folder=str(repository)) as found:
+        assert (found.folder / "dags" / "a.py").read_text() == "old"
+
+    assert not (tmp_path / "ran").exists()
+
+
 def test_a_hook_of_git_can_make_a_plan(repository: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("GIT_INDEX_FILE", str(repository / ".git" / "index"))
     monkeypatch.setenv("GIT_DIR", "/nowhere")

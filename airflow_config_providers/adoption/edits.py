@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
@@ -83,7 +84,7 @@ class Positions:
         return self._starts[line - 1] + column
 
     def _line(self, place: int) -> int:
-        return sum(start <= place for start in self._starts[1:]) + 1
+        return bisect_right(self._starts, place)
 
     def _past_comma(self, place: int) -> int:
         rest = self._bytes[place:]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -12,6 +12,7 @@ from airflow_config_providers import settings
 from airflow_config_providers.adoption.by_hand import ByHand
 from airflow_config_providers.adoption.edits import blocks
 from airflow_config_providers.adoption.file_proposal import FileProposal, FileProposer
+from airflow_config_providers.adoption.imported_files import imported_files
 from airflow_config_providers.adoption.patch import FileChange, patch
 from airflow_config_providers.adoption.references import Providers
 from airflow_config_providers.adoption.same_meaning import Imports, are_in_all, difference
@@ -113,7 +114,8 @@ class Adopter:
                 request.least, folder, request.uses_classes, is_of_all, _names_in(root / LAYERS, Path(folder))
             )
             moved, layers, notes = sharing.moved(found)
-            kept = list(_same(moved, before, imports, _Proposed(folder, layers), problems))
+            proposed = _Proposed(folder, layers, imported_files(read, root))
+            kept = list(_same(moved, before, imports, proposed, problems))
         problems += [problem for one in kept for problem in one.by_hand]
         problems += [ByHand("", 0, f"{note} With --operators classes, a layer file has them once.") for note in notes]
         changed = [one for one in kept if one.edits]
@@ -123,10 +125,11 @@ class Adopter:
 
 @dataclass(frozen=True, slots=True)
 class _Proposed:
-    """The proposed layer files, and their folder as the jobs see it."""
+    """The proposed layer files, their folder as the jobs see it, and the DAG files that others import."""
 
     folder: str
     layers: Sequence[SharedLayer]
+    imported: Collection[str]
 
 
 def _same(
@@ -151,6 +154,8 @@ def _why_not(one: FileProposal, old: DagFile, new: DagFile, proposed: _Proposed)
         return f"it cannot be imported, so a change cannot be checked. {old.findings[0].message}"
     if not old.stored:
         return "it creates tasks only for other files, so a change cannot be checked. Change it by hand."
+    if one.path in proposed.imported:
+        return "other files import it, so a change could concern their jobs, too. Change it by hand."
     why = difference(one, old, new, proposed.layers, proposed.folder)
     return f"after the change, {why}. Nothing is proposed for this file." if why else ""
 

@@ -374,3 +374,13 @@ def test_an_entry_stays_if_the_argument_in_its_place_can_render_to_nothing(envir
     code, out, err = run(tmp_path)
 
     assert (code, json.loads(out)["patch"]) == (0, ""), err
+
+
+def test_a_file_that_others_import_stays_as_it_is(environ: Path, tmp_path: Path):
+    (tmp_path / "trains.py").write_text(TRAINS)
+    (tmp_path / "more.py").write_text(f"{STOCK}from airflow.sdk import DAG\nfrom trains import SparkSubmitOperator\n")
+
+    code, out, err = run(tmp_path, operators="classes")
+
+    assert (code, json.loads(out)["patch"]) == (0, ""), err
+    assert any(one["reason"].startswith("other files import it") for one in json.loads(out)["by_hand"])

@@ -55,6 +55,7 @@ class AuthoredJob:
     @classmethod
     def of_unrendered(cls, fields: JobFields, options: JobOptions = NO_OPTIONS) -> Self:
         """Return the job in the fields of an operator before a run, which can fill in what is unknown until then."""
+        fields = fields.unrendered()
         try:
             texts = {text.label: text.text for text in fields.other_texts()}
             return cls(fields.layers(), texts, _files(fields), options=options)

@@ -9,8 +9,12 @@ from functools import partial, reduce
 from pathlib import PurePath
 from typing import Any, Final, Self
 
+from airflow.sdk import XComArg
+
 from airflow_config_providers.core.layers import ConfigLayer, ConfigSource, LayeredConfig
+from airflow_config_providers.core.nested import map_leaves
 from airflow_config_providers.core.reload import without_reload_action
+from airflow_config_providers.core.templates import is_template
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.core.variable import scan
 from airflow_config_providers.exceptions import ConfigException
@@ -107,6 +111,10 @@ class JobFields:
             kept[field] = _put(kept.get(field, {}), tuple(steps), value)
         named = {name: name for name in spec.named.keys}
         return cls(spec, _names(spec, template_fields, named), kept.get, named)
+
+    def unrendered(self) -> Self:
+        """Return the fields as they are before a run: with templates in place of what other tasks return."""
+        return replace(self, read=lambda name: _unrendered(self.read(name)))
 
     def layers(self) -> tuple[ConfigLayer, ...]:
         """
@@ -292,6 +300,19 @@ def _names(spec: OperatorSpec, template_fields: Iterable[str], named: Mapping[st
 
 def _attribute(operator: Any, name: str) -> Any:
     return getattr(operator, name, None)
+
+
+def _unrendered(value: Any) -> Any:
+    try:
+        return map_leaves(value, _with_template)
+    except RecursionError:  # who reads the field refuses it
+        return value
+
+
+def _with_template(leaf: Any) -> Any:
+    """Return the template of what another task returns; the object itself, if it has none."""
+    text = str(leaf) if isinstance(leaf, XComArg) else ""
+    return text if is_template(text) else leaf
 
 
 def _dag_layer(name: str, configs: Any) -> ConfigLayer:

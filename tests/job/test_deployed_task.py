@@ -48,6 +48,23 @@ def test_a_configuration_that_is_no_mapping_is_known_only_in_a_run(kind, conf):
 
 
 @KINDS
+def test_a_value_that_another_task_returns_is_its_template_beside_the_other_keys(kind):
+    job, warnings = deployed(kind, conf=lambda: {"spark.app.size": result(), "spark.app.mode": "b"}, name=result)
+
+    conf, arguments = job.layers
+    assert (conf.configs["spark.app.mode"], warnings) == ("b", [])
+    assert "xcom_pull(task_ids='result" in conf.configs["spark.app.size"]
+    assert "xcom_pull(task_ids='result" in arguments.configs["spark.app.name"]
+
+
+@KINDS
+def test_a_value_that_is_made_of_what_another_task_returns_has_no_template(kind):
+    job, warnings = deployed(kind, conf=lambda: {"spark.app.size": result().map(str)})
+
+    assert (job.layers, warnings) == ((), KNOWN_IN_RUN)
+
+
+@KINDS
 @pytest.mark.parametrize("files", [result, lambda: [result()]], ids=["all", "one"])
 def test_a_file_that_another_task_names_is_among_the_files(kind, files):
     job, _ = deployed(kind, config_files=files)

@@ -25,6 +25,7 @@ PLACES: Final = {
     "secrets-backend.md": "In `backend_kwargs` of the secrets backend",
     "policies.md": "In the policies file",
     "command-line.md": "On the command line",
+    "lint.md": "On the command line of `airflow config-providers lint`",
 }
 """Page -> where one sets what it describes."""
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from airflow_config_providers.cli.definition import commands
 from airflow_config_providers.get_provider_info import get_provider_info
 
 ROOT = Path(__file__).parents[2]
@@ -32,6 +33,18 @@ def test_it_has_every_setting(tool: Any) -> None:
 @pytest.mark.parametrize("name", ["allowed.paths", "conn_id", "allowlist.pattern", "backend_kwargs"])
 def test_it_has_parameters_of_providers(tool: Any, name: str) -> None:
     assert f"`{name}`" in {option.name for option in tool.options("providers.md")}
+
+
+def test_it_has_every_option_of_the_commands(tool: Any) -> None:
+    (group,) = commands()
+    subcommands = [inner for one in group.subcommands for inner in getattr(one, "subcommands", [one])]
+    flags = {flag for one in subcommands for argument in one.args for flag in argument.flags if flag.startswith("--")}
+    assert [flag for flag in sorted(flags) if f"`{flag}" not in tool.page()] == []
+
+
+@pytest.mark.parametrize("name", ["command-line.md", "lint.md"])
+def test_what_a_command_prints_is_no_option(tool: Any, name: str) -> None:
+    assert [option.name for option in tool.options(name) if not option.name.startswith("`--")] == []
 
 
 def test_links_to_a_section_of_another_page_lead_there(tool: Any) -> None:

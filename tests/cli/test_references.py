@@ -69,6 +69,21 @@ def test_what_cannot_be_compared_is_neither_old_nor_new(cli: Cli, records: Recor
     assert {row["task"]: row["is_newest"] for row in cli.json("references")} == {"old": None, "new": True}
 
 
+def test_a_note_says_how_jobs_leave_hashes(cli: Cli, records: Records):
+    used(records, "old", digest=None, key_id="")
+    used(records, "new", digest="b", number=2)
+
+    (note,) = cli("references").err.splitlines()
+    assert note.startswith("note: 1 of 2 jobs left no hash of the value")
+    assert "password_encoder_secret" in note
+
+
+def test_with_all_hashes_there_is_no_note(cli: Cli, records: Records):
+    used(records, "report")
+
+    assert cli("references").err == ""
+
+
 def test_only_the_last_job_of_a_task_counts(cli: Cli, records: Records):
     """A try that was refused, or that followed a job, had no job of its own."""
     used(records, "report", digest="a")

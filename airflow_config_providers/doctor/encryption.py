@@ -25,7 +25,7 @@ def check(site: Site) -> Iterator[Diagnosis]:
     """
     secret = settings.password_encoder_secret()
     if not secret:
-        yield doubt(f"{_SECRET} is not set, so no secret can be stored.", _NEW)
+        yield doubt(f"{_SECRET} is not set, so no secret can be stored, and records have no hashes of values.", _NEW)
     else:
         yield from _strength(secret)
     if settings.password_encoder_old_secret():

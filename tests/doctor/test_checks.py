@@ -102,6 +102,12 @@ def test_the_secret_of_the_encoder_is_judged(setting, monkeypatch, secret, expec
     assert not secret or secret not in found
 
 
+def test_without_the_secret_of_the_encoder_what_is_missing_is_said(setting):
+    setting("password_encoder_secret", "")
+
+    assert "no secret can be stored, and records have no hashes of values" in "".join(said(encryption.check(SITE)))
+
+
 def test_a_rotation_that_has_not_ended_is_found(setting):
     setting("password_encoder_old_secret", CANARY * 4)
 

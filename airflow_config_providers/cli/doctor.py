@@ -8,7 +8,7 @@ from typing import Any
 
 from airflow_config_providers import settings
 from airflow_config_providers.cli.arguments import seconds
-from airflow_config_providers.cli.failing import WrongArgumentsError, reporting_errors
+from airflow_config_providers.cli.failing import Finished, WrongArgumentsError, reporting_errors
 from airflow_config_providers.cli.output import show
 from airflow_config_providers.cli.progress import progress
 from airflow_config_providers.cli.target import require_here
@@ -28,7 +28,7 @@ def doctor(args: Any) -> None:
         found = list(examine(checks, site, tick=tick))
     show([one.row() for one in found], args.output)
     if any(one.diagnosis.severity is Severity.ERROR for one in found):
-        raise SystemExit(1)
+        raise Finished(1)
 
 
 def _site(args: Any) -> Site:

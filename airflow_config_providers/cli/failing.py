@@ -31,6 +31,10 @@ class WrongArgumentsError(ConfigException):
     """The arguments on the command line are wrong."""
 
 
+class Finished(SystemExit):
+    """Ends a command that did its work, with the code that tells what it found."""
+
+
 def reporting_errors(command: Callable[[Any], None]) -> Callable[[Any], None]:
     """
     Return ``command`` such that it prints each problem on standard error, one a line, and exits with a useful code.
@@ -52,6 +56,10 @@ def reporting_errors(command: Callable[[Any], None]) -> Callable[[Any], None]:
         except config_errors() as error:
             # of a command whose output is a setting, Airflow's message quotes the output
             problems, code = (str(error).partition(" Output: ")[0],), REFUSED
+        except Finished:
+            raise
+        except SystemExit:  # raised by what it ran: a provider or a policy; even 0 must not pass for success
+            problems, code = ("The command was ended by code that it ran, which raised SystemExit.",), REFUSED
         except BrokenPipeError:  # the reader has closed the pipe
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             return

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from airflow_config_providers.cli.arguments import seconds
-from airflow_config_providers.cli.failing import WrongArgumentsError, reporting_errors
+from airflow_config_providers.cli.failing import Finished, WrongArgumentsError, reporting_errors
 from airflow_config_providers.cli.progress import progress
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.exceptions import ConfigProvidersError
@@ -40,7 +40,7 @@ def lint(args: Any) -> None:
     sys.stdout.flush()
     sys.stderr.write(f"{_counted(len(files), 'file')} read, {_counted(len(found), 'finding')}.\n")
     if code := _code(found):
-        raise SystemExit(code)
+        raise Finished(code)
 
 
 def _counted(count: int, noun: str) -> str:

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from airflow_config_providers import settings
 from airflow_config_providers.cli import arguments
-from airflow_config_providers.cli.failing import Notes, WrongArgumentsError, reporting_errors
+from airflow_config_providers.cli.failing import Finished, Notes, WrongArgumentsError, reporting_errors
 from airflow_config_providers.cli.output import is_for_people, show, show_document
 from airflow_config_providers.cli.progress import progress
 from airflow_config_providers.cli.target import require_here
@@ -35,15 +35,11 @@ _ENVIRONMENT_DISABLED: Final = (
 )
 
 
-class _ChangesFound(SystemExit):
-    """Ends a plan that changes something."""
-
-
 def plan(args: Any) -> None:
     """Show what differs between two states, and exit as other commands do, or as ``--detailed-exit-code`` says."""
     try:
         _plan(args)
-    except _ChangesFound:
+    except Finished:
         raise
     except SystemExit as end:
         code = FAILED if args.detailed_exit_code else end.code
@@ -65,7 +61,7 @@ def _plan(args: Any) -> None:
         more = [f"There are {len(denials) - _MOST} more denials."] if len(denials) > _MOST else []
         raise PolicyViolation(*denials[:_MOST], *more)
     if args.detailed_exit_code and not found.is_empty:
-        raise _ChangesFound(CHANGES)
+        raise Finished(CHANGES)
 
 
 def _request(args: Any) -> PlanRequest:

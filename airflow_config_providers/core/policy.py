@@ -117,7 +117,7 @@ class NamedPolicy:
 
 def validate_all(policies: Sequence[NamedPolicy], request: RequestMetadata) -> None:
     """
-    Ask every policy. A policy that raises any other error denies, too.
+    Ask every policy. A policy that raises any other error, or ends the process, denies, too.
 
     :raises PolicyViolation: a policy denies; names each of them, with its reasons
     """
@@ -138,7 +138,7 @@ def _problems(named: NamedPolicy, request: RequestMetadata) -> list[str]:
     except PolicyViolation as violation:
         reasons = violation.problems or ("it does not say why.",)
         return [f"{who} denies {what}: {reason}{_places(reason, named.policy, request)}" for reason in reasons]
-    except Exception as error:  # noqa: BLE001 - a third party's policy can raise anything, with a value in its message
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - a third party's policy can raise anything, with a value in its message
         return [f"{who} failed with {type(error).__name__}, so {what} is denied. Correct it."]
     return []
 

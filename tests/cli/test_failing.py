@@ -14,7 +14,7 @@ import pytest
 pytest.importorskip("airflow")
 
 from airflow_config_providers import settings
-from airflow_config_providers.cli.failing import REFUSED, reporting_errors
+from airflow_config_providers.cli.failing import REFUSED, Finished, reporting_errors
 
 
 @pytest.fixture
@@ -79,3 +79,25 @@ def test_what_a_failing_command_has_printed_is_not_shown(
         command(SimpleNamespace())
 
     assert capsys.readouterr().err == "error: Cannot execute get-it. Error code is: 1.\n"
+
+
+def ended_by(end: SystemExit) -> object:
+    @reporting_errors
+    def command(args: object) -> None:
+        raise end
+
+    with pytest.raises(SystemExit) as ended:
+        command(SimpleNamespace())
+    return ended.value.code
+
+
+@pytest.mark.parametrize("code", [None, 0, "c4nary"])
+def test_code_of_others_that_ends_the_process_does_not_pass_for_success(
+    code: object, capsys: pytest.CaptureFixture[str]
+):
+    assert ended_by(SystemExit(code)) == REFUSED
+    assert capsys.readouterr().err == "error: The command was ended by code that it ran, which raised SystemExit.\n"
+
+
+def test_a_command_ends_with_the_code_of_what_it_found():
+    assert ended_by(Finished(1)) == 1

@@ -56,7 +56,9 @@ def test_every_policy_that_denies_is_named_with_every_reason():
 
 
 @pytest.mark.parametrize(
-    "failure", [KeyError("hunter2"), ConfigException("hunter2"), RecursionError(), NotImplementedError()], ids=repr
+    "failure",
+    [KeyError("hunter2"), ConfigException("hunter2"), RecursionError(), NotImplementedError(), SystemExit("hunter2")],
+    ids=repr,
 )
 def test_a_policy_that_fails_denies_and_its_words_are_not_told(failure):
     with pytest.raises(PolicyViolation, match=type(failure).__name__) as error:

@@ -49,7 +49,7 @@ class PolicyClasses:
         try:
             made = load()
             policy = made() if isinstance(made, type) and issubclass(made, AlterConfigPolicy) else None
-        except Exception as error:  # noqa: BLE001 - foreign code can raise anything; its text can hold a value
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - foreign code can raise anything; its text can hold a value
             reason = type(error).__name__
         else:
             if policy is not None:

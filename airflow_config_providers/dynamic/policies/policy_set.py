@@ -176,7 +176,7 @@ def _tried(entry: PolicyEntry, problems: list[str], field: str, call: Callable[[
         return call()
     except ConfigProvidersError as error:
         problems += [f"{place}: {problem}" for problem in error.problems]
-    except Exception as error:  # noqa: BLE001 - a policy can raise anything; its text can hold a value
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - a policy can raise anything; its text can hold a value
         problems.append(f"{place}: it failed with {type(error).__name__}. Correct it.")
     return None
 

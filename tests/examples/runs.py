@@ -10,13 +10,19 @@ from typing import Any
 from dags_examples.demo.airflow_cli import Airflow
 from dags_examples.demo.search import Search, Secret
 from dags_examples.demo.workspace import Workspace
+from tests.limits import PATIENT_AIRFLOW
 from tests.servers import quick_java
 
 
 def run(workspace: Workspace, arguments: list[str], **environment: str) -> tuple[int, str]:
     """Run Airflow, and give its exit code and all that it printed."""
     lines: list[str] = []
-    given = {**workspace.environment(secrets_dir=workspace.secrets), **quick_java.ENVIRONMENT, **environment}
+    given = {
+        **workspace.environment(secrets_dir=workspace.secrets),
+        **PATIENT_AIRFLOW,
+        **quick_java.ENVIRONMENT,
+        **environment,
+    }
     code = Airflow(given, workspace.root, workspace.log, lines.append).run(arguments)
     return code, "\n".join(lines)
 

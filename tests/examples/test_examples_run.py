@@ -19,6 +19,7 @@ from dags_examples.demo.sampler import Sampler
 from dags_examples.demo.search import Search, Secret
 from dags_examples.demo.workspace import EXAMPLES, Workspace, make_secret, unpack_flights
 from tests.examples.runs import places_of, rendered_fields, run
+from tests.limits import PATIENT_AIRFLOW
 
 pytestmark = pytest.mark.integration
 
@@ -31,7 +32,7 @@ print("DAGS", json.dumps([sorted(bag.dags), bag.import_errors]))
 
 
 def test_the_examples_parse_and_nothing_else_is_taken_for_a_dag(workspace: Workspace) -> None:
-    environment = workspace.environment(secrets_dir=workspace.secrets)
+    environment = {**workspace.environment(secrets_dir=workspace.secrets), **PATIENT_AIRFLOW}
     command = [sys.executable, "-c", LIST_DAGS]
     parsed = subprocess.run(command, env=environment, capture_output=True, text=True, check=True, cwd=workspace.root)
 

@@ -57,7 +57,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.limits import LONGEST
-from tests.servers.build import built_binary, cached_binary
+from tests.servers.build import built_binary
 from tests.servers.certificates import Certificate, self_signed
 from tests.servers.front import Front, SeenRequest
 from tests.servers.service_accounts import AUDIENCE, NAMESPACE, ServiceAccount, Signer, TokenReview
@@ -72,7 +72,7 @@ if TYPE_CHECKING:
 Paths = str | Mapping[str, Sequence[str]]
 
 LONGEST_WAIT = 5
-HOW_TO_GET_IT = "no real Vault: `make vault-server` builds one (needs Go), or set VAULT_ADDR and VAULT_TOKEN"
+HOW_TO_GET_IT = "no real Vault: VAULT_TEST_SERVER=build builds one (needs Go), or set VAULT_ADDR and VAULT_TOKEN"
 
 
 @dataclass(frozen=True, slots=True)
@@ -426,7 +426,7 @@ def _is_elsewhere() -> bool:
 
 def _is_at_hand() -> bool:
     wanted = os.environ.get("VAULT_TEST_SERVER", "")
-    return wanted != "off" and (_is_elsewhere() or wanted == "build" or cached_binary() is not None)
+    return wanted != "off" and (_is_elsewhere() or wanted == "build")
 
 
 def _tls(address: str) -> ssl.SSLContext | None:

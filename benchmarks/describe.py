@@ -12,7 +12,7 @@ from dynaconf.utils.inspect import get_history
 from airflow_config_providers.core import ConfigLayer, ConfigSource, LayeredConfig
 from airflow_config_providers.deployment import rows
 from airflow_config_providers.deployment.record_rows import of_record
-from airflow_config_providers.deployment.rows import Selection
+from airflow_config_providers.deployment.rows import KeySelection
 from airflow_config_providers.job.record import TaskTry, TryRecord, recorded
 from airflow_config_providers.spark.catalogue import spark_definition
 from benchmarks.measure import Aim, Effort, Report, Work, compared
@@ -32,7 +32,7 @@ def layered(keys: int) -> LayeredConfig:
 
 
 def described(keys: int) -> list[rows.Row]:
-    return rows.described(Selection().of(layered(keys).entries()))
+    return rows.described(KeySelection().of(layered(keys).entries()))
 
 
 def history_of(files: list[str]) -> str:
@@ -56,7 +56,7 @@ def table(keys: int, peers: dict[str, Work], effort: Effort) -> Report:
     now = described(keys)
     ours: dict[str, Work] = {
         OURS: lambda: rows.as_json(described(keys)),
-        "describe --run: what a try had": lambda: rows.as_json(of_record(record, Selection())),
+        "describe --run: what a try had": lambda: rows.as_json(of_record(record, KeySelection())),
     }
     times = effort.each({**ours, **peers, FLOOR: lambda: rows.as_json(now)})
     return Report(

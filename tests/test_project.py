@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import configparser
 import re
 import subprocess
@@ -160,3 +161,14 @@ def test_the_tests_that_a_stage_names_are_there() -> None:
 
     assert len(named) > 10
     assert [name for name in named if not (ROOT / name).exists()] == []
+
+
+def test_a_class_name_means_one_thing() -> None:
+    """Two classes of one name, private ones included, would need their modules to be told apart."""
+    modules: dict[str, list[str]] = {}
+    for path in sorted((ROOT / "airflow_config_providers").rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.ClassDef):
+                modules.setdefault(node.name.lstrip("_"), []).append(str(path.relative_to(ROOT)))
+
+    assert {name: where for name, where in modules.items() if len(where) > 1} == {}

@@ -112,7 +112,7 @@ class Positions:
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
+class ChangedLines:
     """
     Whole lines that change.
 
@@ -126,7 +126,7 @@ class Block:
     lines: tuple[str, ...] = field(repr=False)
 
 
-def blocks(source: str, edits: Sequence[Edit]) -> list[Block]:
+def blocks(source: str, edits: Sequence[Edit]) -> list[ChangedLines]:
     """Return the lines that ``edits``, in order and without overlaps, change; all other lines stay."""
     positions, lines = Positions(source), split_lines(source)
     found: list[tuple[range, list[Edit]]] = []
@@ -141,11 +141,11 @@ def blocks(source: str, edits: Sequence[Edit]) -> list[Block]:
     return [block for block in changed if list(block.lines) != lines[block.first : block.end]]
 
 
-def _block(lines: Sequence[str], positions: Positions, touched: range, edits: Iterable[Edit]) -> Block:
+def _block(lines: Sequence[str], positions: Positions, touched: range, edits: Iterable[Edit]) -> ChangedLines:
     first, end = touched.start - 1, touched.stop - 1
     offset = positions.line_start(touched.start)
     moved = [Edit(edit.start - offset, edit.end - offset, edit.text) for edit in edits]
-    return Block(first, end, tuple(split_lines(edited("".join(lines[first:end]), moved))))
+    return ChangedLines(first, end, tuple(split_lines(edited("".join(lines[first:end]), moved))))
 
 
 def split_lines(text: str) -> list[str]:

@@ -15,8 +15,8 @@ from airflow_config_providers.adoption.references import Providers, reads_secret
 from airflow_config_providers.adoption.secret_lines import secret_lines
 from airflow_config_providers.core.templates import is_template
 from airflow_config_providers.core.text import printable
-from airflow_config_providers.lint.entry import Entry
-from airflow_config_providers.lint.finding import Place
+from airflow_config_providers.lint.entry import WrittenEntry
+from airflow_config_providers.lint.finding import SourcePlace
 from airflow_config_providers.lint.literals import of_entry as literal_secrets
 from airflow_config_providers.spark.exposure import is_exposed
 
@@ -214,7 +214,7 @@ class FileProposer:
         self._by_hand.append(ByHand(self._path, node.lineno, reason))
 
     def _report_literal(self, setting: Setting) -> None:
-        entry = Entry(setting.key, setting.text or "", Place(self._path, setting.node.lineno), "")
+        entry = WrittenEntry(setting.key, setting.text or "", SourcePlace(self._path, setting.node.lineno), "")
         for _ in literal_secrets(entry):
             self._leave(
                 setting.node,
@@ -257,7 +257,7 @@ def plain_settings(call: OperatorCall, replaced: Mapping[ast.expr, str]) -> Iter
         text = replaced.get(setting.node, setting.text)
         if not setting.key or text is None or is_template(text):
             continue
-        if not list(literal_secrets(Entry(setting.key, text, Place(""), ""))):
+        if not list(literal_secrets(WrittenEntry(setting.key, text, SourcePlace(""), ""))):
             yield setting, text
 
 

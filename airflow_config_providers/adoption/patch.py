@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from airflow_config_providers.adoption.edits import Block, split_lines
+from airflow_config_providers.adoption.edits import ChangedLines, split_lines
 
 _CONTEXT: Final = 3
 
@@ -29,13 +29,13 @@ class FileChange:
 
     path: str
     before: str | None = field(repr=False)
-    blocks: Sequence[Block]
+    blocks: Sequence[ChangedLines]
     hidden: Collection[int] = ()
 
     @classmethod
     def new(cls, path: str, text: str) -> FileChange:
         """Return the change that creates a file."""
-        return cls(path, None, [Block(0, 0, tuple(split_lines(text)))])
+        return cls(path, None, [ChangedLines(0, 0, tuple(split_lines(text)))])
 
 
 def patch(changes: Sequence[FileChange]) -> str:
@@ -67,9 +67,9 @@ def _name(path: str) -> str:
     return '"' + "".join(chr(one) if chr(one) in _PLAIN else f"\\{one:03o}" for one in octets) + '"'
 
 
-def _grouped(blocks: Sequence[Block], hidden: Collection[int]) -> Iterator[list[Block]]:
+def _grouped(blocks: Sequence[ChangedLines], hidden: Collection[int]) -> Iterator[list[ChangedLines]]:
     """Yield the changes that are so near to each other that they share a hunk."""
-    group: list[Block] = []
+    group: list[ChangedLines] = []
     for block in blocks:
         between = range(group[-1].end, block.first) if group else range(0)
         if group and (len(between) > 2 * _CONTEXT or _shown(between, hidden) < len(between)):
@@ -85,7 +85,7 @@ def _shown(lines: range, hidden: Collection[int]) -> int:
     return next((count for count, line in enumerate(lines) if line + 1 in hidden), len(lines))
 
 
-def _hunk(group: Sequence[Block], lines: Sequence[str], hidden: Collection[int], grown: int) -> Iterator[str]:
+def _hunk(group: Sequence[ChangedLines], lines: Sequence[str], hidden: Collection[int], grown: int) -> Iterator[str]:
     first, last = group[0].first, group[-1].end
     above = _shown(range(first - 1, max(-1, first - 1 - _CONTEXT), -1), hidden)
     below = _shown(range(last, min(len(lines), last + _CONTEXT)), hidden)

@@ -17,7 +17,7 @@ from airflow_config_providers.core.layers import ConfigLayer, ConfigSource, Laye
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.job.authored_job import AuthoredJob
 from airflow_config_providers.job.job_layers import ReadFile, deployed_layers, file_as_deployed
-from airflow_config_providers.lint.dag_files import DagFile, DagSource, read_all
+from airflow_config_providers.lint.dag_files import DagFile, DagImports, read_all
 from airflow_config_providers.spark.catalogue import spark_definition
 
 _IGNORED = shutil.ignore_patterns(".git", "__pycache__", "*.pyc")
@@ -72,7 +72,7 @@ class Imports:
 
     def _read(self, folder: Path, paths: Sequence[str]) -> list[DagFile]:
         environ = {"AIRFLOW__CONFIG_PROVIDERS__APPLY_TO": "spark", "AIRFLOW__CORE__DAGS_FOLDER": str(folder)}
-        source = DagSource([str(folder)], self.seconds, environ, is_stored=True)
+        source = DagImports([str(folder)], self.seconds, environ, is_stored=True)
         return list(read_all(paths, source=source, tick=self.tick)) if paths else []
 
 

@@ -46,7 +46,7 @@ class SharedLayer:
 
 
 @dataclass(frozen=True, slots=True)
-class _Job:
+class _SharingJob:
     """A call, with its entries that could be in a layer file."""
 
     file: int
@@ -102,16 +102,16 @@ class Sharing:
         names = (f"shared-{number}.properties" for number in count(1))
         return (name for name in names if name not in self.taken)
 
-    def _jobs(self, number: int, proposal: FileProposal) -> Iterator[_Job]:
+    def _jobs(self, number: int, proposal: FileProposal) -> Iterator[_SharingJob]:
         positions = Positions(proposal.source)
         for call in proposal.calls:
             if not (call.is_direct and self._can_share(call, proposal, positions)):
                 continue
             found = {(one.key, text): one for one, text in plain_settings(call, proposal.replaced)}
             shown = {pair: one for pair, one in found.items() if _is_free(one, proposal, positions)}
-            yield _Job(number, call, shown)
+            yield _SharingJob(number, call, shown)
 
-    def _groups(self, jobs: Sequence[_Job]) -> list[tuple[list[int], list[tuple[str, str]], bool]]:
+    def _groups(self, jobs: Sequence[_SharingJob]) -> list[tuple[list[int], list[tuple[str, str]], bool]]:
         """
         Return the values that the same jobs share, and whether all jobs have them.
 
@@ -143,7 +143,7 @@ class Sharing:
         return is_ours and _has_list(call) and not any(line in proposal.hidden for line in positions.lines(edit))
 
 
-def _removals(job: _Job, pairs: Iterable[tuple[str, str]], positions: Positions) -> Iterator[Edit]:
+def _removals(job: _SharingJob, pairs: Iterable[tuple[str, str]], positions: Positions) -> Iterator[Edit]:
     for pair in pairs:
         setting = job.settings[pair]
         if (key := key_node(setting)) is not None:

@@ -15,8 +15,8 @@ from airflow_config_providers.deployment.configurations import DeployedConfigura
 from airflow_config_providers.deployment.differences import differences
 from airflow_config_providers.deployment.last_changes import with_authors
 from airflow_config_providers.deployment.records import RunChoice
-from airflow_config_providers.deployment.rows import Row, Selection
-from airflow_config_providers.deployment.turning_point import Outcome, TurningPoint, outcomes_of, turning_point
+from airflow_config_providers.deployment.rows import KeySelection, Row
+from airflow_config_providers.deployment.turning_point import RunOutcome, TurningPoint, outcomes_of, turning_point
 from airflow_config_providers.exceptions import UnknownResourceError
 
 
@@ -54,5 +54,5 @@ def _introduce(point: TurningPoint, notes: Notes) -> None:
         notes(f"The task has succeeded since, in {point.since}.")
 
 
-def _described(found: DeployedConfigurations, task: ConfigResource, one: Outcome) -> list[Row]:
-    return found.describe_run(task, RunChoice(one.run_id, None, one.map_index), Selection())
+def _described(found: DeployedConfigurations, task: ConfigResource, one: RunOutcome) -> list[Row]:
+    return found.describe_run(task, RunChoice(one.run_id, None, one.map_index), KeySelection())

@@ -17,7 +17,7 @@ from airflow_config_providers.core.text import printable
 from airflow_config_providers.deployment.differences import differences
 from airflow_config_providers.deployment.key_columns import KEY_COLUMNS
 from airflow_config_providers.deployment.last_changes import no_history, with_authors
-from airflow_config_providers.deployment.rows import DETAILS, Row, Selection, is_secret
+from airflow_config_providers.deployment.rows import DETAILS, KeySelection, Row, is_secret
 
 if TYPE_CHECKING:
     from airflow_config_providers.deployment.configurations import Configurations
@@ -30,7 +30,7 @@ def describe(args: Any) -> None:
         partial(arguments.resource, args), partial(check, args), partial(runs.sides, args)
     )
     notes = Notes()
-    found, selection = configurations(args, notes), Selection(tuple(args.key or ()), args.all, notes=True)
+    found, selection = configurations(args, notes), KeySelection(tuple(args.key or ()), args.all, notes=True)
     if args.why_not is not None:
         _warn_of_secret(args.why_not, notes)
         _show_columns(found.why_not(resource, args.why_not, sides[0].choice), args.output)
@@ -95,7 +95,7 @@ def refresh(args: Any) -> None:
     show(configurations(args, Notes()).refresh(resource), args.output)
 
 
-def _described(found: Configurations, resource: ConfigResource, side: runs.Side, selection: Selection) -> list[Row]:
+def _described(found: Configurations, resource: ConfigResource, side: runs.Side, selection: KeySelection) -> list[Row]:
     if side.choice:
         return found.describe_run(resource, side.choice, selection)
     return found.describe(resource, selection)

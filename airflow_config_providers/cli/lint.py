@@ -16,7 +16,7 @@ from airflow_config_providers.lint.known_providers import KnownProviders, of_ext
 from airflow_config_providers.lint.linter import Linter
 from airflow_config_providers.lint.paths import LintedPaths
 from airflow_config_providers.lint.reports import REPORTS
-from airflow_config_providers.lint.rules import UNREAD, Selection, Severity
+from airflow_config_providers.lint.rules import UNREAD, FindingLevel, RuleSelection
 
 FOUND: Final = 1
 UNREADABLE: Final = 2
@@ -50,15 +50,15 @@ def _counted(count: int, noun: str) -> str:
 def _code(findings: Sequence[Finding]) -> int:
     if any(finding.rule in UNREAD for finding in findings):
         return UNREADABLE
-    return FOUND if any(finding.rule.severity is not Severity.NOTE for finding in findings) else 0
+    return FOUND if any(finding.rule.severity is not FindingLevel.NOTE for finding in findings) else 0
 
 
 def _paths(args: Any) -> LintedPaths:
     return LintedPaths.of(args.paths) if args.paths else LintedPaths.of_deployment()
 
 
-def _selection(args: Any) -> Selection:
-    selection = Selection(_codes(args.select), _codes(args.ignore))
+def _selection(args: Any) -> RuleSelection:
+    selection = RuleSelection(_codes(args.select), _codes(args.ignore))
     if unknown := selection.unknown():
         names = ", ".join(map(printable, unknown))
         raise WrongArgumentsError(f"No rule has the code {names}. The page 'Lint' of the reference lists the codes.")

@@ -14,7 +14,7 @@ from airflow_config_providers.core.alter import AlterConfigOp, ConfigResource
 from airflow_config_providers.core.policy import Moment, PolicyViolation, RequestMetadata
 from airflow_config_providers.deployment.admin import DeployedLayers, admin
 from airflow_config_providers.deployment.rows import Row
-from airflow_config_providers.deployment.verdicts import Seeing, Verdict, verdict_of
+from airflow_config_providers.deployment.verdicts import PolicyVerdict, Seeing, verdict_of
 from airflow_config_providers.exceptions import ConfigException
 from airflow_config_providers.job.policies import open_policies, rendered
 
@@ -76,6 +76,6 @@ def _requests(args: Any, resource: ConfigResource, operations: list[AlterConfigO
     return requests
 
 
-def _row(verdict: Verdict) -> Row:
+def _row(verdict: PolicyVerdict) -> Row:
     at = verdict.at and verdict.at.value
     return {"policy": verdict.policy, "at": at, "verdict": verdict.text, "reasons": list(verdict.reasons)}

@@ -14,7 +14,7 @@ from airflow_config_providers.core.alter import AlterConfigOp, ConfigResource
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.deployment.failures import NOT_FOUND, error_of
 from airflow_config_providers.deployment.reading import Reading, refusals
-from airflow_config_providers.deployment.rows import Row, Selection, of_json
+from airflow_config_providers.deployment.rows import KeySelection, Row, of_json
 from airflow_config_providers.deployment.why_not import why_not
 from airflow_config_providers.exceptions import (
     ConfigException,
@@ -50,12 +50,12 @@ class ServerConfigurations:
         self._client = client
         self._warn = warn
 
-    def describe(self, resource: ConfigResource, selection: Selection) -> list[Row]:
+    def describe(self, resource: ConfigResource, selection: KeySelection) -> list[Row]:
         """Return the selected keys, each with its synonyms."""
         query = [*_asked(selection), ("all", str(selection.defaults).lower())]
         return self._rows("GET", path(resource), query=query)
 
-    def describe_run(self, task: ConfigResource, choice: RunChoice, selection: Selection) -> list[Row]:
+    def describe_run(self, task: ConfigResource, choice: RunChoice, selection: KeySelection) -> list[Row]:
         """Return the selected keys that one try had, each with its synonyms."""
         if _is_elsewhere(choice.run_id):
             raise UnknownResourceError(f"There is no run '{printable(choice.run_id)}'. Correct its id.")
@@ -66,9 +66,9 @@ class ServerConfigurations:
     def why_not(self, resource: ConfigResource, asked: str, choice: RunChoice | None = None) -> list[Row]:
         """Return why a setting that someone wrote does not apply, as far as the rows of the server say it."""
         if choice:
-            return why_not(asked, self.describe_run(resource, choice, Selection()))
+            return why_not(asked, self.describe_run(resource, choice, KeySelection()))
         reading = Reading(refusals=partial(refusals, self.alter, resource))
-        return why_not(asked, self.describe(resource, Selection()), reading)
+        return why_not(asked, self.describe(resource, KeySelection()), reading)
 
     def alter(
         self,
@@ -130,7 +130,7 @@ def path(resource: ConfigResource) -> str:
     return f"/dags/{quote(dag, safe='')}/tasks/{quote(task, safe='')}" if task else f"/dags/{quote(dag, safe='')}"
 
 
-def _asked(selection: Selection) -> list[tuple[str, str]]:
+def _asked(selection: KeySelection) -> list[tuple[str, str]]:
     """Return the parameters that select keys, with what a server leaves out otherwise."""
     return [("synonyms", "true"), ("notes", str(selection.notes).lower()), *(("key", key) for key in selection.keys)]
 
@@ -161,7 +161,7 @@ def _refusal(address: str, status: int, content: Mapping[str, Any]) -> ConfigPro
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class ServerAnswer:
     """
     The answer of a server.
 
@@ -210,7 +210,7 @@ class ServerClient:
         """Return a client that sends ``token``."""
         return replace(self, token=token)
 
-    def ask(self, method: str, path: str, *, query: Sequence[tuple[str, str]] = (), body: Any = None) -> Answer:
+    def ask(self, method: str, path: str, *, query: Sequence[tuple[str, str]] = (), body: Any = None) -> ServerAnswer:
         """
         Send one request, without retries: after a failure it is unknown whether a change was made.
 
@@ -229,7 +229,7 @@ class ServerClient:
             failure = WrongArgumentsError(f"{printable(self.address)}: invalid request ({type(error).__name__}).")
         else:
             if not answer.is_redirect:
-                return Answer(answer.status_code, _content(answer))
+                return ServerAnswer(answer.status_code, _content(answer))
             failure = ConfigException(
                 f"{printable(self.address)} redirects, and the token is not sent to another address. Use the address "
                 f"that it redirects to."

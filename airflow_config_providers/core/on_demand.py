@@ -23,7 +23,7 @@ _MOST: Final = 4
 Wait = Callable[[str, Future[object]], object]
 
 
-class Call(Future[object]):
+class SharedCall(Future[object]):
     """
     A call under way. If another call with the same name succeeds first, its result is used.
 
@@ -38,7 +38,7 @@ class _Calls:
     """The calls of one process: name -> calls, oldest first."""
 
     lock: threading.RLock = field(default_factory=threading.RLock)
-    named: dict[str, list[Call]] = field(default_factory=dict, repr=False)
+    named: dict[str, list[SharedCall]] = field(default_factory=dict, repr=False)
 
 
 class UnderWay:
@@ -55,14 +55,14 @@ class UnderWay:
     def __init__(self, *, pid: Callable[[], int] = os.getpid) -> None:
         self._here = PerProcess(_Calls, pid=pid)
 
-    def start(self, name: str, call: Callable[[], object]) -> Call:
+    def start(self, name: str, call: Callable[[], object]) -> SharedCall:
         """Start ``call``, unless one with this name is under way. It sees the context variables of this caller."""
         here = self._here()
         with here.lock:
             calls = here.named.setdefault(name, [])
             if calls and (len(calls) >= _MOST or not (calls[-1].is_given_up or calls[-1].done())):
                 return calls[-1]
-            calls.append(begun := Call())
+            calls.append(begun := SharedCall())
             workers = Workers(1)
             workers.start(call).add_done_callback(partial(_end, here.lock, calls, begun, workers))
             return begun
@@ -189,7 +189,7 @@ class ProvidersOnDemand(ClosedOnExit, Mapping[str, ConfigProvider]):
         return len(self._names)
 
 
-def _wait_for(name: str, openings: Mapping[str, Call], wait: Wait) -> None:
+def _wait_for(name: str, openings: Mapping[str, SharedCall], wait: Wait) -> None:
     try:
         wait(name, openings[name])
     finally:
@@ -198,7 +198,9 @@ def _wait_for(name: str, openings: Mapping[str, Call], wait: Wait) -> None:
                 opening.is_given_up = True
 
 
-def _end(lock: threading.RLock, calls: list[Call], ended: Call, workers: Workers, made: Future[object]) -> None:
+def _end(
+    lock: threading.RLock, calls: list[SharedCall], ended: SharedCall, workers: Workers, made: Future[object]
+) -> None:
     workers.close()
     error = made.exception()
     with lock:

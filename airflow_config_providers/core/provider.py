@@ -142,7 +142,7 @@ class SecretIdProvider(ConfigProvider):
         """
 
 
-def configured(state: _T | None) -> _T:
+def require_configured(state: _T | None) -> _T:
     """
     Return the ``state`` that ``configure`` made of the parameters.
 

@@ -80,7 +80,7 @@ class Timer(Protocol):
         """Call ``callback`` once, in any thread, after ``delay_ms`` milliseconds; never before this returns."""
 
 
-class _Request:
+class _ReloadRequest:
     """
     A reload that was asked for because the values of one place expire.
 
@@ -133,7 +133,7 @@ class ReloadScheduler:
         self._default = default
         self._reload = reload
         self._clock = clock
-        self._requests: dict[Hashable, dict[Place, _Request]] = {}
+        self._requests: dict[Hashable, dict[Place, _ReloadRequest]] = {}
         self._lock = threading.Lock()
         self._is_closed = False
 
@@ -169,13 +169,13 @@ class ReloadScheduler:
     def _request(self, job: Hashable, place: Place, ttl: int) -> None:
         now = self._clock() * 1000
         places = self._requests.setdefault(job, {})
-        earlier = places.get(place, _Request(since=now, longest=ttl))
+        earlier = places.get(place, _ReloadRequest(since=now, longest=ttl))
         earlier.cancel()
-        request = places[place] = _Request(since=earlier.since, longest=max(ttl, earlier.longest))
+        request = places[place] = _ReloadRequest(since=earlier.since, longest=max(ttl, earlier.longest))
         delay = max(0, ceil(min(ttl, request.since + request.longest - now)))
         request.handle = self._timer.schedule(delay, lambda: self._due(job, place, request))
 
-    def _due(self, job: Hashable, place: Place, request: _Request) -> None:
+    def _due(self, job: Hashable, place: Place, request: _ReloadRequest) -> None:
         with self._lock:
             if self._requests.get(job, {}).get(place) is not request:
                 return  # it was withdrawn while the timer was about to call

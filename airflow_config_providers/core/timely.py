@@ -15,7 +15,7 @@ _T = TypeVar("_T")
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome(Generic[_T]):
+class CallOutcome(Generic[_T]):
     """
     How a call ended.
 
@@ -33,23 +33,23 @@ class Outcome(Generic[_T]):
 
 def call_each(
     calls: Mapping[str, Callable[[], _T]], *, patience: float, clock: Callable[[], float] = time.monotonic
-) -> dict[str, Outcome[_T]]:
+) -> dict[str, CallOutcome[_T]]:
     """
     Make all calls in parallel, each in a thread that is abandoned if it takes too long.
 
     :param patience: the seconds to wait for all of them together
     :return: name -> how the call ended
     """
-    running = {name: _Call(call) for name, call in calls.items()}
+    running = {name: _TimedCall(call) for name, call in calls.items()}
     until = clock() + patience
     for one in running.values():
         one.thread.join(max(0.0, until - clock()))
     return {name: one.outcome for name, one in running.items()}
 
 
-class _Call(Generic[_T]):
+class _TimedCall(Generic[_T]):
     def __init__(self, call: Callable[[], _T]) -> None:
-        self.outcome: Outcome[_T] = Outcome(is_late=True)
+        self.outcome: CallOutcome[_T] = CallOutcome(is_late=True)
         self._call = call
         context = copy_context()  # Airflow keeps the connection under test in the context
         self.thread = threading.Thread(target=lambda: context.run(self._run), daemon=True)
@@ -57,8 +57,8 @@ class _Call(Generic[_T]):
 
     def _run(self) -> None:
         try:
-            self.outcome = Outcome(self._call())
+            self.outcome = CallOutcome(self._call())
         except ConfigProvidersError as error:
-            self.outcome = Outcome(problems=error.problems)
+            self.outcome = CallOutcome(problems=error.problems)
         except BaseException as error:  # noqa: BLE001 - anything can be raised; its text can hold a value
-            self.outcome = Outcome(failure=type(error).__name__)
+            self.outcome = CallOutcome(failure=type(error).__name__)

@@ -16,7 +16,7 @@ _P = ParamSpec("_P")
 _T = TypeVar("_T")
 _R = TypeVar("_R")
 
-_Call = tuple["Future[Any]", Callable[[], Any]]
+_QueuedCall = tuple["Future[Any]", Callable[[], Any]]
 
 
 class Workers(ClosedOnExit):
@@ -31,7 +31,7 @@ class Workers(ClosedOnExit):
 
     def __init__(self, most: int) -> None:
         self._most = most
-        self._calls: SimpleQueue[_Call | None] = SimpleQueue()
+        self._calls: SimpleQueue[_QueuedCall | None] = SimpleQueue()
         self._threads = 0
 
     def start(self, call: Callable[_P, _T], *args: _P.args, **kwargs: _P.kwargs) -> Future[_T]:
@@ -80,13 +80,13 @@ def side_by_side(call: Callable[[_T], _R], items: Sequence[_T], *, at_once: int)
         return first + [future.result() for future in asked]
 
 
-def _work(calls: SimpleQueue[_Call | None]) -> None:
+def _work(calls: SimpleQueue[_QueuedCall | None]) -> None:
     while (waiting := calls.get()) is not None:
         _make(waiting)
         del waiting  # so that a value does not stay alive while the thread waits for the next call
 
 
-def _make(waiting: _Call | None) -> None:
+def _make(waiting: _QueuedCall | None) -> None:
     if waiting is None or not waiting[0].set_running_or_notify_cancel():
         return
     future, call = waiting

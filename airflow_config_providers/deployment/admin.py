@@ -14,10 +14,10 @@ from airflow_config_providers.core.layers import ConfigLayer
 from airflow_config_providers.core.policy import AlterConfigPolicy, NamedPolicy
 from airflow_config_providers.core.text import nearest, printable
 from airflow_config_providers.deployment.failures import NOT_FOUND
-from airflow_config_providers.deployment.objections import DeployedObjections, Job
+from airflow_config_providers.deployment.objections import DeployedObjections, JobRules
 from airflow_config_providers.dynamic.admin import ConfigAdmin
 from airflow_config_providers.dynamic.airflow_store import VariableStore
-from airflow_config_providers.dynamic.writer import Author
+from airflow_config_providers.dynamic.writer import ChangeAuthor
 from airflow_config_providers.exceptions import ProviderUnavailableError, UnknownResourceError
 from airflow_config_providers.job.authored_job import AuthoredJob, referring_paths
 from airflow_config_providers.job.deployed_task import Warn, deployed_job, is_configured
@@ -81,7 +81,7 @@ def admin(
         layers=layers,
         seal=settings.seal(),
         objections=DeployedObjections(layers.jobs, warn),
-        author=Author(caller.name),
+        author=ChangeAuthor(caller.name),
         warn=warn,
     )
 
@@ -107,7 +107,7 @@ class DeployedLayers:
         self._warn = warn
         self._caller = caller
         self._known: dict[ConfigResource, Sequence[ConfigLayer]] = {}
-        self._jobs: dict[ConfigResource, list[Job]] = {}
+        self._jobs: dict[ConfigResource, list[JobRules]] = {}
         self._dags: dict[str, Any] = {}
 
     def __call__(self, resource: ConfigResource) -> Sequence[ConfigLayer]:
@@ -140,14 +140,14 @@ class DeployedLayers:
         job = self._job(resource) if resource.dag_id else None
         return [*settings.config_files(), *(job.files.values() if job else ())]
 
-    def jobs(self, resource: ConfigResource) -> list[Job]:
+    def jobs(self, resource: ConfigResource) -> list[JobRules]:
         """
         Return the jobs of a DAG, or the job of a task; an empty list if the resource does not exist.
 
         :raises ProviderUnavailableError: the database is unavailable
         """
         if resource not in self._jobs:
-            self._jobs[resource] = [Job.of(task) for task in self._configured(resource)]
+            self._jobs[resource] = [JobRules.of(task) for task in self._configured(resource)]
         return self._jobs[resource]
 
     def concerned(self, resource: ConfigResource) -> list[ConfigResource]:

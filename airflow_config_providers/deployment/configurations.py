@@ -17,7 +17,7 @@ from airflow_config_providers.deployment.key_columns import key_columns
 from airflow_config_providers.deployment.objections import have_other_keys, refuse_keys, take_any_key
 from airflow_config_providers.deployment.reading import Reading, refusals, unread_sources
 from airflow_config_providers.deployment.records import RunChoice
-from airflow_config_providers.deployment.rows import HINTS, Row, Selection
+from airflow_config_providers.deployment.rows import HINTS, KeySelection, Row
 from airflow_config_providers.deployment.why_not import why_not
 from airflow_config_providers.dynamic.admin import AlterConfigResult, no_notes
 from airflow_config_providers.exceptions import ConfigException, UnknownResourceError
@@ -43,10 +43,10 @@ class Configurations(Protocol):
     :raises ProviderUnavailableError: the server or the database is unavailable now
     """
 
-    def describe(self, resource: ConfigResource, selection: Selection) -> list[Row]:
+    def describe(self, resource: ConfigResource, selection: KeySelection) -> list[Row]:
         """Return the selected keys, each with its synonyms; of a task, also with what its last job had."""
 
-    def describe_run(self, task: ConfigResource, choice: RunChoice, selection: Selection) -> list[Row]:
+    def describe_run(self, task: ConfigResource, choice: RunChoice, selection: KeySelection) -> list[Row]:
         """Return the selected keys that one try had, each with its synonyms."""
 
     def why_not(self, resource: ConfigResource, asked: str, choice: RunChoice | None = None) -> list[Row]:
@@ -96,7 +96,7 @@ class DeployedConfigurations:
         self._warn = warn
         self._caller = caller
 
-    def describe(self, resource: ConfigResource, selection: Selection) -> list[Row]:
+    def describe(self, resource: ConfigResource, selection: KeySelection) -> list[Row]:
         """Return the selected keys, each with its synonyms."""
         one = admin(self._warn, caller=self._caller)
         found = selection.of(one.describe_configs([resource], include_synonyms=True)[resource])
@@ -107,7 +107,7 @@ class DeployedConfigurations:
             described = [{**row, **key_columns(row["key"], row["value"])} for row in described]
         return self._with_applied(resource, described, selection) if resource.task_id else described
 
-    def describe_run(self, task: ConfigResource, choice: RunChoice, selection: Selection) -> list[Row]:
+    def describe_run(self, task: ConfigResource, choice: RunChoice, selection: KeySelection) -> list[Row]:
         """Return the selected keys that one try had, each with its synonyms."""
         record = records.record_of(task, choice)
         for sentence in record_rows.about(record):
@@ -117,9 +117,9 @@ class DeployedConfigurations:
     def why_not(self, resource: ConfigResource, asked: str, choice: RunChoice | None = None) -> list[Row]:
         """Return why a setting that someone wrote does not apply, or that it applies."""
         if choice:
-            had = self.describe_run(resource, choice, Selection())
+            had = self.describe_run(resource, choice, KeySelection())
             return why_not(asked, had, Reading(unknown_keys=settings.unknown_keys()))
-        return why_not(asked, self.describe(resource, Selection()), self._reading(resource))
+        return why_not(asked, self.describe(resource, KeySelection()), self._reading(resource))
 
     def _reading(self, resource: ConfigResource) -> Reading:
         layers = DeployedLayers(no_notes, self._caller or Caller())
@@ -142,7 +142,7 @@ class DeployedConfigurations:
             )
         return refusals(self.alter, resource, key, value)
 
-    def _with_applied(self, task: ConfigResource, described: list[Row], selection: Selection) -> list[Row]:
+    def _with_applied(self, task: ConfigResource, described: list[Row], selection: KeySelection) -> list[Row]:
         """Return the rows with what the last job of ``task`` had; unchanged if there is no record of one to show."""
         if self._caller and not self._caller.may_see_runs():
             self._warn(_NO_RUNS)

@@ -21,7 +21,7 @@ History = Callable[[ConfigResource], Sequence[Row]]
 
 
 @dataclass(frozen=True, slots=True)
-class _Place:
+class _ValueLayer:
     """
     The layer of a value.
 
@@ -33,7 +33,7 @@ class _Place:
 
     @classmethod
     def of(cls, layer: str | None) -> Self:
-        """Return the place that a difference shows; a record of a later version can have an unknown source."""
+        """Return the layer that a difference shows; a record of a later version can have an unknown source."""
         source, _, origin = (layer or "").partition(", ")
         version = _VERSION.search(origin)
         found = ConfigSource.__members__.get(source)
@@ -74,7 +74,7 @@ def _resource(kind: ResourceType, task: ConfigResource) -> ConfigResource:
 
 
 def _author(row: Row, changes: Callable[[ConfigSource | None], Sequence[Row]]) -> Row:
-    before, after = _Place.of(row["before_layer"]), _Place.of(row["after_layer"])
+    before, after = _ValueLayer.of(row["before_layer"]), _ValueLayer.of(row["after_layer"])
     if after.version is not None and _rank(after) >= _rank(before):
         least = before.version or 0 if before.source is after.source else 0
         found = [one for one in _of(row["key"], changes(after.source)) if least < one["version"] <= after.version]
@@ -85,7 +85,7 @@ def _author(row: Row, changes: Callable[[ConfigSource | None], Sequence[Row]]) -
     return _UNKNOWN
 
 
-def _rank(place: _Place) -> int:
+def _rank(place: _ValueLayer) -> int:
     return 0 if place.source is None else place.source.value
 
 

@@ -25,7 +25,7 @@ from airflow_config_providers.spark.known_keys import SPARK
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
+class JobRules:
     """
     What decides which references and which keys a job can have.
 
@@ -41,7 +41,7 @@ class Job:
     unresolved: Unresolved | None = None
 
     @classmethod
-    def of(cls, task: Any) -> Job:
+    def of(cls, task: Any) -> JobRules:
         """Return the job of a stored task; what is not stored has the default of the deployment."""
         options, spec = deployed_options(task), stored_spec(task)
         unresolved = None if options.unresolved is None else options.when_unresolved
@@ -49,12 +49,12 @@ class Job:
         return cls(options.conn_id, options.allows_exposed, takes_any_key, unresolved)
 
     @classmethod
-    def usual(cls) -> Job:
+    def usual(cls) -> JobRules:
         """Return the defaults of the deployment."""
         return cls(settings.config_conn_id(), settings.allow_exposed_arguments())
 
 
-Jobs = Callable[[ConfigResource], Iterable[Job]]
+JobsOfResource = Callable[[ConfigResource], Iterable[JobRules]]
 """Returns the jobs that a resource configures; none if they are unknown."""
 
 
@@ -63,12 +63,12 @@ def have_other_keys(keys: Iterable[str]) -> bool:
     return not all(key.startswith(SPARK) for key in keys)
 
 
-def take_any_key(jobs: Collection[Job]) -> bool:
+def take_any_key(jobs: Collection[JobRules]) -> bool:
     """Return whether it is certain that all of ``jobs`` take keys that do not begin with ``spark.``."""
     return bool(jobs) and all(job.takes_any_key for job in jobs)
 
 
-def refuse_keys(jobs: Collection[Job]) -> bool:
+def refuse_keys(jobs: Collection[JobRules]) -> bool:
     """Return whether it is certain that ``jobs`` refuse what ``find_in`` calls a problem."""
     return bool(jobs) and all(job.takes_any_key is not None for job in jobs)
 
@@ -81,15 +81,17 @@ class DeployedObjections:
     :param warn: is called with each doubt that is no reason to refuse
     """
 
-    def __init__(self, jobs: Jobs, warn: Warn) -> None:
+    def __init__(self, jobs: JobsOfResource, warn: Warn) -> None:
         self._jobs = jobs
         self._warn = warn
-        self._known: dict[str, Definitions | None] = {}
+        self._known: dict[str, ProvidersOfConnection | None] = {}
 
     def __call__(self, resource: ConfigResource, texts: Mapping[str, str]) -> Mapping[str, Sequence[str]]:
         """Return key -> the reasons to refuse it."""
         used = {key: text for key, text in texts.items() if scan(text) or spark_definition().is_secret(key, text)}
-        jobs = (list(dict.fromkeys(self._jobs(resource))) or [Job.usual()]) if used or have_other_keys(texts) else []
+        jobs = (
+            (list(dict.fromkeys(self._jobs(resource))) or [JobRules.usual()]) if used or have_other_keys(texts) else []
+        )
         misnamed = {key: self._of_name(key, takes_any_key=take_any_key(jobs)) for key in texts}
         of_texts = {key: self._of_text(key, text, jobs) for key, text in used.items()}
         return {
@@ -103,26 +105,28 @@ class DeployedObjections:
             self._warn(doubt)
         return list(found.problems)
 
-    def _of_text(self, key: str, text: str, jobs: Iterable[Job]) -> list[str]:
+    def _of_text(self, key: str, text: str, jobs: Iterable[JobRules]) -> list[str]:
         return list(dict.fromkeys(problem for job in jobs for problem in self._of_job(key, text, job)))
 
-    def _of_job(self, key: str, text: str, job: Job) -> Iterator[str]:
+    def _of_job(self, key: str, text: str, job: JobRules) -> Iterator[str]:
         known = self._definitions(job.conn_id)
         if known is not None:
             yield from (f"'{printable(key)}': {problem}" for problem in known.refusals(text, job.unresolved))
         if not job.allows_exposed:
             yield from _exposed(key, text, () if known is None else known.names)
 
-    def _definitions(self, conn_id: str) -> Definitions | None:
+    def _definitions(self, conn_id: str) -> ProvidersOfConnection | None:
         if conn_id not in self._known:
             self._known[conn_id] = self._read(conn_id)
         return self._known[conn_id]
 
-    def _read(self, conn_id: str) -> Definitions | None:
+    def _read(self, conn_id: str) -> ProvidersOfConnection | None:
         try:
             connection = airflow_secrets.connection(conn_id)
             if connection is not None:
-                return Definitions(definitions_of(conn_id, connection), driver_definitions_of(conn_id, connection))
+                return ProvidersOfConnection(
+                    definitions_of(conn_id, connection), driver_definitions_of(conn_id, connection)
+                )
             problems: Sequence[str] = (f"This process finds no connection '{printable(conn_id)}'.",)
         except ConfigProvidersError as error:
             problems = error.problems
@@ -131,7 +135,7 @@ class DeployedObjections:
         return None
 
 
-class Definitions:
+class ProvidersOfConnection:
     """
     The definitions of the providers of a connection.
 

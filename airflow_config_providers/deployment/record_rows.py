@@ -12,7 +12,7 @@ from airflow_config_providers.core.templates import is_template
 from airflow_config_providers.core.text import nearest, one_line, printable
 from airflow_config_providers.core.variable import variables
 from airflow_config_providers.deployment.key_columns import key_columns
-from airflow_config_providers.deployment.rows import HINTS, SECRET, Hidden, Row, Selection, is_secret
+from airflow_config_providers.deployment.rows import HINTS, SECRET, Hidden, KeySelection, Row, is_secret
 from airflow_config_providers.dynamic.inheritance import SOURCES
 from airflow_config_providers.exceptions import ConfigException
 from airflow_config_providers.job.record import RecordedValue, TryRecord, shown_value
@@ -25,7 +25,7 @@ _SEEN_NOW: Final = frozenset(source.name for source in (ConfigSource.DAG_CONFIG,
 """The sources that a description of a task shows completely; files may be only on the workers."""
 
 
-def of_record(record: TryRecord, selection: Selection) -> list[Row]:
+def of_record(record: TryRecord, selection: KeySelection) -> list[Row]:
     """
     Return a row for each selected key of a record, with its synonyms.
 

@@ -37,7 +37,7 @@ SECRET: Final = Hidden()
 
 
 @dataclass(frozen=True, slots=True)
-class Selection:
+class KeySelection:
     """
     The keys of a resource that a user selects.
 

@@ -20,7 +20,7 @@ _MOST: Final = 1000
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class RunOutcome:
     """
     How a task ended in a run.
 
@@ -46,12 +46,12 @@ class TurningPoint:
     :param since: the last run, if the task has succeeded since
     """
 
-    success: Outcome
-    failure: Outcome
-    since: Outcome | None = None
+    success: RunOutcome
+    failure: RunOutcome
+    since: RunOutcome | None = None
 
 
-def turning_point(task: ConfigResource, outcomes: Sequence[Outcome]) -> TurningPoint:
+def turning_point(task: ConfigResource, outcomes: Sequence[RunOutcome]) -> TurningPoint:
     """
     Return where ``task`` began to fail the last time.
 
@@ -74,7 +74,7 @@ def turning_point(task: ConfigResource, outcomes: Sequence[Outcome]) -> TurningP
     return TurningPoint(failed[len(failures)], failures[-1], since)
 
 
-def outcomes_of(task: ConfigResource, map_index: int | None = None) -> list[Outcome]:
+def outcomes_of(task: ConfigResource, map_index: int | None = None) -> list[RunOutcome]:
     """
     Return how ``task`` ended in its runs, ordered by when it ran, the last one first.
 
@@ -88,7 +88,7 @@ def outcomes_of(task: ConfigResource, map_index: int | None = None) -> list[Outc
     return found
 
 
-def _read(session: Any, task: ConfigResource, map_index: int | None) -> list[Outcome]:
+def _read(session: Any, task: ConfigResource, map_index: int | None) -> list[RunOutcome]:
     from airflow.models.taskinstance import TaskInstance  # noqa: PLC0415 - heavy
     from sqlalchemy import select  # noqa: PLC0415 - slow to import
 
@@ -102,7 +102,7 @@ def _read(session: Any, task: ConfigResource, map_index: int | None) -> list[Out
         query = query.where(TaskInstance.map_index == map_index)
     newest = query.order_by(TaskInstance.start_date.desc()).limit(_MOST)
     rows = session.execute(newest).all()
-    return [Outcome(run_id, state == _SUCCESS, start.isoformat(), index) for run_id, state, start, index in rows]
+    return [RunOutcome(run_id, state == _SUCCESS, start.isoformat(), index) for run_id, state, start, index in rows]
 
 
 def _runs(count: int) -> str:

@@ -9,7 +9,7 @@ from airflow_config_providers.dynamic.policies.policy_set import MatchedPolicy
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class PolicyVerdict:
     """
     The verdict of one policy.
 
@@ -35,12 +35,12 @@ class Seeing(AlterConfigPolicy):
         self.request = request
 
 
-def verdict_of(policy: NamedPolicy, request: RequestMetadata | None) -> Verdict:
+def verdict_of(policy: NamedPolicy, request: RequestMetadata | None) -> PolicyVerdict:
     """Ask a policy; without a request, say only that it was opened."""
     if request is None:
-        return Verdict(policy.name)
+        return PolicyVerdict(policy.name)
     if reasons := denials([policy], request):
-        return Verdict(policy.name, request.at, "denies", tuple(reasons))
+        return PolicyVerdict(policy.name, request.at, "denies", tuple(reasons))
     matched = policy.policy
     is_asked = not isinstance(matched, MatchedPolicy) or matched.is_asked(request)
-    return Verdict(policy.name, request.at, "allows" if is_asked else "not asked")
+    return PolicyVerdict(policy.name, request.at, "allows" if is_asked else "not asked")

@@ -25,8 +25,8 @@ _MOST_NAMED: Final = 10
 """The most layers that an answer names."""
 
 
-class Verdict(Enum):
-    """What became of a setting."""
+class SettingStatus(Enum):
+    """Whether a setting applies, or why not."""
 
     APPLIES = "applies"
     BEATEN = "beaten"
@@ -43,13 +43,13 @@ class Verdict(Enum):
     """No layer has it."""
 
 
-Outcome = tuple[Verdict, str]
-"""The verdict and the reason, in a sentence for people."""
+StatusAndReason = tuple[SettingStatus, str]
+"""The status and the reason, in a sentence for people."""
 
 
 def why_not(asked: str, rows: Sequence[Row], reading: Reading = Reading()) -> list[Row]:  # noqa: B008 - a value
     """
-    Return a row for each setting that ``asked`` means, with the verdict and the reason.
+    Return a row for each setting that ``asked`` means, with its status and the reason.
 
     A value that is hidden is never compared, so that nobody can find it by asking.
 
@@ -107,34 +107,34 @@ def _explained(row: Row, synonym: Row, reading: Reading, *, wanted: str | None =
     return _answer(synonym["key"], synonym["value"], (verdict, reason), layer=_layer(synonym), winner=winner)
 
 
-def _verdict(row: Row, synonym: Row, winner: Row, reading: Reading) -> Outcome:
+def _verdict(row: Row, synonym: Row, winner: Row, reading: Reading) -> StatusAndReason:
     if unread := reading.unread.get(synonym["source"]):
-        return Verdict.NOT_READ, unread
+        return SettingStatus.NOT_READ, unread
     if winner is not synonym:
         return _beaten(synonym, winner)
     if problem := _of_name(synonym["key"], reading):
         return problem
     if reason := READ_ONLY.get(synonym["key"]):
-        return Verdict.NOT_READ, f"Jobs do not take it from the configuration: {reason}"
+        return SettingStatus.NOT_READ, f"Jobs do not take it from the configuration: {reason}"
     if row.get("pending"):
         had = "nothing" if row["applied"] is None else one_line(str(row["applied"]))
-        return Verdict.APPLIES, f"It wins, and waits for the next submit. The last job had {had}."
-    return Verdict.APPLIES, "It wins."
+        return SettingStatus.APPLIES, f"It wins, and waits for the next submit. The last job had {had}."
+    return SettingStatus.APPLIES, "It wins."
 
 
-def _beaten(synonym: Row, winner: Row) -> Outcome:
+def _beaten(synonym: Row, winner: Row) -> StatusAndReason:
     is_same = not isinstance(winner["value"], Hidden) and winner["value"] == synonym["value"]
     same = " It has the same value." if is_same else ""
     if winner["key"] != synonym["key"]:
         name = f"'{printable(winner['key'])}' is another name of the same configuration, and wins"
-        return Verdict.OTHER_SPELLING, f"{name}: {_layer(winner)}.{same}"
-    return Verdict.BEATEN, f"{_layer(winner)} wins.{same}"
+        return SettingStatus.OTHER_SPELLING, f"{name}: {_layer(winner)}.{same}"
+    return SettingStatus.BEATEN, f"{_layer(winner)} wins.{same}"
 
 
-def _of_name(key: str, reading: Reading) -> Outcome | None:
+def _of_name(key: str, reading: Reading) -> StatusAndReason | None:
     found = find_in({key: ""}, reading.unknown_keys, takes_any_key=reading.takes_any_key)
     if problem := " ".join((*found.problems, *found.doubts)):
-        return Verdict.TYPO if key.startswith(SPARK) else Verdict.NOT_READ, problem
+        return SettingStatus.TYPO if key.startswith(SPARK) else SettingStatus.NOT_READ, problem
     return None
 
 
@@ -145,21 +145,21 @@ def _unwritten(key: str, wanted: str | None, rows: Sequence[Row], reading: Readi
         yield _answer(key, None, _of_variable(variable, reading))
         return
     if problem := key_problem(key, f"'{printable(key)}'"):
-        yield _answer(key, shown, (Verdict.NOT_ALLOWED, " ".join(problem.problems)))
+        yield _answer(key, shown, (SettingStatus.NOT_ALLOWED, " ".join(problem.problems)))
     elif named := _of_name(key, reading):
         yield _answer(key, shown, named)
     elif refusals := reading.refusals(key, wanted) if wanted is not None else ():
-        yield _answer(key, shown, (Verdict.NOT_ALLOWED, " ".join(refusals)))
+        yield _answer(key, shown, (SettingStatus.NOT_ALLOWED, " ".join(refusals)))
     else:
         winner = next((row["synonyms"][0] for row in rows if row["key"] == key), None)
-        yield _answer(key, shown, (Verdict.NOT_SET, _applying_instead(key, wanted, winner)), winner=winner)
+        yield _answer(key, shown, (SettingStatus.NOT_SET, _applying_instead(key, wanted, winner)), winner=winner)
 
 
-def _of_variable(variable: str, reading: Reading) -> Outcome:
+def _of_variable(variable: str, reading: Reading) -> StatusAndReason:
     name, unread = printable(variable), reading.unread.get(ConfigSource.ENVIRONMENT_CONFIG.name)
     if unread:
-        return Verdict.NOT_READ, f"The environment variable {name} is set. {unread}"
-    return Verdict.FILTERED, f"The environment variable {name} is ignored, or has another value. See the notes."
+        return SettingStatus.NOT_READ, f"The environment variable {name} is set. {unread}"
+    return SettingStatus.FILTERED, f"The environment variable {name} is ignored, or has another value. See the notes."
 
 
 def _applying_instead(key: str, wanted: str | None, winner: Row | None) -> str:
@@ -174,7 +174,7 @@ def _applying_instead(key: str, wanted: str | None, winner: Row | None) -> str:
 
 
 def _of_absent_layer(asked: str, rows: Sequence[Row], reading: Reading) -> Row:
-    return _answer(None, None, (Verdict.NOT_READ, _absence(asked, rows, reading)), layer=asked)
+    return _answer(None, None, (SettingStatus.NOT_READ, _absence(asked, rows, reading)), layer=asked)
 
 
 def _absence(asked: str, rows: Sequence[Row], reading: Reading) -> str:
@@ -207,7 +207,7 @@ def _layer(synonym: Row) -> str:
 
 
 def _answer(
-    key: str | None, value: Any, outcome: Outcome, *, layer: str | None = None, winner: Row | None = None
+    key: str | None, value: Any, outcome: StatusAndReason, *, layer: str | None = None, winner: Row | None = None
 ) -> Row:
     verdict, reason = outcome
     return {

@@ -10,7 +10,7 @@ from airflow_config_providers.core.text import one_line
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class CheckResult:
     """A diagnosis of the check with this name."""
 
     check: str

@@ -38,7 +38,7 @@ from airflow_config_providers.dynamic.planner import (
 from airflow_config_providers.dynamic.reasons import Reasons
 from airflow_config_providers.dynamic.snapshot import Snapshot
 from airflow_config_providers.dynamic.store import ConfigStore
-from airflow_config_providers.dynamic.writer import REFRESH, Author, Writer, take_back
+from airflow_config_providers.dynamic.writer import REFRESH, ChangeAuthor, Writer, take_back
 from airflow_config_providers.exceptions import (
     ConfigException,
     ConfigProvidersError,
@@ -118,7 +118,7 @@ class ConfigAdmin:
         layers: Layers = no_layers,
         seal: Seal | None = None,
         objections: Objections = no_objections,
-        author: Author = Author(),  # noqa: B008 - a value
+        author: ChangeAuthor = ChangeAuthor(),  # noqa: B008 - a value
         followers: Mapping[ConfigResource, Reconfigurables] = MappingProxyType({}),
         warn: Callable[[str], None] = no_notes,
         sleep: Callable[[float], None] = time.sleep,
@@ -197,7 +197,9 @@ class ConfigAdmin:
         """
         edits = {resource: altering(operations, self._definition) for resource, operations in configs.items()}
         written = {resource: [one.name for one in operations] for resource, operations in configs.items()}
-        return self._alter("alter", _Request(edits, validate_only, if_version or {}, cache(self._beneath), written))
+        return self._alter(
+            "alter", _ChangeRequest(edits, validate_only, if_version or {}, cache(self._beneath), written)
+        )
 
     def alter_configs(
         self,
@@ -208,7 +210,9 @@ class ConfigAdmin:
     ) -> dict[ConfigResource, AlterConfigResult]:
         """Replace the whole configuration of resources. For the rest, see ``incremental_alter_configs``."""
         edits = {resource: replacing(wanted) for resource, wanted in configs.items()}
-        return self._alter("replace", _Request(edits, validate_only, if_version or {}, cache(self._beneath), configs))
+        return self._alter(
+            "replace", _ChangeRequest(edits, validate_only, if_version or {}, cache(self._beneath), configs)
+        )
 
     def refresh(self, resources: Collection[ConfigResource]) -> dict[ConfigResource, int]:
         """
@@ -266,10 +270,10 @@ class ConfigAdmin:
             raise ConfigException(f"No changes of {resource} are recorded, so there is nothing to roll back.")
         version = changes[-1].version - 1 if to_version is None else to_version
         edit = returning(version, changes, name=str(resource))
-        request = _Request({resource: edit}, validate_only, {resource: current}, cache(self._beneath))
+        request = _ChangeRequest({resource: edit}, validate_only, {resource: current}, cache(self._beneath))
         return self._alter("rollback", request)[resource]
 
-    def _alter(self, event: str, request: _Request) -> dict[ConfigResource, AlterConfigResult]:
+    def _alter(self, event: str, request: _ChangeRequest) -> dict[ConfigResource, AlterConfigResult]:
         with self._followers.turn([] if request.validate_only else request.edits):
             names = {name_of(resource) for resource in (DEPLOYMENT, *request.edits)}
             planned, snapshot = self._attempts.until_done(partial(self._attempt, event, request), names)
@@ -296,7 +300,9 @@ class ConfigAdmin:
             self._layers(resource)
         return found
 
-    def _attempt(self, event: str, request: _Request, store: ConfigStore) -> tuple[PlansOrErrors, Snapshot] | None:
+    def _attempt(
+        self, event: str, request: _ChangeRequest, store: ConfigStore
+    ) -> tuple[PlansOrErrors, Snapshot] | None:
         """Plan and write a change; return None if others wrote meanwhile."""
         edits = request.edits
         snapshot = Snapshot.read(store, [*edits, *self._followers.concerned(edits)], histories=True)
@@ -308,14 +314,14 @@ class ConfigAdmin:
             return (planned, snapshot) if is_done else None
         return planned, snapshot
 
-    def _settled_after(self, request: _Request, snapshot: Snapshot) -> Settle:
+    def _settled_after(self, request: _ChangeRequest, snapshot: Snapshot) -> Settle:
         def settle(resource: ConfigResource, plans: Plans) -> Mapping[str, Value]:
             return settled([*_configs_after(resource, plans, snapshot).values()], request.beneath(resource).layers)
 
         return settle
 
     def _planned(
-        self, resource: ConfigResource, request: _Request, snapshot: Snapshot
+        self, resource: ConfigResource, request: _ChangeRequest, snapshot: Snapshot
     ) -> PlannedChange | ConfigProvidersError:
         reasons = Reasons()
         before, beneath = StoredConfig(), _Beneath()
@@ -410,7 +416,7 @@ class _Beneath:
 
 
 @dataclass(frozen=True, slots=True)
-class _Request:
+class _ChangeRequest:
     """
     A requested change, the same in each attempt.
 

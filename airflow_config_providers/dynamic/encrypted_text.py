@@ -96,7 +96,7 @@ class EncryptedText:
 
         :raises ConfigException: it is not an encrypted password; the message does not quote it
         """
-        reader = _Reader(text)
+        reader = _FieldReader(text)
         key_factory, cipher = reader.name("keyFactoryAlgorithm"), reader.name("cipherAlgorithm")
         settings = EncoderSettings(key_factory, cipher, reader.number("keyLength"), reader.number("iterations"))
         salt, vector = reader.octets("salt"), reader.octets("initializationVector")
@@ -145,7 +145,7 @@ class EncryptedText:
         return problems
 
 
-class _Reader:
+class _FieldReader:
     """Reads fields, and collects their problems."""
 
     def __init__(self, text: str) -> None:

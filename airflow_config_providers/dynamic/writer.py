@@ -42,7 +42,7 @@ def now() -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Author:
+class ChangeAuthor:
     """
     The author of changes.
 
@@ -59,7 +59,7 @@ class Writer:
     """Writes to a store on behalf of an author."""
 
     store: ConfigStore
-    author: Author
+    author: ChangeAuthor
 
     def write(self, snapshot: Snapshot, plans: Sequence[PlannedChange], *, event: str) -> bool:
         """
@@ -96,7 +96,9 @@ class Writer:
         return Change(version, plan.resource.task_id, self.author.clock(), self.author.name, was, became, event)
 
 
-def take_back(snapshot: Snapshot, attempts: Attempts, author: Author, plans: Sequence[PlannedChange]) -> list[str]:
+def take_back(
+    snapshot: Snapshot, attempts: Attempts, author: ChangeAuthor, plans: Sequence[PlannedChange]
+) -> list[str]:
     """
     Restore what resources had before ``plans``, with another change. Changes that others made since are kept.
 
@@ -170,7 +172,7 @@ def _stored(store: Listing) -> Iterator[str]:
 
 
 def _attempt(
-    plans: Sequence[PlannedChange], written: Mapping[ConfigResource, int], author: Author, store: ConfigStore
+    plans: Sequence[PlannedChange], written: Mapping[ConfigResource, int], author: ChangeAuthor, store: ConfigStore
 ) -> list[str] | None:
     """Take back the plans once; return None if others wrote meanwhile."""
     now = Snapshot.read(store, written, histories=True)

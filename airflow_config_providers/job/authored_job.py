@@ -13,7 +13,7 @@ from airflow_config_providers.core.layers import ConfigLayer, ConfigSource, Laye
 from airflow_config_providers.core.variable import scan
 from airflow_config_providers.exceptions import ConfigException
 from airflow_config_providers.job.fields import JobFields
-from airflow_config_providers.job.nested_texts import Text
+from airflow_config_providers.job.nested_texts import NestedString
 from airflow_config_providers.job.operator_specs import spec_of_path
 from airflow_config_providers.job.options import NO_OPTIONS, JobOptions
 from airflow_config_providers.spark.catalogue import spark_definition
@@ -42,7 +42,7 @@ class AuthoredJob:
     is_known: bool = True
 
     @classmethod
-    def of(cls, fields: JobFields, options: JobOptions, *, is_written: Callable[[Text], bool]) -> Self:
+    def of(cls, fields: JobFields, options: JobOptions, *, is_written: Callable[[NestedString], bool]) -> Self:
         """
         Return the job in the fields of an operator that is run.
 

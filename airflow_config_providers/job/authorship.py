@@ -11,7 +11,7 @@ from jinja2 import Environment
 from airflow_config_providers import settings
 from airflow_config_providers.job.chosen_paths import PathTemplate, bounds_of_deployment
 from airflow_config_providers.job.mapped_task import authors_params, authors_texts
-from airflow_config_providers.job.nested_texts import Text
+from airflow_config_providers.job.nested_texts import NestedString
 from airflow_config_providers.job.template_references import (
     FilledIn,
     Render,
@@ -21,7 +21,7 @@ from airflow_config_providers.job.template_references import (
     filled_in,
     without_pushes,
 )
-from airflow_config_providers.spark.layer_files import Bound
+from airflow_config_providers.spark.layer_files import AllowedDirectories
 
 
 class Authorship:
@@ -39,10 +39,15 @@ class Authorship:
         """Whether ``fill_in`` is to be called for each template."""
         self._written: WrittenReferences | None = None
         self._before: Mapping[str, str] = {}
-        self._bounds: Mapping[str, tuple[Bound, ...]] = {}
+        self._bounds: Mapping[str, tuple[AllowedDirectories, ...]] = {}
 
     def render(
-        self, operator: Any, render: Callable[[], None], *, before: Iterable[Text], after: Callable[[], Iterable[Text]]
+        self,
+        operator: Any,
+        render: Callable[[], None],
+        *,
+        before: Iterable[NestedString],
+        after: Callable[[], Iterable[NestedString]],
     ) -> None:
         """
         Render all fields, and determine which references in them the author wrote.
@@ -62,14 +67,14 @@ class Authorship:
             text for text in after() if templates.is_written(text.text) or self._is_unchanged(text)
         )
 
-    def _is_unchanged(self, text: Text) -> bool:
+    def _is_unchanged(self, text: NestedString) -> bool:
         return self._before.get(text.label) is text.text and self._templates.is_authors(text.text)
 
     def fill_in(self, template: str, render: Render, environment: Environment, *, learn: Render, is_file: bool) -> Any:
         """Return the result of a template, with parameters as in ``Templates.fill_in``."""
         return self._templates.fill_in(template, render, environment, learn=learn, is_file=is_file)
 
-    def bound_paths(self, operator: Any, paths: Iterable[Text], context: Any, environment: Environment) -> None:
+    def bound_paths(self, operator: Any, paths: Iterable[NestedString], context: Any, environment: Environment) -> None:
         """Determine where each of the files that the author named must be."""
         fill_in = partial(text_of, environment=environment, context=context)
         config_paths, params = settings.config_paths(), authors_params(operator, context)
@@ -80,10 +85,10 @@ class Authorship:
             for path in paths
         }
 
-    def _template_of(self, text: Text) -> str | None:
+    def _template_of(self, text: NestedString) -> str | None:
         return self._before.get(text.label, self._before.get(text.label.partition("[")[0]))
 
-    def bounds(self, label: str) -> tuple[Bound, ...]:
+    def bounds(self, label: str) -> tuple[AllowedDirectories, ...]:
         """Return where the file must be that the author named at ``label``; elsewhere, where any file must be."""
         found = self._bounds.get(label)
         return bounds_of_deployment(settings.config_paths()) if found is None else found
@@ -92,11 +97,11 @@ class Authorship:
         """Forget the templates, which can contain plain-text secrets."""
         self._before = {}
 
-    def is_written(self, text: Text) -> bool:
+    def is_written(self, text: NestedString) -> bool:
         """Return whether the references in ``text`` are written in the DAG and did not come from data."""
         return self._written is None or self._written.cover(text) or settings.run_config_references()
 
-    def brought_problems(self, texts: Iterable[Text]) -> Iterator[str]:
+    def brought_problems(self, texts: Iterable[NestedString]) -> Iterator[str]:
         """Yield an error for each of ``texts`` into which a template has inserted a reference from data."""
         for text in texts:
             if not self.is_written(text):
@@ -107,7 +112,7 @@ class Authorship:
         """Return the result of the template that became ``text``, after ``parse``."""
         return self._templates.result(text).parsed(parse)
 
-    def add_written(self, texts: Iterable[Text]) -> None:
+    def add_written(self, texts: Iterable[NestedString]) -> None:
         """Count ``texts``, which were not in a field when it was rendered, among what the author wrote."""
         if self._written is not None:
             self._written = self._written.with_texts(texts)

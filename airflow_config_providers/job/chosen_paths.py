@@ -16,8 +16,8 @@ from jinja2.tests import TESTS
 
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.core.variable import scan
-from airflow_config_providers.job.mapped_task import Author
-from airflow_config_providers.spark.layer_files import Bound
+from airflow_config_providers.job.mapped_task import AuthorsChoices
+from airflow_config_providers.spark.layer_files import AllowedDirectories
 
 _OF_THE_DEPLOYMENT: Final = frozenset(
     {
@@ -50,10 +50,10 @@ _ELSEWHERE: Final = (
 )
 
 
-def bounds_of_deployment(config_paths: tuple[str, ...]) -> tuple[Bound, ...]:
+def bounds_of_deployment(config_paths: tuple[str, ...]) -> tuple[AllowedDirectories, ...]:
     """Return the bounds for every properties file; empty for anywhere."""
     entries = ", ".join(map(_described, config_paths))
-    return (Bound(config_paths, _ELSEWHERE.format(entries=entries)),) if config_paths else ()
+    return (AllowedDirectories(config_paths, _ELSEWHERE.format(entries=entries)),) if config_paths else ()
 
 
 def _described(entry: str) -> str:
@@ -80,9 +80,9 @@ class PathTemplate:
     text: str | None
     environment: Environment
     fill_in: Callable[[str | nodes.Template], str]
-    author: Author
+    author: AuthorsChoices
 
-    def bounds(self, path: str, config_paths: tuple[str, ...]) -> tuple[Bound, ...]:
+    def bounds(self, path: str, config_paths: tuple[str, ...]) -> tuple[AllowedDirectories, ...]:
         """
         Return the bounds for the file.
 
@@ -90,14 +90,15 @@ class PathTemplate:
         :param config_paths: the setting; empty for no such bound
         """
         bounds = [
-            Bound((directory,), _LEFT.format(directory=printable(directory))) for directory in self._directories()
+            AllowedDirectories((directory,), _LEFT.format(directory=printable(directory)))
+            for directory in self._directories()
         ]
         if config_paths or bounds or self._is_authors(path):
             return (*bounds_of_deployment(config_paths), *bounds)
         directory = self._leading_literal(path)
         if directory is None:
-            return (Bound((), _NOWHERE),)
-        return (Bound((directory,), _LEFT.format(directory=printable(directory))),)
+            return (AllowedDirectories((), _NOWHERE),)
+        return (AllowedDirectories((directory,), _LEFT.format(directory=printable(directory))),)
 
     def _is_authors(self, path: str) -> bool:
         """Return whether a path without an author's directory was chosen by the author or the deployment."""

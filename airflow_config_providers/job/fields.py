@@ -19,7 +19,7 @@ from airflow_config_providers.core.text import printable
 from airflow_config_providers.core.variable import scan
 from airflow_config_providers.exceptions import ConfigException
 from airflow_config_providers.job import nested_texts
-from airflow_config_providers.job.nested_texts import Text
+from airflow_config_providers.job.nested_texts import NestedString
 from airflow_config_providers.job.operator_specs import PART, ConfLocation, JvmSign, OperatorSpec
 from airflow_config_providers.spark.layer_sources import mapping_layer, pairs
 
@@ -46,7 +46,7 @@ class FieldPath:
 
     @property
     def label(self) -> str:
-        """The way as a Python expression, as in ``Text``."""
+        """The way as a Python expression, as in ``NestedString``."""
         return reduce(nested_texts.label_below, self.steps, self.field)
 
     @property
@@ -161,7 +161,7 @@ class JobFields:
         """The places of all mappings of Spark configuration. A missing one is included if its parent exists."""
         return [conf for location in self.spec.conf for conf in _confs(location, self.read(location.field))]
 
-    def files(self) -> list[Text]:
+    def files(self) -> list[NestedString]:
         """Return the paths of the properties files that the author named, strongest last."""
         return [text for name in self.spec.paths for text in nested_texts.texts(self._paths(name), name)]
 
@@ -170,7 +170,7 @@ class JobFields:
         value = listed(self.read(name)) if name == "config_files" else self.read(name)
         return [str(path) for path in value] if isinstance(value, list) else str(value) if value else None
 
-    def texts(self, *names: str, skip: Collection[int] = ()) -> Iterator[Text]:
+    def texts(self, *names: str, skip: Collection[int] = ()) -> Iterator[NestedString]:
         """
         Yield every string in the fields ``names``; without names, in all fields, including ``config_files``.
 
@@ -181,13 +181,13 @@ class JobFields:
             if (value := self.read(name)) is not None:  # most are None
                 yield from nested_texts.texts(value, name, skip=skip)
 
-    def other_texts(self) -> Iterator[Text]:
+    def other_texts(self) -> Iterator[NestedString]:
         """Yield every string with references outside the layers."""
         for name, value in self._besides().items():
             if value is not None:
                 yield from [text for text in nested_texts.texts(value, name) if scan(text.text)]
 
-    def author_texts(self) -> Iterator[Text]:
+    def author_texts(self) -> Iterator[NestedString]:
         """Yield the strings in which a reference that is not written in the DAG is an error."""
         if self.spec.texts:
             yield from self.texts()

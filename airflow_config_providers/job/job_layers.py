@@ -19,7 +19,7 @@ from airflow_config_providers.job.chosen_paths import bounds_of_deployment
 from airflow_config_providers.job.template_references import FilledIn, brought_problem
 from airflow_config_providers.spark.catalogue import spark_definition
 from airflow_config_providers.spark.key_check import find_in_layers
-from airflow_config_providers.spark.layer_files import Bound, ConfigFile, file_layer
+from airflow_config_providers.spark.layer_files import AllowedDirectories, ConfigFile, file_layer
 from airflow_config_providers.spark.layer_sources import environment_layer, mapping_layer
 
 ReadFile = Callable[[str, Callable[[str], None]], ConfigLayer | None]
@@ -193,7 +193,7 @@ def _file_layer(file: ConfigFile) -> ConfigLayer:
 
 
 def file_as_deployed(
-    path: str, warn: Callable[[str], None], *, read_from: str = "", bounds: Iterable[Bound] | None = None
+    path: str, warn: Callable[[str], None], *, read_from: str = "", bounds: Iterable[AllowedDirectories] | None = None
 ) -> ConfigLayer | None:
     """
     Return the layer of a properties file; None, with a warning, if its path is known only in a run or cannot be read.

@@ -37,7 +37,7 @@ def authors_texts(operator: Any) -> dict[int, str] | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Author:
+class AuthorsChoices:
     """
     What was chosen neither by the run of a task nor by another task.
 
@@ -51,7 +51,7 @@ class Author:
     paths: Collection[str] = ()
 
 
-def authors_params(operator: Any, context: Mapping[str, Any]) -> Author:
+def authors_params(operator: Any, context: Mapping[str, Any]) -> AuthorsChoices:
     """
     Return the parameters that have their author's values, and what else no run has chosen.
 
@@ -59,14 +59,14 @@ def authors_params(operator: Any, context: Mapping[str, Any]) -> Author:
     """
     task = _written_task(operator)
     if task is None:
-        return Author()
+        return AuthorsChoices()
     given, run = context.get("params") or {}, getattr(context.get("dag_run"), "conf", None) or {}
     paths = _made_paths(task, operator, run)
     if authors_texts(operator) is not None and _may_map_params(task):
-        return Author(paths=paths)
+        return AuthorsChoices(paths=paths)
     written = {} if task.is_mapped else operator.written_params
     params = {name for name, value in given.items() if name not in run or (name in written and written[name] == value)}
-    return Author(params, not run, paths)
+    return AuthorsChoices(params, not run, paths)
 
 
 def _may_map_params(task: Any) -> bool:

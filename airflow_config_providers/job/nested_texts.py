@@ -15,7 +15,7 @@ _DEEPEST: Final = 50
 
 
 @dataclass(frozen=True, slots=True)
-class Text:
+class NestedString:
     """
     A string in a field.
 
@@ -26,19 +26,19 @@ class Text:
     text: str = field(repr=False)
 
 
-def texts(value: Any, label: str, *, skip: Collection[int] = ()) -> list[Text]:
+def texts(value: Any, label: str, *, skip: Collection[int] = ()) -> list[NestedString]:
     """
     Return every string in ``value``.
 
     :param skip: the ids of objects to ignore, with their content
     :raises ConfigException: a key contains a reference
     """
-    found: list[Text] = []
+    found: list[NestedString] = []
     replace(value, label, lambda text: found.append(text) or text.text, skip=skip)  # type: ignore[func-returns-value]  # for its effect
     return found
 
 
-def replace(value: Any, label: str, change: Callable[[Text], str], *, skip: Collection[int] = ()) -> Any:
+def replace(value: Any, label: str, change: Callable[[NestedString], str], *, skip: Collection[int] = ()) -> Any:
     """
     Return ``value`` with every string changed; nothing is changed in place.
 
@@ -47,11 +47,11 @@ def replace(value: Any, label: str, change: Callable[[Text], str], *, skip: Coll
     return _replace(value, label, change, frozenset(skip), _DEEPEST)
 
 
-def _replace(value: Any, label: str, change: Callable[[Text], str], skip: frozenset[int], depth: int) -> Any:
+def _replace(value: Any, label: str, change: Callable[[NestedString], str], skip: frozenset[int], depth: int) -> Any:
     if id(value) in skip:
         return value
     if isinstance(value, str):
-        return change(Text(label, value))
+        return change(NestedString(label, value))
     if not isinstance(value, Mapping | list | tuple):
         return value
     if depth == 0:

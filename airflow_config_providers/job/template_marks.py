@@ -175,12 +175,12 @@ class _Marking(Extension):
         return iter(tokens)
 
     def _marked(self, tokens: Sequence[Token]) -> Iterator[Token]:
-        outside, inside = _Text(self.secret, self.places), _Text(self.secret, self.places)
+        outside, inside = _TemplateText(self.secret, self.places), _TemplateText(self.secret, self.places)
         previous = ""
         for i, token in enumerate(tokens):
             value = token.value
             if token.type in {"variable_begin", "block_begin"}:
-                inside = _Text(self.secret, self.places)
+                inside = _TemplateText(self.secret, self.places)
             elif token.type in {"variable_end", "block_end"}:
                 outside.go_on_from(inside)
             elif token.type == "data" or _is_alone(tokens, i):
@@ -226,11 +226,11 @@ def _is_alone(tokens: Sequence[Token], i: int) -> bool:
 
 
 @dataclass(slots=True)
-class _Block:
+class _TemplateBlock:
     """
     An open block.
 
-    :param before: the possible last places before it, as in ``_Text``
+    :param before: the possible last places before it, as in ``_TemplateText``
     :param begin: the number of the first place in it
     :param after: the possible last places at the ends of its previous branches
     """
@@ -242,9 +242,9 @@ class _Block:
     after: set[int] = field(default_factory=set)
 
 
-class _Text:
+class _TemplateText:
     """
-    A text that a template interrupts.
+    A string that a template interrupts.
 
     Its state is a set: the numbers of all places that could be the last one in an open reference. It is empty if no
     reference is open.
@@ -254,7 +254,7 @@ class _Text:
         self._secret = secret
         self._places = places
         self._last: set[int] = set()
-        self._blocks: list[_Block] = []
+        self._blocks: list[_TemplateBlock] = []
 
     def marked(self, text: str) -> str:
         """Return the next piece of the text, with marks, also at its end, which data could otherwise hide in Python."""
@@ -295,14 +295,14 @@ class _Text:
         self._last = self._last if sign == _UP else {number}
         return f"{self._secret}{number:0{_NUMBER_DIGITS}}"
 
-    def go_on_from(self, expression: _Text) -> None:
+    def go_on_from(self, expression: _TemplateText) -> None:
         """Continue with the reference that an expression left open."""
         self._last = self._last or expression._last
 
     def enter(self, tag: str) -> None:
         """Continue at another branch of the template."""
         if tag in {"if", "for"}:
-            self._blocks.append(_Block(self._last, len(self._places), is_loop=tag == "for"))
+            self._blocks.append(_TemplateBlock(self._last, len(self._places), is_loop=tag == "for"))
         elif tag in {"elif", "else"} and self._blocks:
             block = self._blocks[-1]
             self._end_branch(block)
@@ -313,7 +313,7 @@ class _Text:
             self._end_branch(block)
             self._last = block.after if block.has_else else block.after | block.before
 
-    def _end_branch(self, block: _Block) -> None:
+    def _end_branch(self, block: _TemplateBlock) -> None:
         """Add what is open at the end of a branch; a loop can begin again from there."""
         block.after |= self._last
         if not block.is_loop or block.has_else:

@@ -14,7 +14,7 @@ from airflow_config_providers.core.nested import map_leaves
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.core.variable import scan
 from airflow_config_providers.job.chosen_paths import reads
-from airflow_config_providers.job.nested_texts import Text
+from airflow_config_providers.job.nested_texts import NestedString
 from airflow_config_providers.job.template_marks import Marks
 
 Render = Callable[[Environment], Any]
@@ -277,16 +277,16 @@ class WrittenReferences:
 
     __slots__ = ("_texts",)
 
-    def __init__(self, texts: Iterable[Text]) -> None:
+    def __init__(self, texts: Iterable[NestedString]) -> None:
         self._texts = {text.label: text.text for text in texts}
 
-    def with_texts(self, texts: Iterable[Text]) -> WrittenReferences:
+    def with_texts(self, texts: Iterable[NestedString]) -> WrittenReferences:
         """Return these strings together with ``texts``."""
         more = WrittenReferences(texts)
         more._texts = {**self._texts, **more._texts}
         return more
 
-    def cover(self, text: Text) -> bool:
+    def cover(self, text: NestedString) -> bool:
         """Return whether the author wrote every reference in ``text``."""
         return not scan(text.text) or self._texts.get(text.label) == text.text
 

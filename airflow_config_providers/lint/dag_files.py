@@ -19,8 +19,8 @@ from typing import Any, Final, Self
 
 from airflow_config_providers.core.closing import ClosedOnExit, close_all
 from airflow_config_providers.exceptions import ConfigException
-from airflow_config_providers.lint.entry import Job, StoredJob
-from airflow_config_providers.lint.finding import Finding, Place
+from airflow_config_providers.lint.entry import StoredJob, WrittenJob
+from airflow_config_providers.lint.finding import Finding, SourcePlace
 from airflow_config_providers.lint.import_errors import import_error
 from airflow_config_providers.lint.rules import DAG_IMPORT, DAG_TIMEOUT
 
@@ -46,15 +46,15 @@ class DagFile:
     :param stored: the jobs as Airflow stores them
     """
 
-    jobs: tuple[Job, ...] = ()
+    jobs: tuple[WrittenJob, ...] = ()
     findings: tuple[Finding, ...] = ()
     stored: tuple[StoredJob, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class DagSource:
+class DagImports:
     """
-    Where DAG files are read from, and how.
+    How DAG files are imported.
 
     :param roots: the folders from which DAG files import modules
     :param seconds: the longest time for one file
@@ -71,7 +71,7 @@ class DagSource:
 def read_all(
     paths: Sequence[str],
     *,
-    source: DagSource,
+    source: DagImports,
     tick: Callable[[], object],
     files_per_process: int = _WORTH_A_PROCESS,
 ) -> Iterator[DagFile]:
@@ -107,7 +107,7 @@ def _read_with(free: SimpleQueue[DagReader], path: str) -> DagFile:
 class DagReader(ClosedOnExit):
     """Reads DAG files, one after the other. If a file hangs or ends the process, the next one gets a new process."""
 
-    def __init__(self, source: DagSource) -> None:
+    def __init__(self, source: DagImports) -> None:
         self._source = source
         self._worker: _Worker | None = None
 
@@ -126,7 +126,7 @@ class DagReader(ClosedOnExit):
         else:
             return _dag_file(path, absolute, found, is_stored=source.is_stored)
         self.close()
-        return DagFile(findings=(Finding(rule, Place(path), problem),))
+        return DagFile(findings=(Finding(rule, SourcePlace(path), problem),))
 
     def close(self) -> None:
         """End the process, with all that DAG files have started."""
@@ -140,7 +140,7 @@ def _dag_file(path: str, absolute: str, found: dict[str, Any], *, is_stored: boo
     findings = tuple(replace(one, place=replace(one.place, path=path)) for one in errors)
     if is_stored:
         return DagFile(findings=findings, stored=tuple(StoredJob(**job) for job in found["jobs"]))
-    return DagFile(tuple(map(Job.read, found["jobs"])), findings)
+    return DagFile(tuple(map(WrittenJob.read, found["jobs"])), findings)
 
 
 class _Worker:

@@ -8,11 +8,11 @@ from itertools import chain
 from typing import Any, Self
 
 from airflow_config_providers.core.text import printable
-from airflow_config_providers.lint.finding import Place
+from airflow_config_providers.lint.finding import SourcePlace
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class WrittenEntry:
     """
     A key and its value as written, or another string with references.
 
@@ -22,13 +22,13 @@ class Entry:
 
     key: str
     text: str = field(repr=False)
-    place: Place
+    place: SourcePlace
     origin: str = ""
 
     @classmethod
     def read(cls, found: Mapping[str, Any]) -> Self:
         """Return the entry that ``dataclasses.asdict`` has turned into ``found``."""
-        return cls(found["key"], found["text"], Place(**found["place"]), found["origin"])
+        return cls(found["key"], found["text"], SourcePlace(**found["place"]), found["origin"])
 
     @property
     def name(self) -> str:
@@ -37,7 +37,7 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
+class WrittenJob:
     """
     A Spark job as its DAG file describes it.
 
@@ -51,10 +51,10 @@ class Job:
     :param keeps_unresolved: whether references without a provider are left as they are
     """
 
-    place: Place
-    layers: tuple[tuple[Entry, ...], ...]
-    clusters: tuple[tuple[Entry, ...], ...]
-    texts: tuple[Entry, ...]
+    place: SourcePlace
+    layers: tuple[tuple[WrittenEntry, ...], ...]
+    clusters: tuple[tuple[WrittenEntry, ...], ...]
+    texts: tuple[WrittenEntry, ...]
     files: tuple[str, ...]
     conn_id: str
     is_configured: bool
@@ -65,21 +65,21 @@ class Job:
     def read(cls, found: Mapping[str, Any]) -> Self:
         """Return the job that ``dataclasses.asdict`` has turned into ``found``."""
         return cls(
-            Place(**found["place"]),
+            SourcePlace(**found["place"]),
             _layers(found["layers"]),
             _layers(found["clusters"]),
-            tuple(map(Entry.read, found["texts"])),
+            tuple(map(WrittenEntry.read, found["texts"])),
             tuple(found["files"]),
             *(found[name] for name in ("conn_id", "is_configured", "takes_any_key", "keeps_unresolved")),
         )
 
-    def entries(self) -> Iterator[Entry]:
+    def entries(self) -> Iterator[WrittenEntry]:
         """Yield the entries of all layers."""
         yield from chain.from_iterable((*self.layers, *self.clusters))
 
 
-def _layers(found: list[list[Mapping[str, Any]]]) -> tuple[tuple[Entry, ...], ...]:
-    return tuple(tuple(map(Entry.read, layer)) for layer in found)
+def _layers(found: list[list[Mapping[str, Any]]]) -> tuple[tuple[WrittenEntry, ...], ...]:
+    return tuple(tuple(map(WrittenEntry.read, layer)) for layer in found)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,4 +102,4 @@ class LayerFile:
     """A layer file that was read, with every entry, also repeated ones."""
 
     path: str
-    entries: tuple[Entry, ...]
+    entries: tuple[WrittenEntry, ...]

@@ -11,7 +11,7 @@ from airflow_config_providers.lint.rules import Rule
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class SourcePlace:
     """
     A place in a file.
 
@@ -33,7 +33,7 @@ class Finding:
     """
 
     rule: Rule
-    place: Place
+    place: SourcePlace
     message: str
 
     def __str__(self) -> str:
@@ -62,10 +62,10 @@ def sorted_findings(findings: Iterable[Finding]) -> list[Finding]:
     """Return ``findings`` by place. A loop makes many tasks of one line: such findings become one."""
     tasks: dict[Finding, dict[str, None]] = {}
     for one in findings:
-        without_task = Finding(one.rule, Place(one.place.path, one.place.line), one.message)
+        without_task = Finding(one.rule, SourcePlace(one.place.path, one.place.line), one.message)
         tasks.setdefault(without_task, {})[one.place.task] = None
     merged = [
-        Finding(one.rule, Place(one.place.path, one.place.line, _named(list(names))), one.message)
+        Finding(one.rule, SourcePlace(one.place.path, one.place.line, _named(list(names))), one.message)
         for one, names in tasks.items()
     ]
     return sorted(merged, key=lambda one: (one.place.path, one.place.line or 0, one.rule.code, one.text))

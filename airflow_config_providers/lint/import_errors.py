@@ -6,7 +6,7 @@ import re
 from typing import Final
 
 from airflow_config_providers.core.text import printable
-from airflow_config_providers.lint.finding import Finding, Place
+from airflow_config_providers.lint.finding import Finding, SourcePlace
 from airflow_config_providers.lint.rules import DAG_IMPORT
 
 _FRAME: Final = re.compile(r'^ +File "([^"\n]+)", line (\d+)', re.MULTILINE)
@@ -29,7 +29,7 @@ def import_error(path: str, trace: str) -> Finding:
     lines = [int(frame[2]) for frame in frames if frame[1] == path]
     error = _TYPE.search(last, frames[-1].end() if frames else 0)
     kind, message = (error[1], error[2] or "") if error else ("an error", "")
-    return Finding(DAG_IMPORT, Place(path, lines[-1] if lines else None), _sentence(kind, message))
+    return Finding(DAG_IMPORT, SourcePlace(path, lines[-1] if lines else None), _sentence(kind, message))
 
 
 def _sentence(kind: str, message: str) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from airflow_config_providers.core.text import one_line
 from airflow_config_providers.lint.finding import Finding
-from airflow_config_providers.lint.rules import Severity
+from airflow_config_providers.lint.rules import FindingLevel
 
 
 def junit(findings: Sequence[Finding], files: Sequence[str]) -> str:
@@ -29,7 +29,7 @@ def _test(path: str, name: str) -> ET.Element:
 
 def _found(finding: Finding) -> ET.Element:
     case = _test(finding.place.path, " ".join(_name(finding)))
-    if finding.rule.severity is Severity.NOTE:
+    if finding.rule.severity is FindingLevel.NOTE:
         ET.SubElement(case, "system-out").text = str(finding)
     else:
         attributes = {"type": finding.rule.code, "message": finding.text}

@@ -10,14 +10,14 @@ from airflow_config_providers.core.spellings import current_name
 from airflow_config_providers.core.templates import is_template
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.core.variable import scan
-from airflow_config_providers.lint.entry import Entry
+from airflow_config_providers.lint.entry import WrittenEntry
 from airflow_config_providers.lint.finding import Finding
 from airflow_config_providers.lint.rules import DEPRECATED_KEY, IGNORED_KEY, MISSPELT_KEY, REFUSED_KEY, WRONG_TYPE
 from airflow_config_providers.spark.catalogue import spark_definition
 from airflow_config_providers.spark.key_check import UnknownKeys, find_in
 
 
-def of_entry(entry: Entry, misspelt: UnknownKeys, *, takes_any_key: bool = False) -> Iterator[Finding]:
+def of_entry(entry: WrittenEntry, misspelt: UnknownKeys, *, takes_any_key: bool = False) -> Iterator[Finding]:
     """
     Yield the mistakes in the key of an entry, and in the type of its value.
 
@@ -39,13 +39,13 @@ def _but_telling(misspelt: UnknownKeys) -> UnknownKeys:
     return UnknownKeys.WARN if misspelt is UnknownKeys.FAIL else misspelt
 
 
-def _replaced(entry: Entry) -> Iterator[Finding]:
+def _replaced(entry: WrittenEntry) -> Iterator[Finding]:
     if entry.key in OLDER_NAMES:
         new = current_name(entry.key, OLDER_NAMES)
         yield Finding(DEPRECATED_KEY, entry.place, f"{entry.name} is deprecated. Use '{printable(new)}'.")
 
 
-def _of_type(entry: Entry) -> Iterator[Finding]:
+def _of_type(entry: WrittenEntry) -> Iterator[Finding]:
     definition = spark_definition()
     if entry.key not in definition.config_keys or scan(entry.text) or is_template(entry.text):
         return

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from airflow_config_providers.exceptions import ConfigException
-from airflow_config_providers.lint.entry import Entry, LayerFile
-from airflow_config_providers.lint.finding import Finding, Place
+from airflow_config_providers.lint.entry import LayerFile, WrittenEntry
+from airflow_config_providers.lint.finding import Finding, SourcePlace
 from airflow_config_providers.lint.located import located
 from airflow_config_providers.lint.rules import LAYER_FILE
 from airflow_config_providers.spark.layer_files import ConfigFile, file_entries
@@ -17,5 +17,5 @@ def read(path: str) -> LayerFile | list[Finding]:
     except ConfigException as error:
         problems = error.problems
     else:
-        return LayerFile(path, tuple(Entry(one.key, one.value, Place(path, one.line)) for one in entries))
+        return LayerFile(path, tuple(WrittenEntry(one.key, one.value, SourcePlace(path, one.line)) for one in entries))
     return [Finding(LAYER_FILE, *located(problem, path)) for problem in problems]

@@ -9,12 +9,12 @@ from itertools import chain
 
 from airflow_config_providers import settings
 from airflow_config_providers.lint import keys, layer_file, literals, overrides, policy_file, references
-from airflow_config_providers.lint.dag_files import DagSource, read_all
-from airflow_config_providers.lint.entry import Entry, Job, LayerFile
+from airflow_config_providers.lint.dag_files import DagImports, read_all
+from airflow_config_providers.lint.entry import LayerFile, WrittenEntry, WrittenJob
 from airflow_config_providers.lint.finding import Finding, sorted_findings
 from airflow_config_providers.lint.known_providers import KnownProviders, in_environment
 from airflow_config_providers.lint.paths import LintedPaths
-from airflow_config_providers.lint.rules import Selection
+from airflow_config_providers.lint.rules import RuleSelection
 
 
 def _nothing() -> None:
@@ -32,7 +32,7 @@ class Linter:
     :param tick: is called after each DAG file
     """
 
-    selection: Selection = field(default_factory=Selection)
+    selection: RuleSelection = field(default_factory=RuleSelection)
     providers: KnownProviders | None = None
     seconds: float = 60.0
     tick: Callable[[], object] = _nothing
@@ -43,7 +43,7 @@ class Linter:
 
         :raises ConfigProvidersError: Airflow does not start, or a connection in the environment cannot be read
         """
-        source = DagSource(paths.roots, self.seconds)
+        source = DagImports(paths.roots, self.seconds)
         dags = list(read_all(paths.dags, source=source, tick=self.tick))
         read = [layer_file.read(path) for path in paths.layers]
         files = [one for one in read if isinstance(one, LayerFile)]
@@ -59,7 +59,9 @@ class Linter:
 class _Rules:
     """The rules for what was read."""
 
-    def __init__(self, jobs: Sequence[Job], files: Sequence[LayerFile], providers: KnownProviders | None) -> None:
+    def __init__(
+        self, jobs: Sequence[WrittenJob], files: Sequence[LayerFile], providers: KnownProviders | None
+    ) -> None:
         self._jobs = jobs
         self._files = files
         self._known = cache(lambda conn_id: providers or in_environment(conn_id))
@@ -70,7 +72,7 @@ class _Rules:
         yield from chain.from_iterable(map(self._of_file, self._files))
         yield from overrides.dead(self._jobs, self._files, settings.config_files())
 
-    def _of_job(self, job: Job) -> Iterator[Finding]:
+    def _of_job(self, job: WrittenJob) -> Iterator[Finding]:
         yield from self._of_entries(job.entries(), takes_any_key=job.takes_any_key)
         yield from references.of_unconfigured(job)
         known = None if job.keeps_unresolved or not job.is_configured else self._known(job.conn_id)
@@ -84,7 +86,7 @@ class _Rules:
         for entry in file.entries:
             yield from references.of_entry(entry, known)
 
-    def _of_entries(self, entries: Iterable[Entry], *, takes_any_key: bool) -> Iterator[Finding]:
+    def _of_entries(self, entries: Iterable[WrittenEntry], *, takes_any_key: bool) -> Iterator[Finding]:
         for entry in entries:
             yield from literals.of_entry(entry)
             yield from keys.of_entry(entry, self._misspelt, takes_any_key=takes_any_key)

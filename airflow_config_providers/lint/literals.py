@@ -10,7 +10,7 @@ from airflow_config_providers.core.definition.config_type import ConfigType
 from airflow_config_providers.core.sensitive import shows_secret
 from airflow_config_providers.core.templates import is_template
 from airflow_config_providers.core.variable import scan
-from airflow_config_providers.lint.entry import Entry
+from airflow_config_providers.lint.entry import WrittenEntry
 from airflow_config_providers.lint.finding import Finding
 from airflow_config_providers.lint.rules import LITERAL_SECRET
 from airflow_config_providers.spark.catalogue import spark_definition
@@ -23,7 +23,7 @@ _NAMES_ONLY: Final = re.compile(
 """Keys that sound sensitive, but whose values are names of Kubernetes' secrets, paths or classes."""
 
 
-def of_entry(entry: Entry) -> Iterator[Finding]:
+def of_entry(entry: WrittenEntry) -> Iterator[Finding]:
     """Yield a finding if the value of an entry is a secret; it says how long the value is, and nothing else of it."""
     if scan(entry.text) or is_template(entry.text) or not _is_secret(entry.key, entry.text):
         return

@@ -6,14 +6,14 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from airflow_config_providers.core.text import printable
-from airflow_config_providers.lint.entry import Entry, Job, LayerFile
+from airflow_config_providers.lint.entry import LayerFile, WrittenEntry, WrittenJob
 from airflow_config_providers.lint.finding import Finding
 from airflow_config_providers.lint.rules import DEAD_OVERRIDE, REPEATED_KEY
 
 
 def repeated(file: LayerFile) -> Iterator[Finding]:
     """Yield a finding for each key that a file sets more than once, at the last of its lines."""
-    by_key: dict[str, list[Entry]] = {}
+    by_key: dict[str, list[WrittenEntry]] = {}
     for entry in file.entries:
         by_key.setdefault(entry.key, []).append(entry)
     for key, entries in by_key.items():
@@ -22,20 +22,20 @@ def repeated(file: LayerFile) -> Iterator[Finding]:
             yield Finding(REPEATED_KEY, entries[-1].place, f"'{printable(key)}' is set in lines {lines}. Keep one.")
 
 
-def is_read_by_other_jobs(file: LayerFile, jobs: Iterable[Job]) -> bool:
+def is_read_by_other_jobs(file: LayerFile, jobs: Iterable[WrittenJob]) -> bool:
     """Return whether a job names the file that can get keys that do not begin with ``spark.``."""
     real = os.path.realpath(file.path)
     return any(job.takes_any_key and real in map(os.path.realpath, job.files) for job in jobs)
 
 
-def dead(jobs: Iterable[Job], files: Sequence[LayerFile], of_deployment: Iterable[str]) -> Iterator[Finding]:
+def dead(jobs: Iterable[WrittenJob], files: Sequence[LayerFile], of_deployment: Iterable[str]) -> Iterator[Finding]:
     """
     Yield the entries that lose in every job that reads them.
 
     :param of_deployment: the paths of the layer files that every job reads, weakest first
     """
-    winners: dict[Entry, Entry] = {}
-    alive: set[Entry] = set()
+    winners: dict[WrittenEntry, WrittenEntry] = {}
+    alive: set[WrittenEntry] = set()
     for layers in _all_layers(jobs, files, of_deployment):
         strongest = {entry.key: entry for layer in layers for entry in layer}
         alive.update(strongest.values())
@@ -44,8 +44,8 @@ def dead(jobs: Iterable[Job], files: Sequence[LayerFile], of_deployment: Iterabl
 
 
 def _all_layers(
-    jobs: Iterable[Job], files: Sequence[LayerFile], of_deployment: Iterable[str]
-) -> Iterator[list[tuple[Entry, ...]]]:
+    jobs: Iterable[WrittenJob], files: Sequence[LayerFile], of_deployment: Iterable[str]
+) -> Iterator[list[tuple[WrittenEntry, ...]]]:
     """Yield the layers of each job, weakest first, of which only those files are known that were given."""
     by_path = {os.path.realpath(file.path): _last_of_each(file.entries) for file in files}
     base = _found(by_path, of_deployment)
@@ -54,21 +54,21 @@ def _all_layers(
             yield [*base, *_found(by_path, job.files), *job.layers]
 
 
-def _found(files: Mapping[str, tuple[Entry, ...]], paths: Iterable[str]) -> list[tuple[Entry, ...]]:
+def _found(files: Mapping[str, tuple[WrittenEntry, ...]], paths: Iterable[str]) -> list[tuple[WrittenEntry, ...]]:
     return [files[real] for path in paths if (real := os.path.realpath(path)) in files]
 
 
-def _last_of_each(entries: Iterable[Entry]) -> tuple[Entry, ...]:
+def _last_of_each(entries: Iterable[WrittenEntry]) -> tuple[WrittenEntry, ...]:
     return tuple({entry.key: entry for entry in entries}.values())
 
 
-def _finding(loser: Entry, winner: Entry) -> Finding:
+def _finding(loser: WrittenEntry, winner: WrittenEntry) -> Finding:
     scope = "" if loser.origin else " in the tasks that were checked"
     problem = f"{loser.name} has no effect{scope}: {_where(winner)} overrides it. Remove one of them."
     return Finding(DEAD_OVERRIDE, loser.place, problem)
 
 
-def _where(winner: Entry) -> str:
+def _where(winner: WrittenEntry) -> str:
     if winner.origin:
         return printable(f"{winner.origin} of {winner.place.task}")
     return printable(f"{winner.place.path}:{winner.place.line}")

@@ -8,14 +8,14 @@ from typing import Final
 from airflow_config_providers.core.provider_definition import unknown_provider
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.core.variable import ConfigVariable, no_default, unclosed, variables
-from airflow_config_providers.lint.entry import Entry, Job
+from airflow_config_providers.lint.entry import WrittenEntry, WrittenJob
 from airflow_config_providers.lint.finding import Finding
 from airflow_config_providers.lint.known_providers import KnownProviders
 from airflow_config_providers.lint.rules import MALFORMED, UNCONFIGURED, UNKNOWN
 from airflow_config_providers.spark.expansion import SUBSTITUTED_BY_SPARK
 
 
-def of_entry(entry: Entry, known: KnownProviders | None) -> Iterator[Finding]:
+def of_entry(entry: WrittenEntry, known: KnownProviders | None) -> Iterator[Finding]:
     """
     Yield the mistakes in the references of an entry.
 
@@ -52,7 +52,7 @@ def _form_problem(variable: ConfigVariable) -> str:
     )
 
 
-def of_unconfigured(job: Job) -> Iterator[Finding]:
+def of_unconfigured(job: WrittenJob) -> Iterator[Finding]:
     """Yield the references in a job whose operator does not resolve them."""
     if job.is_configured:
         return

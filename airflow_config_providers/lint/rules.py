@@ -7,7 +7,7 @@ from enum import Enum
 from typing import Final
 
 
-class Severity(Enum):
+class FindingLevel(Enum):
     """How much a finding matters, in the words of SARIF."""
 
     ERROR = "error"
@@ -30,27 +30,27 @@ class Rule:
 
     code: str
     name: str
-    severity: Severity
+    severity: FindingLevel
     help: str
 
 
-DAG_IMPORT: Final = Rule("CP001", "dag-import", Severity.ERROR, "The DAG file cannot be imported.")
-DAG_TIMEOUT: Final = Rule("CP002", "dag-timeout", Severity.ERROR, "Importing the DAG file takes too long.")
-LAYER_FILE: Final = Rule("CP003", "layer-file", Severity.ERROR, "The layer file cannot be read.")
-POLICY_FILE: Final = Rule("CP004", "policy-file", Severity.ERROR, "The policies do not load.")
-MALFORMED: Final = Rule("CP101", "malformed-reference", Severity.ERROR, "A reference is malformed.")
-UNKNOWN: Final = Rule("CP102", "unknown-provider", Severity.ERROR, "A reference names an unknown provider.")
+DAG_IMPORT: Final = Rule("CP001", "dag-import", FindingLevel.ERROR, "The DAG file cannot be imported.")
+DAG_TIMEOUT: Final = Rule("CP002", "dag-timeout", FindingLevel.ERROR, "Importing the DAG file takes too long.")
+LAYER_FILE: Final = Rule("CP003", "layer-file", FindingLevel.ERROR, "The layer file cannot be read.")
+POLICY_FILE: Final = Rule("CP004", "policy-file", FindingLevel.ERROR, "The policies do not load.")
+MALFORMED: Final = Rule("CP101", "malformed-reference", FindingLevel.ERROR, "A reference is malformed.")
+UNKNOWN: Final = Rule("CP102", "unknown-provider", FindingLevel.ERROR, "A reference names an unknown provider.")
 UNCONFIGURED: Final = Rule(
-    "CP103", "unconfigured-operator", Severity.ERROR, "An operator that does not resolve references holds one."
+    "CP103", "unconfigured-operator", FindingLevel.ERROR, "An operator that does not resolve references holds one."
 )
-LITERAL_SECRET: Final = Rule("CP201", "literal-secret", Severity.ERROR, "A secret is written out.")
-IGNORED_KEY: Final = Rule("CP301", "ignored-key", Severity.ERROR, "Spark ignores the key.")
-MISSPELT_KEY: Final = Rule("CP302", "misspelt-key", Severity.WARNING, "The name of a key is probably misspelt.")
-DEPRECATED_KEY: Final = Rule("CP303", "deprecated-key", Severity.WARNING, "Another key has replaced the key.")
-WRONG_TYPE: Final = Rule("CP304", "wrong-type", Severity.ERROR, "A value does not have the type of its key.")
-REFUSED_KEY: Final = Rule("CP305", "refused-key", Severity.ERROR, "The key is not allowed in a layer.")
-REPEATED_KEY: Final = Rule("CP401", "repeated-key", Severity.ERROR, "A layer file sets a key twice.")
-DEAD_OVERRIDE: Final = Rule("CP402", "dead-override", Severity.NOTE, "A value loses in every task that reads it.")
+LITERAL_SECRET: Final = Rule("CP201", "literal-secret", FindingLevel.ERROR, "A secret is written out.")
+IGNORED_KEY: Final = Rule("CP301", "ignored-key", FindingLevel.ERROR, "Spark ignores the key.")
+MISSPELT_KEY: Final = Rule("CP302", "misspelt-key", FindingLevel.WARNING, "The name of a key is probably misspelt.")
+DEPRECATED_KEY: Final = Rule("CP303", "deprecated-key", FindingLevel.WARNING, "Another key has replaced the key.")
+WRONG_TYPE: Final = Rule("CP304", "wrong-type", FindingLevel.ERROR, "A value does not have the type of its key.")
+REFUSED_KEY: Final = Rule("CP305", "refused-key", FindingLevel.ERROR, "The key is not allowed in a layer.")
+REPEATED_KEY: Final = Rule("CP401", "repeated-key", FindingLevel.ERROR, "A layer file sets a key twice.")
+DEAD_OVERRIDE: Final = Rule("CP402", "dead-override", FindingLevel.NOTE, "A value loses in every task that reads it.")
 
 RULES: Final = (
     *(DAG_IMPORT, DAG_TIMEOUT, LAYER_FILE, POLICY_FILE),
@@ -66,7 +66,7 @@ UNREAD: Final = frozenset({DAG_IMPORT, DAG_TIMEOUT, LAYER_FILE})
 
 
 @dataclass(frozen=True, slots=True)
-class Selection:
+class RuleSelection:
     """
     The rules that apply. A code also means the codes that begin with it: ``CP1`` is ``CP101`` and its neighbours.
 

@@ -17,12 +17,12 @@ from airflow_config_providers.job.fields import JobFields
 from airflow_config_providers.job.mapped_task import shared_arguments
 from airflow_config_providers.job.operator_specs import OperatorSpec, spec_of
 from airflow_config_providers.job.options import NO_OPTIONS, JobOptions
-from airflow_config_providers.lint.entry import Entry, Job
-from airflow_config_providers.lint.finding import Place
+from airflow_config_providers.lint.entry import WrittenEntry, WrittenJob
+from airflow_config_providers.lint.finding import SourcePlace
 from airflow_config_providers.lint.source_lines import SourceLines
 
 
-def jobs(dag: Any, path: str, lines: SourceLines) -> Iterator[Job]:
+def jobs(dag: Any, path: str, lines: SourceLines) -> Iterator[WrittenJob]:
     """Yield the job of each task that is configured, or whose operator could be."""
     for task in dag.tasks:
         spec = spec_of(task.operator_class if task.is_mapped else type(task))
@@ -38,11 +38,11 @@ class _TaskReader:
         self._spec = spec
         self._lines = lines
         self._fields = _known_fields(_fields(task, spec))
-        self._place = Place(path, lines.of_task(task.task_id), f"{task.dag_id}.{task.task_id}")
+        self._place = SourcePlace(path, lines.of_task(task.task_id), f"{task.dag_id}.{task.task_id}")
 
-    def job(self) -> Job:
+    def job(self) -> WrittenJob:
         options = _options(self._task)
-        return Job(
+        return WrittenJob(
             self._place,
             self._layers(self._fields.layers),
             self._layers(self._fields.clusters),
@@ -54,28 +54,28 @@ class _TaskReader:
             keeps_unresolved=options.when_unresolved is Unresolved.KEEP,
         )
 
-    def _layers(self, read: Any) -> tuple[tuple[Entry, ...], ...]:
+    def _layers(self, read: Any) -> tuple[tuple[WrittenEntry, ...], ...]:
         with suppress(ConfigException):  # known only in a run
             return tuple(tuple(self._entries(layer)) for layer in read())
         return ()
 
-    def _entries(self, layer: ConfigLayer) -> Iterator[Entry]:
+    def _entries(self, layer: ConfigLayer) -> Iterator[WrittenEntry]:
         for key, text in layer.configs.items():
             origin = layer.origin(key)
             argument = origin.removeprefix("argument ")
             names = (argument,) if argument != origin else (key, origin, _field(origin))
-            yield Entry(key, text, self._at(*names), origin)
+            yield WrittenEntry(key, text, self._at(*names), origin)
 
-    def _texts(self) -> Iterator[Entry]:
+    def _texts(self) -> Iterator[WrittenEntry]:
         with suppress(ConfigException):  # a reference in a key, which the run refuses
             for text in self._fields.other_texts():
-                yield Entry(text.label, text.text, self._at(text.label, _field(text.label)))
+                yield WrittenEntry(text.label, text.text, self._at(text.label, _field(text.label)))
 
     def _files(self) -> Iterator[str]:
         with suppress(ConfigException):
             yield from (one.text for one in self._fields.files() if not (scan(one.text) or is_template(one.text)))
 
-    def _at(self, *names: str) -> Place:
+    def _at(self, *names: str) -> SourcePlace:
         return replace(self._place, line=self._lines.of_literal(self._task.task_id, *names))
 
 
@@ -116,7 +116,7 @@ def _options(task: Any) -> JobOptions:
     return JobOptions(config_conn_id=task.config_conn_id, unresolved=task.unresolved)
 
 
-def all_jobs(dags: Iterable[Any], path: str, source: bytes) -> list[Job]:
+def all_jobs(dags: Iterable[Any], path: str, source: bytes) -> list[WrittenJob]:
     """Return the jobs of ``dags``, which the file at ``path`` with the text ``source`` has made."""
     lines = SourceLines(source)
     return [job for dag in dags for job in jobs(dag, path, lines)]

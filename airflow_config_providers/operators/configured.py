@@ -26,7 +26,7 @@ from airflow_config_providers.job.authorship import Authorship, rendered
 from airflow_config_providers.job.configuration import JobConfiguration, Shown
 from airflow_config_providers.job.driver_resolver import Driver
 from airflow_config_providers.job.fields import JobFields, listed, refuse_odd_paths
-from airflow_config_providers.job.nested_texts import Text
+from airflow_config_providers.job.nested_texts import NestedString
 from airflow_config_providers.job.operator_specs import OperatorSpec, spec_of
 from airflow_config_providers.job.options import NO_OPTIONS, JobOptions
 from airflow_config_providers.job.resolver import refuse_broken_words
@@ -287,7 +287,7 @@ class ConfiguredOperator(RecordingOperator):
         ]
         return [*self._default_files(fields), *of_deployment, *own]
 
-    def _job_paths(self) -> list[Text]:
+    def _job_paths(self) -> list[NestedString]:
         """Return the paths of files that the author of the DAG named."""
         return self._job_fields().files()
 

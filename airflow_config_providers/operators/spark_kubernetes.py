@@ -16,7 +16,7 @@ from airflow_config_providers.core.cached import cached_property
 from airflow_config_providers.core.reversal.reverse import ReverseTransformer
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.exceptions import ConfigException, SubmitError
-from airflow_config_providers.job.nested_texts import Text, texts
+from airflow_config_providers.job.nested_texts import NestedString, texts
 from airflow_config_providers.job.sealed_values import ValueSeal
 from airflow_config_providers.job.template_references import FilledIn
 from airflow_config_providers.operators.configured import ConfiguredOperator
@@ -84,9 +84,9 @@ class SparkKubernetesMixin(ConfiguredOperator):
         specs = texts(self.template_spec, "template_spec")
         self._authorship.add_written(spec for spec in specs if is_file or id(spec.text) in written)
 
-    def _job_paths(self) -> list[Text]:
+    def _job_paths(self) -> list[NestedString]:
         file = self.application_file
-        return [*super()._job_paths(), *([Text("application_file", file)] if file and _is_path(file) else [])]
+        return [*super()._job_paths(), *([NestedString("application_file", file)] if file and _is_path(file) else [])]
 
     def _parse(self, content: str | bytes) -> Any:
         """Return an application as the operator parses it, without opening a file, which could have been replaced."""

@@ -17,7 +17,7 @@ from airflow_config_providers.core.text import printable
 from airflow_config_providers.exceptions import ConfigException
 from airflow_config_providers.job.authored_job import AuthoredJob
 from airflow_config_providers.job.deployed_task import Warn
-from airflow_config_providers.lint.dag_files import DagFile, DagSource, read_all
+from airflow_config_providers.lint.dag_files import DagFile, DagImports, read_all
 from airflow_config_providers.lint.finding import Finding
 from airflow_config_providers.lint.paths import LintedPaths, dags_folder
 from airflow_config_providers.planning.git_revision import Checkout
@@ -76,7 +76,7 @@ class DagFolder:
         if not Path(folder).is_dir():
             raise ConfigException(f"There is no folder '{printable(dags_folder())}' in that revision.")
         paths = LintedPaths.of([folder]).dags
-        source = DagSource([folder], self.seconds, self._environ(), is_stored=True)
+        source = DagImports([folder], self.seconds, self._environ(), is_stored=True)
         with progress(len(paths)) as tick:
             return list(read_all(paths, source=source, tick=tick))
 

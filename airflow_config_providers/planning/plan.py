@@ -9,7 +9,7 @@ from airflow_config_providers.core.alter import AlterConfigOp, ConfigResource
 from airflow_config_providers.core.layers import ConfigLayer
 from airflow_config_providers.core.policy import NamedPolicy, RequestMetadata
 from airflow_config_providers.deployment.admin import admin
-from airflow_config_providers.deployment.verdicts import Seeing, Verdict, verdict_of
+from airflow_config_providers.deployment.verdicts import PolicyVerdict, Seeing, verdict_of
 from airflow_config_providers.job.authored_job import referring_paths
 from airflow_config_providers.job.deployed_task import Warn
 from airflow_config_providers.job.policies import rendered
@@ -54,7 +54,7 @@ class Judgement:
     """
 
     resource: ConfigResource
-    verdict: Verdict
+    verdict: PolicyVerdict
     is_old: bool = False
 
     @property

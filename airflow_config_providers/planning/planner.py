@@ -28,7 +28,7 @@ from airflow_config_providers.planning.running_jobs import running_jobs
 from airflow_config_providers.planning.state import State, file_reader, stored_dynamic_layers, unread
 from airflow_config_providers.planning.stored_dags import Jobs, stored_dag_ids, stored_jobs
 
-Progress = Callable[[int, str], AbstractContextManager[Callable[[], None]]]
+StepProgress = Callable[[int, str], AbstractContextManager[Callable[[], None]]]
 """Shows how many of so many items, which have this name, are done."""
 
 
@@ -73,7 +73,7 @@ class PlanMaker:
 
     policies: Sequence[NamedPolicy]
     warn: Warn
-    progress: Progress
+    progress: StepProgress
 
     def plan(self, request: PlanRequest) -> Plan:
         """

@@ -19,7 +19,7 @@ from airflow_config_providers.job.deployed_task import Warn
 from airflow_config_providers.job.job_layers import ReadFile, deployed_layers, file_as_deployed
 from airflow_config_providers.planning.git_revision import Checkout
 from airflow_config_providers.planning.stored_dags import Jobs
-from airflow_config_providers.spark.layer_files import Bound, ConfigFile, file_layer, is_yaml
+from airflow_config_providers.spark.layer_files import AllowedDirectories, ConfigFile, file_layer, is_yaml
 
 DynamicLayers = Callable[[ConfigResource], Sequence[ConfigLayer]]
 """Returns the dynamic layers of a task, weakest last, without empty ones."""
@@ -106,7 +106,7 @@ def _require_readable(replaced: Mapping[str, str]) -> None:
         file_layer(ConfigFile(other, other))
 
 
-def _bounds_in(checkout: Checkout) -> Iterator[Bound]:
+def _bounds_in(checkout: Checkout) -> Iterator[AllowedDirectories]:
     """Yield the bounds of the deployment, such that a link in the revision cannot lead out of them either."""
     for bound in bounds_of_deployment(settings.config_paths()):
         yield replace(bound, directories=tuple(map(checkout.inside, bound.directories)))

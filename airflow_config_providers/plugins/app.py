@@ -24,12 +24,12 @@ from airflow_config_providers.core.text import printable
 from airflow_config_providers.deployment import records
 from airflow_config_providers.deployment.differences import differences
 from airflow_config_providers.deployment.records import RunChoice
-from airflow_config_providers.deployment.rows import Row, Selection, as_json
+from airflow_config_providers.deployment.rows import KeySelection, Row, as_json
 from airflow_config_providers.dynamic.document import DEPLOYMENT, name_of
 from airflow_config_providers.exceptions import ForbiddenError
 from airflow_config_providers.plugins import openapi, page
 from airflow_config_providers.plugins.problems import HEADERS, Problem, ProblemRoute
-from airflow_config_providers.plugins.request import Alteration, AskedDep, BodyDep, Return, read_runs, refuse_fields
+from airflow_config_providers.plugins.request import Alteration, AskedDep, BodyDep, Rollback, read_runs, refuse_fields
 from airflow_config_providers.spark.key_notes import key_notes
 
 VERSION: Final = "/v1"
@@ -142,7 +142,7 @@ def describe(
     notes: bool = False,
 ) -> Response:
     """Return the configuration of a resource."""
-    rows = asked.configurations.describe(asked.resource, Selection(keys, defaults, notes))
+    rows = asked.configurations.describe(asked.resource, KeySelection(keys, defaults, notes))
     return asked.answer(rows if synonyms else _without_synonyms(rows))
 
 
@@ -163,7 +163,7 @@ def describe_run(
     notes: bool = False,
 ) -> Response:
     """Return the configuration that one try of a task had."""
-    rows = asked.configurations.describe_run(asked.resource, chosen, Selection(keys, notes=notes))
+    rows = asked.configurations.describe_run(asked.resource, chosen, KeySelection(keys, notes=notes))
     return asked.answer(rows if synonyms else _without_synonyms(rows))
 
 
@@ -180,12 +180,12 @@ def compare_run(
     other_try: Annotated[int | None, Query(alias="with_try", ge=1)] = None,
 ) -> Response:
     """Return how one try of a task differs from another; from what would settle now, if there is no other."""
-    before = asked.configurations.describe_run(asked.resource, chosen, Selection())
+    before = asked.configurations.describe_run(asked.resource, chosen, KeySelection())
     if other is None:
-        after = asked.configurations.describe(asked.resource, Selection())
+        after = asked.configurations.describe(asked.resource, KeySelection())
     else:
         compared = RunChoice(other, other_try, chosen.map_index)
-        after = asked.configurations.describe_run(asked.resource, compared, Selection())
+        after = asked.configurations.describe_run(asked.resource, compared, KeySelection())
     return asked.answer(differences(before, after))
 
 
@@ -214,7 +214,7 @@ def history(asked: AskedDep) -> Response:
 
 def rollback(asked: AskedDep, body: BodyDep) -> Response:
     """Restore a version, and return what applies now."""
-    wanted = Return.of(body)
+    wanted = Rollback.of(body)
     done = asked.configurations.rollback(
         asked.resource,
         to_version=wanted.to_version,

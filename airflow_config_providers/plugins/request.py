@@ -153,7 +153,7 @@ class Alteration:
 
 
 @dataclass(frozen=True, slots=True)
-class Return:
+class Rollback:
     """A rollback to a version; None is the version before the last change."""
 
     to_version: int | None

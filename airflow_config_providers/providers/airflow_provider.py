@@ -6,7 +6,7 @@ from abc import ABC
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from airflow_config_providers.core.provider import configured
+from airflow_config_providers.core.provider import require_configured
 from airflow_config_providers.core.subscriptions import PolledConfigProvider
 from airflow_config_providers.providers import airflow_secrets
 from airflow_config_providers.providers.allowed_names import AllowedNames
@@ -26,7 +26,7 @@ class AirflowConfigProvider(PolledConfigProvider, ABC):
     @property
     def allowed(self) -> AllowedNames:
         """The names that may be asked for."""
-        return configured(self._allowed)
+        return require_configured(self._allowed)
 
     def configure(self, configs: Mapping[str, Any]) -> None:
         """

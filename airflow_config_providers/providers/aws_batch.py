@@ -18,10 +18,10 @@ from airflow_config_providers.providers.backend_faults import AWS_BUSY, aws_faul
 
 _K = TypeVar("_K")
 
-Lookup = Callable[[Any], Any]
+AwsLookup = Callable[[Any], Any]
 """Asks a backend for one thing."""
 
-Text = str | None | ConfigProvidersError
+TextOrError = str | None | ConfigProvidersError
 """A secret's string; None if there is no such secret; or the error that says why it is not known."""
 
 _AT_ONCE: Final = 8
@@ -43,7 +43,7 @@ class AwsStore:
     method: str
     page: int
     read_one: Callable[[Any, str], str]
-    read_many: Callable[[Any, Sequence[str]], Mapping[str, str | Refusal]]
+    read_many: Callable[[Any, Sequence[str]], Mapping[str, str | AwsRefusal]]
 
     def is_behind(self, backend: type, airflows: type) -> bool:
         """Return whether ``backend``, perhaps a subclass of Airflow's class, asks in the same way."""
@@ -51,7 +51,7 @@ class AwsStore:
 
 
 @dataclass(frozen=True, slots=True)
-class Refusal:
+class AwsRefusal:
     """The error code that AWS returned for one of several secrets."""
 
     code: str
@@ -80,7 +80,7 @@ class AwsBatch:
                 return cls(backend, store)
         return None
 
-    def read(self, lookups: Mapping[_K, Lookup]) -> dict[_K, Any]:
+    def read(self, lookups: Mapping[_K, AwsLookup]) -> dict[_K, Any]:
         """
         Return the result of each lookup, or the error that it raises.
 
@@ -93,7 +93,7 @@ class AwsBatch:
         actor = self._acting(lambda id_: self._told(texts, id_))
         return {key: self._outcome(lookup, actor, str(key)) for key, lookup in lookups.items()}
 
-    def _outcome(self, lookup: Lookup, actor: Any, what: str) -> Any:
+    def _outcome(self, lookup: AwsLookup, actor: Any, what: str) -> Any:
         try:
             return asked(lambda: lookup(actor), who=self._who, what=what)
         except ConfigProvidersError as error:
@@ -105,7 +105,7 @@ class AwsBatch:
         setattr(actor, self._store.method, lambda *args, **kwargs: answer((*args, *kwargs.values())[-1]))
         return actor
 
-    def _told(self, texts: dict[str, Text], id_: str) -> str | None:
+    def _told(self, texts: dict[str, TextOrError], id_: str) -> str | None:
         if id_ not in texts:  # the lookup asks for it only now that it has another answer
             texts[id_] = self._fetch_one(id_)
         text = texts[id_]
@@ -113,16 +113,16 @@ class AwsBatch:
             raise text
         return text
 
-    def _fetch(self, ids: Sequence[str]) -> dict[str, Text]:
+    def _fetch(self, ids: Sequence[str]) -> dict[str, TextOrError]:
         pages = [ids[start : start + self._store.page] for start in range(0, len(ids), self._store.page)]
-        found: dict[str, Text] = {}
+        found: dict[str, TextOrError] = {}
         together = [page for page in pages if len(page) > 1]
         for answers in side_by_side(self._fetch_together, together, at_once=_AT_ONCE):
             found |= answers
         alone = [id_ for id_ in ids if id_ not in found]
         return found | dict(zip(alone, side_by_side(self._fetch_one, alone, at_once=_AT_ONCE), strict=True))
 
-    def _fetch_together(self, ids: Sequence[str]) -> dict[str, Text]:
+    def _fetch_together(self, ids: Sequence[str]) -> dict[str, TextOrError]:
         """Return the answers to one request for ``ids``; none if AWS refuses all because of one."""
         try:
             answers = self._store.read_many(_client(self._backend), ids)
@@ -132,13 +132,13 @@ class AwsBatch:
             return dict.fromkeys(ids, fault(error, who=self._who, what=f"{len(ids)} secrets"))
         return {id_: self._text(id_, answer) for id_, answer in answers.items()}
 
-    def _fetch_one(self, id_: str) -> Text:
+    def _fetch_one(self, id_: str) -> TextOrError:
         try:
             return self._store.read_one(_client(self._backend), id_)
         except Exception as error:  # noqa: BLE001 - as above
             return fault(error, who=self._who, what=_secret(id_))
 
-    def _text(self, id_: str, answer: str | Refusal) -> Text:
+    def _text(self, id_: str, answer: str | AwsRefusal) -> TextOrError:
         return answer if isinstance(answer, str) else aws_fault(answer.code, who=self._who, what=_secret(id_))
 
 
@@ -158,10 +158,12 @@ def _read_secret(client: Any, id_: str) -> str:
     return _secret_text(id_, client.get_secret_value(SecretId=id_))
 
 
-def _read_secrets(client: Any, ids: Sequence[str]) -> dict[str, str | Refusal]:
+def _read_secrets(client: Any, ids: Sequence[str]) -> dict[str, str | AwsRefusal]:
     """Return answers of Secrets Manager; ids are left out if the answer is too large for one response."""
     response = client.batch_get_secret_value(SecretIdList=list(ids))
-    found: dict[str, str | Refusal] = {error["SecretId"]: Refusal(error["ErrorCode"]) for error in response["Errors"]}
+    found: dict[str, str | AwsRefusal] = {
+        error["SecretId"]: AwsRefusal(error["ErrorCode"]) for error in response["Errors"]
+    }
     for secret in response["SecretValues"]:
         found |= {id_: _secret_text(id_, secret) for id_ in (secret["Name"], secret["ARN"]) if id_ in ids}
     return found
@@ -178,9 +180,9 @@ def _read_parameter(client: Any, id_: str) -> str:
     return str(client.get_parameter(Name=id_, WithDecryption=True)["Parameter"]["Value"])
 
 
-def _read_parameters(client: Any, ids: Sequence[str]) -> dict[str, str | Refusal]:
+def _read_parameters(client: Any, ids: Sequence[str]) -> dict[str, str | AwsRefusal]:
     response = client.get_parameters(Names=list(ids), WithDecryption=True)
-    found: dict[str, str | Refusal] = {id_: Refusal("ParameterNotFound") for id_ in response["InvalidParameters"]}
+    found: dict[str, str | AwsRefusal] = {id_: AwsRefusal("ParameterNotFound") for id_ in response["InvalidParameters"]}
     for parameter in response["Parameters"]:
         names = (parameter["Name"] + parameter.get("Selector", ""), parameter["ARN"])
         found |= {id_: str(parameter["Value"]) for id_ in names if id_ in ids}

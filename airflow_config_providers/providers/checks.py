@@ -10,7 +10,7 @@ from typing import Any, Final
 from airflow_config_providers.core.diagnosis import Diagnosis, fault, fine, of_problem
 from airflow_config_providers.core.provider import ConfigProvider
 from airflow_config_providers.core.text import printable
-from airflow_config_providers.core.timely import Outcome, call_each
+from airflow_config_providers.core.timely import CallOutcome, call_each
 
 PATIENCE: Final = 60.0
 
@@ -47,7 +47,7 @@ def _diagnoses(provider: ConfigProvider) -> list[Diagnosis]:
     return [fine(provider.check() or "it can answer")]
 
 
-def _found(outcome: Outcome[list[Diagnosis]], patience: float) -> list[Diagnosis]:
+def _found(outcome: CallOutcome[list[Diagnosis]], patience: float) -> list[Diagnosis]:
     if outcome.value is not None:
         return outcome.value
     if outcome.problems:
@@ -56,7 +56,7 @@ def _found(outcome: Outcome[list[Diagnosis]], patience: float) -> list[Diagnosis
     return [fault(_answer(outcome, patience)[1], way_out)]
 
 
-def _answer(outcome: Outcome[Any], patience: float) -> tuple[bool, str]:
+def _answer(outcome: CallOutcome[Any], patience: float) -> tuple[bool, str]:
     if outcome.is_late:
         return False, f"no answer within {patience:g} seconds"
     if outcome.problems:

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from airflow_config_providers.core.data import ConfigData
 from airflow_config_providers.core.diagnosis import Diagnosis
-from airflow_config_providers.core.provider import configured
+from airflow_config_providers.core.provider import require_configured
 from airflow_config_providers.core.subscriptions import POLL_INTERVAL, PolledConfigProvider
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.providers.allowed_files import ALLOWED_PATHS, MAX_BYTES, AllowedFiles
@@ -53,7 +53,7 @@ class DirectoryConfigProvider(PolledConfigProvider):
         :raises LimitExceededError: a file is too large
         :raises ProviderUnavailableError: the directory was replaced at each attempt to read it
         """
-        files = configured(self._files)
+        files = require_configured(self._files)
         if not path:
             return ConfigData({})
         found = files.read_directory(path, keys)
@@ -81,7 +81,7 @@ class DirectoryConfigProvider(PolledConfigProvider):
         :raises AccessDeniedError: one may not be read
         :raises ProviderUnavailableError: one is missing, or cannot be opened now
         """
-        return configured(self._files).check()
+        return require_configured(self._files).check()
 
     def diagnose(self) -> Iterable[Diagnosis]:
         """
@@ -89,4 +89,4 @@ class DirectoryConfigProvider(PolledConfigProvider):
 
         :raises ProviderLookupError: as in ``check``
         """
-        return configured(self._files).diagnose()
+        return require_configured(self._files).diagnose()

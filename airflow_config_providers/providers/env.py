@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping
 from typing import Any, ClassVar, Final
 
 from airflow_config_providers.core.data import ConfigData
-from airflow_config_providers.core.provider import ConfigChangeCallback, ConfigProvider, configured
+from airflow_config_providers.core.provider import ConfigChangeCallback, ConfigProvider, require_configured
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.core.variable import ConfigVariable, no_default
 from airflow_config_providers.exceptions import AccessDeniedError, ConfigException
@@ -62,7 +62,7 @@ class EnvVarConfigProvider(ConfigProvider):
 
         :raises ConfigException: ``path`` is not empty
         """
-        allowed = configured(self._allowed)
+        allowed = require_configured(self._allowed)
         _refuse_path(path, keys)
         found = {name: value for name, value in self._found.items() if keys is None or name in keys}
         return ConfigData(found, denials={name: _denial(name) for name in keys or () if not _allows(allowed, name)})
@@ -104,7 +104,7 @@ class EnvVarConfigProvider(ConfigProvider):
 
     def check(self) -> str:
         """Return how many variables can be read."""
-        configured(self._allowed)
+        require_configured(self._allowed)
         found = len(self._found)
         return f"{found} {'variable' if found == 1 else 'variables'}"
 

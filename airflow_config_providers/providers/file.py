@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 from airflow_config_providers.core.data import ConfigData
 from airflow_config_providers.core.diagnosis import Diagnosis
 from airflow_config_providers.core.properties import parse
-from airflow_config_providers.core.provider import configured
+from airflow_config_providers.core.provider import require_configured
 from airflow_config_providers.core.subscriptions import POLL_INTERVAL, PolledConfigProvider
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.exceptions import ProviderLookupError
@@ -47,7 +47,7 @@ class FileConfigProvider(PolledConfigProvider):
         :raises ProviderLookupError: there is no such file
         :raises ConfigException: the file is not a properties file in UTF-8; names the line or byte
         """
-        files = configured(self._files)
+        files = require_configured(self._files)
         if not path:
             return ConfigData({})
         text = files.read_text(path)
@@ -76,7 +76,7 @@ class FileConfigProvider(PolledConfigProvider):
         :raises AccessDeniedError: one may not be read
         :raises ProviderUnavailableError: one is missing, or cannot be opened now
         """
-        return configured(self._files).check()
+        return require_configured(self._files).check()
 
     def diagnose(self) -> Iterable[Diagnosis]:
         """
@@ -84,4 +84,4 @@ class FileConfigProvider(PolledConfigProvider):
 
         :raises ProviderLookupError: as in ``check``
         """
-        return configured(self._files).diagnose()
+        return require_configured(self._files).diagnose()

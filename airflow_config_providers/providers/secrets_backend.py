@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Final
 from airflow_config_providers.core.data import ConfigData
 from airflow_config_providers.core.document import parse_object
 from airflow_config_providers.core.per_process import PerProcess
-from airflow_config_providers.core.provider import BatchConfigProvider, configured
+from airflow_config_providers.core.provider import BatchConfigProvider, require_configured
 from airflow_config_providers.core.subscriptions import POLL_INTERVAL, PolledConfigProvider
 from airflow_config_providers.core.text import nearest, printable
 from airflow_config_providers.core.workers import side_by_side
@@ -168,7 +168,7 @@ class SecretsBackendConfigProvider(BatchConfigProvider, PolledConfigProvider):
 
         :raises ProviderDefinitionError: it cannot be created, or the deployment has configured none
         """
-        configured(self._allowed)
+        require_configured(self._allowed)
         return f"asks {type(self._backend()).__name__}"
 
     def _configured(self) -> Any:
@@ -190,7 +190,7 @@ class SecretsBackendConfigProvider(BatchConfigProvider, PolledConfigProvider):
             )
 
     def _allowed_secrets(self, place: BackendPlace) -> list[BackendSecret]:
-        allowed, secrets = configured(self._allowed), place.secrets()
+        allowed, secrets = require_configured(self._allowed), place.secrets()
         _require(secrets, allowed)
         return secrets
 

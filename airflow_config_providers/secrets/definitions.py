@@ -14,7 +14,7 @@ from airflow_config_providers.secrets.entry_files import state_of
 from airflow_config_providers.secrets.imports import importing
 
 
-class Definitions(Protocol):
+class DefinitionSource(Protocol):
     """A source of ``config.providers`` and the keys below it. Equal objects read the same definitions."""
 
     def __hash__(self) -> int: ...
@@ -127,7 +127,9 @@ class ConnectionDefinitions:
         return definitions_of(self.conn_id, connection(self.conn_id))
 
 
-def chosen(providers_file: str | None, providers: Mapping[str, Any] | str | None, conn_id: str | None) -> Definitions:
+def chosen(
+    providers_file: str | None, providers: Mapping[str, Any] | str | None, conn_id: str | None
+) -> DefinitionSource:
     """
     Return the definitions for the one of three settings that is given.
 

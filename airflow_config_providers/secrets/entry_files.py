@@ -28,7 +28,7 @@ _SETTLED_AFTER: Final = 2.0
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class FileEntry:
     """
     The definition of one name in a file.
 
@@ -85,7 +85,7 @@ class EntryFiles:
             raise ConfigException(f"It is defined in {places}. Remove it from all but one.")
         return best[0].definition if best else None
 
-    def _entries(self, name: str, team: str | None, files: ChangingFiles) -> Iterator[Entry]:
+    def _entries(self, name: str, team: str | None, files: ChangingFiles) -> Iterator[FileEntry]:
         for path in self.paths:
             real = _of_team(path, team)
             definition = None if real is None else self._read(real, files, is_optional=real != path).get(name)
@@ -93,7 +93,7 @@ class EntryFiles:
                 continue
             owner = self.owner(definition)
             if owner is None or owner == team:
-                yield Entry(real, definition, is_teams_own=owner is not None or real != path)
+                yield FileEntry(real, definition, is_teams_own=owner is not None or real != path)
 
     def _read(self, path: str, files: ChangingFiles, *, is_optional: bool) -> Mapping[str, Any]:
         try:

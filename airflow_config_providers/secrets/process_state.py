@@ -20,7 +20,7 @@ from airflow_config_providers.core.provider import BatchConfigProvider, ConfigPr
 from airflow_config_providers.core.single_flight import SingleFlight
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.secrets import trail
-from airflow_config_providers.secrets.definitions import Definitions
+from airflow_config_providers.secrets.definitions import DefinitionSource
 from airflow_config_providers.secrets.entry_files import ChangingFiles
 from airflow_config_providers.secrets.imports import importing
 
@@ -56,7 +56,7 @@ class SharedProviders:
     :param open_: returns the providers of definitions
     """
 
-    def __init__(self, definitions: Definitions, open_: Open = open_for_deployment) -> None:
+    def __init__(self, definitions: DefinitionSource, open_: Open = open_for_deployment) -> None:
         self._definitions = definitions
         self._open_providers = open_
         self._lock = threading.Lock()
@@ -163,9 +163,9 @@ class ProcessState:
         self.files = ChangingFiles()
         self.questions = SingleFlight()
         self._lock = threading.Lock()
-        self._providers: dict[Definitions, SharedProviders] = {}
+        self._providers: dict[DefinitionSource, SharedProviders] = {}
 
-    def providers(self, definitions: Definitions) -> SharedProviders:
+    def providers(self, definitions: DefinitionSource) -> SharedProviders:
         """Return the providers of ``definitions``, which are opened when needed and closed when the process ends."""
         with self._lock:
             if not self._providers:

@@ -17,14 +17,14 @@ from airflow_config_providers.core.variable import ConfigVariable, scan, variabl
 from airflow_config_providers.exceptions import ConfigException, ProviderDefinitionError
 from airflow_config_providers.providers.airflow_secrets import airflow_is_starting
 from airflow_config_providers.secrets import trail
-from airflow_config_providers.secrets.definitions import Definitions
+from airflow_config_providers.secrets.definitions import DefinitionSource
 from airflow_config_providers.secrets.imports import import_what_an_answer_needs
 from airflow_config_providers.secrets.process_state import ProcessState
 
 _DEEPEST: Final = 50
 
 
-def resolved(content: Any, where: str, *, definitions: Definitions, state: ProcessState) -> Any:
+def resolved(content: Any, where: str, *, definitions: DefinitionSource, state: ProcessState) -> Any:
     """
     Return ``content`` with the references in its strings replaced. Each value is registered with Airflow's masker.
 

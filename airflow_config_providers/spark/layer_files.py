@@ -34,7 +34,7 @@ _BELOW: Final = re.compile(r"\s+(- |[\w.\"'-]+:(\s|$)).*")
 
 
 @dataclass(frozen=True, slots=True)
-class Bound:
+class AllowedDirectories:
     """
     The directories in which a file must be, after following all symbolic links.
 
@@ -68,10 +68,10 @@ class ConfigFile:
     path: str = field(repr=False)
     is_template: bool = False
     is_lenient: bool = False
-    bounds: tuple[Bound, ...] = ()
+    bounds: tuple[AllowedDirectories, ...] = ()
     label: str = ""
 
-    def bounds_in(self, located: Callable[[str], str]) -> tuple[Bound, ...]:
+    def bounds_in(self, located: Callable[[str], str]) -> tuple[AllowedDirectories, ...]:
         """Return the bounds with each directory replaced by what ``located`` returns for it."""
         return tuple(replace(bound, directories=tuple(map(located, bound.directories))) for bound in self.bounds)
 
@@ -172,7 +172,7 @@ def _unreadable(name: str, problem: str) -> ConfigException:
     )
 
 
-def read_layer_file(path: str, *, name: str, bounds: Iterable[Bound] = ()) -> bytes:
+def read_layer_file(path: str, *, name: str, bounds: Iterable[AllowedDirectories] = ()) -> bytes:
     """
     Return the content of a regular file of at most 1 MiB. Opening it never blocks.
 

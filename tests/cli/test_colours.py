@@ -7,10 +7,10 @@ import pytest
 pytest.importorskip("airflow")
 
 from airflow_config_providers.cli.colours import colour
-from airflow_config_providers.deployment.why_not import Verdict
+from airflow_config_providers.deployment.why_not import SettingStatus
 
 
-@pytest.mark.parametrize("verdict", [pytest.param(verdict.value, id=verdict.name) for verdict in Verdict])
+@pytest.mark.parametrize("verdict", [pytest.param(verdict.value, id=verdict.name) for verdict in SettingStatus])
 def test_each_verdict_has_a_colour(verdict: str):
     assert colour("verdict", verdict)
 

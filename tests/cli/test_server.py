@@ -19,7 +19,7 @@ from airflow_config_providers.cli.failing import WrongArgumentsError
 from airflow_config_providers.cli.server import ServerClient, ServerConfigurations, path
 from airflow_config_providers.cli.target import token
 from airflow_config_providers.core.alter import AlterConfigOp, ConfigResource, ResourceType
-from airflow_config_providers.deployment.rows import SECRET, Selection
+from airflow_config_providers.deployment.rows import SECRET, KeySelection
 from airflow_config_providers.exceptions import (
     ConfigException,
     ConfigProvidersError,
@@ -85,7 +85,7 @@ class Odd:
 
 def describe(address: str, **more: object) -> list[object]:
     client = ServerClient(address, CANARY, **more)
-    return ServerConfigurations(client, print).describe(DEFAULT, Selection())
+    return ServerConfigurations(client, print).describe(DEFAULT, KeySelection())
 
 
 def alter(address: str, **more: object) -> list[object]:
@@ -151,7 +151,7 @@ def test_a_redirect_is_not_followed_with_the_token():
 @pytest.mark.parametrize("key", ["x" * 100_000, "\ud800"], ids=["long", "surrogate"])
 def test_what_cannot_be_asked_for_is_refused(key: str):
     with pytest.raises(WrongArgumentsError, match="invalid request"):
-        ServerConfigurations(ServerClient("http://127.0.0.1:9"), print).describe(DEFAULT, Selection((key,)))
+        ServerConfigurations(ServerClient("http://127.0.0.1:9"), print).describe(DEFAULT, KeySelection((key,)))
 
 
 def test_nobody_is_there():
@@ -177,7 +177,7 @@ def test_what_is_hidden_stays_hidden_and_notes_are_told():
     odd, notes = Odd(content=json.dumps({"rows": [row, gone], "notes": ["n", 3]}).encode()), []
 
     with odd.serving() as address:
-        rows = ServerConfigurations(ServerClient(address, "t"), notes.append).describe(DEFAULT, Selection())
+        rows = ServerConfigurations(ServerClient(address, "t"), notes.append).describe(DEFAULT, KeySelection())
 
     assert [rows[0]["value"], rows[0]["synonyms"][0]["value"], rows[1]["value"]] == [SECRET, SECRET, None]
     assert notes == ["n"]

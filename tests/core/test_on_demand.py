@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from airflow_config_providers.core.on_demand import Call, ProvidersOnDemand, UnderWay
+from airflow_config_providers.core.on_demand import ProvidersOnDemand, SharedCall, UnderWay
 from airflow_config_providers.core.provider import ConfigProvider
 from airflow_config_providers.core.registry import ProviderRegistry
 from airflow_config_providers.exceptions import ProviderDefinitionError, ProviderLookupError
@@ -201,7 +201,7 @@ def test_all_are_opened_where_all_are_asked_for() -> None:
 _who: ContextVar[str] = ContextVar("_who", default="nobody")
 
 
-def given_up(call: Call) -> Call:
+def given_up(call: SharedCall) -> SharedCall:
     call.is_given_up = True
     return call
 

@@ -7,7 +7,7 @@ import pytest
 pytest.importorskip("airflow")
 
 from airflow_config_providers.deployment.record_rows import of_record, with_applied
-from airflow_config_providers.deployment.rows import SECRET, Selection
+from airflow_config_providers.deployment.rows import SECRET, KeySelection
 from airflow_config_providers.job.record import RecordedValue, TaskTry, TryRecord
 
 REFERENCE = "${vault:apps/db:password}"
@@ -28,7 +28,7 @@ def record(key: str, value: str, name: str = "") -> TryRecord:
 )
 def test_a_secret_in_a_record_is_hidden(key: str, value: str, name: str):
     """An older version could have kept it, or a task could have written the record."""
-    (row,) = of_record(record(key, value, name), Selection(notes=True))
+    (row,) = of_record(record(key, value, name), KeySelection(notes=True))
 
     assert (row["value"], row["typed"], row["synonyms"][0]["value"]) == (SECRET, None, SECRET)
 
@@ -41,6 +41,6 @@ def test_a_secret_that_the_last_job_had_is_hidden():
 
 
 def test_a_reference_in_a_record_is_shown():
-    (row,) = of_record(record("spark.app.password", REFERENCE), Selection(notes=True))
+    (row,) = of_record(record("spark.app.password", REFERENCE), KeySelection(notes=True))
 
     assert row["value"] == REFERENCE

@@ -5,15 +5,15 @@ from __future__ import annotations
 import pytest
 
 from airflow_config_providers.core.alter import ConfigResource
-from airflow_config_providers.deployment.turning_point import Outcome, turning_point
+from airflow_config_providers.deployment.turning_point import RunOutcome, turning_point
 from airflow_config_providers.exceptions import ConfigException
 
 TASK = ConfigResource.of_task("flights", "report")
 
 
-def outcomes(signs: str) -> list[Outcome]:
+def outcomes(signs: str) -> list[RunOutcome]:
     """Return an outcome for each sign, the last run first, such as ``--+`` for two failures after a success."""
-    return [Outcome(f"run {number}", sign == "+", f"day {number}") for number, sign in enumerate(signs)]
+    return [RunOutcome(f"run {number}", sign == "+", f"day {number}") for number, sign in enumerate(signs)]
 
 
 @pytest.mark.parametrize(

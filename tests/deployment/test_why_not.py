@@ -9,7 +9,7 @@ import pytest
 
 from airflow_config_providers.core.layers import ConfigLayer, ConfigSource, LayeredConfig
 from airflow_config_providers.deployment.reading import Reading
-from airflow_config_providers.deployment.rows import Hidden, Row, Selection, described
+from airflow_config_providers.deployment.rows import Hidden, KeySelection, Row, described
 from airflow_config_providers.deployment.why_not import why_not
 from airflow_config_providers.spark.catalogue import spark_definition
 
@@ -23,7 +23,7 @@ OF_DAG = ConfigLayer(
 
 def rows(*layers: ConfigLayer) -> list[Row]:
     layered = LayeredConfig(layers or (FILE, CONF, OF_DAG), spark_definition())
-    return described(Selection().of(layered.entries()))
+    return described(KeySelection().of(layered.entries()))
 
 
 def conf(configs: Mapping[str, str], source: ConfigSource = ConfigSource.DAG_CONFIG, name: str = "conf") -> ConfigLayer:

@@ -9,7 +9,7 @@ import pytest
 from airflow_config_providers.core.diagnosis import Severity, doubt, fine, of_problem
 from airflow_config_providers.doctor.check import Site
 from airflow_config_providers.doctor.examination import examine
-from airflow_config_providers.doctor.finding import Finding
+from airflow_config_providers.doctor.finding import CheckResult
 from airflow_config_providers.exceptions import ConfigException
 
 CANARY = "c4nary-of-a-driver"
@@ -82,4 +82,4 @@ def test_the_first_sentence_of_a_problem_says_what_and_the_others_how(problem, w
 
 
 def test_a_name_cannot_break_a_line():
-    assert Finding("a", fine("x\ny")).row()["what"] == "x\\ny"
+    assert CheckResult("a", fine("x\ny")).row()["what"] == "x\\ny"

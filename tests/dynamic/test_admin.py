@@ -18,7 +18,7 @@ from airflow_config_providers.core.policy import AlterConfigPolicy, RequestMetad
 from airflow_config_providers.core.reconfigurable import Reconfigurables
 from airflow_config_providers.dynamic.admin import ConfigAdmin
 from airflow_config_providers.dynamic.document import name_of
-from airflow_config_providers.dynamic.writer import Author
+from airflow_config_providers.dynamic.writer import ChangeAuthor
 from airflow_config_providers.exceptions import (
     ConfigException,
     LimitExceededError,
@@ -48,7 +48,9 @@ def store() -> InMemoryConfigStore:
 
 
 def admin(store: InMemoryConfigStore, *policies: AlterConfigPolicy, **more: object) -> ConfigAdmin:
-    return ConfigAdmin(store, DEFINITION, policies, author=Author("ann", lambda: "2026-01-01T00:00:00+00:00"), **more)
+    return ConfigAdmin(
+        store, DEFINITION, policies, author=ChangeAuthor("ann", lambda: "2026-01-01T00:00:00+00:00"), **more
+    )
 
 
 def set_(name: str, value: str | None) -> AlterConfigOp:

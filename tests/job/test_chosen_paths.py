@@ -13,7 +13,7 @@ from airflow_config_providers.exceptions import ConfigException
 from airflow_config_providers.job.authored_job import AuthoredJob
 from airflow_config_providers.job.chosen_paths import PathTemplate, bounds_of_deployment
 from airflow_config_providers.job.job_layers import JobLayers, deployed_layers
-from airflow_config_providers.job.mapped_task import Author
+from airflow_config_providers.job.mapped_task import AuthorsChoices
 from airflow_config_providers.job.template_references import FilledIn
 from airflow_config_providers.spark.layer_files import ConfigFile
 
@@ -26,7 +26,7 @@ CONTEXT = {
     "dag_run": SimpleNamespace(conf={}),
 }
 
-OF_SOME = Author({"mine"})
+OF_SOME = AuthorsChoices({"mine"})
 """The run gave other parameters."""
 
 
@@ -115,7 +115,7 @@ def test_attack_57_a_literal_that_the_path_does_not_begin_with_is_no_directory(t
     assert directories(template) == NOWHERE
 
 
-ALONE = Author({"p", "dir", "mine"}, is_alone=True)
+ALONE = AuthorsChoices({"p", "dir", "mine"}, is_alone=True)
 """The run gave nothing."""
 
 

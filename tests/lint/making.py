@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from typing import Any
 
-from airflow_config_providers.lint.entry import Entry, Job
-from airflow_config_providers.lint.finding import Finding, Place
+from airflow_config_providers.lint.entry import WrittenEntry, WrittenJob
+from airflow_config_providers.lint.finding import Finding, SourcePlace
 
-DAG = Place("dags/flights.py", 7, "flights.report")
-
-
-def in_conf(key: str, text: str, line: int = 7) -> Entry:
-    return Entry(key, text, Place(DAG.path, line, DAG.task), "conf")
+DAG = SourcePlace("dags/flights.py", 7, "flights.report")
 
 
-def in_file(key: str, text: str, line: int = 1, path: str = "base.properties") -> Entry:
-    return Entry(key, text, Place(path, line))
+def in_conf(key: str, text: str, line: int = 7) -> WrittenEntry:
+    return WrittenEntry(key, text, SourcePlace(DAG.path, line, DAG.task), "conf")
 
 
-def job(*layers: list[Entry], **changes: Any) -> Job:
+def in_file(key: str, text: str, line: int = 1, path: str = "base.properties") -> WrittenEntry:
+    return WrittenEntry(key, text, SourcePlace(path, line))
+
+
+def job(*layers: list[WrittenEntry], **changes: Any) -> WrittenJob:
     usual = {
         "clusters": (),
         "texts": (),
@@ -28,7 +28,7 @@ def job(*layers: list[Entry], **changes: Any) -> Job:
         "takes_any_key": False,
         "keeps_unresolved": False,
     }
-    return Job(DAG, tuple(map(tuple, layers)), **{**usual, **changes})
+    return WrittenJob(DAG, tuple(map(tuple, layers)), **{**usual, **changes})
 
 
 def codes(findings: Any) -> list[str]:

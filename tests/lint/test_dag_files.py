@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from airflow_config_providers.lint.dag_files import DagFile, DagReader, DagSource, read_all
-from airflow_config_providers.lint.entry import Entry, Job
+from airflow_config_providers.lint.dag_files import DagFile, DagImports, DagReader, read_all
+from airflow_config_providers.lint.entry import WrittenEntry, WrittenJob
 from tests.limits import LONGEST, eventually
 
 pytest.importorskip("airflow")
@@ -70,7 +70,7 @@ class Read:
     found: dict[str, DagFile]
     ticks: int
 
-    def job(self, name: str) -> Job:
+    def job(self, name: str) -> WrittenJob:
         (job,) = (one for one in self.found["jobs.py"].jobs if one.place.task == f"flights.{name}")
         return job
 
@@ -91,14 +91,14 @@ def read(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Read]:
         environ.setenv("AIRFLOW__DATABASE__SQL_ALCHEMY_CONN", "sqlite:////no/such/folder/airflow.db")
         found = read_all(
             [str(folder / name) for name in names],
-            source=DagSource([str(folder)], LONGEST),
+            source=DagImports([str(folder)], LONGEST),
             tick=lambda: ticks.append(None),
             files_per_process=4,
         )
         yield Read(folder, dict(zip(names, found, strict=True)), len(ticks))
 
 
-def shown(entries: tuple[Entry, ...]) -> list[tuple[str, str, int | None, str]]:
+def shown(entries: tuple[WrittenEntry, ...]) -> list[tuple[str, str, int | None, str]]:
     return [(one.key, one.text, one.place.line, one.origin) for one in entries]
 
 
@@ -178,7 +178,7 @@ def test_a_file_that_hangs_is_ended_with_what_it_started(tmp_path: Path):
     path, pid = tmp_path / "hangs.py", tmp_path / "pid"
     path.write_text(HANGS.format(pid=str(pid)))
 
-    with DagReader(DagSource([], seconds=2)) as reader:
+    with DagReader(DagImports([], seconds=2)) as reader:
         read = reader.read(str(path))
 
     assert [(one.rule.code, one.place.path) for one in read.findings] == [("CP002", str(path))]

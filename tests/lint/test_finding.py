@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import pytest
 
-from airflow_config_providers.lint.finding import Finding, Place, sorted_findings
-from airflow_config_providers.lint.rules import DEAD_OVERRIDE, LITERAL_SECRET, MALFORMED, RULES, Rule, Selection
+from airflow_config_providers.lint.finding import Finding, SourcePlace, sorted_findings
+from airflow_config_providers.lint.rules import DEAD_OVERRIDE, LITERAL_SECRET, MALFORMED, RULES, Rule, RuleSelection
 
 
 def of_task(task: str, line: int | None = 7) -> Finding:
-    return Finding(MALFORMED, Place("a.py", line, task), "It is wrong.")
+    return Finding(MALFORMED, SourcePlace("a.py", line, task), "It is wrong.")
 
 
 def test_a_finding_is_one_line_for_people():
     assert str(of_task("flights.report")) == "a.py:7: CP101 flights.report: It is wrong."
-    assert str(Finding(MALFORMED, Place("a\n.py"), "It\x1b[31m is.")) == "a\\n.py: CP101 It\\x1b[31m is."
+    assert str(Finding(MALFORMED, SourcePlace("a\n.py"), "It\x1b[31m is.")) == "a\\n.py: CP101 It\\x1b[31m is."
 
 
 def test_the_tasks_of_a_loop_become_one_finding():
@@ -24,7 +24,7 @@ def test_the_tasks_of_a_loop_become_one_finding():
 
 
 def test_findings_are_sorted_by_file_and_line():
-    places = [Place("b.py", 1), Place("a.py", 10), Place("a.py", 9), Place("a.py")]
+    places = [SourcePlace("b.py", 1), SourcePlace("a.py", 10), SourcePlace("a.py", 9), SourcePlace("a.py")]
 
     found = sorted_findings(Finding(MALFORMED, place, "x") for place in places)
 
@@ -39,19 +39,19 @@ def test_findings_are_sorted_by_file_and_line():
 @pytest.mark.parametrize(
     ("selection", "rules"),
     [
-        pytest.param(Selection(), {MALFORMED, LITERAL_SECRET, DEAD_OVERRIDE}, id="all"),
-        pytest.param(Selection(select=("CP201",)), {LITERAL_SECRET}, id="one"),
-        pytest.param(Selection(select=("CP1", "CP4")), {MALFORMED, DEAD_OVERRIDE}, id="groups"),
-        pytest.param(Selection(ignore=("CP402",)), {MALFORMED, LITERAL_SECRET}, id="but one"),
-        pytest.param(Selection(("CP1", "CP2"), ("CP1",)), {LITERAL_SECRET}, id="ignored though selected"),
+        pytest.param(RuleSelection(), {MALFORMED, LITERAL_SECRET, DEAD_OVERRIDE}, id="all"),
+        pytest.param(RuleSelection(select=("CP201",)), {LITERAL_SECRET}, id="one"),
+        pytest.param(RuleSelection(select=("CP1", "CP4")), {MALFORMED, DEAD_OVERRIDE}, id="groups"),
+        pytest.param(RuleSelection(ignore=("CP402",)), {MALFORMED, LITERAL_SECRET}, id="but one"),
+        pytest.param(RuleSelection(("CP1", "CP2"), ("CP1",)), {LITERAL_SECRET}, id="ignored though selected"),
     ],
 )
-def test_codes_select_rules(selection: Selection, rules: set[Rule]):
+def test_codes_select_rules(selection: RuleSelection, rules: set[Rule]):
     assert {rule for rule in (MALFORMED, LITERAL_SECRET, DEAD_OVERRIDE) if selection.has(rule)} == rules
 
 
 def test_a_code_that_no_rule_has_is_unknown():
-    assert Selection(("CP1", "CP9"), ("E501",)).unknown() == ["CP9", "E501"]
+    assert RuleSelection(("CP1", "CP9"), ("E501",)).unknown() == ["CP9", "E501"]
 
 
 def test_each_rule_has_its_own_code_and_name():

@@ -6,9 +6,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from airflow_config_providers.lint import overrides
-from airflow_config_providers.lint.entry import Entry, LayerFile
-from airflow_config_providers.lint.finding import Place
-from airflow_config_providers.lint.rules import Severity
+from airflow_config_providers.lint.entry import LayerFile, WrittenEntry
+from airflow_config_providers.lint.finding import SourcePlace
+from airflow_config_providers.lint.rules import FindingLevel
 from tests.lint.making import codes, in_conf, in_file, job
 
 MEMORY = "spark.executor.memory"
@@ -29,7 +29,7 @@ def test_a_key_that_every_task_overrides_has_no_effect(tmp_path: Path):
 
     (found,) = overrides.dead([job([in_conf(MEMORY, "2g")], files=(path,))], [file], [])
 
-    assert (found.rule.code, found.rule.severity, found.place) == ("CP402", Severity.NOTE, Place(path, 4))
+    assert (found.rule.code, found.rule.severity, found.place) == ("CP402", FindingLevel.NOTE, SourcePlace(path, 4))
     assert "conf of flights.report overrides it" in found.message
 
 
@@ -59,7 +59,9 @@ def test_the_later_of_two_files_wins(tmp_path: Path):
 
 
 def test_an_argument_overrides_the_conf_of_its_task():
-    argument = Entry(MEMORY, "3g", Place("dags/flights.py", 9, "flights.report"), "argument executor_memory")
+    argument = WrittenEntry(
+        MEMORY, "3g", SourcePlace("dags/flights.py", 9, "flights.report"), "argument executor_memory"
+    )
 
     (found,) = overrides.dead([job([in_conf(MEMORY, "2g")], [argument])], [], [])
 

@@ -11,15 +11,15 @@ from xml.etree import ElementTree
 
 import pytest
 
-from airflow_config_providers.lint.finding import Finding, Place
+from airflow_config_providers.lint.finding import Finding, SourcePlace
 from airflow_config_providers.lint.reports import REPORTS
 from airflow_config_providers.lint.rules import DEAD_OVERRIDE, MALFORMED, RULES
 
 ODD = "a<b>&\"'\x1b[31m\x00\ufffe\ud800 é.py"
 FOUND = [
-    Finding(MALFORMED, Place("dags/a.py", 7, "flights.report"), "It is wrong."),
-    Finding(MALFORMED, Place(ODD), f"'{ODD}' is wrong."),
-    Finding(DEAD_OVERRIDE, Place("base.properties", 3), "It has no effect."),
+    Finding(MALFORMED, SourcePlace("dags/a.py", 7, "flights.report"), "It is wrong."),
+    Finding(MALFORMED, SourcePlace(ODD), f"'{ODD}' is wrong."),
+    Finding(DEAD_OVERRIDE, SourcePlace("base.properties", 3), "It has no effect."),
 ]
 FILES = ["dags/a.py", ODD, "base.properties", "clean.py"]
 
@@ -75,7 +75,7 @@ def test_each_result_of_sarif_leads_to_its_rule():
 
 def test_a_path_in_sarif_is_an_uri(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.chdir(tmp_path)
-    places = [Place(str(tmp_path / "dags" / "a b%.py")), Place("dags/é.py"), Place("/elsewhere/x.py")]
+    places = [SourcePlace(str(tmp_path / "dags" / "a b%.py")), SourcePlace("dags/é.py"), SourcePlace("/elsewhere/x.py")]
 
     log = json.loads(REPORTS["sarif"]([Finding(MALFORMED, place, "x") for place in places], []))
     found = [one["locations"][0]["physicalLocation"]["artifactLocation"]["uri"] for one in log["runs"][0]["results"]]

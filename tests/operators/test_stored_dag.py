@@ -11,7 +11,7 @@ from airflow.sdk import DAG
 from airflow.serialization.serialized_objects import DagSerialization
 
 from airflow_config_providers.core.resolver import Unresolved
-from airflow_config_providers.deployment.objections import Job
+from airflow_config_providers.deployment.objections import JobRules
 from airflow_config_providers.operators.configure import configure_task
 from airflow_config_providers.operators.spark_submit import ConfiguredSparkSubmitOperator
 
@@ -81,10 +81,10 @@ def test_the_operator_is_stored_without_its_defaults():
 @pytest.mark.parametrize(
     ("kwargs", "job"),
     [
-        pytest.param({}, Job.usual(), id="what-the-deployment-says"),
-        pytest.param({"config_conn_id": "team", "allow_exposed_arguments": True}, Job("team", True), id="its-own"),
+        pytest.param({}, JobRules.usual(), id="what-the-deployment-says"),
+        pytest.param({"config_conn_id": "team", "allow_exposed_arguments": True}, JobRules("team", True), id="its-own"),
         pytest.param(
-            {"unresolved": "keep"}, replace(Job.usual(), unresolved=Unresolved.KEEP), id="it-keeps-references"
+            {"unresolved": "keep"}, replace(JobRules.usual(), unresolved=Unresolved.KEEP), id="it-keeps-references"
         ),
     ],
 )
@@ -92,7 +92,7 @@ def test_what_a_job_says_of_its_providers_is_known_without_a_run(kwargs, job):
     dag = stored(ConfiguredSparkSubmitOperator, applied=False, **SUBMISSION, **kwargs)
 
     (task,) = DagSerialization.from_dict(dag).tasks
-    assert Job.of(task) == job
+    assert JobRules.of(task) == job
 
 
 def test_what_a_mapped_job_says_by_the_default_args_of_its_dag_is_known_without_a_run():
@@ -100,4 +100,4 @@ def test_what_a_mapped_job_says_by_the_default_args_of_its_dag_is_known_without_
         ConfiguredSparkSubmitOperator.partial(task_id="job", **SUBMISSION).expand(application_args=[["1"], ["2"]])
 
     (task,) = DagSerialization.from_dict(DagSerialization.to_dict(dag)).tasks
-    assert Job.of(task) == Job("team", True)
+    assert JobRules.of(task) == JobRules("team", True)

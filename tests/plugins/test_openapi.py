@@ -10,7 +10,7 @@ pytest.importorskip("airflow")
 
 from airflow_config_providers.plugins.app import make_app
 from airflow_config_providers.plugins.openapi import document
-from airflow_config_providers.plugins.request import Alteration, Return
+from airflow_config_providers.plugins.request import Alteration, Rollback
 from tests.plugins.serving import Server
 
 APP = make_app()
@@ -52,7 +52,7 @@ def body(suffix: str, method: str = "post") -> dict[str, Any]:
     ("fields", "parse"),
     [
         pytest.param(body("", "patch"), Alteration.of, id="alter"),
-        pytest.param(body("/rollback"), Return.of, id="rollback"),
+        pytest.param(body("/rollback"), Rollback.of, id="rollback"),
     ],
 )
 def test_a_described_body_is_one_that_the_server_reads(fields: dict[str, Any], parse: Any):

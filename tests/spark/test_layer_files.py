@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from airflow_config_providers.exceptions import ConfigException
-from airflow_config_providers.spark.layer_files import Bound, ConfigFile, file_layer, read_layer_file
+from airflow_config_providers.spark.layer_files import AllowedDirectories, ConfigFile, file_layer, read_layer_file
 
 LARGEST = 1024 * 1024
 
@@ -98,7 +98,7 @@ def test_a_file_that_kubernetes_mounts_is_found_behind_its_links(tmp_path):
     (tmp_path / "..data").symlink_to("..2026")
     (tmp_path / "base.properties").symlink_to("..data/base.properties")
 
-    bound = Bound((str(tmp_path),), "is elsewhere.")
+    bound = AllowedDirectories((str(tmp_path),), "is elsewhere.")
     assert read_layer_file(str(tmp_path / "base.properties"), name="x", bounds=[bound]) == b"spark.a=1\n"
 
 
@@ -123,7 +123,9 @@ def test_attack_57_a_file_outside_of_its_bound_is_not_opened(tmp_path, path):
 
     with pytest.raises(ConfigException) as raised:
         read_layer_file(
-            path.format(inside=inside, outside=outside), name="x", bounds=[Bound((str(inside),), "is elsewhere.")]
+            path.format(inside=inside, outside=outside),
+            name="x",
+            bounds=[AllowedDirectories((str(inside),), "is elsewhere.")],
         )
     assert str(raised.value) == "The file 'x' is elsewhere."
 
@@ -133,7 +135,7 @@ def test_a_bound_may_be_reached_by_a_link_itself(tmp_path):
     (tmp_path / "real" / "a").write_text("a=1\n")
     (tmp_path / "link").symlink_to("real")
 
-    bounds = [Bound((str(tmp_path / "link"),), "is elsewhere.")]
+    bounds = [AllowedDirectories((str(tmp_path / "link"),), "is elsewhere.")]
     assert read_layer_file(str(tmp_path / "link" / "a"), name="x", bounds=bounds) == b"a=1\n"
 
 
@@ -266,5 +268,7 @@ def test_a_yaml_file_cannot_leave_its_bound(tmp_path):
 
     with pytest.raises(ConfigException, match="is elsewhere"):
         file_layer(
-            ConfigFile("x", str(tmp_path / "base.yaml"), bounds=(Bound((str(tmp_path / "a"),), "is elsewhere."),))
+            ConfigFile(
+                "x", str(tmp_path / "base.yaml"), bounds=(AllowedDirectories((str(tmp_path / "a"),), "is elsewhere."),)
+            )
         )

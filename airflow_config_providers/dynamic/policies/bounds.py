@@ -108,7 +108,7 @@ class Bounds(AlterConfigPolicy):
         """Read the bounds."""
         if not configs:
             raise ConfigException("There are no bounds. Add one, such as spark.executor.cores: {max: 8}")
-        bounds: dict[str, _Bound] = {}
+        bounds: dict[str, _KeyBounds] = {}
         problems: list[str] = []
         for key, given in configs.items():
             try:
@@ -132,12 +132,12 @@ class Bounds(AlterConfigPolicy):
         if problems := [*problems, *unknown.values()]:
             raise PolicyViolation(*problems)
 
-    def _bounds_of(self, key: str) -> Iterator[_Bound]:
+    def _bounds_of(self, key: str) -> Iterator[_KeyBounds]:
         yield from (self._bounds[name] for name in names_of(key) if name in self._bounds)
 
 
 @dataclass(frozen=True, slots=True)
-class _Bound:
+class _KeyBounds:
     """
     The bounds of one key.
 
@@ -181,7 +181,7 @@ class _Bound:
         return self.read(text) or 0
 
 
-def _bound(key: str, given: Any) -> _Bound:
+def _bound(key: str, given: Any) -> _KeyBounds:
     where = f"'{printable(str(key))}': "
     params = Params(given if isinstance(given, Mapping) else {}, where)
     limits = {name: limit for name in ("min", "max") if (limit := params.value(name)) is not None}
@@ -191,7 +191,7 @@ def _bound(key: str, given: Any) -> _Bound:
     params.problems += [where + problem for problem in _wrong(limits, read, unit)]
     params.finish()
     least, most = (None if name not in limits else printable(str(limits[name])) for name in ("min", "max"))
-    return _Bound(current_name(str(key)), read, least, most, takes_references)
+    return _KeyBounds(current_name(str(key)), read, least, most, takes_references)
 
 
 def _wrong(limits: Mapping[str, Any], read: _Read, unit: str) -> Iterator[str]:

@@ -124,7 +124,7 @@ def _entries(text: str, name: str) -> tuple[list[PolicyEntry], list[str]]:
 
     try:
         _refuse_odd(yaml.parse(text, yaml.SafeLoader), name)
-        return _Document(yaml.SafeLoader(text), name).entries()
+        return _PolicyDocument(yaml.SafeLoader(text), name).entries()
     except yaml.MarkedYAMLError as error:
         place = f"{name}:{error.problem_mark.line + 1 if error.problem_mark else 1}"
         problem = printable(error.problem or error.context or "it is not YAML")
@@ -145,7 +145,7 @@ def _refuse_odd(events: Iterable[yaml.Event], name: str) -> None:
             raise ConfigException(f"{name}:{_line(event)}: lists and mappings are nested too deeply. Flatten them.")
 
 
-class _Document:
+class _PolicyDocument:
     """A YAML document that knows the lines of its parts."""
 
     def __init__(self, loader: yaml.SafeLoader, name: str) -> None:

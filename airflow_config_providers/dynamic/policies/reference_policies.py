@@ -53,7 +53,7 @@ class AllowedReferences(AlterConfigPolicy):
 
 
 @dataclass(frozen=True, slots=True)
-class _Rule:
+class _ReferenceRule:
     providers: Patterns
     paths: Patterns | None
     keys: Patterns | None
@@ -68,12 +68,12 @@ class _Rule:
         )
 
 
-def _rule(given: Mapping[str, Any], where: str) -> _Rule:
+def _rule(given: Mapping[str, Any], where: str) -> _ReferenceRule:
     params = Params(given, where)
     providers = Patterns(params.texts("providers"))
     paths, keys, dags = (Patterns.of(params.texts_if_given(name)) for name in ("paths", "keys", "dags"))
     params.finish()
-    return _Rule(providers, paths, keys, dags)
+    return _ReferenceRule(providers, paths, keys, dags)
 
 
 def _is_odd(path: str) -> bool:

@@ -69,7 +69,7 @@ class AnswerTooLargeError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class VaultAnswer:
     """
     An answer of Vault: success, or a refusal that the caller can interpret.
 
@@ -171,7 +171,7 @@ def _unavailable(status: int, where: str, retry_after: float | None = None) -> P
     return ProviderUnavailableError(f"{where} {state} (status {status}). Try again later.", retry_after=retry_after)
 
 
-def check_readiness(answer: Answer, *, where: str) -> None:
+def check_readiness(answer: VaultAnswer, *, where: str) -> None:
     """
     Require the answer of a mount that is ready.
 

@@ -152,7 +152,7 @@ class Helper:
 
 
 @dataclass(frozen=True, slots=True)
-class Return:
+class RevokeRequest:
     """
     A request that ends something.
 
@@ -201,7 +201,7 @@ class Returns:
         self._breakers: dict[str, Breaker] = {}
         self._is_left = False
 
-    def hold(self, owed: Return) -> int | None:
+    def hold(self, owed: RevokeRequest) -> int | None:
         """Have ``owed`` sent if this process ends before it is done; return its key, or None without a helper."""
         if not self._settings.gives_back_after_kill:
             return None
@@ -220,7 +220,7 @@ class Returns:
         if key is not None and self._helper is not None:
             self._helper.drop(key)
 
-    def give_back(self, owed: Return, transport: Transport, *, key: int | None) -> bool:
+    def give_back(self, owed: RevokeRequest, transport: Transport, *, key: int | None) -> bool:
         """
         Send ``owed`` once, and return whether Vault could be asked; raises nothing.
 

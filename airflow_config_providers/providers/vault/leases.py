@@ -13,7 +13,7 @@ from airflow_config_providers.exceptions import ConfigProvidersError
 from airflow_config_providers.providers.vault.renewals import seconds, when_to_renew, when_to_retry
 
 if TYPE_CHECKING:
-    from airflow_config_providers.providers.vault.faults import Answer
+    from airflow_config_providers.providers.vault.faults import VaultAnswer
     from airflow_config_providers.providers.vault.session import HeldToken, Session
 
 _log = logging.getLogger(__name__)
@@ -143,7 +143,7 @@ class Leases:
             return False
         return True
 
-    def _may_not_look_up(self, answer: Answer) -> bool:
+    def _may_not_look_up(self, answer: VaultAnswer) -> bool:
         """Ask for no lease for a while, say so, and return True: as far as we know, Vault has the lease."""
         self._no_lookup_before = self._session.clock() + _SECONDS_DENIED
         _log.info(
@@ -181,7 +181,7 @@ class Leases:
         return when_to_renew(now, duration) if lease.expires > before + duration / 10 else None
 
 
-def _has_no_time_left(answer: Answer) -> bool:
+def _has_no_time_left(answer: VaultAnswer) -> bool:
     """Return whether a lookup shows that a lease is about to be removed."""
     data = answer.body.get("data") if answer.is_good else None
     return isinstance(data, Mapping) and "ttl" in data and not seconds(data["ttl"])

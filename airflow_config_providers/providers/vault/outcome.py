@@ -14,7 +14,7 @@ from airflow_config_providers.core.text import printable
 from airflow_config_providers.exceptions import AccessDeniedError, ProviderLookupError
 
 if TYPE_CHECKING:
-    from airflow_config_providers.providers.vault.faults import Answer
+    from airflow_config_providers.providers.vault.faults import VaultAnswer
     from airflow_config_providers.providers.vault.paths import Mount, Segments, VaultPath
     from airflow_config_providers.providers.vault.session import HeldToken
 
@@ -24,7 +24,7 @@ _HOW_ELSE: Final = "it must be written to, as pki/issue/... must, or it names a 
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class VaultPlace:
     """
     One place where the secret of a path may be.
 
@@ -41,7 +41,7 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class VaultOutcome:
     """
     Vault's answer for one place.
 
@@ -51,8 +51,8 @@ class Outcome:
     :param since: when it was asked, by the session's clock
     """
 
-    place: Place
-    answer: Answer
+    place: VaultPlace
+    answer: VaultAnswer
     address: Segments
     mount: Mount | None
     token: HeldToken = field(repr=False)
@@ -77,7 +77,7 @@ class Outcome:
         return data if isinstance(data, Mapping) else {}
 
 
-def reason_of_absence(outcome: Outcome, path: VaultPath, *, where: str) -> str:
+def reason_of_absence(outcome: VaultOutcome, path: VaultPath, *, where: str) -> str:
     """
     Return why there is nothing at a path, as sentences.
 
@@ -87,7 +87,7 @@ def reason_of_absence(outcome: Outcome, path: VaultPath, *, where: str) -> str:
     return f"{where} {_missing(outcome, path)}{_hint(outcome, path)}"
 
 
-def refusal(outcome: Outcome, path: VaultPath, *, where: str) -> ProviderLookupError:
+def refusal(outcome: VaultOutcome, path: VaultPath, *, where: str) -> ProviderLookupError:
     """
     Return the error for a read that did not succeed.
 
@@ -107,7 +107,7 @@ def refusal(outcome: Outcome, path: VaultPath, *, where: str) -> ProviderLookupE
     return AccessDeniedError(f"{asked} {advice}.{hint}")
 
 
-def too_large(outcome: Outcome, path: VaultPath, *, where: str) -> ProviderLookupError:
+def too_large(outcome: VaultOutcome, path: VaultPath, *, where: str) -> ProviderLookupError:
     """
     Return the error for an answer that is too large.
 
@@ -120,7 +120,7 @@ def too_large(outcome: Outcome, path: VaultPath, *, where: str) -> ProviderLooku
     )
 
 
-def _missing(outcome: Outcome, path: VaultPath) -> str:
+def _missing(outcome: VaultOutcome, path: VaultPath) -> str:
     name, metadata = printable(str(path)), _metadata(outcome)
     if metadata.get("destroyed") is True:
         return f"has destroyed{_version(metadata)} '{name}'. Write a new version, or refer to another one."
@@ -135,13 +135,13 @@ def _missing(outcome: Outcome, path: VaultPath) -> str:
     return f"has no secret at '{place}'{version}. Correct the path, or write the secret."
 
 
-def _has_no_mount(outcome: Outcome, path: VaultPath) -> bool:
+def _has_no_mount(outcome: VaultOutcome, path: VaultPath) -> bool:
     """Return whether the path should begin with a mount that the login may read, and does not."""
     place = outcome.place
     return not place.is_given and (place.segments != path.segments or outcome.mount is None)
 
 
-def _metadata(outcome: Outcome) -> Mapping[str, Any]:
+def _metadata(outcome: VaultOutcome) -> Mapping[str, Any]:
     data = outcome.answer.body.get("data")
     metadata = data.get("metadata") if isinstance(data, Mapping) else None
     return metadata if isinstance(metadata, Mapping) else {}
@@ -152,7 +152,7 @@ def _version(metadata: Mapping[str, Any]) -> str:
     return f" version {number} of" if isinstance(number, int) else ""
 
 
-def _hint(outcome: Outcome, path: VaultPath) -> str:
+def _hint(outcome: VaultOutcome, path: VaultPath) -> str:
     """Return a hint with the path as a reference needs it, if it was written as in Vault's API."""
     own = path.segments[1:] if path.segments[0] == _API else path.segments
     mount = _mount(outcome, own)
@@ -165,6 +165,6 @@ def _hint(outcome: Outcome, path: VaultPath) -> str:
     return f" If this is a path of Vault's API, write '{meant}': a reference has the path of 'vault kv get'."
 
 
-def _mount(outcome: Outcome, segments: Segments) -> Segments:
+def _mount(outcome: VaultOutcome, segments: Segments) -> Segments:
     mount = outcome.mount
     return mount.segments if mount is not None and mount.holds(segments) else segments[:1]

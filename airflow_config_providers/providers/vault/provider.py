@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from airflow_config_providers.core import document
 from airflow_config_providers.core.data import ConfigData
-from airflow_config_providers.core.provider import SecretIdProvider, configured
+from airflow_config_providers.core.provider import SecretIdProvider, require_configured
 from airflow_config_providers.core.subscriptions import Polled, PolledConfigProvider
 from airflow_config_providers.providers import airflow_secrets
 from airflow_config_providers.providers.vault.lease_watch import LeaseWatch
@@ -76,7 +76,7 @@ class VaultConfigProvider(SecretIdProvider, PolledConfigProvider):
         :raises ProviderLookupError: it cannot be read in this way
         :raises ConfigException: ``path`` is not a path
         """
-        reads = configured(self._reads)
+        reads = require_configured(self._reads)
         place = VaultPath.parse(path)
         if keys is not None and not keys:
             return ConfigData({})
@@ -101,7 +101,7 @@ class VaultConfigProvider(SecretIdProvider, PolledConfigProvider):
         :raises AccessDeniedError: the login is refused
         :raises ProviderUnavailableError: Vault cannot answer now
         """
-        configured(self._reads).session.check()
+        require_configured(self._reads).session.check()
 
     def diagnose(self) -> Iterable[Diagnosis]:
         """
@@ -112,7 +112,7 @@ class VaultConfigProvider(SecretIdProvider, PolledConfigProvider):
         """
         from airflow_config_providers.providers.vault.diagnosis import diagnose  # noqa: PLC0415 - few ask for it
 
-        return diagnose(configured(self._reads).session)
+        return diagnose(require_configured(self._reads).session)
 
     def wrapped_secret_id(self, role: str, *, mount_point: str = "", seconds: int = 300) -> str:
         """
@@ -125,7 +125,7 @@ class VaultConfigProvider(SecretIdProvider, PolledConfigProvider):
         :raises ProviderLookupError: there is no such role, or Vault cannot be asked
         """
         return approle.wrapped_secret_id(
-            configured(self._reads).session, role, mount_point=mount_point, seconds=seconds
+            require_configured(self._reads).session, role, mount_point=mount_point, seconds=seconds
         )
 
     def keep_leases(self, *, is_left: bool) -> None:
@@ -141,15 +141,15 @@ class VaultConfigProvider(SecretIdProvider, PolledConfigProvider):
             reads.close()
 
     def _poll(self, path: str, keys: Collection[str] | None, mark: Hashable | None) -> Polled:
-        reads = configured(self._reads)
+        reads = require_configured(self._reads)
         read, new_mark = reads.poll(VaultPath.parse(path), mark)
         return Polled(None if read is None else _data(read, keys, reads), new_mark)
 
     def _make_watch(self) -> Watch:
-        return LeaseWatch(configured(self._reads))
+        return LeaseWatch(require_configured(self._reads))
 
     def _make_timetable(self) -> Timetable:
-        return configured(self._reads).session.timetable(super()._make_timetable().name)
+        return require_configured(self._reads).session.timetable(super()._make_timetable().name)
 
 
 def _data(read: Read, keys: Collection[str] | None, reads: Reads) -> ConfigData:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.exceptions import ConfigException, ConfigProvidersError, ProviderUnavailableError
-from airflow_config_providers.providers.vault.faults import Answer
-from airflow_config_providers.providers.vault.outcome import Outcome, Place, refusal, too_large
+from airflow_config_providers.providers.vault.faults import VaultAnswer
+from airflow_config_providers.providers.vault.outcome import VaultOutcome, VaultPlace, refusal, too_large
 from airflow_config_providers.providers.vault.paths import SYSTEM, Mount, Segments, VaultPath, question, quoted
 
 if TYPE_CHECKING:
@@ -20,11 +20,11 @@ _T = TypeVar("_T")
 _DEFAULT: Final = ("secret",)
 """The mount in which Vault's own tools, and Airflow's, look for secrets."""
 
-_NOTHING: Final = Answer(404)
+_NOTHING: Final = VaultAnswer(404)
 
 
 @dataclass(frozen=True, slots=True)
-class Reader:
+class VaultReader:
     """
     Reads paths with a session; thread-safe.
 
@@ -38,7 +38,7 @@ class Reader:
 
     session: Session = field(repr=False)
 
-    def read(self, path: VaultPath) -> Outcome:
+    def read(self, path: VaultPath) -> VaultOutcome:
         """
         Return the secret at ``path``, or that there is none.
 
@@ -54,7 +54,7 @@ class Reader:
             return outcome
         raise refusal(outcome, path, where=self.session.where)
 
-    def _after_others(self, path: VaultPath) -> Outcome:
+    def _after_others(self, path: VaultPath) -> VaultOutcome:
         """Find ``path``; if its mount is not known, go first, or after another thread has been there."""
         for together in (path.segments[:1], path.segments[:-1]):  # usually one mount, otherwise one folder
             if self.known(path) is not None:
@@ -87,7 +87,7 @@ class Reader:
             raise error
         return found
 
-    def _find(self, path: VaultPath) -> Outcome:
+    def _find(self, path: VaultPath) -> VaultOutcome:
         outcome = self._found(path)
         if outcome.answer.is_denied and self.session.replaces(outcome.token, outcome.answer):
             refused, outcome = outcome.token, self._found(path)
@@ -101,8 +101,8 @@ class Reader:
         mount = self.session.mounts.find(first.segments) or self._said(first)
         return None if mount is None else (first.segments, mount)
 
-    def _found(self, path: VaultPath) -> Outcome:
-        tried: list[Outcome] = []
+    def _found(self, path: VaultPath) -> VaultOutcome:
+        tried: list[VaultOutcome] = []
         for place in self._places(path.segments):
             if tried and tried[-1].mount is not None and self._is_closed(place.segments, token=tried[-1].token.text):
                 continue
@@ -115,17 +115,17 @@ class Reader:
         self._note_closed(tried)
         return max(tried, key=lambda outcome: (outcome.answer.is_good, *outcome.weight))
 
-    def _places(self, own: Segments) -> list[Place]:
+    def _places(self, own: Segments) -> list[VaultPlace]:
         given = tuple((self.session.settings.mount_point or "").split("/"))
         if given == ("",):
             return self._places_by_name(own)
-        below = Place(given + own, guess=len(given), is_given=True)
+        below = VaultPlace(given + own, guess=len(given), is_given=True)
         if len(own) > len(given) and own[: len(given)] == given:
-            return [Place(own, guess=len(given), is_given=True), below]
-        return [below, Place(own)] if len(own) > 1 else [below]
+            return [VaultPlace(own, guess=len(given), is_given=True), below]
+        return [below, VaultPlace(own)] if len(own) > 1 else [below]
 
-    def _places_by_name(self, own: Segments) -> list[Place]:
-        as_it_is, below = Place(own, is_final=True), Place(_DEFAULT + own)
+    def _places_by_name(self, own: Segments) -> list[VaultPlace]:
+        as_it_is, below = VaultPlace(own, is_final=True), VaultPlace(_DEFAULT + own)
         if len(own) == 1:
             return [below]
         if own[:1] == _DEFAULT:
@@ -136,7 +136,7 @@ class Reader:
     def _is_closed(self, segments: Segments, *, token: str | None = None) -> bool:
         return self.session.mounts.is_closed(segments, now=self.session.clock(), token=token)
 
-    def _note_closed(self, tried: list[Outcome]) -> None:
+    def _note_closed(self, tried: list[VaultOutcome]) -> None:
         """Remember where Vault refused everything, even to name the mount: we may not read any there."""
         for outcome in tried:
             same = [other for other in tried if other.place == outcome.place]
@@ -144,12 +144,12 @@ class Reader:
                 token, now = outcome.token.text, self.session.clock()
                 self.session.mounts.remember_closed(outcome.place.segments, now=now, token=token)
 
-    def _note_absence(self, tried: list[Outcome], found: Outcome) -> None:
+    def _note_absence(self, tried: list[VaultOutcome], found: VaultOutcome) -> None:
         """Remember that the first name of a path is not a mount, once a read below ``secret`` has succeeded."""
         if found.answer.is_good and len(tried) == 1 and tried[0].place.is_final:
             self.session.mounts.remember_absent(tried[0].place.segments[0])
 
-    def _read_at(self, place: Place, path: VaultPath) -> Outcome:
+    def _read_at(self, place: VaultPlace, path: VaultPath) -> VaultOutcome:
         mount = self.session.mounts.find(place.segments) or self._said(place)
         if mount is not None:
             return self._ask(place, path, mount)
@@ -165,17 +165,17 @@ class Reader:
             return replace(outcome, mount=None, answer=_NOTHING if outcome.answer.is_good else outcome.answer)
         return outcome if mount == guess else self._ask(place, path, mount)
 
-    def _said(self, place: Place) -> Mount | None:
+    def _said(self, place: VaultPlace) -> Mount | None:
         version = self.session.settings.kv_version
         return Mount(place.segments[: place.guess], version) if place.is_given and version is not None else None
 
-    def _plain(self, path: VaultPath, places: Iterable[Place]) -> list[Outcome]:
+    def _plain(self, path: VaultPath, places: Iterable[VaultPlace]) -> list[VaultOutcome]:
         """Read without knowing the engine, as behind a gateway that blocks the question for the mount."""
         if path.version is not None or not SYSTEM.isdisjoint(path.segments):
             return []
         return [replace(self._ask(place, path, Mount(place.segments[:1])), mount=None) for place in places]
 
-    def _ask(self, place: Place, path: VaultPath, mount: Mount) -> Outcome:
+    def _ask(self, place: VaultPlace, path: VaultPath, mount: Mount) -> VaultOutcome:
         if path.version is not None and mount.kv_version != 2:
             raise ConfigException(
                 f"The path '{printable(str(path))}' names a version, but '{printable('/'.join(mount.segments))}' has "
@@ -184,7 +184,7 @@ class Reader:
         query = None if path.version is None else {"version": str(path.version)}
         address, token, since = mount.address(place.segments), self.session.token(), self.session.clock()
         answer = self.session.get(quoted(address), token=token, query=query, mount=quoted(mount.segments))
-        outcome = Outcome(place, answer, address, mount, token, since)
+        outcome = VaultOutcome(place, answer, address, mount, token, since)
         if answer.is_too_large:
             raise too_large(outcome, path, where=self.session.where)
         return outcome

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from airflow_config_providers.core.single_flight import SingleFlight
 from airflow_config_providers.providers.vault.leases import Lease, Leases
-from airflow_config_providers.providers.vault.outcome import Outcome, reason_of_absence
+from airflow_config_providers.providers.vault.outcome import VaultOutcome, reason_of_absence
 from airflow_config_providers.providers.vault.paths import VaultPath
-from airflow_config_providers.providers.vault.reader import Reader
+from airflow_config_providers.providers.vault.reader import VaultReader
 from airflow_config_providers.providers.vault.renewals import seconds
 from airflow_config_providers.providers.vault.sessions import SESSIONS, Sessions
 from airflow_config_providers.providers.vault.versions import Versions
@@ -62,7 +62,7 @@ class Reads:
         self.session = sessions.join(settings, self)
         self.when_leased: Callable[[VaultPath], object] = lambda path: None
         self._leases = Leases(self.session)
-        self._reader = Reader(self.session)
+        self._reader = VaultReader(self.session)
         self._versions = Versions(self._reader)
 
     def forget(self) -> None:
@@ -132,7 +132,7 @@ class Reads:
             self.when_leased(path)
         return read
 
-    def _read(self, outcome: Outcome) -> Read:
+    def _read(self, outcome: VaultOutcome) -> Read:
         body, document, now = outcome.answer.body, outcome.document, self.session.clock()
         lease = self._leases.add(body, token=outcome.token, since=outcome.since)
         if lease is not None:

@@ -14,9 +14,9 @@ from airflow_config_providers.core.single_flight import SingleFlight
 from airflow_config_providers.core.timetable import Clock, Start, Timetable
 from airflow_config_providers.exceptions import ConfigProvidersError, ProviderLookupError
 from airflow_config_providers.providers.vault import faults
-from airflow_config_providers.providers.vault.faults import Answer
-from airflow_config_providers.providers.vault.helper import Return, Returns
-from airflow_config_providers.providers.vault.logins.attempts import LoginAttempts, Refusal
+from airflow_config_providers.providers.vault.faults import VaultAnswer
+from airflow_config_providers.providers.vault.helper import Returns, RevokeRequest
+from airflow_config_providers.providers.vault.logins.attempts import LoginAttempts, LoginRefusal
 from airflow_config_providers.providers.vault.logins.signing_in import SigningIn
 from airflow_config_providers.providers.vault.paths import Mounts
 from airflow_config_providers.providers.vault.renewals import seconds, when_to_renew, when_to_retry
@@ -128,7 +128,7 @@ class Session:
             breakers=self._breakers,
             attempts=self._attempts,
         )
-        self._ended: Refusal | None = None
+        self._ended: LoginRefusal | None = None
 
     def forget(self) -> None:
         """In a forked child: leave login, connections and threads to the parent, untouched."""
@@ -150,15 +150,17 @@ class Session:
             self._ended.raise_at(self.clock(), of=held.text)
         return held
 
-    def get(self, path: str, *, token: HeldToken, query: Mapping[str, str] | None = None, mount: str = "") -> Answer:
+    def get(
+        self, path: str, *, token: HeldToken, query: Mapping[str, str] | None = None, mount: str = ""
+    ) -> VaultAnswer:
         """Return Vault's answer for ``path``, which is quoted; ``mount`` as in ``Transport.get``."""
         return self.transport.get(path, token=token.text, query=query, mount=mount)
 
-    def post(self, path: str, body: Mapping[str, object], *, token: str, wrap_seconds: int = 0) -> Answer:
+    def post(self, path: str, body: Mapping[str, object], *, token: str, wrap_seconds: int = 0) -> VaultAnswer:
         """Have Vault do something; with ``wrap_seconds``, its answer is wrapped for so long."""
         return self.transport.post(path, body, token=token, wrap_seconds=wrap_seconds)
 
-    def replaces(self, refused: HeldToken, answer: Answer) -> bool:
+    def replaces(self, refused: HeldToken, answer: VaultAnswer) -> bool:
         """
         Return whether there is a token other than the refused one, after a new login if necessary.
 
@@ -181,7 +183,7 @@ class Session:
         if self._signed_in_anew(refused).text != refused.text:
             return True
         error = faults.unknown_token(self.where)
-        self._ended = Refusal(error, of=refused.text, until=self.clock() + _SECONDS_WITHOUT_LOGIN)
+        self._ended = LoginRefusal(error, of=refused.text, until=self.clock() + _SECONDS_WITHOUT_LOGIN)
         raise error.again()
 
     def login_was_no_help(self, refused: HeldToken) -> None:
@@ -208,7 +210,9 @@ class Session:
 
     def hold_lease(self, lease_id: str, *, token: HeldToken) -> int | None:
         """Have a lease given back after a kill, and return its key; None if it ends with its token."""
-        return None if token.can_be_given_back else self._returns.hold(Return.of_lease(lease_id, token=token.text))
+        return (
+            None if token.can_be_given_back else self._returns.hold(RevokeRequest.of_lease(lease_id, token=token.text))
+        )
 
     def drop_lease(self, key: int | None) -> None:
         """Have a lease that has ended no longer given back after a kill."""
@@ -218,7 +222,7 @@ class Session:
         """Have Vault end a lease, and return whether Vault could be asked; raises nothing."""
         with self._lock:
             transport = self._transport
-        owed = Return.of_lease(lease_id, token=token)
+        owed = RevokeRequest.of_lease(lease_id, token=token)
         return transport is not None and self._returns.give_back(owed, transport, key=key)
 
     def keep_leases(self, *, is_left: bool) -> None:
@@ -316,7 +320,7 @@ class Session:
         if held is not None and held.text == new.text:
             new = replace(held, mark=mark)  # the same token again: what we know of its end stays true
         if new.can_be_given_back:
-            new = replace(new, key=self._returns.hold(Return.of_login(new.text)))
+            new = replace(new, key=self._returns.hold(RevokeRequest.of_login(new.text)))
         self._take(new, transport)
         if given.is_ours and given.is_renewable and given.ttl is not None:
             self.renewals.add("token", when_to_renew(since, given.ttl), lambda: self._renew(new.text))
@@ -350,9 +354,9 @@ class Session:
 
     def _give_back(self, held: HeldToken | None, transport: Transport) -> None:
         if held is not None and held.can_be_given_back and (held.ttl is None or self.clock() < held.since + held.ttl):
-            self._returns.give_back(Return.of_login(held.text), transport, key=held.key)
+            self._returns.give_back(RevokeRequest.of_login(held.text), transport, key=held.key)
 
 
-def _ttl(answer: Answer) -> float:
+def _ttl(answer: VaultAnswer) -> float:
     auth = answer.body.get("auth") if answer.is_good else None
     return seconds(auth.get("lease_duration")) if isinstance(auth, Mapping) else 0.0

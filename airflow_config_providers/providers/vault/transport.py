@@ -20,7 +20,7 @@ from airflow_config_providers.exceptions import (
     ProviderUnavailableError,
 )
 from airflow_config_providers.providers.vault import faults
-from airflow_config_providers.providers.vault.faults import Answer, AnswerTooLargeError
+from airflow_config_providers.providers.vault.faults import AnswerTooLargeError, VaultAnswer
 
 if TYPE_CHECKING:
     import hvac
@@ -220,7 +220,9 @@ class Transport:
         self._where = where
         self._breakers = breakers
 
-    def get(self, path: str, *, token: str = "", query: Mapping[str, str] | None = None, mount: str = "") -> Answer:
+    def get(
+        self, path: str, *, token: str = "", query: Mapping[str, str] | None = None, mount: str = ""
+    ) -> VaultAnswer:
         """
         Return Vault's answer for ``path``, which is quoted.
 
@@ -232,7 +234,7 @@ class Transport:
 
     def post(
         self, path: str, body: Mapping[str, Any], *, token: str, timeout: float | None = None, wrap_seconds: int = 0
-    ) -> Answer:
+    ) -> VaultAnswer:
         """
         Have Vault do something; errors as for ``get``.
 
@@ -248,15 +250,15 @@ class Transport:
         """Close the connections."""
         self._adapter.close()
 
-    def _ask(self, method: str, path: str, token: str, *, mount: str = "", **kwargs: Any) -> Answer:
+    def _ask(self, method: str, path: str, token: str, *, mount: str = "", **kwargs: Any) -> VaultAnswer:
         response = self._response(method, path, token, mount=mount or _mount(path), **kwargs)
         if response is None:
-            return Answer(0)
+            return VaultAnswer(0)
         faults.check_status(response.status_code, where=self._where)
         body = {} if response.status_code == 204 else _body(response.content)
         if body is None and response.ok:
             raise faults.no_json(self._where)
-        answer = Answer(response.status_code, body or {})
+        answer = VaultAnswer(response.status_code, body or {})
         faults.check_readiness(answer, where=self._where)
         return answer
 

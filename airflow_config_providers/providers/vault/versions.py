@@ -10,8 +10,8 @@ from airflow_config_providers.core.text import printable
 from airflow_config_providers.providers.vault.paths import VaultPath, quoted
 
 if TYPE_CHECKING:
-    from airflow_config_providers.providers.vault.faults import Answer
-    from airflow_config_providers.providers.vault.reader import Reader
+    from airflow_config_providers.providers.vault.faults import VaultAnswer
+    from airflow_config_providers.providers.vault.reader import VaultReader
 
 _log = logging.getLogger(__name__)
 
@@ -29,7 +29,7 @@ class Versions:
     :param reader: knows where a path leads
     """
 
-    def __init__(self, reader: Reader) -> None:
+    def __init__(self, reader: VaultReader) -> None:
         self._reader = reader
         self._session = reader.session
         self._denied_until: dict[VaultPath, float] = {}
@@ -55,7 +55,7 @@ class Versions:
             self._tell_once("/".join(address), answer)
         return _mark(answer.body.get("data"), path.version) if answer.is_good else None
 
-    def _tell_once(self, address: str, answer: Answer) -> None:
+    def _tell_once(self, address: str, answer: VaultAnswer) -> None:
         if not self._has_told:
             self._has_told = True
             _log.info(

@@ -16,7 +16,7 @@ from airflow_config_providers.exceptions import (
     ProviderUnavailableError,
 )
 from airflow_config_providers.providers.vault import faults
-from airflow_config_providers.providers.vault.faults import Answer
+from airflow_config_providers.providers.vault.faults import VaultAnswer
 from tests.providers.vault.opened import counted, opened, parameters, provider_of
 
 ID = "0b3f1a52-9c1e-4d5f-8a10-2f4b7c6d8e90"
@@ -185,7 +185,7 @@ def test_an_engine_that_refuses_the_path_is_told(vault) -> None:
     ],
 )
 def test_the_id_of_a_request_is_told_where_it_is_one(body: dict[str, object], shown: str) -> None:
-    assert Answer(403, body).shown == shown
+    assert VaultAnswer(403, body).shown == shown
 
 
 @pytest.mark.parametrize(

@@ -37,7 +37,7 @@ _SECONDS_BETWEEN_CHECKS: Final = 60.0
 
 
 @dataclass(frozen=True, slots=True)
-class Refusal:
+class LoginRefusal:
     """
     A failure that another try would only repeat, until some time has passed or the credentials have changed.
 

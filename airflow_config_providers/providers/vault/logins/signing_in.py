@@ -16,7 +16,7 @@ from airflow_config_providers.exceptions import (
 )
 from airflow_config_providers.providers.vault import faults
 from airflow_config_providers.providers.vault.faults import is_answer_lost
-from airflow_config_providers.providers.vault.logins.attempts import SECONDS_AFTER_A_REFUSAL, Refusal
+from airflow_config_providers.providers.vault.logins.attempts import SECONDS_AFTER_A_REFUSAL, LoginRefusal
 from airflow_config_providers.providers.vault.transport import is_limit, retry_after
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ class SigningIn:
         self._clients = clients
         self._breakers = breakers
         self._attempts = attempts
-        self._refusal: Refusal | None = None
+        self._refusal: LoginRefusal | None = None
 
     def token(self) -> VaultToken:
         """
@@ -116,7 +116,7 @@ class SigningIn:
         elif attempt.is_refused and isinstance(error, AccessDeniedError):
             self._attempts.refused(key, error, now=now)
         else:
-            self._refusal = Refusal.of_login(error, of=key, now=now)
+            self._refusal = LoginRefusal.of_login(error, of=key, now=now)
 
 
 class LoginTry:

@@ -68,7 +68,7 @@ def config_errors() -> tuple[type[Exception], ...]:
 
 
 def __getattr__(name: str) -> Any:
-    """Import what only DAG files need on first use: our secrets backend may be asked for that very setting."""
+    """Import what only DAG files need on first use: our secrets backend can be asked for that very setting."""
     if name not in _OF_DAG_FILES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from airflow.providers.common.compat import sdk  # noqa: PLC0415 - see above

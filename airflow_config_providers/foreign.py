@@ -116,7 +116,7 @@ TABLE: Final = (
         "rendering, which mapped tasks call too",
         ("self", "parent", "template_fields", "context", "jinja_env", "seen_oids"),
     ),
-    ForeignName(_OPERATOR, "_lock_for_execution", "tells a run from a preview"),
+    ForeignName(_OPERATOR, "_lock_for_execution", "distinguishes a run from a preview"),
     ForeignName(_MAPPED, "_get_specified_expand_input", "what a task is mapped over", ("self",)),
     ForeignName(_STORED_MAPPED, "_expand_input_attr", "what a stored task is mapped over"),
     ForeignName(_STORED_MAPPED, "_task_module", "the module of a stored task's operator"),
@@ -155,7 +155,7 @@ TABLE: Final = (
     ForeignName(_SUBMIT, "_env_vars", "the environment of the driver"),
     ForeignName(_SUBMIT, "_is_kubernetes", "where the driver runs"),
     ForeignName(_SUBMIT, "_is_yarn", "where the driver runs"),
-    ForeignName(_SUBMIT, "_properties_file", "the file that nobody else may read"),
+    ForeignName(_SUBMIT, "_properties_file", "the file that no other user can read"),
     ForeignName(_SUBMIT, "_submit_sp", "the process of spark-submit"),
     *(ForeignName(_SUBMIT, f"_{name}", "an argument of the operator") for name in _ARGUMENTS),
     ForeignName(_SUBMIT_OPERATOR, "_get_hook", "the hook that submits", ("self",)),
@@ -277,7 +277,7 @@ def _parameters(function: Any) -> tuple[str, ...] | None:
     """
     Return the names of the parameters; ``inspect.signature`` takes 50 times as long.
 
-    :return: None for a wrapper, as a deployment may put around a method: it passes on whatever it is given
+    :return: None for a wrapper, as a deployment can put around a method: it passes on whatever it is given
     """
     code = getattr(unwrap(function), "__code__", None)
     if code is None:
@@ -313,6 +313,6 @@ def _known(distribution: str) -> str:
     pattern = re.compile(rf"{re.escape(distribution)}(?![\w.-])\s*([^;]*)")
     try:
         lines = metadata.requires(_OURS) or []
-    except metadata.PackageNotFoundError:  # a driver may have it as a zip file
+    except metadata.PackageNotFoundError:  # a driver can have it as a zip file
         lines = []
     return next((match[1].strip() for line in lines if (match := pattern.match(line))), "see its documentation")

@@ -34,7 +34,7 @@ _OF_ENCODER: Final = {
     "keyLength": "password_encoder_key_length",
     "iterations": "password_encoder_iterations",
 }
-"""Name that KIP-226 writes into encrypted texts -> name of the setting."""
+"""Name that KIP-226 writes into encrypted strings -> name of the setting."""
 
 
 def apply_to() -> list[str]:
@@ -68,7 +68,7 @@ def run_config_enabled() -> bool:
 
 
 def run_config_references() -> bool:
-    """Return whether Spark configuration in ``dag_run.conf``, and the results of templates, may hold references."""
+    """Return whether Spark configuration in ``dag_run.conf``, and the results of templates, can hold references."""
     return _boolean("run_config_references")
 
 
@@ -271,7 +271,7 @@ def _text(option: str) -> str:
 
 
 def _secret(option: str) -> str:
-    """Return a text that no message may show. Airflow's error about a command quotes what the command has printed."""
+    """Return a string that no message may show. Airflow's error about a command quotes what the command has printed."""
     try:
         return _text(option)
     except config_errors():

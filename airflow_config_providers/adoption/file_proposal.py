@@ -202,7 +202,7 @@ class FileProposer:
     def _edit(self, edit: Edit, node: ast.expr) -> bool:
         """Add an edit, unless it would show a secret; return whether it was added."""
         if self._is_hidden(edit):
-            self._leave(node, "a secret may be written on this line, so no change of it is shown. Change it by hand.")
+            self._leave(node, "this line might contain a secret, so no change of it is shown. Change it by hand.")
             return False
         self._edits.append(edit)
         return True

@@ -18,9 +18,9 @@ _HARMLESS: Final = frozenset({"", "true", "false", "none"})
 
 def secret_lines(source: str, tree: ast.AST) -> frozenset[int]:
     """
-    Return the numbers of the lines that show a secret, or may do so.
+    Return the numbers of the lines that show a secret, or might do so.
 
-    Those are strings under a name that sounds like that of a secret, in whichever way Python names things, strings with
+    Those are strings under a sensitive name, in whichever way Python names things, strings with
     a password in them, every other place that has the same string, and comments that speak of a secret.
     """
     strings = list(_secret_strings(tree))
@@ -41,7 +41,7 @@ def _secret_strings(tree: ast.AST) -> Iterator[ast.expr]:
 
 
 def _secret_values(tree: ast.AST) -> list[ast.expr]:
-    """Return what has a name that sounds like that of a secret, and what is assigned to the names in it."""
+    """Return what has a sensitive name, and what is assigned to the names in it."""
     named = [pair for node in ast.walk(tree) for pair in _named(node)]
     found = [value for name, value in named if sounds_secret(name)]
     known: set[str] = set()
@@ -75,7 +75,7 @@ def _named(node: ast.AST) -> Iterator[tuple[str, ast.expr]]:
 
 
 def _beside(values: Sequence[ast.expr]) -> Iterator[tuple[str, ast.expr]]:
-    """Yield each string that sounds like the name of a secret, with each value beside it."""
+    """Yield each string that is a sensitive name, with each value beside it."""
     for one in values:
         if isinstance(one, ast.Constant) and isinstance(one.value, str) and sounds_secret(one.value):
             yield from ((one.value, other) for other in values if other is not one)

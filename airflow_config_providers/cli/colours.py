@@ -29,7 +29,7 @@ _COLOURS: Final[Mapping[str, Mapping[str, str]]] = {
     },
     "is_newest": {"true": _GOOD, "false": _NOTABLE},
 }
-"""Column -> text of a cell -> its colour."""
+"""Column -> string of a cell -> its colour."""
 
 _PENDING: Final = "pending, "
 

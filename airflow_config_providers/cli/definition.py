@@ -110,7 +110,7 @@ _ADOPT = """examples:
   airflow config-providers adopt dags/flights.py --operators classes
   airflow config-providers adopt --write proposal/
 
-Prints a patch, and reports what stays by hand; no DAG file is changed. Lines on which a secret may be written are
+Prints a patch, and reports what stays by hand; no DAG file is changed. Lines that might contain a secret are
 never shown. Needs no database and no secret store; DAG files are imported, in other processes.
 """
 

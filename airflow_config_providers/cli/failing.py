@@ -32,7 +32,7 @@ class WrongArgumentsError(ConfigException):
 
 
 class Finished(SystemExit):
-    """Ends a command that did its work, with the code that tells what it found."""
+    """Ends a command that did its work, with the code for what it found."""
 
 
 def reporting_errors(command: Callable[[Any], None]) -> Callable[[Any], None]:

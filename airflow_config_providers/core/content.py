@@ -1,4 +1,4 @@
-"""What values are, without the values: a keyed hash tells whether they have changed."""
+"""What values are, without the values: a keyed hash shows whether they have changed."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ from airflow_config_providers.core.text import printable
 from airflow_config_providers.exceptions import ConfigException
 
 GoBack = Callable[[], list[str]]
-"""Restores the old configuration for the members told; returns one sentence for each that could not take it."""
+"""Restores the old configuration for the notified members; returns one sentence for each that could not take it."""
 
 
 _OF_THE_DEPLOYMENT: Final = "config.providers and all below it belong to the deployment."
@@ -72,7 +72,7 @@ class Reconfigurables:
 
     def add(self, member: Reconfigurable) -> None:
         """
-        Tell ``member`` about every later change; adding it again has no effect.
+        Notify ``member`` of every later change; adding it again has no effect.
 
         :raises ConfigException: some of its keys are known to be read-only; names them
         """
@@ -122,7 +122,7 @@ class Reconfigurables:
 
     def apply(self, configs: Mapping[str, Any], refreshed: Collection[str] = ()) -> None:
         """
-        Ask every member that a change to ``configs`` concerns, and then tell them, in the order they were added.
+        Ask every member that a change to ``configs`` concerns, and then notify them, in the order they were added.
 
         If one fails, the members before it get the old configuration back, last first, and it stays in effect.
 
@@ -136,7 +136,7 @@ class Reconfigurables:
     @contextmanager
     def turn(self) -> Iterator[None]:
         """
-        Keep other threads from applying, so that one configuration can be validated, stored, and told.
+        Keep other threads from applying, so that one configuration can be validated, stored, and announced.
 
         :raises ConfigException: this thread already has the turn
         """
@@ -151,7 +151,7 @@ class Reconfigurables:
 
     def tell(self, configs: Mapping[str, Any], refreshed: Collection[str] = ()) -> GoBack:
         """
-        Tell every member that a change to ``configs`` concerns, without asking; otherwise like ``apply``.
+        Notify every member that a change to ``configs`` concerns, without asking; otherwise like ``apply``.
 
         :param refreshed: keys whose references have new values, although their strings are the same
         :returns: a function that undoes it; for the same turn

@@ -61,7 +61,7 @@ class Subscriber:
             return
         try:
             self.callback(self.path, news)
-        except BaseException as error:  # noqa: BLE001 - the others are called in any case; its text may contain a value
+        except BaseException as error:  # noqa: BLE001 - the others are called in any case; its text can contain a value
             _log.warning("A subscriber of %s failed (%s).", printable(self.path), type(error).__name__)
 
     def own(self, data: ConfigData) -> ConfigData:

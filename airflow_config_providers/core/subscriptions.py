@@ -32,7 +32,7 @@ _SHORTEST: Final = 1.0
 """Seconds between two reads of a path, at least."""
 
 _SECOND_LOOK: Final = 0.5
-"""Seconds after which values are looked for again that are gone; whoever replaces a file can remove it first."""
+"""Seconds after which missing values are looked for again; a file can be removed before it is replaced."""
 
 Read = Callable[[str, Collection[str] | None], ConfigData]
 
@@ -172,7 +172,7 @@ class Subscriptions:
             return None
         try:
             polled = self._poll(path, _together(subscribers), _common_mark(subscribers))
-        except BaseException as error:  # noqa: BLE001 - whatever a provider raises, its message may contain a value
+        except BaseException as error:  # noqa: BLE001 - whatever a provider raises, its message can contain a value
             return self._after_failure(subscribers, type(error).__name__)
         return self._after_poll(subscribers, polled)
 

@@ -1,4 +1,4 @@
-"""Calls that may hang: each is waited for only so long."""
+"""Calls that can hang: each is waited for only so long."""
 
 from __future__ import annotations
 

@@ -127,7 +127,7 @@ class Timetable:
             self.run_due()
 
     def _wait(self) -> bool:
-        """Wait until something may be due; return False if nothing is left, so that the thread ends."""
+        """Wait until something might be due; return False if nothing is left, so that the thread ends."""
         with self._changed:
             if not self._waiting:
                 self._is_running = False
@@ -175,7 +175,7 @@ class Timetable:
     def _made(self, call: Call) -> float | None:
         try:
             return call()
-        except BaseException as error:  # noqa: BLE001 - the thread has other calls to make, and a message may contain a value
+        except BaseException as error:  # noqa: BLE001 - the thread has other calls to make, and a message can contain a value
             _log.warning("%s: a call failed (%s)", self.name, type(error).__name__)
             return None
 

@@ -65,7 +65,7 @@ def side_by_side(call: Callable[[_T], _R], items: Sequence[_T], *, at_once: int)
     """
     Return the result of ``call`` for each item, in the order of the items.
 
-    The first call is made alone: a store may sign in with it, and locks out a user who is refused many times at once.
+    The first call is made alone: a store can sign in with it, and locks out a user who is refused many times at once.
     After a call fails, no other begins, and its error is raised; if several fail, that of the first of these items.
     Calls in other threads see the caller's context variables.
 

@@ -18,7 +18,7 @@ def configured_pyspark_task(
     Turn a function that uses Spark into a task: ``@task.configured_pyspark``.
 
     It takes the arguments of ``@task.pyspark`` and of ``ConfiguredOperator``. ``config_kwargs`` is one of the layers.
-    It and the function's arguments may hold references. What the function returns is stored with references in place
+    It and the function's arguments can hold references. What the function returns is stored with references in place
     of their values.
     """
     return task_decorator_factory(

@@ -124,7 +124,7 @@ class DeployedLayers:
 
     def texts(self, task: ConfigResource) -> Mapping[str, str] | None:
         """
-        Return the fields besides the configuration that may hold references, by name; None if the task is not ours.
+        Return the fields besides the configuration that can hold references, by name; None if the task is not ours.
 
         It raises the same errors as a call of this object.
         """

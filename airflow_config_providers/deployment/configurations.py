@@ -25,7 +25,7 @@ from airflow_config_providers.job.deployed_task import Warn
 from airflow_config_providers.spark.key_check import find_in
 
 _NOT_WRITTEN: Final = frozenset({ConfigSource.DEFAULT_CONFIG, ConfigSource.ENVIRONMENT_CONFIG})
-"""The sources in which nobody writes the name of a key."""
+"""The sources in which the name of a key is never written."""
 
 
 _NO_RUNS: Final = (

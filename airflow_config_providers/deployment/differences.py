@@ -15,7 +15,7 @@ def differences(before: Sequence[Row], after: Sequence[Row]) -> list[Row]:
     Return a row for each key whose value, or the value of whose references, differs.
 
     ``change`` is ``added``, ``removed``, ``changed`` or, for the same references with other values, ``other secret``.
-    Plaintext secrets cannot be compared, and count as equal.
+    Plaintext secrets cannot be compared, and are treated as equal.
     """
     old, new = ({row["key"]: row for row in rows} for rows in (before, after))
     rows = (_row(key, old.get(key), new.get(key)) for key in sorted(old.keys() | new.keys()))

@@ -1,4 +1,4 @@
-"""Reasons not to store a text: no run could use it."""
+"""Reasons not to store a string: no run could use it."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def refuse_keys(jobs: Collection[JobRules]) -> bool:
 
 class DeployedObjections:
     """
-    Finds reasons to refuse new texts: those with which the runs of a job of the resource would fail.
+    Finds reasons to refuse new strings: those with which the runs of a job of the resource would fail.
 
     :param jobs: returns the jobs of a resource
     :param warn: is called with each doubt that is no reason to refuse

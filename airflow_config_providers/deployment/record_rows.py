@@ -22,7 +22,7 @@ _OF_ONE_RUN: Final = frozenset({ConfigSource.RUN_CONFIG.name, ConfigSource.ENVIR
 """The sources that only a run has."""
 
 _SEEN_NOW: Final = frozenset(source.name for source in (ConfigSource.DAG_CONFIG, *SOURCES.values()))
-"""The sources that a description of a task shows completely; files may be only on the workers."""
+"""The sources that a description of a task shows completely; files can be only on the workers."""
 
 
 def of_record(record: TryRecord, selection: KeySelection) -> list[Row]:

@@ -51,7 +51,7 @@ def why_not(asked: str, rows: Sequence[Row], reading: Reading = Reading()) -> li
     """
     Return a row for each setting that ``asked`` means, with its status and the reason.
 
-    A value that is hidden is never compared, so that nobody can find it by asking.
+    A value that is hidden is never compared, so that it cannot be guessed by asking.
 
     :param asked: ``KEY=VALUE``, a key, a path of a file, or the name of a layer as a description shows it
     :param rows: a description with synonyms

@@ -101,7 +101,7 @@ class ConfigAdmin:
     :param policies: the policies that check every change of every resource
     :param layers: returns the layers that are not dynamic
     :param seal: encrypts plain-text secrets; without it, they are refused
-    :param objections: returns other reasons to refuse a text
+    :param objections: returns other reasons to refuse a string
     :param author: the author of the changes
     :param followers: resource -> its followers, each set up with the current result of ``settled``; they are notified
         in this order, and cannot follow keys that the definition calls read-only
@@ -160,7 +160,7 @@ class ConfigAdmin:
         """
         Return the values that win for ``resource``, as its followers get them, without defaults.
 
-        :returns: key -> text with its references; an encrypted secret stays ``Sealed``
+        :returns: key -> string with its references; an encrypted secret stays ``Sealed``
         :raises UnknownResourceError: the resource does not exist
         :raises ConfigException: stored configuration cannot be read
         """

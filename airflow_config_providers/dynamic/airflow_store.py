@@ -36,7 +36,7 @@ def airflow_session() -> Session:
 
 class VariableStore:
     """
-    Keeps texts as Airflow's variables, which Fernet encrypts; for processes that have access to Airflow's database.
+    Keeps strings as Airflow's variables, which Fernet encrypts; for processes that have access to Airflow's database.
 
     A change is one transaction: it writes each variable if its ciphertext is still the one that was read, and adds an
     entry to the audit log. It starts with writing, and writes in the order of names, so that no two changes wait for
@@ -193,7 +193,7 @@ def _kept(name: str, stored: str, is_encrypted: bool) -> Kept:
 
 
 def _decrypted(stored: str) -> str | None:
-    """Return the decrypted text; None if Airflow has no key, or another one."""
+    """Return the decrypted string; None if Airflow has no key, or another one."""
     from cryptography.fernet import InvalidToken  # noqa: PLC0415 - only with the database
 
     fernet = _fernet()

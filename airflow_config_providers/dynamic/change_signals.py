@@ -67,7 +67,7 @@ class ChangeSignals(ClosedOnExit):
         while True:
             try:
                 self._receive()
-            except Exception as error:  # noqa: BLE001 - of any driver; followers poll, and the text may hold an address
+            except Exception as error:  # noqa: BLE001 - of any driver; followers poll, and the text can hold an address
                 complaint, before = type(error).__name__, complaint
             else:
                 return

@@ -15,7 +15,7 @@ GCM: Final = "AES/GCM/NOPADDING"
 CIPHERS: Final = frozenset(
     {GCM, *(f"AES/{mode}/{padding}" for mode in ("CBC", "CFB", "OFB") for padding in ("PKCS5PADDING", "NOPADDING"))}
 )
-"""Java's names in upper case. Only GCM detects that a text was changed."""
+"""Java's names in upper case. Only GCM detects that a string was changed."""
 
 TAG_SIZE: Final = 16
 _BLOCK_SIZE: Final = 16
@@ -23,7 +23,7 @@ _NONCE_SIZE: Final = 12
 
 
 def new_vector(cipher: str) -> bytes:
-    """Return a new initialization vector, which no two texts with the same key may share."""
+    """Return a new initialization vector, which no two strings with the same key may share."""
     return secrets.token_bytes(_NONCE_SIZE if cipher == GCM else _BLOCK_SIZE)
 
 

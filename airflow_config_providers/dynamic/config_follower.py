@@ -97,7 +97,7 @@ class ConfigFollower(ClosedOnExit):
             raise reasons.together()
 
     def close(self) -> None:
-        """Notify nobody any longer, except who is being notified; the threads end."""
+        """Send no further notifications, except those under way; the threads end."""
         self._is_closed = True
         self._timetable.clear()
         signals, self._signals = self._signals, None
@@ -105,7 +105,7 @@ class ConfigFollower(ClosedOnExit):
             signals.close()
 
     def forget(self) -> None:
-        """In a forked child, which has no thread of the parent's: notify nobody."""
+        """In a forked child, which has no thread of the parent's: send no notifications."""
         self._timetable = Timetable("config-follower", self._timetable.clock)
         if self._signals is not None:
             _OF_PARENTS.append(self._signals)
@@ -123,7 +123,7 @@ class ConfigFollower(ClosedOnExit):
             self.catch_up()
         except ConfigProvidersError as error:
             complaint = " ".join(error.problems)
-        except BaseException as error:  # noqa: BLE001 - the next change is looked for in any case; its text may hold a value
+        except BaseException as error:  # noqa: BLE001 - the next change is looked for in any case; its text can hold a value
             complaint = type(error).__name__
         if complaint and complaint != self._complaint:
             _log.warning("Changed configuration is not in effect in this process. %s", complaint)

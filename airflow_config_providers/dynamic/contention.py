@@ -46,7 +46,7 @@ _IMPATIENCE: Final = 0.98
 @dataclass(frozen=True, slots=True)
 class Attempts:
     """
-    Retries a change of a store until nobody interferes.
+    Retries a change of a store until no other change interferes.
 
     :param sleep: waits before the next attempt
     """

@@ -29,7 +29,7 @@ _WITH_LIST: Final = 2
 _LONGEST_NAME: Final = 250
 
 _ENCRYPTED: Final = "gAAAAA"
-"""The beginning of a text that Fernet has encrypted. Without a Fernet key, Airflow returns it as it is."""
+"""The beginning of a string that Fernet has encrypted. Without a Fernet key, Airflow returns it as it is."""
 
 _Parsed = TypeVar("_Parsed")
 
@@ -39,7 +39,7 @@ class Sealed:
     """
     A secret that ``PasswordEncoder`` has encrypted.
 
-    :param text: the encrypted text
+    :param text: the encrypted string
     :param more: members in the same object that only a newer version knows
     """
 
@@ -55,7 +55,7 @@ class StoredConfig:
     """
     The stored configuration of one resource.
 
-    :param values: key -> text with its references, or a sealed secret
+    :param values: key -> string with its references, or a sealed secret
     :param version: the version of its last change; 0 if it was never changed
     :param refreshed: the version of the document that last asked to read the values of references again; 0 for none
     :param more: members that only a newer version knows; a change keeps them

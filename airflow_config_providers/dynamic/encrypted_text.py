@@ -16,7 +16,7 @@ HASHES: Final[Mapping[str, str]] = {f"PBKDF2WITHHMACSHA{bits}": f"SHA{bits}" for
 
 KEY_LENGTHS: Final = (128, 192, 256)
 MOST_ITERATIONS: Final = 1_000_000
-"""The most iterations, which take a second or two. A text with more would be an attack on its readers."""
+"""The most iterations, which take a second or two. A string with more would be an attack on its readers."""
 
 _LONGEST: Final = 1024 * 1024
 _SALT_SIZES: Final = range(8, 1025)
@@ -67,9 +67,9 @@ class EncoderSettings:
     @property
     def salt_mark(self) -> bytes:
         """
-        The beginning of the salts of our own texts.
+        The beginning of the salts of our own strings.
 
-        The key depends on the salt, so nobody can present a text of ours under a mode without integrity protection:
+        The key depends on the salt, so our strings cannot be presented under a mode without integrity protection:
         with the same key, the bytes of one mode would make sense in another.
         """
         return _MARK + self.cipher.encode() + b";"
@@ -92,7 +92,7 @@ class EncryptedText:
     @classmethod
     def read(cls, text: str) -> EncryptedText:
         """
-        Parse a text of this encoder or of Kafka's.
+        Parse a string of this encoder or of Kafka's.
 
         :raises ConfigException: it is not an encrypted password; the message does not quote it
         """

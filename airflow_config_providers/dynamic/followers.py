@@ -17,7 +17,7 @@ from airflow_config_providers.exceptions import ConfigException, ConfigProviders
 
 Settle = Callable[[ConfigResource, Plans], Mapping[str, Value]]
 """
-Returns the values that win for a resource after planned changes: key -> text with its references, or a sealed secret.
+Returns the values that win for a resource after planned changes: key -> string with its references, or a sealed secret.
 
 :raises ConfigProvidersError: the values cannot be determined
 """

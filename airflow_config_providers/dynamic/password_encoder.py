@@ -14,7 +14,7 @@ from airflow_config_providers.exceptions import ConfigException
 ITERATIONS: Final = 100_000
 """
 25 times Kafka's number, which takes about 0.15 s. The secret is generated: a random one needs no stretching, and a
-task decodes only a few texts. The texts of one encoder share a salt, so that a task derives their key only once.
+task decodes only a few strings. The strings of one encoder share a salt, so that a task derives their key only once.
 """
 
 _SALT_SIZE: Final = 32
@@ -22,13 +22,13 @@ _SALT_SIZE: Final = 32
 
 class PasswordEncoder:
     """
-    Encrypts passwords into texts that contain all parameters but the secret, and decrypts them.
+    Encrypts passwords into strings that contain all parameters but the secret, and decrypts them.
 
-    It reads what Kafka's encoder writes with AES, in mode CBC, CFB, OFB or GCM. Only GCM detects that a text was
+    It reads what Kafka's encoder writes with AES, in mode CBC, CFB, OFB or GCM. Only GCM detects that a string was
     changed. Thread-safe; not picklable.
 
     :param secret: the secret from which keys are derived; create one with ``openssl rand -base64 32``
-    :param old_secret: the previous secret, for texts that are not re-encrypted yet
+    :param old_secret: the previous secret, for strings that are not re-encrypted yet
     :param key_length: the length of keys in bits
     :param iterations: the iterations that derive a key
     :raises ConfigException: parameters are wrong; lists all problems
@@ -120,7 +120,7 @@ class PasswordEncoder:
         return None if text is None or _utf16_units(text) != encrypted.length else Password(text)
 
     def _keep_salt(self, encrypted: EncryptedText, place: int) -> None:
-        """Reuse the salt of one of our texts, so that readers of both derive only one key."""
+        """Reuse the salt of one of our strings, so that readers of both derive only one key."""
         if place == 0 and encrypted.settings == self._settings and encrypted.is_marked:
             self._salt = encrypted.salt
 

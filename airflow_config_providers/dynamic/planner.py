@@ -31,7 +31,7 @@ Edit = Callable[[Mapping[str, Value]], Altered[Value]]
 """Returns the new configuration for the current one; new secrets are still plain text."""
 
 Seal = Callable[[Password], str]
-"""Returns the encrypted text of a secret."""
+"""Returns the encrypted string of a secret."""
 
 Objections = Callable[[ConfigResource, Mapping[str, str]], Mapping[str, Sequence[str]]]
 """Returns key -> the reasons to refuse its new text; an acceptable key has none."""
@@ -53,7 +53,7 @@ def altering(operations: Sequence[AlterConfigOp], definition: ConfigDef) -> Edit
 
 
 def replacing(wanted: Mapping[str, str | None]) -> Edit:
-    """Return an edit after which the configuration is ``wanted``, in which each key needs a text."""
+    """Return an edit after which the configuration is ``wanted``, in which each key needs a string."""
 
     def change(before: Mapping[str, str]) -> Altered[str]:
         refuse_many(sum(before.get(key) != text for key, text in wanted.items()))
@@ -227,7 +227,7 @@ class Planner:
 
 
 def _on_texts(change: Callable[[Mapping[str, str]], Altered[str]]) -> Edit:
-    """Return an edit for a change of plain texts, which sees a sealed secret as ``[hidden]`` and may keep it so."""
+    """Return an edit for a change of plaintexts, which sees a sealed secret as ``[hidden]`` and may keep it so."""
 
     def edit(values: Mapping[str, Value]) -> Altered[Value]:
         seen = shown(values)
@@ -239,7 +239,7 @@ def _on_texts(change: Callable[[Mapping[str, str]], Altered[str]]) -> Edit:
 
 
 def _fresh(after: Mapping[str, Value], before: Mapping[str, Value]) -> dict[str, str]:
-    """Return the texts that are new or changed."""
+    """Return the strings that are new or changed."""
     return {key: value for key, value in after.items() if value != before.get(key) and isinstance(value, str)}
 
 

@@ -35,7 +35,7 @@ class Rotated:
     The result for a document and its history.
 
     :param name: the variable of the document
-    :param secrets: the number of encrypted texts
+    :param secrets: the number of encrypted strings
     :param reencrypted: how many of them were re-encrypted
     :param problems: why others failed, one sentence each
     """
@@ -57,7 +57,7 @@ class Rotation:
     """
     Re-encrypts, with an encoder's secret, what was encrypted with its old one.
 
-    The plain texts stay the same, so a document keeps its version, and processes with both secrets can read it before
+    The plaintexts stay the same, so a document keeps its version, and processes with both secrets can read it before
     and after. Changes that others make meanwhile are kept.
 
     :param encoder: the encoder with both secrets
@@ -116,7 +116,7 @@ def _history_of(name: str) -> str:
 
 @dataclass(slots=True)
 class _Anew:
-    """Re-encrypts values, equal texts to equal texts, so that histories still match. Counts, and collects problems."""
+    """Re-encrypts values, equal ones to equal ones, so that histories still match. Counts, and collects problems."""
 
     encoder: PasswordEncoder
     secrets: int = 0

@@ -13,7 +13,7 @@ from airflow_config_providers.core.closing import Closable
 @dataclass(frozen=True, slots=True)
 class Kept:
     """
-    A text as read from a store.
+    A string as read from a store.
 
     :param text: the text; None if there is none
     :param mark: a value that changes whenever the text is written
@@ -42,7 +42,7 @@ class AuditEntry:
 
 class ConfigStore(Protocol):
     """
-    Keeps texts by name. Safe to use from several processes.
+    Keeps strings by name. Safe to use from several processes.
 
     :raises ProviderUnavailableError: the store is unavailable now
     """
@@ -84,7 +84,7 @@ class TurnTaking(Protocol):
 
     def turn(self, names: Collection[str]) -> AbstractContextManager[ConfigStore]:
         """
-        Return a store for one change: nobody else can write ``names`` until it is written or the block ends.
+        Return a store for one change: no one else can write ``names`` until it is written or the block ends.
 
         A name under which nothing is stored cannot be protected. If the turn is not available, the result is a store
         that does not make others wait.

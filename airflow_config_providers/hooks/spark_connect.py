@@ -1,4 +1,4 @@
-"""A Spark Connect hook whose connection may hold references."""
+"""A Spark Connect hook whose connection can hold references."""
 
 from __future__ import annotations
 

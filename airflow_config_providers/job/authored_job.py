@@ -28,7 +28,7 @@ class AuthoredJob:
     A job as its author described it: with references and, before a run, with templates.
 
     :param layers: the author's layers; those of another author, the deployment or a run are not among them
-    :param texts: label -> text for references outside the layers
+    :param texts: label -> string for references outside the layers
     :param files: label -> path of each properties file that the author named, strongest last
     :param clusters: the own configuration of each of several clusters; empty for a job with one configuration
     :param is_known: whether the layers are known: without a run, they can depend on the results of other tasks
@@ -46,7 +46,7 @@ class AuthoredJob:
         """
         Return the job in the fields of an operator that is run.
 
-        :param is_written: returns whether the references in a text are the author's; others are no references
+        :param is_written: returns whether the references in a string are the author's; others are no references
         :raises ConfigException: something in a field is not a configuration
         """
         texts = {text.label: text.text for text in fields.other_texts() if is_written(text)}

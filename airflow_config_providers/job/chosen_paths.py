@@ -141,7 +141,7 @@ class PathTemplate:
         )
 
     def _parts(self) -> Iterator[tuple[bool, str]]:
-        """Yield the texts and expressions of the template, up to its first block, which is yielded as empty."""
+        """Yield the strings and expressions of the template, up to its first block, which is yielded as empty."""
         expression = ""
         for _, kind, source in self.environment.lex(self.text or ""):
             if kind in {"block_begin", "comment_begin", "raw_begin", "linestatement_begin"}:

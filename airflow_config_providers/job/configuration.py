@@ -158,7 +158,7 @@ class JobConfiguration:
         return replace(_worker(providers, self.job.options), spark_version=self.spark_version)
 
     def _texts(self, layered: LayeredConfig) -> tuple[Mapping[str, str], list[PlacedText]]:
-        """Return the texts outside the layers, and the keys of each of several clusters that no layer overrides."""
+        """Return the strings outside the layers, and the keys of each of several clusters that no layer overrides."""
         names = {label_below(cluster.name, key) for cluster in self.job.clusters for key in cluster.configs}
         texts = {label: text for label, text in self.job.texts.items() if label not in names}
         own = (
@@ -225,7 +225,7 @@ class JobConfiguration:
         return policies.require_allowed(self.resource, layers, self._references(), spark_version=self.spark_version)
 
     def _references(self) -> dict[str, str]:
-        """Return label -> text for all references outside the configuration, including paths."""
+        """Return label -> string for all references outside the configuration, including paths."""
         return {**self.job.texts, **self._referring_paths()}
 
     def _referring_paths(self) -> dict[str, str]:
@@ -236,7 +236,7 @@ def following_run(options: JobOptions, texts: Mapping[str, str], *, used: Iterab
     """
     Return a run that follows a submitted job, with the values of ``texts`` alone.
 
-    :param used: the texts of that job's configuration, whose providers could have leases
+    :param used: the strings of that job's configuration, whose providers could have leases
     """
     with ExitStack() as stack:
         resolver = _worker(stack.enter_context(JobProviders(options.conn_id)), options)

@@ -80,7 +80,7 @@ class JobFields:
     The fields of one operator, or the arguments with which it is created.
 
     :param spec: the description of the operator
-    :param names: the fields that may hold references
+    :param names: the fields that can hold references
     :param read: returns the content of a field; None if there is none
     :param named: named argument -> the field that has it
     """
@@ -305,7 +305,7 @@ def _attribute(operator: Any, name: str) -> Any:
 def _unrendered(value: Any) -> Any:
     try:
         return map_leaves(value, _with_template)
-    except RecursionError:  # who reads the field refuses it
+    except RecursionError:  # the reader of the field refuses it
         return value
 
 

@@ -41,7 +41,7 @@ def require_allowed(
     If the policies cannot be loaded, the configuration is denied.
 
     :param layers: all layers of the task
-    :param texts: name -> text for references outside its configuration
+    :param texts: name -> string for references outside its configuration
     :param spark_version: the version of the Spark that runs the job; None if it is not known
     :raises PolicyViolation: policies deny it; lists each of them with its reasons
     """
@@ -90,7 +90,7 @@ def rendered(
     submitted. Both contain references, and ``[hidden]`` in place of plain-text secrets.
 
     :param layers: all layers of the task
-    :param texts: name -> text for references outside its configuration
+    :param texts: name -> string for references outside its configuration
     :param spark_version: the version of the Spark that runs the job; None if it is not known
     """
     definition = spark_definition(spark_version)
@@ -120,7 +120,7 @@ def _deployed(layers: Sequence[ConfigLayer], known: Collection[str]) -> Iterator
 
 
 def _hidden_changes(before: LayeredConfig, after: LayeredConfig) -> Iterator[str]:
-    """Yield the keys whose secret changes, although the hidden text is the same."""
+    """Yield the keys whose secret changes, although the hidden string is the same."""
     for key, text in after.shown().items():
         if text == HIDDEN and (key in after.secrets or before.settled.get(key) != after.settled[key]):
             yield key

@@ -23,7 +23,7 @@ _LONGEST_SHOWN: Final = LONGEST_VALUE + 200
 _MARK: Final = "\0"
 
 Clean = Callable[[str], str]
-"""Returns a text without values."""
+"""Returns a string without values."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,10 +150,10 @@ class TryRecord:
 
     def clean(self, of_names: Clean, of_texts: Clean) -> Self:
         """
-        Return the record without values in its texts, with those cut that are too long.
+        Return the record without values in its strings, with those cut that are too long.
 
         :param of_names: cleans keys and references
-        :param of_texts: cleans all other texts
+        :param of_texts: cleans all other strings
         """
         keys = _cleaned([*self.configs], of_names)
         references = _cleaned([*self.references], of_names)
@@ -179,7 +179,7 @@ def recorded(layered: LayeredConfig) -> dict[str, list[RecordedValue]]:
 
 
 def shown_value(text: str) -> str:
-    """Return a text as a record has it: if it is too long, cut, with a note and a hash that differs for other texts."""
+    """Return a string as a record has it: if it is too long, cut, with a note and a hash of the whole."""
     if len(text) <= LONGEST_VALUE:
         return text
     return f"{text[:LONGEST_VALUE]}... ({len(text)} characters, SHA-256 {sha256(octets(text)).hexdigest()})"

@@ -1,4 +1,4 @@
-"""A record as JSON, within limits: others could have written one that fills the memory of whoever reads it."""
+"""A record as JSON, within limits: others could have written one that fills the memory of its reader."""
 
 from __future__ import annotations
 

@@ -206,7 +206,7 @@ class JobReload(ClosedOnExit):
             return False
         except ConfigProvidersError as error:
             self._log.warning("Changes of %s are not noticed: %s", _shown(place), run.reverser.reverse_text(str(error)))
-        except BaseException as error:  # noqa: BLE001 - a provider of somebody else, whose message may contain a value
+        except BaseException as error:  # noqa: BLE001 - a provider of somebody else, whose message can contain a value
             self._log.warning("Changes of %s are not noticed: %s", _shown(place), type(error).__name__)
         return True
 
@@ -271,7 +271,7 @@ class JobReload(ClosedOnExit):
             self._refuse(run.reverser.reverse_text("; ".join(error.problems)))
             self._try_again(run, after=_AFTER_FAILURE if is_down else _AFTER_REFUSAL)
             return None
-        except Exception as error:  # noqa: BLE001 - of Airflow or of a template, for example; its message may hold a value
+        except Exception as error:  # noqa: BLE001 - of Airflow or of a template, for example; its message can hold a value
             self._refuse(type(error).__name__)
             self._try_again(run, after=_AFTER_FAILURE)
             return None
@@ -349,7 +349,7 @@ class JobReload(ClosedOnExit):
         self._stops_in = threading.get_ident()
         try:
             self._stop()
-        except Exception as error:  # noqa: BLE001 - the job goes on, and the message may contain a value
+        except Exception as error:  # noqa: BLE001 - the job goes on, and the message can contain a value
             self._log.warning(
                 "The job could not be stopped to reload it (%s). It goes on as it is.", type(error).__name__
             )

@@ -21,13 +21,13 @@ from airflow_config_providers.spark.expansion import SUBSTITUTED_BY_SPARK
 from airflow_config_providers.spark.layer_files import ConfigFile
 
 _SAFE: Final = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_@%+=:,./~-")
-"""Characters without special meaning in a text that is split into words, or that is a program."""
+"""Characters without special meaning in a string that is split into words, or that is a program."""
 
 
 @dataclass(frozen=True, slots=True)
 class PlacedText:
     """
-    A text and its place.
+    A string and its place.
 
     :param name: the name of the place in messages
     :param key: the text's key in Spark's configuration; the name again if it has none
@@ -64,7 +64,7 @@ class JobResolver:
         Return settled layers, ``texts`` and ``own`` with their references resolved.
 
         :param layered: the result of ``settle``
-        :param own: the own configuration of each of several clusters; the result has it among the additional texts
+        :param own: the own configuration of each of several clusters; the result has it among the additional strings
         :raises ExposedValueError: other people could read a value; no secret is read then
         """
         placed = [*placed_texts(layered.settled), *placed_texts(texts), *own]
@@ -132,11 +132,11 @@ def refuse_broken_words(
     labels: Iterable[str], *, written: Mapping[str, str], values: Mapping[str, str], allow_exposed: bool
 ) -> None:
     """
-    Make sure that values do not change how a text is split into words, or read as a program.
+    Make sure that values do not change how a string is split into words, or read as a program.
 
-    :param labels: the labels of such texts
-    :param written: label -> text with references
-    :param values: label -> text with values
+    :param labels: the labels of such strings
+    :param written: label -> string with references
+    :param values: label -> string with values
     :raises ExposedValueError: a value does, or would be readable by others
     """
     for label in labels:
@@ -166,5 +166,5 @@ def _elsewhere(item: PlacedText) -> str:
 
 
 def placed_texts(texts: Mapping[str, str]) -> list[PlacedText]:
-    """Return the texts of a configuration, or other texts by name, each with its place."""
+    """Return the strings of a configuration, or other strings by name, each with its place."""
     return [PlacedText(name, name, text) for name, text in texts.items()]

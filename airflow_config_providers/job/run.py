@@ -64,7 +64,7 @@ class JobRun:
     While it exists, and until the process or the operator ends, logs show references. A copy of its operator, pickled
     or not, gets an empty run.
 
-    :param resolved: the configuration, with the additional texts of the job
+    :param resolved: the configuration, with the additional strings of the job
     :param resolver: what has resolved it; None for nothing
     :param end: called when the job has ended; closes the providers
     :param source: where a reload gets the next values from; None if the job is not reloaded
@@ -217,7 +217,7 @@ class JobRun:
         return self._resolver.carried() if self._resolver else {}
 
     def resolved_line(self) -> str:
-        """Return the line with the resolved references, to distinguish them from texts that look like references."""
+        """Return the line with the resolved references, to distinguish them from strings that look like references."""
         resolved = self._needed
         found = ", ".join(map(printable, resolved.references)) or "none"
         is_left = isinstance(self._resolver, DriverResolver)
@@ -278,7 +278,7 @@ class JobRun:
         return Submission(delivery, arguments, environment, properties_file=bool(read("properties_file")))
 
     def texts(self) -> dict[str, str]:
-        """Return name -> value of the additional texts, as a new mapping on each call."""
+        """Return name -> value of the additional strings, as a new mapping on each call."""
         return {name: self._needed.text(name) for name in self._needed.texts}
 
     def configs(self) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""The values of a job, sealed for a later process of its task, which may find other ones."""
+"""The values of a job, sealed for a later process of its task, which can find others."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 _VERSION: Final = 1
 
 _LONGEST: Final = 32 * 1024
-"""The most characters of a sealed text, which Airflow's database keeps: half of the limit of an entry of task state."""
+"""The most characters of a sealed string in Airflow's database: half of the limit of an entry of task state."""
 
 _OF_TASK: Final = ("dag_id", "task_id", "run_id", "map_index")
 
@@ -32,8 +32,8 @@ class ValueSeal:
     """
     Seals the values of a job, so that only a later process of its task can open them.
 
-    The key is derived from ``password_encoder_secret`` and ``owner``. Therefore a sealed text cannot be moved to
-    another task or be used as a secret of the dynamic configuration, and none of these can be used as a sealed text.
+    The key is derived from ``password_encoder_secret`` and ``owner``. Therefore a sealed string cannot be moved to
+    another task or be used as a secret of the dynamic configuration, and none of these can be used as a sealed string.
     It is encrypted with AES in mode GCM, which detects changes, whatever the other settings of the encoder are.
 
     :param owner: what the values belong to
@@ -59,7 +59,7 @@ class ValueSeal:
             return self._sealed(secret, reverser) if secret else None
         except ConfigException as error:
             problem = " ".join(error.problems)
-        except Exception as error:  # noqa: BLE001 - the job is more important, and the message may contain a value
+        except Exception as error:  # noqa: BLE001 - the job is more important, and the message can contain a value
             problem = type(error).__name__
         self.log.warning(
             "The values of this job are not kept for the next process of the task. If they change meanwhile, its log "

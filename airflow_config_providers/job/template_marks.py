@@ -126,7 +126,7 @@ class Marks:
         """
         Return whether the marks in one reference make it the author's: from ``${`` to ``}``, with none missing.
 
-        An author who wrote one colon left path and key to the template, so the second colon may come from data. A
+        An author who wrote one colon left path and key to the template, so the second colon can come from data. A
         step up in the path may not: data may only choose what is below the directory that the author wrote.
         """
         start, end, provider, path, key = span
@@ -165,7 +165,7 @@ class _Marking(Extension):
         self._has_begun = False
 
     def filter_stream(self, stream: TokenStream) -> TokenStream | Iterator[Token]:
-        """Mark the author's texts. A later template without a name is data that a function renders."""
+        """Mark the author's strings. A later template without a name is data that a function renders."""
         if self._has_begun and stream.name is None:
             return stream
         self._has_begun = True

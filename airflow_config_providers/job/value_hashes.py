@@ -28,7 +28,7 @@ class ValueHashes:
     """
     Hashes values with a key that is derived from ``password_encoder_secret``.
 
-    The hash includes the reference, so that nobody sees that two references have the same value.
+    The hash includes the reference, so it does not reveal that two references have the same value.
 
     :param reason: why there are no hashes; empty if there are
     """

@@ -20,7 +20,7 @@ _NAMES_ONLY: Final = re.compile(
     r"spark\.kubernetes\.(?:driver|executor)\.(?:secrets|secretKeyRef)\.|.*(?:file|path|provider)\Z",
     re.IGNORECASE | re.DOTALL,
 )
-"""Keys that sound sensitive, but whose values are names of Kubernetes' secrets, paths or classes."""
+"""Keys with sensitive names whose values are names of Kubernetes' secrets, paths or classes."""
 
 
 def of_entry(entry: WrittenEntry) -> Iterator[Finding]:

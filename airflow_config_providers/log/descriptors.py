@@ -24,7 +24,7 @@ def guarded_descriptors(reverser: ReverseTransformer) -> Iterator[None]:
     """
     Show references in what this process and its children write to file descriptors 1 and 2.
 
-    Blocks may follow each other, nest, and overlap in several threads: the descriptors belong to the whole process, so
+    Blocks can follow each other, nest, and overlap in several threads: the descriptors belong to the whole process, so
     each block reverses the values of all. The output of a child that was started in a block, such as a JVM, is reversed
     after the block, too, for as long as this process lives. It is also reversed for the values of later blocks, since
     the child can work for them. Values are reversed until their reverser forgets them.

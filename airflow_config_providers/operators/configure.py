@@ -16,7 +16,7 @@ Operator = TypeVar("Operator", bound=type[BaseOperator])
 
 def configured(kind: Operator) -> Operator:
     """
-    Return a class like ``kind`` whose template fields may hold references. It is a function and a class decorator.
+    Return a class like ``kind`` whose template fields can hold references. It is a function and a class decorator.
 
     If the operator has Spark configuration, that comes in layers, too. People still see the references. The new class
     has the name and the module of ``kind``, so Airflow stores and shows its tasks as tasks of ``kind``; it also takes

@@ -1,4 +1,4 @@
-"""The base of operators whose configuration comes in layers, and whose fields may hold references."""
+"""The base of operators whose configuration comes in layers, and whose fields can hold references."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ _SEALED_VALUES: Final = "_config_providers_values"
 
 class ConfiguredOperator(RecordingOperator):
     """
-    A mixin for any operator, whose template fields may hold references, however nested.
+    A mixin for any operator, whose template fields can hold references, however nested.
 
     When the task is rendered, the layers of its Spark configuration are settled, and references are resolved: those
     that are written in the DAG, not those that come from data. People see only the references. The fields have the
@@ -108,7 +108,7 @@ class ConfiguredOperator(RecordingOperator):
         :raises UnsupportedVersionError: the installed Airflow or provider lacks something that this class leans on
         """
         require_bases(type(self))
-        for name in _OWN:  # a class of somebody else can have set one of the same name
+        for name in _OWN:  # another class can have set one of the same name
             vars(self).pop(name, None)
         if options != NO_OPTIONS:
             self._job_options = options
@@ -271,7 +271,7 @@ class ConfiguredOperator(RecordingOperator):
         )
 
     def _job_fields(self) -> JobFields:
-        own = type(self).spec  # an operator may have an attribute of this name
+        own = type(self).spec  # an operator can have an attribute of this name
         spec = own if isinstance(own, OperatorSpec) else spec_of(type(self)) or OperatorSpec()
         return JobFields.of_operator(self, spec)
 

@@ -28,7 +28,7 @@ class SubmittedConfig:
     """
     The configuration with which a job was submitted.
 
-    :param conf: key -> text with references
+    :param conf: key -> string with references
     :param lines: the ``effective_config`` at that time
     :param sealed: its values, sealed with ``ValueSeal``; None if they are not kept
     :param try_number: the try that submitted it; None if an earlier version of this package did
@@ -86,7 +86,7 @@ class DurableMixin(ConfiguredOperator):
         return not getattr(self, "deferrable", False)
 
     def _texts_afterwards(self) -> Mapping[str, str]:
-        """Return label -> text for texts that are used after the job has ended."""
+        """Return label -> string for strings that are used after the job has ended."""
         return {}
 
     def _resolve_job(self, context: Any, jinja_env: Any) -> None:
@@ -122,7 +122,7 @@ class DurableMixin(ConfiguredOperator):
             return self._checked_configuration(context, jinja_env).resolve_if_restarted() or JobRun()
         except ConfigProvidersError as error:
             problem = "; ".join(error.problems)
-        except Exception as error:  # noqa: BLE001 - following the job is more important; the message may hold a value
+        except Exception as error:  # noqa: BLE001 - following the job is more important; the message can hold a value
             problem = type(error).__name__
         self.log.warning(
             "This try does not watch the secrets of the job that it follows, because its configuration is not usable "

@@ -22,7 +22,7 @@ class PySparkMixin(ConfiguredOperator):
     """
     A mixin for ``PySparkOperator``. The function gets values, and so does Spark, through a private file.
 
-    A connection to Spark Connect may hold references too; its server gets the values with the session, and
+    A connection to Spark Connect can hold references too; its server gets the values with the session, and
     ``spark.conf.get`` returns them even if the server hides them.
 
     What the function returns shows references.

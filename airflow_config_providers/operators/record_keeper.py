@@ -87,7 +87,7 @@ class RecordKeeper:
         try:
             if settings.records_enabled():
                 keep()
-        except Exception as error:  # noqa: BLE001 - the job is more important, and the message may contain a value
+        except Exception as error:  # noqa: BLE001 - the job is more important, and the message can contain a value
             if not self._has_failed:
                 self.log.warning("The record of this try could not be kept: %s", type(error).__name__)
             self._has_failed = True

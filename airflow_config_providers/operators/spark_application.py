@@ -23,7 +23,7 @@ _ENDED: Final = frozenset({"ResourceReleased", "TerminatedWithoutReleaseResource
 _SUCCEEDED: Final = "Succeeded"
 
 _SECONDS_TO_END: Final = 300.0
-"""How long a driver may take to end after its application was deleted; Kubernetes gives it 30 unless told otherwise."""
+"""How long a driver can take to end after its application was deleted; Kubernetes' default is 30."""
 
 _SECONDS_BETWEEN_LOOKS: Final = 1.0
 

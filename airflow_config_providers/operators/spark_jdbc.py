@@ -15,7 +15,7 @@ from airflow_config_providers.operators.spark_submit import ConfiguredSparkSubmi
 
 class ConfiguredSparkJDBCOperator(ConfiguredSparkSubmitOperator, SparkJDBCOperator):
     """
-    Copies between a database and Spark's tables; ``spark_conf`` comes in layers and may hold references.
+    Copies between a database and Spark's tables; ``spark_conf`` comes in layers and can hold references.
 
     User, password and URL of the JDBC connection reach the job like its configuration, and are in no command. If the
     configuration has ``spark.airflow.jdbc.secret.url``, ``.user`` or ``.password``, these override the connection.

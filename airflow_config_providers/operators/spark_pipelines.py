@@ -15,7 +15,7 @@ class SparkPipelinesMixin(ConfiguredOperator):
     """
     A mixin for ``SparkPipelinesOperator``. The values of its configuration go to Spark through a private file.
 
-    A connection to Spark Connect may hold references too; its address goes the same way. References in
+    A connection to Spark Connect can hold references too; its address goes the same way. References in
     ``pipeline_spec``, ``keytab`` and ``principal`` require ``allow_exposed_arguments``: they are in the command.
     """
 

@@ -20,12 +20,12 @@ from airflow_config_providers.spark.delivery import Submission
 from airflow_config_providers.spark.layer_files import ConfigFile
 
 _SECONDS_TO_END: Final = 30.0
-"""How long Spark may take to end before it is killed."""
+"""How long Spark can take to end before it is killed."""
 
 
 class ConfiguredSparkSubmitOperator(DurableMixin, SparkSubmitOperator):
     """
-    Submits a Spark job whose configuration comes in layers and may hold references.
+    Submits a Spark job whose configuration comes in layers and can hold references.
 
     When the task is rendered, the layers are settled and the references of the winners resolved. The operator keeps the
     references, so these are what Airflow stores and shows; only spark-submit gets the values.

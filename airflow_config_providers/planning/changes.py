@@ -109,7 +109,7 @@ class Comparison:
 
 
 def _is_hidden(config: LayeredConfig, key: str) -> bool:
-    """Return whether the value of a key is a plaintext secret, which may be known only as ``[hidden]``."""
+    """Return whether the value of a key is a plaintext secret, which can be known only as ``[hidden]``."""
     return config.describe(key).value is None or config.settled[key] == HIDDEN
 
 

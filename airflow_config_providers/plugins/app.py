@@ -37,7 +37,7 @@ VERSION: Final = "/v1"
 
 def may_read_default(user: GetUserDep) -> None:
     """
-    Allow users who may read the configuration of Airflow.
+    Allow users with permission to read the configuration of Airflow.
 
     :raises ForbiddenError: the user lacks this permission
     """
@@ -49,7 +49,7 @@ def may_read_default(user: GetUserDep) -> None:
 
 def may_edit_stored(request: Request, user: GetUserDep) -> None:
     """
-    Allow users who may edit the variable that stores the configuration, and so can change it anyway.
+    Allow users with permission to edit the variable that stores the configuration, who could change it anyway.
 
     Without this check, permission to pause a DAG would be permission to load code into its jobs.
 
@@ -85,7 +85,7 @@ _RESOURCES: Final[Sequence[tuple[str, Sequence[Any], Sequence[Any]]]] = (
 
 
 def make_app() -> FastAPI:
-    """Return the app. FastAPI's own pages about it are off: everybody could read them."""
+    """Return the app. FastAPI's own pages about it are off, because anyone could read them."""
     app = FastAPI(
         title="airflow-config-providers",
         version=__version__,

@@ -12,7 +12,7 @@ PREFIX: Final = "/config-providers"
 """The path of the REST interface and of the page in the API server."""
 
 _PAGE: Final = f"{PREFIX.removeprefix('/')}/page/"
-"""The page, relative to the address of Airflow's UI, which may have a path of its own."""
+"""The page, relative to the address of Airflow's UI, which can have a path of its own."""
 
 _SHOWN: Final = {
     "nav": "",

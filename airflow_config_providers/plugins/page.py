@@ -1,7 +1,7 @@
 """
 The page in Airflow: the files that a browser loads.
 
-Everybody who reaches the server may load them, because they hold no data. What the page shows comes from the REST
+Anyone who can reach the server can load them, because they hold no data. What the page shows comes from the REST
 interface, which asks for the user's permission.
 """
 

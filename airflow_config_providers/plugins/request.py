@@ -34,7 +34,7 @@ _NAMED: Final = 10
 """The number of unknown fields that an error names."""
 
 read_runs: Final = requires_access_dag("GET", DagAccessEntity.TASK_INSTANCE)
-"""Refuses users who may not read task instances. Records are in their state, which Airflow shows to nobody else."""
+"""Refuses users without permission to read task instances, whose state contains the records."""
 
 _REQUIRED: Final = object()
 _WORDS: Final = {bool: "true or false", int: "a number", list: "a list", str: "a string"}

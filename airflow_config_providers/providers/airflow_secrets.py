@@ -91,7 +91,7 @@ def max_workers() -> int:
 
 def airflow_is_starting() -> bool:
     """
-    Return whether this may be Airflow's own start, which reads options from secrets backends.
+    Return whether this might be Airflow's own start, which reads options from secrets backends.
 
     Everything must then be asked in this thread: another thread that imports a part of Airflow would wait for this one
     forever.
@@ -161,7 +161,7 @@ def asked(ask: Callable[[], _T | None], *, who: str, what: str) -> _T | None:
     """
     try:
         return ask()
-    except Exception as error:  # noqa: BLE001 - a third party's backend may raise anything
+    except Exception as error:  # noqa: BLE001 - a third party's backend can raise anything
         problem = fault(error, who=who, what=what)
     if problem is None:
         return None
@@ -209,7 +209,7 @@ def _chain() -> list[Any]:
         return _load_chain()
     except ConfigProvidersError:
         raise
-    except Exception as error:  # noqa: BLE001 - the deployment's backend is made here and may raise anything
+    except Exception as error:  # noqa: BLE001 - the deployment's backend is made here and can raise anything
         problem = type(error).__name__
     raise ProviderUnavailableError(
         f"Airflow's secrets backends cannot be created ({problem}). Correct [secrets] and [workers] in airflow.cfg."
@@ -245,7 +245,7 @@ def _is_starting() -> bool:
 
 
 def _asks_task_sdk() -> bool:
-    """Return whether the Task SDK is to be asked. Its import may need the very option that Airflow is starting with."""
+    """Return whether to ask the Task SDK. Its import might need the very option that Airflow is starting with."""
     return (has_supervisor() or _is_server()) and not airflow_is_starting()
 
 
@@ -275,7 +275,7 @@ def _made(make: Callable[[], _T], who: str) -> _T:
         return make()
     except ConfigProvidersError:
         raise
-    except Exception as error:  # noqa: BLE001 - a third party's backend may raise anything
+    except Exception as error:  # noqa: BLE001 - a third party's backend can raise anything
         problem = f"{who} cannot be created ({type(error).__name__}). Correct its class or its arguments."
     raise ProviderDefinitionError(problem)
 

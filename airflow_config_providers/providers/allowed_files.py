@@ -110,9 +110,9 @@ class AllowedFiles:
 
     def read_directory(self, path: str, keys: Collection[str] | None) -> Mapping[str, str] | None:
         """
-        Return the texts of the regular files in the directory at ``path``; None if there is no directory.
+        Return the contents of the regular files in the directory at ``path``; None if there is no directory.
 
-        Each link and each directory is opened once, so all texts are of one generation if someone switches a link
+        Each link and each directory is opened once, so all contents are of one generation if someone switches a link
         or replaces the directory. Names that no reference can have are left out.
 
         :param keys: the names that are wanted; None for all
@@ -130,7 +130,7 @@ class AllowedFiles:
     def _found(
         self, path: str, real: Steps, keys: Collection[str] | None, look: _Look
     ) -> tuple[Mapping[str, str] | None, bool]:
-        """Return the texts, and whether the directory that they were read from is still in its place."""
+        """Return the contents, and whether the directory that they were read from is still in its place."""
         with open_real(real, is_kind=stat.S_ISDIR) as directory:
             if directory is None:
                 return None, True

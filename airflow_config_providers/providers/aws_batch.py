@@ -146,7 +146,7 @@ def _client(backend: Any) -> Any:
     """
     Return the backend's client, created without a lock.
 
-    In Python 3.11, ``functools`` has one lock for all backends, and a forked child may find it held forever.
+    In Python 3.11, ``functools`` has one lock for all backends, and a forked child can find it held forever.
     """
     kind = getattr(type(backend), "client", None)
     if isinstance(kind, cached_property) and "client" not in vars(backend):
@@ -197,7 +197,7 @@ STORES: Final[Mapping[str, AwsStore]] = {
         "_get_parameter_value", 10, _read_parameter, _read_parameters
     ),
 }
-"""Airflow's classes by dotted name: their package may not be installed."""
+"""Airflow's classes by dotted name: their package might not be installed."""
 
 
 def _may_be_for_the_sake_of_one(error: Exception) -> bool:

@@ -58,7 +58,7 @@ def fault(error: Exception, *, who: str, what: str) -> ConfigProvidersError | No
     """
     Return our error for an exception of a backend; None if it means that there is no such secret.
 
-    Of a foreign exception, only the type is shown: its text may contain a value or an answer of a server.
+    Of a foreign exception, only the type is shown: its text can contain a value or an answer of a server.
 
     :param who: who raised it, as in ``Secrets backend VaultBackend``
     :param what: what was asked for, as in ``variable 'x'``

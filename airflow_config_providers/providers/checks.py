@@ -68,7 +68,7 @@ def _answer(outcome: CallOutcome[Any], patience: float) -> tuple[bool, str]:
 
 def told(outcomes: Mapping[str, tuple[bool, str]], origins: Mapping[str, str]) -> tuple[bool, str]:
     """
-    Return whether all providers can answer, and a text with one line for each.
+    Return whether all providers can answer, and a string with one line for each.
 
     :param origins: name -> the distribution that a provider is from, which the text names unless it is this package
     """

@@ -1,4 +1,4 @@
-"""Who else may change or read a file that the deployment relies on."""
+"""Who else can change or read a file that the deployment relies on."""
 
 from __future__ import annotations
 

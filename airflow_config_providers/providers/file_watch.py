@@ -78,7 +78,7 @@ def _changes(paths: Collection[str], end: threading.Event) -> Iterator[Collectio
     """
     Yield the paths that can have changed, until ``end`` is set or one of their directories is another one.
 
-    At first that is all of them: nobody watched them until now.
+    At first that is all of them, because they were not watched before.
     """
     from watchfiles import watch  # noqa: PLC0415 - slow to import, and only subscriptions need it
 

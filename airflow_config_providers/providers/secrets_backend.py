@@ -73,7 +73,7 @@ class SecretsBackendConfigProvider(BatchConfigProvider, PolledConfigProvider):
     it answers, for the others at once. If it fails, it is not asked again, and its error applies to all of them.
 
     :param make_configured: returns the backend of the deployment, or None
-    :param installed: returns the names that ``backend`` may have
+    :param installed: returns the names that ``backend`` can have
     :param has_teams: returns whether the deployment has several teams
     :param max_workers: returns how many secrets are asked for at once
     """
@@ -252,7 +252,7 @@ def _kwargs(configs: Mapping[str, Any]) -> dict[str, Any]:
 @dataclass(frozen=True, slots=True)
 class BackendSecret:
     """
-    One thing that a secrets backend may have.
+    One thing that a secrets backend can have.
 
     :param kind: ``VARIABLE``, ``CONNECTION`` or ``CONFIG``
     """

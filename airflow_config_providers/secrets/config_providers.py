@@ -205,7 +205,7 @@ def _warn(text: str) -> None:
 
 def _refusal(outcome: str, text: str) -> Exception:
     with importing():
-        from airflow_config_providers.secrets import refusal  # noqa: PLC0415 - Airflow may be reading its configuration
+        from airflow_config_providers.secrets import refusal  # noqa: PLC0415 - Airflow might be reading its configuration
 
     kinds = {_DENIED: refusal.SecretDeniedError, _UNRESOLVED: refusal.SecretUnresolvedError}
     return refusal.refusal(kinds.get(outcome, refusal.SecretUnavailableError), text)

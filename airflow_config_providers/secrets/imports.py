@@ -26,7 +26,7 @@ def importing() -> Iterator[None]:
 def import_what_an_answer_needs() -> None:
     """Import everything that replacing references needs, in one block."""
     with importing():
-        import importlib.metadata  # noqa: F401, PLC0415 - Airflow may be reading its configuration
+        import importlib.metadata  # noqa: F401, PLC0415 - Airflow might be reading its configuration
 
         import tenacity  # noqa: F401, PLC0415 - as above
         from airflow._shared import secrets_masker  # noqa: F401, PLC0415 - as above

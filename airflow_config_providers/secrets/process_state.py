@@ -33,7 +33,7 @@ def open_for_deployment(definitions: Mapping[str, str]) -> ProvidersOnDemand:
 
     :raises ConfigProvidersError: the definitions cannot be read
     """
-    from airflow_config_providers import settings  # noqa: PLC0415 - Airflow may be reading its configuration
+    from airflow_config_providers import settings  # noqa: PLC0415 - Airflow might be reading its configuration
     from airflow_config_providers.airflow_compat import mask_secrets  # noqa: PLC0415 - as above
     from airflow_config_providers.core.registry import ProviderRegistry  # noqa: PLC0415 - as above
 

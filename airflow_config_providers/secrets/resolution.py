@@ -48,7 +48,7 @@ def resolved(content: Any, where: str, *, definitions: DefinitionSource, state: 
 
 
 def _values(wanted: Mapping[str, str], providers: Mapping[str, ConfigProvider]) -> dict[str, str]:
-    from airflow_config_providers import settings  # noqa: PLC0415 - Airflow may be reading its configuration
+    from airflow_config_providers import settings  # noqa: PLC0415 - Airflow might be reading its configuration
 
     attempts = 1 if trail.is_nested() else 3  # the outer answer retries; a scheduler cannot wait for long
     resolver = ConfigResolver(

@@ -44,7 +44,7 @@ class Shape:
 
 def variable_shape(definition: Any) -> Shape:
     """
-    Return the shape of a variable's definition. JSON, as a collection or as a text, keeps its structure.
+    Return the shape of a variable's definition. JSON, as a collection or as a string, keeps its structure.
 
     :raises ConfigException: a reference in JSON is not in quotes
     """
@@ -200,7 +200,7 @@ def uri_fields(conn_id: str, uri: str) -> dict[str, Any]:
 
 
 class _HeldReferences:
-    """A text whose references are replaced by placeholder words of lower-case letters and digits."""
+    """A string whose references are replaced by placeholder words of lower-case letters and digits."""
 
     def __init__(self, text: str) -> None:
         self._stem = f"reference{token_hex(12)}x"  # lower case, as host names become

@@ -63,7 +63,7 @@ class ConfigChangeTrigger(BaseTrigger):
             event = {"changed": [str(reference) for reference in places[await news.get()]]}
         except ConfigProvidersError as error:
             event = {"error": list(error.problems)}
-        except Exception as error:  # noqa: BLE001 - of a provider of somebody else; its message may contain a value
+        except Exception as error:  # noqa: BLE001 - of a provider of somebody else; its message can contain a value
             event = {"error": [f"The references cannot be watched ({type(error).__name__})."]}
         finally:
             await asyncio.wait([begun])
@@ -80,7 +80,7 @@ class ConfigChangeSensor(BaseOperator):
 
     :param references: the references; not templated, so that a run cannot choose them
     :param config_conn_id: the connection that defines the providers; None for the default of the deployment
-    :raises ConfigException: there is no reference, or a text is not one; raised when the DAG is parsed
+    :raises ConfigException: there is no reference, or a string is not one; raised when the DAG is parsed
     """
 
     def __init__(self, *, references: Sequence[str] | str, config_conn_id: str | None = None, **kwargs: Any) -> None:
@@ -154,7 +154,7 @@ def _by_place(texts: Iterable[str]) -> dict[Place, list[ConfigVariable]]:
     """
     Return (provider, path) -> the references to it.
 
-    :raises ConfigException: there is none, or a text is not a reference
+    :raises ConfigException: there is none, or a string is not a reference
     """
     found: dict[Place, list[ConfigVariable]] = {}
     problems = []

@@ -100,7 +100,7 @@ class _Catalogue(Mapping[str, ConfigKey]):
 
 class SparkDefinition(ConfigDef):
     """
-    The keys that a version of Spark knows. Other keys may be set as well: Spark passes them to the job.
+    The keys that a version of Spark knows. Other keys can be set as well: Spark passes them to the job.
 
     :param of: what this version has
     """

@@ -65,7 +65,7 @@ def plan(  # noqa: PLR0913 - the first is split, and the others say how
     :param configs: key -> resolved value, all layers settled
     :param sensitive: keys whose values must not be seen. Spark's redaction covers them, even those that are not in
         ``configs``, such as ``sun.java.command``
-    :param written: key -> text with its references; without it, every sensitive value is treated as fully resolved
+    :param written: key -> string with its references; without it, every sensitive value is treated as fully resolved
     :param filed: keys whose value was written in a properties file
     :param room: the bytes of the command that the plain keys can take; None for no limit
     :param in_process: whether Python sets the plain keys again once the JVM runs, which corrects what the command has

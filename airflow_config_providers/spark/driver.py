@@ -48,7 +48,7 @@ def session(
     Spark hides the resolved values, and what Python prints and logs from then on shows references. Leases are kept
     until the process ends, and then revoked. This needs no Airflow. Not thread-safe.
 
-    :param builder: a builder with options of the job, which may hold references too, but not ``remote``
+    :param builder: a builder with options of the job, which can hold references too, but not ``remote``
     :param providers: ``config.providers`` and the keys below it, or the path of a properties file with them; None for
         those submitted under ``spark.config.providers``, or in the file ``spark.config.providers_file``
     :param unresolved: what to do with a reference that no provider answers: ``fail`` or ``keep``

@@ -59,7 +59,7 @@ class ConfigFile:
     :param path: the path of the file
     :param is_template: whether its values are Jinja templates; in Spark's own files, ``{{APP_ID}}`` belongs to Spark
     :param is_lenient: whether the file is Spark's own, which the author of the job cannot correct: always properties,
-        and a key may appear twice
+        and a key can appear twice
     :param bounds: where the file must be
     :param label: the argument of the task that names the file; empty if none does
     """

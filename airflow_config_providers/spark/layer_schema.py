@@ -42,7 +42,7 @@ def layer_schema(version: str | None = None) -> Schema:
 
 
 def _prefixes(names: Iterable[str]) -> dict[str, dict[str, list[str]]]:
-    """Return each prefix of ``names`` -> what can be written below it -> the definitions that it may have."""
+    """Return each prefix of ``names`` -> what can be written below it -> the definitions that it can have."""
     found: dict[str, dict[str, list[str]]] = {}
     for name in names:
         parts = name.split(".")

@@ -99,7 +99,7 @@ def uncoloured(data: bytes) -> Copy:
 
 def unescaped(data: bytes) -> Copy:
     r"""
-    Return ``data`` with the characters that ``\u0026``, ``\x26`` and ``\&`` stand for.
+    Return ``data`` with the characters that ``\u0026``, ``\x26`` and ``\&`` represent.
 
     Double quotes and backslashes are escaped as in JSON, so that the copy contains a known form of every value.
     """
@@ -107,7 +107,7 @@ def unescaped(data: bytes) -> Copy:
 
 
 def dereferenced(data: bytes) -> Copy:
-    """Return ``data`` with the characters that ``&#61;``, ``&#x3d;`` and ``&amp;`` stand for in XML and HTML."""
+    """Return ``data`` with the characters that ``&#61;``, ``&#x3d;`` and ``&amp;`` represent in XML and HTML."""
     return Copy(_changed(data, _reference(), _referred))
 
 

@@ -45,7 +45,7 @@ class ReverseTransformer:
 
     :param originals: config key -> string with references
     :param values: reference -> value
-    :param hidden: values that no reference stands for; they are replaced by ``[hidden]``
+    :param hidden: values that have no reference; they are replaced by ``[hidden]``
     """
 
     __slots__ = ("_finder", "_hidden", "_named", "_originals", "_pairs", "_references")
@@ -79,7 +79,7 @@ class ReverseTransformer:
 
     @property
     def hidden(self) -> frozenset[str]:
-        """The values that no reference stands for."""
+        """The values that have no reference."""
         return self._hidden
 
     def reverse(self, configs: Mapping[str, Any]) -> dict[str, Any]:

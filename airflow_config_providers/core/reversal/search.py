@@ -33,7 +33,7 @@ _DENSE: Final = 32
 """If there is a window for every so many bytes, the whole text is searched, not only around the windows."""
 
 _DEEPEST: Final = 4
-"""Patterns that end in each other and are told apart. This limits the matches that end at one byte."""
+"""The most patterns that end in each other and are reported apart. It limits the matches that end at one byte."""
 
 LONGEST_OPEN: Final = 4096
 """Bytes at the end of a text that are searched for the beginning of a pattern."""

@@ -84,7 +84,7 @@ HARMLESS: Final[Mapping[str, Container[int]]] = {
 """Key -> numbers that mean none, or that switch off what the key limits."""
 
 _Read = Callable[[str], int | None]
-"""Returns the number that a text means; None if it is not a number."""
+"""Returns the number that a string means; None if it is not a number."""
 
 
 class Bounds(AlterConfigPolicy):

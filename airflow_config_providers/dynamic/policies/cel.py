@@ -146,9 +146,7 @@ def _environment() -> Any:
     except ImportError:
         cel = None
     if cel is None:
-        raise ConfigException(
-            "CEL requires a library. Install the extra: pip install 'airflow-config-providers[policies]'"
-        )
+        raise ConfigException("CEL requires a library that is not installed. Install it: pip install cel-expr-python")
     text = cel.Type.STRING
     maps = dict.fromkeys(("before", "after", "texts"), cel.Type.Map(text, text))
     resource = dict.fromkeys(("resource.type", "resource.name", "resource.dag_id", "resource.task_id"), text)

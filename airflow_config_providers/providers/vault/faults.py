@@ -219,7 +219,7 @@ def translated(call: Callable[[], _T], *, where: str) -> _T:
 
 
 def is_answer_lost(error: Exception) -> bool:
-    """Return whether a request may have reached Vault, without an answer that we could read."""
+    """Return whether a request might have reached Vault, without an answer that we could read."""
     import requests.exceptions as of_requests  # noqa: PLC0415 - slow to import
     from urllib3.exceptions import ConnectTimeoutError, NewConnectionError  # noqa: PLC0415 - as above
 

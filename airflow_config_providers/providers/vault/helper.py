@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 _KEPT_ENVIRON: Final = ("LD_LIBRARY_PATH",)
-"""Variables that an interpreter may need to start."""
+"""Variables that an interpreter can need to start."""
 
 _WAIT: Final = """
 ulimit -c 0
@@ -345,7 +345,7 @@ def _finish(process: subprocess.Popen[bytes]) -> None:
 
 
 def _let_go(process: subprocess.Popen[bytes]) -> None:
-    _pipe(process).close()  # unbuffered, so there is no lock that another thread may have held
+    _pipe(process).close()  # unbuffered, so there is no lock that another thread might have held
     process.returncode = 0  # not our child: must not be waited for
 
 

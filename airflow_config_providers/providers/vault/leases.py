@@ -26,7 +26,7 @@ _LEFT: Final = 1 / 4
 """The part of its duration that a lease has at least; it is renewed before it has three tenths."""
 
 _SECONDS_DENIED: Final = 3600.0
-"""For how long Vault is not asked again for leases, after it refused to tell; policies change."""
+"""For how long Vault is not asked again about leases after it refused to answer; policies change."""
 
 
 @dataclass(slots=True, eq=False)
@@ -34,7 +34,7 @@ class Lease:
     """
     One lease.
 
-    :param id: its name in Vault; anyone who knows it may be able to end it
+    :param id: its name in Vault; anyone who knows it might be able to end it
     :param token: the token that it was leased with, and ends with
     :param duration: its first duration in seconds
     :param since: when it was issued or last renewed, by the session's clock

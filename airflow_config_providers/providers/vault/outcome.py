@@ -1,5 +1,5 @@
 """
-What Vault answered for a place, and why that may be nothing.
+What Vault answered for a place, and why that can be nothing.
 
 What Vault wrote is compared with known messages; only the number of a version is repeated.
 """
@@ -26,7 +26,7 @@ _HOW_ELSE: Final = "it must be written to, as pki/issue/... must, or it names a 
 @dataclass(frozen=True, slots=True)
 class VaultPlace:
     """
-    One place where the secret of a path may be.
+    One place where the secret of a path can be.
 
     :param segments: its names, beginning with the mount
     :param guess: how many of them are probably the mount

@@ -244,7 +244,7 @@ def _verify(options: Options, environ: Mapping[str, str]) -> bool | str:
 
 
 def _cert(options: Options, environ: Mapping[str, str]) -> tuple[str, str] | None:
-    """Return the client certificate and its key, which may be in one file; None for none."""
+    """Return the client certificate and its key, which can be in one file; None for none."""
     cert, key = options.existing("client_cert"), options.existing("client_key")
     if key and not cert:
         options.problems.append("client_key is given without a certificate. Add client_cert.")

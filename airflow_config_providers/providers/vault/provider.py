@@ -31,7 +31,7 @@ class VaultConfigProvider(SecretIdProvider, PolledConfigProvider):
     """
     ``${vault:secret/apps/db:password}``: the path is that of Vault's own command line, the key is one of the secret's.
 
-    A key may lead into a nested value, as ``credentials.password``; a value that is not a string is returned as JSON.
+    A key can lead into a nested value, as ``credentials.password``; a value that is not a string is returned as JSON.
     ``secret/apps/db?version=3`` is version 3. Below ``mount_point``, or below ``secret`` without one, the mount may
     be left out. A secret with a lease has the rest of it as its ttl.
 

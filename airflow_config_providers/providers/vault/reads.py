@@ -92,7 +92,7 @@ class Reads:
             return self._flights.run(path, lambda: self._fresh(path, self._is_good_lease)), None
         if new_mark == mark:
             return None, mark
-        return self._asked(path), new_mark  # not another thread's answer, which may be older than the mark
+        return self._asked(path), new_mark  # not another thread's answer, which can be older than the mark
 
     def lease(self, path: VaultPath) -> Lease | None:
         """Return the lease of the secret at ``path``; None if there is none, or none that is kept."""

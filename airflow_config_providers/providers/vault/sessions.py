@@ -63,7 +63,7 @@ class Sessions:
             return not members
 
     def forget(self) -> None:
-        """In a forked child: start afresh, with new locks: threads that do not exist here may hold the old ones."""
+        """In a forked child: start afresh, with new locks: threads that do not exist here might hold the old ones."""
         self._lock = threading.Lock()
         self.attempts.forget_threads()
         for session, members in list(self._open.values()):

@@ -72,9 +72,9 @@ class VaultSettings:
 @dataclass(frozen=True, slots=True)
 class Options:
     """
-    Options of one Vault, with typed readers. A value that cannot be used becomes a problem, and counts as missing.
+    Options of one Vault, with typed readers. A value that cannot be used becomes a problem, and is treated as missing.
 
-    :param values: name -> value; None and blank strings count as missing
+    :param values: name -> value; None and blank strings are treated as missing
     :param problems: a sentence for each problem, without values
     :param is_part: whether a source of options could not be read, so that nothing is reported as missing
     """
@@ -174,7 +174,7 @@ class Options:
         return ""
 
     def mapping(self, name: str) -> dict[str, Any]:
-        """Return an object, which may be written in JSON."""
+        """Return an object, which can be written in JSON."""
         value = self.values.get(name)
         if not self.has(name):
             return {}

@@ -296,7 +296,7 @@ def retry_after(response: requests.Response) -> float | None:
 
 
 def _mount(path: str) -> str:
-    """Return the mount of one of Vault's own paths; for any other its first name, which may be less than the mount."""
+    """Return the mount of one of Vault's own paths; for any other its first name, which can be less than the mount."""
     names = path.split("/", 2)
     return "/".join(names[: 2 if names[0] in {"auth", "sys"} else 1])
 

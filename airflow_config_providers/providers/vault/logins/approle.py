@@ -1,5 +1,5 @@
 """
-Sign in to Vault as an AppRole (auth_type ``approle``), and send its secret ID to a job where others may read it.
+Sign in to Vault as an AppRole (auth_type ``approle``), and send its secret ID to a job where others can read it.
 
 A secret ID is sent wrapped: it can be unwrapped once, and only for a short time. Anyone who unwraps it first leaves the
 rightful owner with a refusal, so theft is noticed; it is not prevented.

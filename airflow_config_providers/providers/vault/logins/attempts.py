@@ -24,14 +24,14 @@ _MOST_KEPT: Final = 1024
 _TURNS: Final = 64
 _SECONDS_AFTER_LOST_ONES: Final = (8.0, 120.0, SECONDS_AFTER_A_REFUSAL)
 """
-How long a login is not sent after its first, second and third lost answer in a row; each may have been a refusal.
+How long a login is not sent after its first, second and third lost answer in a row; each might have been a refusal.
 
 The retries of one resolve last longer than the first pause. Vault locks a user at the fifth failure, and restarts its
 count after 15 minutes without one. These are three failures at most, and a test of the connection between them is a
 fourth; after the last pause Vault has restarted its count. So this process alone locks no user out.
 """
 _SECONDS_AFTER_LOST_ONES_IF_PROVEN: Final = (8.0, 60.0)
-"""For a login that worked before: Vault is unlikely to count failures, but may count the uses of its secret."""
+"""For a login that worked before: Vault is unlikely to count failures, but can count the uses of its secret."""
 _SECONDS_BETWEEN_CHECKS: Final = 60.0
 """One check of many providers tries each login once."""
 
@@ -119,7 +119,7 @@ class LoginAttempts:
         self.forget_threads()
 
     def forget_threads(self) -> None:
-        """In a forked child: replace the locks, which may be held by threads that do not exist here."""
+        """In a forked child: replace the locks, which threads can hold that do not exist here."""
         self._lock = threading.Lock()
         self._turns = tuple(threading.Lock() for _ in range(_TURNS))
 
@@ -130,7 +130,7 @@ class LoginAttempts:
         :param login: as ``Login.read`` returns it
         """
         parts = settings.url, settings.login_namespace, type(login).__name__, astuple(cast("Any", login))
-        return blake2b(repr(parts).encode("utf-8"), key=self._secret).digest()  # OpenSSL may hang in a forked child
+        return blake2b(repr(parts).encode("utf-8"), key=self._secret).digest()  # OpenSSL can hang in a forked child
 
     @contextmanager
     def turn(self, key: bytes, *, seconds: float) -> Iterator[None]:
@@ -154,7 +154,7 @@ class LoginAttempts:
         Require a login that was not recently refused, and whose answer was not recently lost.
 
         :raises AccessDeniedError: an equal error to that of the refusal
-        :raises ProviderUnavailableError: Vault may have refused it; says when it may be sent again
+        :raises ProviderUnavailableError: Vault might have refused it; says when it may be sent again
         """
         record = self._records.get(key)
         error = None if record is None else record.at(now).error_at(now)
@@ -168,7 +168,7 @@ class LoginAttempts:
 
     def lost(self, key: bytes, error: Callable[[float], ProviderUnavailableError], *, now: float) -> None:
         """
-        Remember that the answer to a login was lost, which Vault may have refused.
+        Remember that the answer to a login was lost, which Vault might have refused.
 
         :param error: returns the error for a pause of so many seconds
         """

@@ -1,4 +1,4 @@
-"""What a way to sign in to Vault is, and ways that need one secret, given directly or in a file that may change."""
+"""What a way to sign in to Vault is, and ways that need one secret, given directly or in a file that can change."""
 
 from __future__ import annotations
 

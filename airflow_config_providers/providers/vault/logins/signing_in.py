@@ -125,7 +125,7 @@ class LoginTry:
 
     :param login: as ``Login.read`` returns it
     :param client: made for this login; sends requests only to Vault
-    :ivar is_lost: whether Vault may have counted a failure of this login, and its answer did not reach us
+    :ivar is_lost: whether Vault might have counted a failure of this login, and its answer did not reach us
     """
 
     def __init__(self, login: Login, client: hvac.Client) -> None:

@@ -39,7 +39,7 @@ def resource(args: Any) -> ConfigResource:
     if args.default and not (args.dag or args.task):
         return ConfigResource(ResourceType.DEFAULT)
     if args.default or not args.dag:
-        raise WrongArgumentsError("Give one resource: --default, --dag DAG_ID, or --dag DAG_ID --task TASK_ID.")
+        raise WrongArgumentsError("Name one resource: --default, --dag DAG_ID, or --dag DAG_ID --task TASK_ID.")
     return ConfigResource.of_task(args.dag, args.task) if args.task else ConfigResource(ResourceType.DAG, args.dag)
 
 

@@ -35,7 +35,7 @@ def bisect(args: Any) -> None:
 
 def _task(args: Any) -> ConfigResource:
     if not (args.dag and args.task):
-        raise WrongArgumentsError("Give a task: --dag DAG_ID --task TASK_ID.")
+        raise WrongArgumentsError("No task given. Add --dag DAG_ID --task TASK_ID.")
     return ConfigResource.of_task(args.dag, args.task)
 
 

@@ -71,7 +71,7 @@ def _codes(texts: Sequence[str] | None) -> tuple[str, ...]:
 
 def _providers(args: Any) -> KnownProviders | None:
     if args.providers and args.conn_extra:
-        raise WrongArgumentsError("Give --providers or --conn-extra, but not both.")
+        raise WrongArgumentsError("Use either --providers or --conn-extra, but not both.")
     if args.providers:
         return of_file(args.providers)
     return of_extra(sys.stdin.read() if args.conn_extra == "-" else args.conn_extra) if args.conn_extra else None

@@ -38,7 +38,7 @@ def _member(kind: type[_Kind], number: int) -> _Kind:
     """Return the member with this ``number``, so that a member of another enum that equals it is converted."""
     if number in [*kind]:
         return kind(number)
-    raise ConfigException(f"Unknown {kind.__name__}. Give one of {', '.join(member.name for member in kind)}.")
+    raise ConfigException(f"Unknown {kind.__name__}. Use one of {', '.join(member.name for member in kind)}.")
 
 
 @dataclass(frozen=True, slots=True, order=True)

@@ -37,7 +37,7 @@ def parse(text: str) -> Any:
     try:
         return json.loads(text, parse_int=_integer, parse_float=WrittenNumber, parse_constant=_refuse)
     except json.JSONDecodeError as error:
-        problem = f"it ends or is wrong at line {error.lineno}, column {error.colno}"
+        problem = f"it is invalid at line {error.lineno}, column {error.colno}"
     except ValueError:
         problem = "it contains NaN or Infinity"
     except RecursionError:

@@ -29,17 +29,17 @@ def key_problem(key: str, where: str) -> ConfigException | None:
     """
     if is_reserved(key):
         return ReservedKeyError(
-            f"{where}: config.providers and all below it belong to the deployment. Define providers in the "
+            f"{where}: config.providers and the keys below it belong to the deployment. Define providers in the "
             f"config_providers connection, and remove the key here."
         )
     if not key:
-        return ConfigException(f"{where}: a key is not empty. Give it a name.")
+        return ConfigException(f"{where}: a key must not be empty. Give it a name.")
     if scan(key):
-        return ConfigException(f"{where}: a key cannot hold a reference. Write the key out.")
+        return ConfigException(f"{where}: a key cannot contain a reference. Write the key itself.")
     if (place := _refused_character(key)) is not None:
         return ConfigException(
-            f"{where}: character {place + 1} of the key is {_named(key[place])}. A key has no equals sign, no blank, "
-            f"and no control characters or others that cannot be seen. Rename it."
+            f"{where}: character {place + 1} of the key is {_named(key[place])}. A key cannot contain an equals "
+            f"sign, a space, or a control or invisible character. Rename it."
         )
     return None
 

@@ -19,7 +19,7 @@ GoBack = Callable[[], list[str]]
 """Restores the old configuration for the notified members; returns one sentence for each that could not take it."""
 
 
-_OF_THE_DEPLOYMENT: Final = "config.providers and all below it belong to the deployment."
+_OF_THE_DEPLOYMENT: Final = "config.providers and the keys below it belong to the deployment."
 
 
 class Reconfigurable(ABC):

@@ -57,7 +57,8 @@ def _refuse_odd_line_ends(text: str, shown: str) -> None:
         line = text.count("\n", 0, match.start()) + 1
         code = f"{ord(match[0]):04x}"
         raise ConfigException(
-            f'{shown}:{line}: U+{code.upper()} may end a line or not. Write "\\u{code}", in double quotes, instead.'
+            f"{shown}:{line}: U+{code.upper()} ends a line in some versions of YAML. "
+            f'Write "\\u{code}", in double quotes, instead.'
         )
 
 

@@ -211,7 +211,7 @@ def _json_object(conn_id: str, text: str | None) -> Mapping[str, Any]:
     try:
         extra, problem = json.loads(text or "{}"), ""
     except json.JSONDecodeError as error:
-        extra, problem = None, f": it ends or is wrong at line {error.lineno}, column {error.colno}"
+        extra, problem = None, f": it is invalid at line {error.lineno}, column {error.colno}"
     except (ValueError, RecursionError):
         extra, problem = None, ""
     if not isinstance(extra, dict):

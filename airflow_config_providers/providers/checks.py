@@ -52,7 +52,7 @@ def _found(outcome: CallOutcome[list[Diagnosis]], patience: float) -> list[Diagn
         return outcome.value
     if outcome.problems:
         return [of_problem(problem) for problem in outcome.problems]
-    way_out = "Look at the network and at the server that it asks." if outcome.is_late else "Report it to its authors."
+    way_out = "Check the network and the server that it asks." if outcome.is_late else "Report it to its authors."
     return [fault(_answer(outcome, patience)[1], way_out)]
 
 

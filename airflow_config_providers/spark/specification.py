@@ -68,7 +68,7 @@ def _problems(definition: ProviderDefinition) -> Iterator[str]:
         )
     for name in _secrets(definition.params.items()):
         yield (
-            f"{definition.key('param.' + name)} would be a secret that everybody on the cluster can read. Let the "
+            f"{definition.key('param.' + name)} would be a secret that every user of the cluster can read. Let the "
             f"driver sign in with its identity (auth_type kubernetes or jwt), with a mounted file (such as "
             f"token_path), or with a wrapped secret ID."
         )

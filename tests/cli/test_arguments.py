@@ -72,7 +72,7 @@ def test_resources(given: dict[str, object], expected: ConfigResource):
 
 @pytest.mark.parametrize("given", [{}, {"task": "t"}, {"default": True, "dag": "d"}, {"default": True, "task": "t"}])
 def test_what_names_no_resource_is_refused(given: dict[str, object]):
-    with pytest.raises(WrongArgumentsError, match="Give one resource"):
+    with pytest.raises(WrongArgumentsError, match="Name one resource"):
         arguments.resource(args(**given))
 
 

@@ -82,8 +82,8 @@ def test_a_task_that_has_not_run_is_an_error(cli: Cli, records: Records):
 @pytest.mark.parametrize(
     ("words", "code", "problem"),
     [
-        pytest.param("--dag flights", 2, "Give a task: --dag DAG_ID --task TASK_ID.", id="no-task"),
-        pytest.param("--task report", 2, "Give a task:", id="no-dag"),
+        pytest.param("--dag flights", 2, "No task given. Add --dag DAG_ID --task TASK_ID.", id="no-task"),
+        pytest.param("--task report", 2, "No task given.", id="no-dag"),
         pytest.param("--dag flight --task report", 3, "There is no DAG 'flight', did you mean 'flights'?", id="dag"),
         pytest.param("--dag flights --task repot", 3, "did you mean 'report'?", id="task"),
     ],

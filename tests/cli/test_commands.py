@@ -337,9 +337,9 @@ def test_the_note_of_a_secret_on_the_command_line_names_the_way_out(cli: Cli):
 
 
 WRONG = [
-    pytest.param("alter --add-config a=b", 2, "Give one resource", id="no resource"),
-    pytest.param("alter --default --dag flights --add-config a=b", 2, "Give one resource", id="two resources"),
-    pytest.param("alter --task report --add-config a=b", 2, "Give one resource", id="a task of no DAG"),
+    pytest.param("alter --add-config a=b", 2, "Name one resource", id="no resource"),
+    pytest.param("alter --default --dag flights --add-config a=b", 2, "Name one resource", id="two resources"),
+    pytest.param("alter --task report --add-config a=b", 2, "Name one resource", id="a task of no DAG"),
     pytest.param("alter --default", 2, "No changes given", id="no change"),
     pytest.param("alter --default --add-config spark.app.a", 2, "is not KEY=VALUE", id="no pair"),
     pytest.param("alter --default --append spark.jars", 2, "is not KEY=VALUE", id="nothing to append"),
@@ -354,7 +354,7 @@ WRONG = [
     pytest.param("alter --default --add-config config.providers=x", 3, "belong to the deployment", id="reserved"),
     pytest.param("alter --default --add-config-file nowhere.properties", 3, "cannot be read", id="no such file"),
     pytest.param("rollback --default", 3, "nothing to roll back", id="nothing to go back to"),
-    pytest.param("history --dag flights --default", 2, "Give one resource", id="history of two"),
+    pytest.param("history --dag flights --default", 2, "Name one resource", id="history of two"),
     pytest.param("policies test --default", 3, "has no policies", id="no policies"),
     pytest.param("policies test --policies-file p.yaml --add-config a=b", 2, "No resource given", id="whose change"),
     pytest.param("policies test --policies-file p.yaml --at render", 2, "No resource given", id="whose run"),

@@ -179,7 +179,7 @@ def test_attack_35_nor_can_the_environment(vault):
 
 
 def test_attack_49_a_key_cannot_hold_a_reference(vault):
-    with pytest.raises(ConfigException, match="a key cannot hold a reference"):
+    with pytest.raises(ConfigException, match="a key cannot contain a reference"):
         resolver(vault).resolve([dag({"spark.${vault:db:password}": "x"})])
 
 

@@ -141,7 +141,9 @@ def test_each_entry_has_the_line_of_its_key() -> None:
         pytest.param("a: 1\n---\nb: 1", "2: ", id="two documents"),
         pytest.param("a: 1\n\tb: 1", "2: ", id="tab"),
         pytest.param("a: 'x", "1: ", id="open quote"),
-        pytest.param("a: 1\nb: x\u2028y", '2: U+2028 may end a line or not. Write "\\u2028", in', id="line end"),
+        pytest.param(
+            "a: 1\nb: x\u2028y", '2: U+2028 ends a line in some versions of YAML. Write "\\u2028", in', id="line end"
+        ),
     ],
 )
 def test_what_has_no_meaning_is_refused_with_its_line_and_a_way_out(text: str, expected: str) -> None:

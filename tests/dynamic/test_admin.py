@@ -208,7 +208,7 @@ REFUSED = [
     pytest.param([set_("config.providers.x.class", "x")], ReservedKeyError, "belong to", id="reserved, below"),
     pytest.param([set_("", "x")], ConfigException, "not empty", id="an empty key"),
     pytest.param([set_("a\nb", "x")], ConfigException, "control characters", id="a key of two lines"),
-    pytest.param([set_("${a:b}", "x")], ConfigException, "cannot hold a reference", id="a reference as a key"),
+    pytest.param([set_("${a:b}", "x")], ConfigException, "cannot contain a reference", id="a reference as a key"),
     pytest.param([set_("k", "x" * 70_000)], ConfigException, "but the limit is", id="a long value"),
     pytest.param([set_(f"k{n}", "x" * 60_000) for n in range(20)], ConfigException, "characters", id="too much"),
     pytest.param(

@@ -93,7 +93,7 @@ def test_an_extra_that_breaks_is_told_with_the_place(logged, monkeypatch):
 
     error = logged({"spark.app.x": "${dir:/x:y}"}, config_conn_id="broken").run.error
 
-    assert "The extra of connection 'broken' is not a JSON object: it ends or is wrong at line 1, column" in str(error)
+    assert "The extra of connection 'broken' is not a JSON object: it is invalid at line 1, column" in str(error)
 
 
 def test_an_unknown_provider_is_told_with_the_connection_that_defines_none(logged):

@@ -207,7 +207,7 @@ def _url(options: Options) -> str:
     text = options.text("url") or options.text("address")
     if text:
         return _checked_url(text, options.problems)
-    options.miss("The address is missing. Give conn_id, or url, as in url=https://vault.example.com:8200")
+    options.miss("The address is missing. Set conn_id, or url, as in url=https://vault.example.com:8200")
     return ""
 
 

@@ -198,7 +198,7 @@ class Clients:
             return self._make(self._settings)
         except ImportError:
             pass
-        raise ProviderDefinitionError("hvac is not installed. Install airflow-config-providers[vault].")
+        raise ProviderDefinitionError("hvac is not installed. Install it: pip install hvac")
 
 
 class Transport:

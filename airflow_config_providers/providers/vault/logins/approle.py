@@ -123,7 +123,7 @@ def wrapped_secret_id(session: Session, role: str, *, mount_point: str, seconds:
     if answer.is_denied:
         raise AccessDeniedError(
             f"{session.where} does not let us create a secret ID of the role '{printable(role)}' ({answer.shown}). "
-            f"Give our policy the capability update on auth/{printable(mount)}/role/{printable(role)}/secret-id."
+            f"Grant our policy the capability update on auth/{printable(mount)}/role/{printable(role)}/secret-id."
         )
     raise ProviderLookupError(
         f"{session.where} returned no secret ID of the role '{printable(role)}' ({answer.shown}). Check its name."

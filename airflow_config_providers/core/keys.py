@@ -39,7 +39,7 @@ def key_problem(key: str, where: str) -> ConfigException | None:
     if (place := _refused_character(key)) is not None:
         return ConfigException(
             f"{where}: character {place + 1} of the key is {_named(key[place])}. A key cannot contain an equals "
-            f"sign, a space, or a control or invisible character. Rename it."
+            f"sign, spaces, control characters or invisible characters. Rename it."
         )
     return None
 

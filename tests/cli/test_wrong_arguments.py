@@ -32,7 +32,7 @@ def test_all_that_is_wrong_with_a_command_line_is_told_at_once(cli: Cli) -> None
     done = cli("alter --task t --add-config nothing --add-config =b --append c --username ann")
 
     assert done.code == 2
-    assert [error.split(" ")[0] for error in done.errors] == ["Give", "'nothing'", "'...'", "'c'", "--username"]
+    assert [error.split(" ")[0] for error in done.errors] == ["Name", "'nothing'", "'...'", "'c'", "--username"]
 
 
 def test_all_that_is_wrong_with_a_trial_of_policies_is_told_at_once(cli: Cli) -> None:

@@ -25,7 +25,7 @@ from tests.lint.making import codes, in_conf, messages
         pytest.param("spark.dynamicAllocation.enabled", "yes", "CP304", "dynamicAllocation", id="boolean"),
         pytest.param("config.providers", "vault", "CP305", "belong to the deployment", id="reserved"),
         pytest.param("spark.app.${vault:a:b}", "x", "CP305", "cannot contain a reference", id="reference in a key"),
-        pytest.param("spark.app x", "x", "CP305", "no blank", id="blank in a key"),
+        pytest.param("spark.app x", "x", "CP305", "spaces", id="blank in a key"),
     ],
 )
 def test_a_mistake_is_found(key: str, text: str, code: str, hint: str):

@@ -18,6 +18,7 @@ from airflow_config_providers.exceptions import (
     ProviderUnavailableError,
 )
 from airflow_config_providers.foreign import has_supervisor
+from airflow_config_providers.get_provider_info import OPTIONS
 from airflow_config_providers.providers.backend_faults import denied, fault, unavailable
 
 EXECUTION_API: Final = "Airflow's Execution API"
@@ -86,7 +87,7 @@ def max_workers() -> int:
         return 1
     from airflow.sdk.configuration import conf  # noqa: PLC0415 - heavy, and not needed to import the package
 
-    return int(conf.getint("config_providers", "max_workers", fallback=32))
+    return int(conf.getint("config_providers", "max_workers", fallback=int(OPTIONS["max_workers"].default)))
 
 
 def airflow_is_starting() -> bool:

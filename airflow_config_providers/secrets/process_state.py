@@ -34,12 +34,10 @@ def open_for_deployment(definitions: Mapping[str, str]) -> ProvidersOnDemand:
     :raises ConfigProvidersError: the definitions cannot be read
     """
     from airflow_config_providers import settings  # noqa: PLC0415 - Airflow may be reading its configuration
-    from airflow_config_providers.airflow_compat import mask_secrets  # noqa: PLC0415 - as above
+    from airflow_config_providers.airflow_compat import mask_parameters  # noqa: PLC0415 - as above
     from airflow_config_providers.core.registry import ProviderRegistry  # noqa: PLC0415 - as above
 
-    for key, value in definitions.items():
-        if parameter := key.partition(".param.")[2]:
-            mask_secrets([value], name=parameter)
+    mask_parameters(definitions)
     registry = ProviderRegistry(
         allowed_classes=settings.allowed_provider_classes(), deployment=True, importing=importing
     )

@@ -170,19 +170,19 @@ def asked(ask: Callable[[], _T | None], *, who: str, what: str) -> _T | None:
     raise problem
 
 
-def ids_of_variables(environ: Mapping[str, str] = os.environ) -> list[str]:
+def ids_of_variables() -> list[str]:
     """Return the ids of all connections that variables define, in lower case."""
-    return [name.removeprefix(_CONN).lower() for name in environ if name.startswith(_CONN)]
+    return [name.removeprefix(_CONN).lower() for name in os.environ if name.startswith(_CONN)]
 
 
-def broken_variable(conn_id: str, environ: Mapping[str, str] = os.environ) -> str | None:
+def broken_variable(conn_id: str) -> str | None:
     """
     Return where the JSON of the variable breaks, without its content; None if it does not break.
 
     Airflow ignores such a variable, and then has no such connection.
     """
     name = f"{_CONN}{conn_id.upper()}"
-    text = environ.get(name, "").strip()
+    text = os.environ.get(name, "").strip()
     if not text.startswith("{"):
         return None
     try:

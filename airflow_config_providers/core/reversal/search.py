@@ -44,6 +44,9 @@ _INDENT: Final = 128
 _BEFORE: Final = 128
 """Bytes before a piece of a long text that are searched with it: they can be the ``...`` of a truncated value."""
 
+_NEAR_END: Final = NEAR + WINDOW
+"""Bytes at the end of a text without windows in which a pattern can begin."""
+
 _BLANKS: Final = b" \t\r"
 _END_OF_LINE: Final = b" \t\r'\"\\"
 _END_OF_TEXT: Final = _END_OF_LINE + b"\n"
@@ -120,8 +123,9 @@ class Finder:
             if any(self._windows.entries[index] for index, _, _ in hits):
                 return False
             return not self._confirmed(data, hits) and self.open_end(data) == len(data)
-        end = len(data.rstrip(_END_OF_TEXT))
-        tail = data[max(0, end - NEAR - WINDOW) :]
+        tail = data[max(0, len(data.rstrip(_END_OF_TEXT)) - _NEAR_END) :]
+        if self._beginnings and not self._beginnings(tail, True):
+            return True
         return self._plain_open_from(tail) == len(tail)  # without hits, a copy would change nothing
 
     @property
@@ -140,8 +144,10 @@ class Finder:
 
     def _plain_open_from(self, tail: bytes) -> int:
         find = self._beginnings = self._beginnings or beginnings(self._labels)
-        hits = find(tail, True)
-        return next((start for _, start, _ in hits if self._goes_on(tail[start:])), len(tail)) if hits else len(tail)
+        for _, start, _ in find(tail, True):
+            if self._goes_on(tail[start:]):
+                return start
+        return len(tail)
 
     def _find_long(self, data: bytes) -> list[Match]:
         """Search piece by piece, each with a bit of the previous piece, and enough of the next for whole matches."""

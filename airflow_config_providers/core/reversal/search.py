@@ -173,7 +173,7 @@ class Finder:
     def _whole(self, data: bytes, hits: Hits) -> list[Match]:
         matches: list[Match] = []
         everywhere = [(0, len(data), b"")] if len(hits) * _DENSE > len(data) else None
-        for start, end, _ in everywhere or merged(self._places(hits)):
+        for start, end, _ in everywhere or merged(self._places(data, hits)):
             matches += self._search(data[start:end], start)
         if b"\n" in data:
             for start, end, _ in everywhere or merged(self._broken(data, hits)):
@@ -225,20 +225,20 @@ class Finder:
         for start, end, label in self._confirmed(copy.data, hits, depth + 1) if hits else ():
             yield *copy.range(start, end), label  # also unchanged parts: their surroundings can differ
 
-    def _places(self, hits: Hits) -> Iterator[Match]:
+    def _places(self, data: bytes, hits: Hits) -> Iterator[Match]:
         """Yield the ranges in which a pattern can be."""
-        for index, start, _ in hits:
-            if reach := self._windows.reach(index):
+        for index, start, end in hits:
+            if (reach := self._windows.reach(index)) and reach.begins(data, start, end):
                 yield max(0, start - reach.places[-1]), start + reach.longest, b""
 
     def _broken(self, data: bytes, hits: Hits) -> Iterator[Match]:
         """Yield the ranges in which a pattern can be that is broken over lines."""
-        for index, start, _ in hits:
+        for index, start, end in hits:
             if reach := self._windows.reach(index):
                 last = start + 2 * (reach.longest + _INDENT)
-                end = data.find(b"\n", start, start + reach.longest + _INDENT)
-                begins = [start - place for place in reach.places if place <= start] if end >= 0 else []
-                if any(self._begins(data[begin:end]) for begin in begins):
+                line_end = data.find(b"\n", start, start + reach.longest + _INDENT)
+                begins = reach.begins(data, start, end) if line_end >= 0 else []
+                if any(self._begins(data[begin:line_end]) for begin in begins):
                     yield min(begins), last, b""
                 if (begin := _broken_head(data, start, reach.places[-1])) is not None:
                     yield begin, last, b""

@@ -14,7 +14,7 @@ from airflow_config_providers.core.closing import ClosedOnExit, close_all
 from airflow_config_providers.core.per_process import PerProcess
 from airflow_config_providers.core.provider import ConfigProvider
 from airflow_config_providers.core.variable import variables
-from airflow_config_providers.core.workers import Workers
+from airflow_config_providers.core.workers import in_thread
 from airflow_config_providers.exceptions import ProviderDefinitionError, ProviderLookupError
 
 _MOST: Final = 4
@@ -63,8 +63,7 @@ class UnderWay:
             if calls and (len(calls) >= _MOST or not (calls[-1].is_given_up or calls[-1].done())):
                 return calls[-1]
             calls.append(begun := Call())
-            workers = Workers(1)
-            workers.start(call).add_done_callback(partial(_end, here.lock, calls, begun, workers))
+            in_thread(call).add_done_callback(partial(_end, here.lock, calls, begun))
             return begun
 
 
@@ -120,12 +119,10 @@ class ProvidersOnDemand(ClosedOnExit, Mapping[str, ConfigProvider]):
         :raises Exception: whatever ``wait`` raises; a provider that is still being opened then is kept once it is open.
             If it took too long, a caller that needs it earlier opens it again
         """
-        missing = [name for name in self._names if name in names and not self.is_open(name)]
-        openings = (
-            {}
-            if wait is None
-            else {name: self._under_way.start(name, partial(self.__getitem__, name)) for name in missing}
-        )
+        missing = [name for name in self._names if name in names and name not in self._opened]
+        openings: dict[str, Call] = {}
+        for name in missing if wait is not None else ():
+            openings[name] = self._under_way.start(name, partial(self.__getitem__, name))
         problems: list[str] = []
         for name in missing:
             try:
@@ -198,8 +195,7 @@ def _wait_for(name: str, openings: Mapping[str, Call], wait: Wait) -> None:
                 opening.is_given_up = True
 
 
-def _end(lock: threading.RLock, calls: list[Call], ended: Call, workers: Workers, made: Future[object]) -> None:
-    workers.close()
+def _end(lock: threading.RLock, calls: list[Call], ended: Call, made: Future[object]) -> None:
     error = made.exception()
     with lock:
         calls.remove(ended)

@@ -105,7 +105,7 @@ class ConfigEntry:
 def layer_problems(layer: ConfigLayer) -> list[ConfigException]:
     """Return the errors for the keys and values of ``layer`` that are not allowed."""
     problems = key_problems(layer.configs, lambda key: f"in {layer.origin(key)}")
-    if not all(map(str.isascii, layer.configs.values())):
+    if not "".join(layer.configs.values()).isascii():
         for key, text in layer.configs.items():
             if problem := text_problem(text, f"'{printable(key)}' in {layer.origin(key)}"):
                 problems.append(problem)

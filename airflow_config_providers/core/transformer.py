@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, field
 from types import MappingProxyType
@@ -167,16 +168,13 @@ class ConfigTransformer:
 
 
 def _wanted(scanned: Iterable[Mapping[str, Spans]]) -> dict[Place, set[str]]:
-    wanted: dict[Place, set[str]] = {}
+    """Return (provider, path) -> keys."""
+    wanted = defaultdict[Place, set[str]](set)
     for found in scanned:
         for spans in found.values():
             for _, _, provider, path, key in spans:
-                keys = wanted.get((provider, path))
-                if keys is None:
-                    wanted[provider, path] = {key}
-                else:
-                    keys.add(key)
-    return wanted
+                wanted[provider, path].add(key)
+    return dict(wanted)
 
 
 def _substitute(text: str, spans: Spans, answered: Mapping[Place, Mapping[str, str]]) -> str:

@@ -159,12 +159,28 @@ class ConfigTransformer:
         for texts, found in zip(written, scanned, strict=True):
             data = dict(texts)
             for name, spans in found.items():
-                value = data[name] = _substitute(texts[name] or "", spans, answers.data)
+                value = data[name] = self._substitute(texts[name] or "", spans, answers.data)
                 characters += len(value)
                 if characters > self._limits.characters:
                     self._limits.check("characters", characters)
             results.append(ConfigTransformerResult(data, answers.ttls, answers, texts, found, wanted))
         return tuple(results)
+
+    def _substitute(self, text: str, spans: Spans, answered: Mapping[Place, Mapping[str, str]]) -> str:
+        if len(spans) == 1:  # as in most strings
+            ((start, end, provider, path, key),) = spans
+            value = answered.get((provider, path), _NONE).get(key)
+            return text if value is None else f"{text[:start]}{value}{text[end:]}"
+        pieces: list[str] = []
+        position = 0
+        for start, end, provider, path, key in spans:
+            value = answered.get((provider, path), _NONE).get(key)
+            if value is not None:
+                pieces += text[position:start], value
+                position = end
+        pieces.append(text[position:])
+        self._limits.check("characters", sum(map(len, pieces)))  # one long value can be referred to often
+        return "".join(pieces)
 
 
 def _wanted(scanned: Iterable[Mapping[str, Spans]]) -> dict[Place, set[str]]:
@@ -175,19 +191,3 @@ def _wanted(scanned: Iterable[Mapping[str, Spans]]) -> dict[Place, set[str]]:
             for _, _, provider, path, key in spans:
                 wanted[provider, path].add(key)
     return dict(wanted)
-
-
-def _substitute(text: str, spans: Spans, answered: Mapping[Place, Mapping[str, str]]) -> str:
-    if len(spans) == 1:  # as in most strings
-        ((start, end, provider, path, key),) = spans
-        value = answered.get((provider, path), _NONE).get(key)
-        return text if value is None else f"{text[:start]}{value}{text[end:]}"
-    pieces: list[str] = []
-    position = 0
-    for start, end, provider, path, key in spans:
-        value = answered.get((provider, path), _NONE).get(key)
-        if value is not None:
-            pieces += text[position:start], value
-            position = end
-    pieces.append(text[position:])
-    return "".join(pieces)

@@ -164,7 +164,7 @@ class LayeredConfig:
     @cached_property
     def _beaten(self) -> frozenset[str]:
         """Names whose configurations win under another one."""
-        return frozenset(name for name in self._spellings if self.describe(name).synonyms[0].name != name)
+        return frozenset({name for name in self._spellings if self.describe(name).synonyms[0].name != name})
 
     @cached_property
     def _defaults(self) -> Mapping[str, str]:

@@ -161,13 +161,13 @@ class ProvidersOnDemand(ClosedOnExit, Mapping[str, ConfigProvider]):
         Return the provider with this name.
 
         :raises ProviderDefinitionError: it cannot be created from its definition
+        :raises ProviderLookupError: all providers were closed while it was opened
         """
         if name not in self._names:
             raise KeyError(name)
-        found = self._opened.get(name)
-        return self._kept(name, self._open_one(name)) if found is None else found
-
-    def _kept(self, name: str, provider: ConfigProvider) -> ConfigProvider:
+        if (found := self._opened.get(name)) is not None:
+            return found
+        provider = self._open_one(name)
         with self._lock:
             kept = None if self._is_closed else self._opened.setdefault(name, provider)
         if kept is not provider:

@@ -58,7 +58,15 @@ def read_definitions(props: Mapping[str, Any]) -> tuple[list[ProviderDefinition]
         owner = _owner(key, written)
         if owner is not None:
             written[owner][key.removeprefix(f"{_PREFIX}{owner}.")] = value
-    definitions = [_definition(name, settings, times=names.count(name)) for name, settings in written.items()]
+    definitions = [
+        ProviderDefinition(
+            name,
+            class_name=str(settings.get("class", "")).strip(),
+            params={key.removeprefix(_PARAM): value for key, value in settings.items() if key.startswith(_PARAM)},
+            problems=tuple(_problems(name, settings, times=names.count(name))),
+        )
+        for name, settings in written.items()
+    ]
     return definitions, [problem for definition in definitions for problem in definition.problems]
 
 
@@ -101,12 +109,6 @@ def _owner(key: str, names: Iterable[str]) -> str | None:
     """Return the provider that ``key`` belongs to; of the names ``a`` and ``a.b``, the longer one wins."""
     owners = [name for name in names if key.startswith(f"{_PREFIX}{name}.")]
     return max(owners, key=len, default=None)
-
-
-def _definition(name: str, settings: Mapping[str, Any], *, times: int) -> ProviderDefinition:
-    params = {key.removeprefix(_PARAM): value for key, value in settings.items() if key.startswith(_PARAM)}
-    problems = _problems(name, settings, times=times)
-    return ProviderDefinition(name, str(settings.get("class", "")).strip(), params, tuple(problems))
 
 
 def _problems(name: str, settings: Iterable[str], *, times: int) -> Iterator[str]:

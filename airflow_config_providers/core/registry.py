@@ -189,8 +189,8 @@ class ProviderRegistry:
             )
         if not entries:
             self._require_allowed(definition)
+        load = entries[0].load if entries else partial(_imported, name)
         with self._importing():
-            load = entries[0].load if entries else partial(_imported, name)
             loaded = _guarded(load, lambda: f"{definition.shown_class} cannot be imported")
         if not (isinstance(loaded, type) and issubclass(loaded, ConfigProvider)):
             raise ProviderDefinitionError(

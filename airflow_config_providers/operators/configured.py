@@ -12,7 +12,7 @@ from types import MappingProxyType
 from typing import Any, ClassVar, Final
 
 from airflow_config_providers import settings
-from airflow_config_providers.airflow_compat import TaskDeferred
+from airflow_config_providers.airflow_compat import BaseOperator, TaskDeferred
 from airflow_config_providers.core.alter import ConfigResource
 from airflow_config_providers.core.cached import cached_property
 from airflow_config_providers.core.layers import LayeredConfig
@@ -178,7 +178,8 @@ class ConfiguredOperator(RecordingOperator):
     def _render_whole(self, render: Callable[[], None], context: Any, jinja_env: Any, *, skip: Collection[int]) -> None:
         fields = self._job_fields()
         self._authorship = authorship = Authorship(self._authorship)  # the original of this copy can run again
-        authorship.render(self, render, before=fields.texts(skip=skip), after=fields.texts)
+        before, is_plain = fields.texts(skip=skip), self._renders_plainly()
+        authorship.render(self, render, before=before, after=fields.texts, is_plain=is_plain)
         self.config_files = listed(self.config_files)  # what another task returned can be a string
         refuse_odd_paths(self.config_files)
         authorship.bound_paths(self, self._job_paths(), context, jinja_env or self.get_template_env())
@@ -206,6 +207,15 @@ class ConfiguredOperator(RecordingOperator):
             learn=lambda environment: render(content, without_pushes(context), environment, seen_oids),
             is_file=content.endswith(tuple(self.template_ext)),
         )
+
+    def _renders_plainly(self) -> bool:
+        """Return whether each template becomes a string, and no other class changes how."""
+        ways = super().render_template, self._render
+        is_of_airflow = [getattr(way, "__func__", None) for way in ways] == [
+            BaseOperator.render_template,
+            BaseOperator._render,
+        ]
+        return is_of_airflow and not self._should_render_native(self.get_dag())
 
     def _is_preview(self, context: Any) -> bool:
         """Return whether ``airflow tasks render`` renders the DAG's own task; a run renders a locked copy."""

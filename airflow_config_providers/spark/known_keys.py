@@ -142,7 +142,7 @@ def _nearest(key: str) -> str | None:
 
 @cache
 def _neighbours() -> list[str]:
-    """Return the names to choose from, and ``_ANY`` below the free ones, so that common first parts are in one range."""
+    """Return the names to choose from, and ``_ANY`` below the free ones. The same first parts are in one range."""
     return sorted([*_checked(), *[f"{name}.{_ANY}" for name in _FREE]])
 
 

@@ -83,6 +83,9 @@ class Authorship:
 
     def bound_paths(self, operator: Any, paths: Iterable[Text], context: Any, environment: Environment) -> None:
         """Determine where each of the files that the author named must be."""
+        self._bounds = {}
+        if not (paths := list(paths)):
+            return
         fill_in = partial(text_of, environment=environment, context=context)
         config_paths, params = settings.config_paths(), authors_params(operator, context)
         self._bounds = {

@@ -17,8 +17,10 @@ def absence(key: str, version: str) -> str:
 
     :return: empty if it has the key, if no version has it, and if ``version`` is later than all in the catalogue
     """
-    here, having = minor_version(version), [minor_version(one) or (0, 0) for one in versions_with(key)]
-    if here is None or not having or here > max(minor_version(one) or (0, 0) for one in versions()):
+    if not (names := versions_with(key)):  # as for most keys of a job
+        return ""
+    here, having = minor_version(version), [minor_version(one) or (0, 0) for one in names]
+    if here is None or here > max(minor_version(one) or (0, 0) for one in versions()):
         return ""
     if here in having or here < min(minor_version(one) or (0, 0) for one in versions()):
         return _not_yet(key, version)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from copy import copy
 from dataclasses import dataclass, field
-from typing import Any, Final, Self
+from typing import TYPE_CHECKING, Any, Final, Self
 
 from jinja2 import Environment, TemplateError
 from jinja2.ext import Extension
@@ -16,7 +16,9 @@ from airflow_config_providers.core.text import printable
 from airflow_config_providers.core.variable import scan
 from airflow_config_providers.job.chosen_paths import reads
 from airflow_config_providers.job.nested_texts import Text
-from airflow_config_providers.job.template_marks import Marks
+
+if TYPE_CHECKING:
+    from airflow_config_providers.job.template_marks import Marks
 
 Render = Callable[[Environment], Any]
 """Renders one template with the given environment."""
@@ -118,6 +120,8 @@ def filled_in(
     """
     if template is not None and _is_literal(template, environment):  # most are, and marks take 20 times as long
         return FilledIn.of_author(render(environment))
+    from airflow_config_providers.job.template_marks import Marks  # noqa: PLC0415 - most tasks have no templates
+
     marks = Marks(environment)
     if found := _attempt(marks, lambda: render(marks.environment)):
         return found.told_of(found.value)

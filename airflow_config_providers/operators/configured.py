@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from types import MappingProxyType
-from typing import Any, ClassVar, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from airflow_config_providers import settings
 from airflow_config_providers.airflow_compat import BaseOperator, TaskDeferred
@@ -31,7 +31,6 @@ from airflow_config_providers.job.operator_specs import OperatorSpec, spec_of
 from airflow_config_providers.job.options import NO_OPTIONS, JobOptions
 from airflow_config_providers.job.resolver import refuse_broken_words
 from airflow_config_providers.job.run import JobRun
-from airflow_config_providers.job.sealed_values import ValueSeal
 from airflow_config_providers.job.template_references import without_pushes
 from airflow_config_providers.log.exceptions import reverse_exception
 from airflow_config_providers.operators.no_retry import failing_at_once
@@ -41,6 +40,9 @@ from airflow_config_providers.operators.task_output import reverse_deferral, rev
 from airflow_config_providers.spark.defaults import locate_spark_defaults
 from airflow_config_providers.spark.installed_version import installed_version
 from airflow_config_providers.spark.layer_files import ConfigFile
+
+if TYPE_CHECKING:
+    from airflow_config_providers.job.sealed_values import ValueSeal
 
 _OWN: Final = (
     *("config_files", "effective_config", "written_params"),
@@ -373,6 +375,8 @@ class ConfiguredOperator(RecordingOperator):
         return self._run_once(context, run)
 
     def _deferral_seal(self, context: Any) -> ValueSeal:
+        from airflow_config_providers.job.sealed_values import ValueSeal  # noqa: PLC0415 - few tasks are deferred
+
         ti = context.get("ti")
         return ValueSeal.of_task(ti, "deferral", getattr(ti, "try_number", ""), log=self.log)
 

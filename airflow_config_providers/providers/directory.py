@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Collection, Iterable, Mapping
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from airflow_config_providers.core.data import ConfigData
 from airflow_config_providers.core.diagnosis import Diagnosis
@@ -12,8 +12,10 @@ from airflow_config_providers.core.provider import configured
 from airflow_config_providers.core.subscriptions import POLL_INTERVAL, PolledConfigProvider
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.providers.allowed_files import ALLOWED_PATHS, MAX_BYTES, AllowedFiles
-from airflow_config_providers.providers.file_watch import FileWatch
 from airflow_config_providers.providers.real_path import Link, link_target
+
+if TYPE_CHECKING:
+    from airflow_config_providers.providers.file_watch import FileWatch
 
 _log = logging.getLogger(__name__)
 
@@ -72,6 +74,8 @@ class DirectoryConfigProvider(PolledConfigProvider):
             AllowedFiles.of(configs, link=self._link).require(path)
 
     def _make_watch(self) -> FileWatch:
+        from airflow_config_providers.providers.file_watch import FileWatch  # noqa: PLC0415 - few jobs watch their values
+
         return FileWatch()
 
     def check(self) -> str:

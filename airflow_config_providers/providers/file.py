@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from airflow_config_providers.core.data import ConfigData
 from airflow_config_providers.core.diagnosis import Diagnosis
@@ -13,7 +13,9 @@ from airflow_config_providers.core.subscriptions import POLL_INTERVAL, PolledCon
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.exceptions import ProviderLookupError
 from airflow_config_providers.providers.allowed_files import ALLOWED_PATHS, MAX_BYTES, AllowedFiles
-from airflow_config_providers.providers.file_watch import FileWatch
+
+if TYPE_CHECKING:
+    from airflow_config_providers.providers.file_watch import FileWatch
 
 
 class FileConfigProvider(PolledConfigProvider):
@@ -67,6 +69,8 @@ class FileConfigProvider(PolledConfigProvider):
             AllowedFiles.of(configs).require(path)
 
     def _make_watch(self) -> FileWatch:
+        from airflow_config_providers.providers.file_watch import FileWatch  # noqa: PLC0415 - few jobs watch their values
+
         return FileWatch()
 
     def check(self) -> str:

@@ -6,7 +6,6 @@ import re
 from typing import Final
 
 from airflow_config_providers.spark.catalogue_file import catalogued, minor_version, versions, versions_with
-from airflow_config_providers.spark.key_notes import since
 
 _NUMBERS: Final = re.compile(r"(\d+)\.(\d+)\.(\d+)")
 
@@ -30,6 +29,8 @@ def absence(key: str, version: str) -> str:
 
 def _not_yet(key: str, version: str) -> str:
     """Return when ``key`` came, if ``version`` is a bug fix version before that, or older than the catalogue."""
+    from airflow_config_providers.spark.key_notes import since  # noqa: PLC0415 - only for keys of other versions
+
     introduced = since(key, version)
     came, here, read = map(_numbers, (introduced, version, versions()[catalogued(version)]))
     # A key that was ported back is there, although Spark calls it newer than the version that was read.

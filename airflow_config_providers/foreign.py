@@ -117,7 +117,6 @@ TABLE: Final = (
         ("self", "parent", "template_fields", "context", "jinja_env", "seen_oids"),
     ),
     ForeignName(_OPERATOR, "_render", "rendering of one template", ("self", "template", "context", "dag")),
-    ForeignName(_OPERATOR, "_should_render_native", "whether a template becomes a string", ("self", "dag")),
     ForeignName(_OPERATOR, "_lock_for_execution", "tells a run from a preview"),
     ForeignName(_MAPPED, "_get_specified_expand_input", "what a task is mapped over", ("self",)),
     ForeignName(_STORED_MAPPED, "_expand_input_attr", "what a stored task is mapped over"),

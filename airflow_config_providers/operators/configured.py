@@ -212,12 +212,10 @@ class ConfiguredOperator(RecordingOperator):
 
     def _renders_plainly(self) -> bool:
         """Return whether each template becomes a string, and no other class changes how."""
+        if any(getattr(one, "render_template_as_native_obj", None) for one in (self, self.get_dag())):
+            return False
         ways = super().render_template, self._render
-        is_of_airflow = [getattr(way, "__func__", None) for way in ways] == [
-            BaseOperator.render_template,
-            BaseOperator._render,
-        ]
-        return is_of_airflow and not self._should_render_native(self.get_dag())
+        return [getattr(way, "__func__", None) for way in ways] == [BaseOperator.render_template, BaseOperator._render]
 
     def _is_preview(self, context: Any) -> bool:
         """Return whether ``airflow tasks render`` renders the DAG's own task; a run renders a locked copy."""

@@ -116,6 +116,7 @@ TABLE: Final = (
         "rendering, which mapped tasks call too",
         ("self", "parent", "template_fields", "context", "jinja_env", "seen_oids"),
     ),
+    ForeignName(_OPERATOR, "_render", "rendering of one template", ("self", "template", "context", "dag")),
     ForeignName(_OPERATOR, "_lock_for_execution", "distinguishes a run from a preview"),
     ForeignName(_MAPPED, "_get_specified_expand_input", "what a task is mapped over", ("self",)),
     ForeignName(_STORED_MAPPED, "_expand_input_attr", "what a stored task is mapped over"),

@@ -11,6 +11,17 @@ NOTES = "documentation of a key, its file included"
 NEAR = "the key meant by a misspelt one, the first time"
 
 
+_CACHED = (
+    known_keys._names,
+    known_keys._checked,
+    known_keys._word_slips,
+    known_keys._neighbours,
+    known_keys._parts,
+    known_keys._letters_of_parts,
+    known_keys._nearest,
+)
+
+
 def types() -> None:
     catalogue_file._file.cache_clear()
     catalogue_file.rows.cache_clear()
@@ -25,9 +36,8 @@ def notes() -> None:
 
 
 def near() -> None:
-    for cached in (known_keys._names, known_keys._checked, known_keys._word_slips, known_keys._tree):
+    for cached in _CACHED:
         cached.cache_clear()
-    known_keys._nearest.cache_clear()
     known_keys.meant("spark.sql.shufle.partitions")
 
 

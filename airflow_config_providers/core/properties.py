@@ -1,9 +1,9 @@
 r"""
 Java properties files: read and write the syntax of ``java.util.Properties``.
 
-``javaproperties`` splits a line into key and value and decodes the escapes. This module joins the lines, because the
-library joins continued lines in quadratic time, keeps no line numbers, and after a line with only a ``\`` continues
-with a comment or a blank line, which Java skips.
+``javaproperties`` splits a line into key and value and decodes the escapes; most lines have none, and do not need the
+library. This module joins the lines, because the library joins continued lines in quadratic time, keeps no line
+numbers, and after a line with only a ``\`` continues with a comment or a blank line, which Java skips.
 """
 
 from __future__ import annotations
@@ -18,6 +18,9 @@ from airflow_config_providers.exceptions import ConfigException
 
 _LINE_END: Final = re.compile(r"\r\n?|\n")
 _BLANKS: Final = " \t\f"
+_SEPARATOR: Final = re.compile(r"(?:[ \t\f]*[=:]|[ \t\f])[ \t\f]*")
+_SPECIAL: Final = re.compile(r"[^ -~]|[\\#!=:]")
+"""What is written with an escape."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,9 +68,15 @@ def dump(configs: Mapping[str, str]) -> str:
     ``java.util.Properties`` reads back exactly these keys and values. Spark also reads such files with it, and then
     strips whitespace from both ends of each value.
     """
-    from javaproperties import dumps  # noqa: PLC0415 - it imports an HTTP client
+    return "".join(f"{_written(key, value)}\n" for key, value in sorted(configs.items()))
 
-    return dumps(configs, timestamp=None, sort_keys=True)
+
+def _written(key: str, value: str) -> str:
+    if not _SPECIAL.search(f"{key}{value}") and " " not in key and not value.startswith(" "):
+        return f"{key}={value}"
+    from javaproperties import join_key_value  # noqa: PLC0415 - it imports an HTTP client and an XML parser
+
+    return join_key_value(key, value)
 
 
 def _logical_lines(text: str) -> Iterator[tuple[int, str]]:
@@ -98,7 +107,10 @@ def _lines(text: str) -> list[str]:
 
 def _entry(logical: str) -> tuple[str, str] | None:
     r"""Split a logical line into key and value; return None if a ``\u`` escape is malformed."""
-    from javaproperties import InvalidUEscapeError, loads  # noqa: PLC0415 - it imports an HTTP client
+    if "\\" not in logical and logical.isascii():
+        key, *value = _SEPARATOR.split(logical, maxsplit=1)
+        return key, "".join(value)
+    from javaproperties import InvalidUEscapeError, loads  # noqa: PLC0415 - it imports an HTTP client and an XML parser
 
     try:
         entries: list[tuple[str, str]] = loads(logical, object_pairs_hook=list)

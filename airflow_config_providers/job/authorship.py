@@ -19,6 +19,7 @@ from airflow_config_providers.job.template_references import (
     WrittenReferences,
     brought_problem,
     filled_in,
+    unchanged,
     without_pushes,
 )
 from airflow_config_providers.spark.layer_files import AllowedDirectories
@@ -37,6 +38,7 @@ class Authorship:
         self._templates: Templates = former._templates if former else Templates()
         self.is_rendering = False
         """Whether ``fill_in`` is to be called for each template."""
+        self._is_plain = False
         self._written: WrittenReferences | None = None
         self._before: Mapping[str, str] = {}
         self._bounds: Mapping[str, tuple[AllowedDirectories, ...]] = {}
@@ -48,6 +50,7 @@ class Authorship:
         *,
         before: Iterable[NestedString],
         after: Callable[[], Iterable[NestedString]],
+        is_plain: bool = False,
     ) -> None:
         """
         Render all fields, and determine which references in them the author wrote.
@@ -55,11 +58,13 @@ class Authorship:
         :param render: renders the fields, with ``fill_in`` for each template
         :param before: the strings in the fields that will be rendered
         :param after: returns the strings in all fields
+        :param is_plain: whether ``fill_in`` may skip Jinja for a string with nothing to fill in
         """
         templates = self._templates = Templates(authors_texts(operator), self._templates)
         self._before = {text.label: text.text for text in before if templates.is_authors(text.text)}
         try:
             self.is_rendering = not settings.run_config_references()
+            self._is_plain = is_plain
             render()
         finally:
             self.is_rendering = False
@@ -72,10 +77,15 @@ class Authorship:
 
     def fill_in(self, template: str, render: Render, environment: Environment, *, learn: Render, is_file: bool) -> Any:
         """Return the result of a template, with parameters as in ``Templates.fill_in``."""
+        if self._is_plain and not is_file and (same := unchanged(template, environment)) is not None:
+            return self._templates.fill_in(template, lambda _: same, environment)
         return self._templates.fill_in(template, render, environment, learn=learn, is_file=is_file)
 
     def bound_paths(self, operator: Any, paths: Iterable[NestedString], context: Any, environment: Environment) -> None:
         """Determine where each of the files that the author named must be."""
+        self._bounds = {}
+        if not (paths := list(paths)):
+            return
         fill_in = partial(text_of, environment=environment, context=context)
         config_paths, params = settings.config_paths(), authors_params(operator, context)
         self._bounds = {

@@ -79,7 +79,7 @@ class JobConfiguration:
         files = [file for file in self.files if not scan(file.path)]
         notes += [f"{place} contains a reference, so the file is not shown." for place in self._referring_paths()]
         layers = self._collect(files, dynamic_layers.previewed(self.resource, warn=notes.append))
-        layered = self._resolver(JobProviders(self.job.options.conn_id)).settle(layers)
+        layered = _worker(JobProviders(self.job.options.conn_id), self.job.options, self.spark_version).settle(layers)
         try:
             self._require_allowed(layers)
         except PolicyViolation as violation:
@@ -111,7 +111,8 @@ class JobConfiguration:
 
     def _layers(self, stack: ExitStack) -> tuple[JobResolver, list[ConfigLayer]]:
         """Return the worker's resolver, whose providers ``stack`` closes, and all layers."""
-        worker = self._resolver(stack.enter_context(JobProviders(self.job.options.conn_id)))
+        providers = stack.enter_context(JobProviders(self.job.options.conn_id))
+        worker = _worker(providers, self.job.options, self.spark_version)
         return worker, self._collect(worker.locate(self.files), dynamic_layers.layers(self.resource))
 
     def _resolved(
@@ -153,9 +154,6 @@ class JobConfiguration:
                 f"{layered.place(key)}: '${{{printable(found[key])}:' begins a reference that is not closed, so it is "
                 f"not resolved. If it is one, add '}}' after its key."
             )
-
-    def _resolver(self, providers: JobProviders) -> JobResolver:
-        return replace(_worker(providers, self.job.options), spark_version=self.spark_version)
 
     def _texts(self, layered: LayeredConfig) -> tuple[Mapping[str, str], list[PlacedText]]:
         """Return the strings outside the layers, and the keys of each of several clusters that no layer overrides."""
@@ -199,7 +197,8 @@ class JobConfiguration:
             takes_any_key=self.takes_any_key,
             spark_version=self.spark_version,
         )
-        return _without_beaten(collected.collect(self.job.layers, self.run_conf), clusters)
+        layers = collected.collect(self.job.layers, self.run_conf)
+        return _without_beaten(layers, clusters) if clusters else layers
 
     def _require_allowed(self, layers: Sequence[ConfigLayer]) -> tuple[str, ...]:
         """
@@ -222,11 +221,8 @@ class JobConfiguration:
         return allowed_by
 
     def _require_one_allowed(self, layers: Sequence[ConfigLayer]) -> tuple[str, ...]:
-        return policies.require_allowed(self.resource, layers, self._references(), spark_version=self.spark_version)
-
-    def _references(self) -> dict[str, str]:
-        """Return label -> string for all references outside the configuration, including paths."""
-        return {**self.job.texts, **self._referring_paths()}
+        texts = {**self.job.texts, **self._referring_paths()}
+        return policies.require_allowed(self.resource, layers, texts, spark_version=self.spark_version)
 
     def _referring_paths(self) -> dict[str, str]:
         return referring_paths(file.path for file in self.files)
@@ -244,14 +240,12 @@ def following_run(options: JobOptions, texts: Mapping[str, str], *, used: Iterab
         return JobRun(resolver.resolve(LayeredConfig([]), texts), resolver, end=stack.pop_all().close)
 
 
-def _worker(providers: JobProviders, options: JobOptions) -> JobResolver:
-    return JobResolver(providers, options.when_unresolved, options.allows_exposed)
+def _worker(providers: JobProviders, options: JobOptions, spark_version: str | None = None) -> JobResolver:
+    return JobResolver(providers, options.when_unresolved, options.allows_exposed, spark_version=spark_version)
 
 
 def _without_beaten(layers: list[ConfigLayer], clusters: Sequence[ConfigLayer]) -> list[ConfigLayer]:
     """Return ``layers`` without the keys that no cluster gets from them, because each has its own value."""
-    if not clusters:
-        return layers
     layered = LayeredConfig(layers)
     beaten = [{key for key in cluster.configs if wins_over(layered, key)} for cluster in clusters]
     keys = set.intersection(*beaten)

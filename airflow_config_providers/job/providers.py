@@ -100,18 +100,17 @@ class JobProviders(ProvidersConnection, ClosedOnExit):
         found = [variable for text in texts for variable in variables(text)]
         names = {variable.provider for variable in found}
         if self._open is None and (names - SUBSTITUTED_BY_SPARK or (names and self.is_defined())):
-            self._require_connection(found)
+            if not self.is_defined():
+                raise self._missing(found)
             self._open = self.on_demand()
         if self._open is None or not names:
             return {}
         return self._open
 
-    def _require_connection(self, found: Iterable[ConfigVariable]) -> None:
-        if self.is_defined():
-            return
+    def _missing(self, found: Iterable[ConfigVariable]) -> ProviderDefinitionError:
         references = sorted({printable(str(one)) for one in found if one.provider not in SUBSTITUTED_BY_SPARK})
         others = f" and {len(references) - 1} more" if references[1:] else ""
-        raise missing_connection(self.conn_id, f"refers to {references[0]}{others}")
+        return missing_connection(self.conn_id, f"refers to {references[0]}{others}")
 
     def names(self) -> frozenset[str]:
         """Return the names of the providers; none if no connection defines them, or its definitions cannot be read."""
@@ -197,11 +196,12 @@ def driver_definitions_of(conn_id: str, connection: Connection | None) -> dict[s
 def _all_of(conn_id: str, connection: Connection) -> dict[str, str]:
     extra = _json_object(conn_id, connection.extra)
     keys = {key: value for key, value in extra.items() if is_reserved(key.removeprefix(_OF_DRIVER))}
-    return {
-        **_from_file(extra.get("properties_file")),
-        **_from_text(f"connection {conn_id}", extra.get("properties")),
-        **_texts(conn_id, keys),
-    }
+    found: dict[str, str] = {}
+    if path := extra.get("properties_file"):
+        found |= _properties(read_text(path, name=path), name=path)
+    if text := extra.get("properties"):
+        found |= _properties(text, name=f"connection {conn_id}")
+    return found | _texts(conn_id, keys)
 
 
 def _json_object(conn_id: str, text: str | None) -> Mapping[str, Any]:
@@ -231,9 +231,5 @@ def _texts(conn_id: str, extra: Mapping[str, Any]) -> dict[str, str]:
     return {key: str(value) for key, value in extra.items()}
 
 
-def _from_text(name: str, text: str | None) -> dict[str, str]:
-    return {entry.key: entry.value for entry in properties.parse(text or "", name=name)}
-
-
-def _from_file(path: str | None) -> dict[str, str]:
-    return _from_text(path, read_text(path, name=path)) if path else {}
+def _properties(text: str, *, name: str) -> dict[str, str]:
+    return {entry.key: entry.value for entry in properties.parse(text, name=name)}

@@ -5,20 +5,26 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from copy import copy
 from dataclasses import dataclass, field
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Final, Self
 
 from jinja2 import Environment, TemplateError
 from jinja2.ext import Extension
+from jinja2.nativetypes import NativeEnvironment
 
 from airflow_config_providers.core.nested import map_leaves
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.core.variable import scan
 from airflow_config_providers.job.chosen_paths import reads
 from airflow_config_providers.job.nested_texts import NestedString
-from airflow_config_providers.job.template_marks import Marks
+
+if TYPE_CHECKING:
+    from airflow_config_providers.job.template_marks import Marks
 
 Render = Callable[[Environment], Any]
 """Renders one template with the given environment."""
+
+_KNOWN_ENVIRONMENTS: Final = ("airflow", "jinja2")
+"""The packages whose environments do nothing to a string in which there is nothing to fill in."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +120,8 @@ def filled_in(
     """
     if template is not None and _is_literal(template, environment):  # most are, and marks take 20 times as long
         return FilledIn.of_author(render(environment))
+    from airflow_config_providers.job.template_marks import Marks  # noqa: PLC0415 - most tasks have no templates
+
     marks = Marks(environment)
     if found := _attempt(marks, lambda: render(marks.environment)):
         return found.told_of(found.value)
@@ -137,6 +145,18 @@ def _is_literal(template: str, environment: Environment) -> bool:
     return not any(sign and sign in template for sign in signs) and not any(
         map(_changes_source, environment.extensions.values())
     )
+
+
+def unchanged(template: str, environment: Environment) -> str | None:
+    """
+    Return what Jinja makes of a string with nothing to fill in, without compiling it, as a new string.
+
+    :return: None if Jinja, or the environment of a deployment, could make something else of it
+    """
+    is_known = type(environment).__module__.partition(".")[0] in _KNOWN_ENVIRONMENTS
+    if not is_known or "\n" in template or "\r" in template or isinstance(environment, NativeEnvironment):
+        return None
+    return f"{template} "[:-1] if _is_literal(template, environment) else None
 
 
 def _changes_source(extension: Extension) -> bool:

@@ -9,10 +9,10 @@ from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from types import MappingProxyType
-from typing import Any, ClassVar, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from airflow_config_providers import settings
-from airflow_config_providers.airflow_compat import TaskDeferred
+from airflow_config_providers.airflow_compat import BaseOperator, TaskDeferred
 from airflow_config_providers.core.alter import ConfigResource
 from airflow_config_providers.core.cached import cached_property
 from airflow_config_providers.core.layers import LayeredConfig
@@ -31,7 +31,6 @@ from airflow_config_providers.job.operator_specs import OperatorSpec, spec_of
 from airflow_config_providers.job.options import NO_OPTIONS, JobOptions
 from airflow_config_providers.job.resolver import refuse_broken_words
 from airflow_config_providers.job.run import JobRun
-from airflow_config_providers.job.sealed_values import ValueSeal
 from airflow_config_providers.job.template_references import without_pushes
 from airflow_config_providers.log.exceptions import reverse_exception
 from airflow_config_providers.operators.no_retry import failing_at_once
@@ -41,6 +40,9 @@ from airflow_config_providers.operators.task_output import reverse_deferral, rev
 from airflow_config_providers.spark.defaults import locate_spark_defaults
 from airflow_config_providers.spark.installed_version import installed_version
 from airflow_config_providers.spark.layer_files import ConfigFile
+
+if TYPE_CHECKING:
+    from airflow_config_providers.job.sealed_values import ValueSeal
 
 _OWN: Final = (
     *("config_files", "effective_config", "written_params"),
@@ -178,7 +180,8 @@ class ConfiguredOperator(RecordingOperator):
     def _render_whole(self, render: Callable[[], None], context: Any, jinja_env: Any, *, skip: Collection[int]) -> None:
         fields = self._job_fields()
         self._authorship = authorship = Authorship(self._authorship)  # the original of this copy can run again
-        authorship.render(self, render, before=fields.texts(skip=skip), after=fields.texts)
+        before, is_plain = fields.texts(skip=skip), self._renders_plainly()
+        authorship.render(self, render, before=before, after=fields.texts, is_plain=is_plain)
         self.config_files = listed(self.config_files)  # what another task returned can be a string
         refuse_odd_paths(self.config_files)
         authorship.bound_paths(self, self._job_paths(), context, jinja_env or self.get_template_env())
@@ -206,6 +209,13 @@ class ConfiguredOperator(RecordingOperator):
             learn=lambda environment: render(content, without_pushes(context), environment, seen_oids),
             is_file=content.endswith(tuple(self.template_ext)),
         )
+
+    def _renders_plainly(self) -> bool:
+        """Return whether each template becomes a string, and no other class changes how."""
+        if any(getattr(one, "render_template_as_native_obj", None) for one in (self, self.get_dag())):
+            return False
+        ways = super().render_template, self._render
+        return [getattr(way, "__func__", None) for way in ways] == [BaseOperator.render_template, BaseOperator._render]
 
     def _is_preview(self, context: Any) -> bool:
         """Return whether ``airflow tasks render`` renders the DAG's own task; a run renders a locked copy."""
@@ -363,6 +373,8 @@ class ConfiguredOperator(RecordingOperator):
         return self._run_once(context, run)
 
     def _deferral_seal(self, context: Any) -> ValueSeal:
+        from airflow_config_providers.job.sealed_values import ValueSeal  # noqa: PLC0415 - few tasks are deferred
+
         ti = context.get("ti")
         return ValueSeal.of_task(ti, "deferral", getattr(ti, "try_number", ""), log=self.log)
 

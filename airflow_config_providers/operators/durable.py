@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import Any, Final, Self
+from typing import TYPE_CHECKING, Any, Final, Self
 
 from airflow_config_providers import settings
 from airflow_config_providers.airflow_compat import AirflowTaskTimeout, masked
@@ -16,8 +16,10 @@ from airflow_config_providers.exceptions import ConfigProvidersError, SubmitErro
 from airflow_config_providers.job.configuration import following_run
 from airflow_config_providers.job.record import TryRecord, recorded
 from airflow_config_providers.job.run import JobRun
-from airflow_config_providers.job.sealed_values import ValueSeal
 from airflow_config_providers.operators.configured import ConfiguredOperator
+
+if TYPE_CHECKING:
+    from airflow_config_providers.job.sealed_values import ValueSeal
 
 STATE_KEY: Final = "config_providers_submitted"
 """The key in the task's state store that holds the configuration of its job, with references."""
@@ -163,6 +165,8 @@ class DurableMixin(ConfiguredOperator):
             self._next_submit.know(values)
 
     def _job_seal(self, job: Any, context: Any) -> ValueSeal:
+        from airflow_config_providers.job.sealed_values import ValueSeal  # noqa: PLC0415 - few jobs run elsewhere
+
         return ValueSeal.of_task(context.get("ti"), "job", job, log=self.log)
 
     @property

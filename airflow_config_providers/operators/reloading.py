@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from types import MemberDescriptorType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from airflow_config_providers.airflow_compat import AirflowSkipException, BaseOperator
 from airflow_config_providers.exceptions import SubmitError
-from airflow_config_providers.job.reload import JobReload, ReloadLimits
 from airflow_config_providers.job.run import JobRun
+
+if TYPE_CHECKING:
+    from airflow_config_providers.job.reload import JobReload
 
 
 class ReloadingOperator(BaseOperator):
@@ -76,6 +78,8 @@ class ReloadingOperator(BaseOperator):
     @contextmanager
     def _watching(self) -> Iterator[JobReload]:
         """Have the job stopped when its secrets change."""
+        from airflow_config_providers.job.reload import JobReload, ReloadLimits  # noqa: PLC0415 - few jobs are reloaded
+
         limits = ReloadLimits.of_deployment()
         with JobReload(stop=self._stop_job, has_begun=self._has_begun, log=self.log, limits=limits) as reload:
             self._job_reload = reload

@@ -249,7 +249,8 @@ class _Look:
         :raises AccessDeniedError: it is not inside an allowed path
         :raises ConfigException: it cannot be a path
         """
-        _refuse_unprintable(path)
+        if not path.isprintable():
+            raise _unprintable(path)
         real = self._real(path)
         if real is None:
             raise _denied(path)
@@ -338,13 +339,12 @@ def _problem(path: str) -> str | None:
     return None
 
 
-def _refuse_unprintable(path: str) -> None:
-    for position, character in enumerate(path):
-        if not character.isprintable():
-            raise ConfigException(
-                f"The path {printable(path)} has the character {printable(character)} at position {position}. "
-                f"Remove it: such a path is never read."
-            )
+def _unprintable(path: str) -> ConfigException:
+    position, character = next(item for item in enumerate(path) if not item[1].isprintable())
+    return ConfigException(
+        f"The path {printable(path)} has the character {printable(character)} at position {position}. "
+        f"Remove it: such a path is never read."
+    )
 
 
 def _denied(path: str) -> AccessDeniedError:

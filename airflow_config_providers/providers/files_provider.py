@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from abc import ABC
 from collections.abc import Collection, Iterable, Mapping
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from airflow_config_providers.core.diagnosis import Diagnosis
 from airflow_config_providers.core.provider import require_configured
 from airflow_config_providers.core.subscriptions import POLL_INTERVAL, PolledConfigProvider
 from airflow_config_providers.providers.allowed_files import ALLOWED_PATHS, MAX_BYTES, AllowedFiles
-from airflow_config_providers.providers.file_watch import FileWatch
 from airflow_config_providers.providers.real_path import Link, link_target
+
+if TYPE_CHECKING:
+    from airflow_config_providers.core.diagnosis import Diagnosis
+    from airflow_config_providers.providers.file_watch import FileWatch
 
 
 class FilesProvider(PolledConfigProvider, ABC):
@@ -65,4 +67,6 @@ class FilesProvider(PolledConfigProvider, ABC):
         return self.files.diagnose()
 
     def _make_watch(self) -> FileWatch:
+        from airflow_config_providers.providers.file_watch import FileWatch  # noqa: PLC0415 - few jobs watch their values
+
         return FileWatch()

@@ -25,8 +25,8 @@ class NamedArguments:
 
     def configs(self, read: Callable[[str], Any]) -> dict[str, Any]:
         """Return key -> value for the arguments that were given; ``read`` returns an argument, or None."""
-        given = {key: read(name) for name, key in self.keys.items()}
-        return {key: value for key, value in given.items() if self._is_given(key, value)}
+        found = [(key, value) for name, key in self.keys.items() if (value := read(name)) is not None]
+        return {key: value for key, value in found if self._is_given(key, value)}
 
     def origins(self) -> dict[str, str]:
         """Return key -> a name for people of the argument that sets it."""
@@ -34,7 +34,7 @@ class NamedArguments:
 
     def _is_given(self, key: str, value: Any) -> bool:
         is_default = key == _NAME and value == self.default_name
-        return not is_default and (bool(value) or (self.takes_zero and value not in (None, "")))
+        return not is_default and (bool(value) or (self.takes_zero and value != ""))
 
 
 NONE: Final = NamedArguments({})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Set
+from collections.abc import Mapping, Set
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from pkgutil import get_data
@@ -113,7 +113,7 @@ def notes(minor: str) -> Mapping[str, Mapping[str, Any]]:
 @cache
 def all_names() -> frozenset[str]:
     """Return the names that any version in the catalogue reads."""
-    return frozenset(name for group in _file(CATALOGUE).groups for block in _blocks(group) for name in block)
+    return frozenset().union(*(block for group in _file(CATALOGUE).groups for block in _blocks(group)))
 
 
 def versions_with(name: str) -> list[str]:
@@ -125,8 +125,8 @@ def versions_with(name: str) -> list[str]:
     return [minor for minor in file.versions if minor in having]
 
 
-def _blocks(group: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    return (block for block in group.values() if isinstance(block, dict))
+def _blocks(group: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    return [block for block in group.values() if isinstance(block, dict)]
 
 
 @cache

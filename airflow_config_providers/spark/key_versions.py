@@ -6,7 +6,6 @@ import re
 from typing import Final
 
 from airflow_config_providers.spark.catalogue_file import catalogued, minor_version, versions, versions_with
-from airflow_config_providers.spark.key_notes import since
 
 _NUMBERS: Final = re.compile(r"(\d+)\.(\d+)\.(\d+)")
 
@@ -17,8 +16,10 @@ def absence(key: str, version: str) -> str:
 
     :return: empty if it has the key, if no version has it, and if ``version`` is later than all in the catalogue
     """
-    here, having = minor_version(version), [minor_version(one) or (0, 0) for one in versions_with(key)]
-    if here is None or not having or here > max(minor_version(one) or (0, 0) for one in versions()):
+    if not (names := versions_with(key)):  # as for most keys of a job
+        return ""
+    here, having = minor_version(version), [minor_version(one) or (0, 0) for one in names]
+    if here is None or here > max(minor_version(one) or (0, 0) for one in versions()):
         return ""
     if here in having or here < min(minor_version(one) or (0, 0) for one in versions()):
         return _not_yet(key, version)
@@ -28,6 +29,8 @@ def absence(key: str, version: str) -> str:
 
 def _not_yet(key: str, version: str) -> str:
     """Return when ``key`` came, if ``version`` is a bug fix version before that, or older than the catalogue."""
+    from airflow_config_providers.spark.key_notes import since  # noqa: PLC0415 - only for keys of other versions
+
     introduced = since(key, version)
     came, here, read = map(_numbers, (introduced, version, versions()[catalogued(version)]))
     # A key that was ported back is there, although Spark calls it newer than the version that was read.

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from bisect import bisect_left
+from collections.abc import Iterator, Mapping
 from functools import cache, lru_cache
 from typing import Final
 
-from airflow_config_providers.core.cached import cached_property
 from airflow_config_providers.core.older_names import OLDER_NAMES
 from airflow_config_providers.dynamic.policies.generated_names import CODE_LOADING_HADOOP, CODE_LOADING_SPARK
 from airflow_config_providers.spark import arguments
@@ -56,6 +56,9 @@ _OF_PLATFORMS: Final = ("spark.sql.dynamicPartitionPruning.enabled",)
 _ANY: Final = "*"
 """The rest of such a key."""
 
+_AFTER_DOT: Final = "/"
+"""The character that follows a dot in the order of strings."""
+
 _MOST: Final = 2
 """The most letters in which a key can differ from the one that it probably means."""
 
@@ -98,16 +101,14 @@ def _near(key: str) -> str | None:
 
 @cache
 def _names() -> frozenset[str]:
-    return frozenset(
-        {
-            *all_names(),
-            *[name for name in CODE_LOADING_SPARK if "*" not in name],
-            *OLDER_NAMES.keys(),
-            *OLDER_NAMES.values(),
-            *arguments.SUBMIT.keys.values(),
-            *READ_ONLY,
-            *_OF_PLATFORMS,
-        }
+    return frozenset().union(
+        all_names(),
+        [name for name in CODE_LOADING_SPARK if _ANY not in name],
+        OLDER_NAMES.keys(),
+        OLDER_NAMES.values(),
+        arguments.SUBMIT.keys.values(),
+        READ_ONLY,
+        _OF_PLATFORMS,
     )
 
 
@@ -120,8 +121,8 @@ def _beginnings_of_hadoop() -> frozenset[str]:
 @cache
 def _checked() -> list[str]:
     """Return the names to choose from, older ones last."""
-    names = sorted(name for name in _names() if not name.startswith(_HADOOP))
-    return [*(name for name in names if name not in OLDER_NAMES), *(name for name in names if name in OLDER_NAMES)]
+    names = sorted([name for name in _names() if not name.startswith(_HADOOP)])
+    return sorted(names, key=OLDER_NAMES.__contains__)
 
 
 @cache
@@ -135,78 +136,71 @@ def _nearest(key: str) -> str | None:
         return None
     if same := _word_slips().meant(key):
         return same
-    found = sorted(_tree().near(key.split("."), _MOST))
-    return found[0][1] if found else _word_slips().with_missing_word(key)
+    found = min(_near_names("", key.split("."), _MOST), default=None)
+    return found[1] if found else _word_slips().with_missing_word(key)
 
 
-class _Node:
+@cache
+def _neighbours() -> list[str]:
+    """Return the names to choose from, and ``_ANY`` below the free ones. The same first parts are in one range."""
+    return sorted([*_checked(), *[f"{name}.{_ANY}" for name in _FREE]])
+
+
+@cache
+def _parts(start: str) -> frozenset[str]:
+    """Return the parts that follow ``start``, which is empty or ends with a dot. Few of these are ever looked up."""
+    names, found = _neighbours(), set()
+    place = bisect_left(names, start)
+    while place < len(names) and names[place].startswith(start):
+        part, dot, _ = names[place][len(start) :].partition(".")
+        found.add(part)
+        place = bisect_left(names, f"{start}{part}{_AFTER_DOT}", place) if dot else place + 1
+    return frozenset(found)
+
+
+@cache
+def _letters_of_parts(start: str) -> Mapping[str, int]:
+    return {part: _letters(part) for part in _parts(start) if part != _ANY}
+
+
+def _near_names(start: str, parts: list[str], most: int) -> Iterator[tuple[int, str]]:
     """
-    The keys with the same first parts. They are split further when a part of them is looked up: few ever are.
+    Yield the names below ``start`` that differ from ``parts`` in at most ``most`` letters.
 
-    :param rests: the other parts of each key: empty if a key ends here, and ``_ANY`` if any name can follow
+    :return: pairs of the number of letters and the name
     """
+    if _ANY in _parts(start):
+        yield 0, start + ".".join(parts)
+    for cost, part in _near_parts(start, parts[0], most):
+        name = start + part
+        if parts[1:]:
+            yield from ((cost + more, found) for more, found in _near_names(f"{name}.", parts[1:], most - cost))
+        elif name in _names():
+            yield cost, name
 
-    def __init__(self, rests: Collection[str]) -> None:
-        self._rests = rests
-        self._children: dict[str, _Node] = {}
-        self.ends = "" in rests
-        self.is_free = _ANY in rests
 
-    @cached_property
-    def _parts(self) -> frozenset[str]:
-        return frozenset({rest.partition(".")[0] for rest in self._rests} - {"", _ANY})
+def _near_parts(start: str, part: str, most: int) -> Iterator[tuple[int, str]]:
+    if part in _parts(start) and part != _ANY:
+        yield 0, part
+    most = min(most, _allowed(part))
+    if not most:
+        return
+    wanted = _letters(part)
+    for other, its_letters in _letters_of_parts(start).items():
+        is_close = abs(len(other) - len(part)) <= most and (wanted ^ its_letters).bit_count() <= 2 * most
+        cost = _distance_within(part, other, most) if is_close and other != part else None
+        if cost is not None and _may_stand_for(start, other):
+            yield cost, other
 
-    @cached_property
-    def _letters(self) -> Mapping[str, int]:
-        return {part: _letters(part) for part in self._parts}
 
-    def _child(self, part: str) -> _Node:
-        """Return the keys with this next part."""
-        child = self._children.get(part)
-        if child is None:
-            whole, below, start = part in self._rests, f"{part}.", len(part) + 1
-            rests = [rest[start:] for rest in self._rests if rest.startswith(below)]
-            child = self._children[part] = _Node([*rests, ""] if whole else rests)
-        return child
-
-    def near(self, parts: list[str], most: int) -> Iterator[tuple[int, str]]:
-        """Yield the keys that differ in at most ``most`` letters, each as a pair: the number of letters and the key."""
-        if self.is_free and parts:
-            yield 0, ".".join(parts)
-        if not parts or not self._parts:
-            return
-        for cost, part in self._near_parts(parts[0], most):
-            child = self._child(part)
-            if child.ends and len(parts) == 1:
-                yield cost, part
-            yield from ((cost + more, f"{part}.{rest}") for more, rest in child.near(parts[1:], most - cost))
-
-    def _near_parts(self, part: str, most: int) -> Iterator[tuple[int, str]]:
-        if part in self._parts:
-            yield 0, part
-        most = min(most, _allowed(part))
-        if not most:
-            return
-        wanted = _letters(part)
-        for other, its_letters in self._letters.items():
-            is_close = abs(len(other) - len(part)) <= most and (wanted ^ its_letters).bit_count() <= 2 * most
-            cost = _distance_within(part, other, most) if is_close and other != part else None
-            if cost is not None and self._may_stand_for(other):
-                yield cost, other
-
-    def _may_stand_for(self, other: str) -> bool:
-        """Return whether a misspelling of ``other`` can be distinguished from a name that people chose."""
-        return len(other) >= _LONG or not self._child(other).is_free
+def _may_stand_for(start: str, part: str) -> bool:
+    """Return whether a misspelling of ``part`` can be distinguished from a name that people chose."""
+    return len(part) >= _LONG or _ANY not in _parts(f"{start}{part}.")
 
 
 def _allowed(part: str) -> int:
     """Return in how many letters a part of a key can differ: short parts resemble each other by chance."""
     return 0 if len(part) < 4 else 1 if len(part) < 8 else _MOST
-
-
-@cache
-def _tree() -> _Node:
-    return _Node([*_checked(), *[f"{name}.{_ANY}" for name in _FREE]])
 
 
 def _letters(word: str) -> int:

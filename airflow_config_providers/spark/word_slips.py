@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import Final
 
 from airflow_config_providers.core.cached import cached_property
 
 _WORD: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Za-z][a-z]*|\d+")
+
+_SEPARATORS: Final = str.maketrans("", "", "._-")
 
 _FEWEST: Final = 3
 """The fewest words of a key in which one can be missing: shorter ones resemble too many others."""
@@ -31,7 +33,7 @@ class WordSlips:
     def meant(self, key: str) -> str | None:
         """Return the key that differs in separators or case, in the number of a word, or in a word written twice."""
         texts = (_squashed(key), _squashed(_once(key)), *_in_other_numbers(words(key)))
-        return next((self._by_text[text] for text in texts if text in self._by_text), None)
+        return next((self._name(text) for text in texts if text in self._known), None)
 
     def with_missing_word(self, key: str) -> str | None:
         """Return the only key that has the words of ``key`` and one word or part more; None if there are several."""
@@ -52,7 +54,7 @@ class WordSlips:
             last = self._text.index("\n", first)
             line = self._text[first:last]
             if len(line) > len(start) + len(end) and line.startswith(start) and line.endswith(end):
-                yield self._by_text[line]
+                yield self._name(line)
             place = self._text.find(wanted, last)
 
     @cached_property
@@ -61,8 +63,16 @@ class WordSlips:
         return _squashed("\n".join(["", *self._names, ""]))
 
     @cached_property
-    def _by_text(self) -> Mapping[str, str]:
-        return dict(zip(reversed(self._text.split("\n")[1:-1]), reversed(self._names), strict=True))
+    def _lines(self) -> list[str]:
+        return self._text.split("\n")[1:-1]
+
+    @cached_property
+    def _known(self) -> frozenset[str]:
+        return frozenset(self._lines)
+
+    def _name(self, line: str) -> str:
+        """Return the first name that is ``line`` without separators."""
+        return self._names[self._lines.index(line)]
 
 
 def words(key: str) -> list[str]:
@@ -72,7 +82,7 @@ def words(key: str) -> list[str]:
 
 def _squashed(key: str) -> str:
     """Return ``key`` without the separators and the case, which people confuse."""
-    return key.replace(".", "").replace("_", "").replace("-", "").lower()
+    return key.lower().translate(_SEPARATORS)
 
 
 def _once(key: str) -> str:

@@ -2,9 +2,12 @@ from __future__ import annotations
 
 import random
 import shutil
+import subprocess
+import sys
 import time
 from pathlib import Path
 
+import javaproperties
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -126,6 +129,28 @@ def test_what_is_dumped_is_read_back(configs: dict[str, str]) -> None:
 @given(st.dictionaries(TEXT, TEXT))
 def test_a_dump_is_ascii(configs: dict[str, str]) -> None:
     assert dump(configs).isascii()
+
+
+BLANKS = st.text(alphabet="ab=: \t\f#!'", max_size=8)
+
+
+@given(BLANKS)
+def test_a_line_without_escapes_is_read_as_the_library_reads_it(line: str) -> None:
+    entries = [(entry.key, entry.value) for entry in parse(line, name="x")]
+
+    assert entries == javaproperties.loads(line, object_pairs_hook=list)
+
+
+@given(st.dictionaries(TEXT, TEXT))
+def test_a_dump_is_what_the_library_writes(configs: dict[str, str]) -> None:
+    assert dump(configs) == javaproperties.dumps(configs, timestamp=None, sort_keys=True)
+
+
+def test_entries_without_escapes_do_not_import_the_library() -> None:
+    code = "import sys; from airflow_config_providers.core.properties import dump, parse; "
+    code += "parse(dump({'spark.app.token': 's3cr3t/+@ x'}), name='x'); print('javaproperties' in sys.modules)"
+
+    assert subprocess.check_output([sys.executable, "-c", code], text=True) == "False\n"
 
 
 @pytest.fixture(scope="module")

@@ -163,6 +163,37 @@ def test_jinja_comes_first(dag, run_task, password, secrets_dir):
     assert seen == CANARY
 
 
+ODD_LITERALS = ["", "x", "ends in a line end\n", "two\r\nlines", "{ {", "4", "None", "[1, 2]", "é 😀"]
+"""Strings with nothing to fill in, some of which Jinja changes all the same."""
+
+
+@pytest.mark.parametrize("environment", [{}, {"keep_trailing_newline": True}, {"autoescape": True}], ids=repr)
+@pytest.mark.parametrize("is_native", [False, True])
+def test_a_string_with_nothing_to_fill_in_becomes_what_airflow_makes_of_it(is_native, environment):
+    def rendered(kind):
+        options = {"render_template_as_native_obj": is_native, "jinja_environment_kwargs": environment}
+        with DAG(f"literals_{kind.__name__}", schedule=None, **options):
+            copy = kind(task_id="job", payload={"all": ODD_LITERALS}).prepare_for_execution()
+        copy.render_template_fields({})
+        return copy.payload
+
+    assert rendered(OurOperator) == rendered(StockOperator)
+
+
+class ShoutingOperator(StockOperator):
+    """Renders in its own way."""
+
+    def render_template(self, content, *args, **kwargs):
+        found = super().render_template(content, *args, **kwargs)
+        return found.upper() if isinstance(found, str) else found
+
+
+def test_an_operator_that_renders_in_its_own_way_still_does(dag, run_task):
+    seen, _ = seen_by(configured(ShoutingOperator), dag, run_task, payload=["a", "{{ 'b' }}"])
+
+    assert seen == ["A", "B"]
+
+
 def test_a_mapped_task(dag, run_task, password):
     seen = []
     mapped = OurOperator.partial(task_id="job", dag=dag, do=lambda self, _: seen.append(self.payload)).expand(

@@ -11,15 +11,15 @@ from functools import cache, partial
 from typing import TYPE_CHECKING, Final
 
 from airflow_config_providers.airflow_compat import conf, config_errors
-from airflow_config_providers.core.data import Password
-from airflow_config_providers.core.resolver import Unresolved
 from airflow_config_providers.core.text import nearest, octets, printable
 from airflow_config_providers.exceptions import ConfigException
 from airflow_config_providers.get_provider_info import OPTIONS
-from airflow_config_providers.spark.key_check import UnknownKeys
 
 if TYPE_CHECKING:
+    from airflow_config_providers.core.data import Password
+    from airflow_config_providers.core.resolver import Unresolved
     from airflow_config_providers.dynamic.password_encoder import PasswordEncoder
+    from airflow_config_providers.spark.key_check import UnknownKeys
 
 SECTION: Final = "config_providers"
 
@@ -245,6 +245,8 @@ def unresolved() -> Unresolved:
 
 def parse_unresolved(text: str, *, where: str) -> Unresolved:
     """Parse ``fail`` or ``keep``."""
+    from airflow_config_providers.core.resolver import Unresolved  # noqa: PLC0415 - few DAG files need it
+
     choices = [choice.value for choice in Unresolved]
     if text not in choices:
         raise ConfigException(
@@ -255,6 +257,8 @@ def parse_unresolved(text: str, *, where: str) -> Unresolved:
 
 def unknown_keys() -> UnknownKeys:
     """Return what happens to a key whose spelling is close to one that Spark knows, or that its version lacks."""
+    from airflow_config_providers.spark.key_check import UnknownKeys  # noqa: PLC0415 - no DAG file needs it
+
     name = "misspelt_keys" if _text("misspelt_keys") else "unknown_keys"
     text, choices = _text(name), [choice.value for choice in UnknownKeys]
     if text not in choices:

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any, Final, Self
+from typing import TYPE_CHECKING, Any, Final, Self
 
 from airflow_config_providers import settings
 from airflow_config_providers.core.reload import ReloadAction
-from airflow_config_providers.core.resolver import Unresolved
 from airflow_config_providers.core.text import nearest, printable
 from airflow_config_providers.exceptions import ConfigException
+
+if TYPE_CHECKING:
+    from airflow_config_providers.core.resolver import Unresolved
 
 
 class ResolveIn(Enum):

@@ -9,38 +9,35 @@ from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from types import MappingProxyType
-from typing import Any, ClassVar, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from airflow_config_providers import settings
 from airflow_config_providers.airflow_compat import TaskDeferred
-from airflow_config_providers.core.alter import ConfigResource
 from airflow_config_providers.core.cached import cached_property
-from airflow_config_providers.core.layers import LayeredConfig
-from airflow_config_providers.core.reversal.reverse import ReverseTransformer, reverse_object
 from airflow_config_providers.core.text import printable, shortened
 from airflow_config_providers.exceptions import ConfigException, ConfigProvidersError
 from airflow_config_providers.foreign import TASK_RUNNER, has_supervisor, require, require_bases
 from airflow_config_providers.job import nested_texts
 from airflow_config_providers.job.authored_job import STORED, AuthoredJob, stored_text
-from airflow_config_providers.job.authorship import Authorship, rendered
-from airflow_config_providers.job.configuration import JobConfiguration, Shown
-from airflow_config_providers.job.driver_resolver import Driver
 from airflow_config_providers.job.fields import JobFields, listed, refuse_odd_paths
 from airflow_config_providers.job.nested_texts import Text
 from airflow_config_providers.job.operator_specs import OperatorSpec, spec_of
 from airflow_config_providers.job.options import NO_OPTIONS, JobOptions
-from airflow_config_providers.job.resolver import refuse_broken_words
-from airflow_config_providers.job.run import JobRun
-from airflow_config_providers.job.sealed_values import ValueSeal
-from airflow_config_providers.job.template_references import without_pushes
-from airflow_config_providers.log.exceptions import reverse_exception
 from airflow_config_providers.operators.no_retry import failing_at_once
 from airflow_config_providers.operators.recording import RecordingOperator
 from airflow_config_providers.operators.reloading import attributes
-from airflow_config_providers.operators.task_output import reverse_deferral, reversing_context
 from airflow_config_providers.spark.defaults import locate_spark_defaults
 from airflow_config_providers.spark.installed_version import installed_version
-from airflow_config_providers.spark.layer_files import ConfigFile
+
+if TYPE_CHECKING:
+    from airflow_config_providers.core.layers import LayeredConfig
+    from airflow_config_providers.core.reversal.reverse import ReverseTransformer
+    from airflow_config_providers.job.authorship import Authorship
+    from airflow_config_providers.job.configuration import JobConfiguration
+    from airflow_config_providers.job.driver_resolver import Driver
+    from airflow_config_providers.job.run import JobRun
+    from airflow_config_providers.job.sealed_values import ValueSeal
+    from airflow_config_providers.spark.layer_files import ConfigFile
 
 _OWN: Final = (
     *("config_files", "effective_config", "written_params"),
@@ -83,7 +80,6 @@ class ConfiguredOperator(RecordingOperator):
     written_params: Mapping[str, Any] = MappingProxyType({})
     _job_options = NO_OPTIONS
     _holds_values = False
-    _job_run = JobRun()  # empty, and replaced as a whole
 
     def __init__(  # noqa: PLR0913 - Airflow takes default_args for the arguments that it finds here
         self,
@@ -122,6 +118,8 @@ class ConfiguredOperator(RecordingOperator):
 
     @cached_property
     def _authorship(self) -> Authorship:
+        from airflow_config_providers.job.authorship import Authorship
+
         return Authorship()
 
     @property
@@ -176,6 +174,8 @@ class ConfiguredOperator(RecordingOperator):
             self._render_whole(render, context, jinja_env, skip=frozenset(seen_oids))
 
     def _render_whole(self, render: Callable[[], None], context: Any, jinja_env: Any, *, skip: Collection[int]) -> None:
+        from airflow_config_providers.job.authorship import Authorship
+
         fields = self._job_fields()
         self._authorship = authorship = Authorship(self._authorship)  # the original of this copy can run again
         authorship.render(self, render, before=fields.texts(skip=skip), after=fields.texts)
@@ -194,6 +194,8 @@ class ConfiguredOperator(RecordingOperator):
         self, content: Any, context: Any, jinja_env: Any = None, seen_oids: set[int] | None = None
     ) -> Any:
         """Return the result of a template, and track the references in templates of this operator's fields."""
+        from airflow_config_providers.job.template_references import without_pushes
+
         render = super().render_template
         if not self._authorship.is_rendering or not isinstance(content, str):
             return render(content, context, jinja_env, seen_oids)
@@ -220,7 +222,7 @@ class ConfiguredOperator(RecordingOperator):
         notes = [*problems, *shown.notes]
         for note in notes:
             self.log.warning("This preview differs from a run: %s", note)
-        self._show_job(Shown(shown.layered, notes))
+        self._show_job(shown.layered, notes)
 
     def _resolve_job(self, context: Any, jinja_env: Any) -> None:
         """Get the values of this run, and show where they come from."""
@@ -249,7 +251,7 @@ class ConfiguredOperator(RecordingOperator):
         notes = [*self._job_notes(), *self._reload_notes(), *run.unresolved_notes()]
         for note in notes:
             self.log.warning("%s", note)
-        self.log.info("Effective configuration:\n%s", "\n".join(self._show_job(Shown(run.layered, notes))))
+        self.log.info("Effective configuration:\n%s", "\n".join(self._show_job(run.layered, notes)))
         self.log.info("%s", run.resolved_line())
 
     def _job_problems(self) -> Iterator[str]:
@@ -257,6 +259,10 @@ class ConfiguredOperator(RecordingOperator):
         yield from self._authorship.brought_problems(self._job_fields().author_texts())
 
     def _job_configuration(self, context: Any, jinja_env: Any) -> JobConfiguration:
+        from airflow_config_providers.core.alter import ConfigResource
+        from airflow_config_providers.job.authorship import rendered
+        from airflow_config_providers.job.configuration import JobConfiguration
+
         fields = self._job_fields()
         return JobConfiguration(
             resource=ConfigResource.of_task(self.dag_id, self.task_id),
@@ -277,6 +283,8 @@ class ConfiguredOperator(RecordingOperator):
 
     def _properties_files(self, fields: JobFields) -> list[ConfigFile]:
         """Return the properties files, strongest last."""
+        from airflow_config_providers.spark.layer_files import ConfigFile
+
         bounds = self._authorship.bounds
         of_deployment = [
             ConfigFile(path, path, is_template=True, bounds=bounds("")) for path in settings.config_files()
@@ -308,6 +316,8 @@ class ConfiguredOperator(RecordingOperator):
         return fields.spec.binary
 
     def _job_driver(self, fields: JobFields) -> Driver:
+        from airflow_config_providers.job.driver_resolver import Driver
+
         is_remote = fields.spec.is_remote and bool(fields.conf or fields.cluster_confs)
         return Driver(is_remote, lambda: is_remote, fields.not_python(), tuple(fields.closed_confs()))
 
@@ -328,10 +338,12 @@ class ConfiguredOperator(RecordingOperator):
             return f"the job of a {self.task_type} cannot be stopped safely. Changes apply from the next run on."
         return super()._obstacle_to_reload()
 
-    def _show_job(self, shown: Shown) -> list[str]:
+    def _show_job(self, layered: LayeredConfig, notes: Sequence[str]) -> list[str]:
         """Set the fields that people see, and return all lines of ``effective_config``."""
-        lines = shown.lines()
-        self._show_conf(shown.layered)
+        from airflow_config_providers.job.configuration import Shown
+
+        lines = Shown(layered, notes).lines()
+        self._show_conf(layered)
         self.effective_config = shortened(
             lines,
             characters=settings.longest_field(),
@@ -363,6 +375,8 @@ class ConfiguredOperator(RecordingOperator):
         return self._run_once(context, run)
 
     def _deferral_seal(self, context: Any) -> ValueSeal:
+        from airflow_config_providers.job.sealed_values import ValueSeal
+
         ti = context.get("ti")
         return ValueSeal.of_task(ti, "deferral", getattr(ti, "try_number", ""), log=self.log)
 
@@ -377,6 +391,10 @@ class ConfiguredOperator(RecordingOperator):
         return how(context, run)
 
     def _run_once(self, context: Any, run: Callable[[], Any]) -> Any:
+        from airflow_config_providers.core.reversal.reverse import reverse_object
+        from airflow_config_providers.log.exceptions import reverse_exception
+        from airflow_config_providers.operators.task_output import reverse_deferral, reversing_context
+
         reverser = self._job_run.reverser
         try:
             with reversing_context(context, reverser), self._values_in_place(reverser):
@@ -410,6 +428,8 @@ class ConfiguredOperator(RecordingOperator):
 
     def _resolved_fields(self) -> dict[str, Any]:
         """Return field -> content with values."""
+        from airflow_config_providers.job.resolver import refuse_broken_words
+
         fields, run = self._job_fields(), self._job_run
         texts = run.texts()
         refuse_broken_words(
@@ -422,6 +442,8 @@ class ConfiguredOperator(RecordingOperator):
 
     def _forget_values(self, before: Mapping[str, Any], reverser: ReverseTransformer) -> None:
         """Reverse what ``execute`` left on the operator, where listeners and links can read it."""
+        from airflow_config_providers.core.reversal.reverse import reverse_object
+
         for name, value in attributes(self).items():
             is_old = before.get(name) is value and not isinstance(value, dict | list | set)
             if not is_old and (hidden := reverse_object(value, (reverser,))) is not value:
@@ -430,6 +452,8 @@ class ConfiguredOperator(RecordingOperator):
 
 def spark_defaults(binary: str) -> list[ConfigFile]:
     """Return the defaults file that a program of Spark reads on this machine; empty if there is none."""
+    from airflow_config_providers.spark.layer_files import ConfigFile
+
     found = locate_spark_defaults(binary, os.environ) if binary else None
     return [ConfigFile(str(found), str(found), is_lenient=True)] if found else []
 

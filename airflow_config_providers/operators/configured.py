@@ -6,7 +6,7 @@ import os
 import sys
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import astuple, replace
 from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Final
@@ -45,6 +45,8 @@ _OWN: Final = (
     *("_kept_record", "_record_keeper"),
 )
 """The attributes of a configured operator."""
+
+_NONE_CHOSEN: Final = astuple(NO_OPTIONS)
 
 _SEALED_VALUES: Final = "_config_providers_values"
 """The argument with which a deferred task gets the values that its job had before, sealed."""
@@ -94,8 +96,8 @@ class ConfiguredOperator(RecordingOperator):
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
-        options = JobOptions(config_conn_id, unresolved, allow_exposed_arguments, resolve_in, reload_action, streaming)
-        self.take_over(options, config_files)
+        chosen = (config_conn_id, unresolved, allow_exposed_arguments, resolve_in, reload_action, streaming)
+        self.take_over(NO_OPTIONS if chosen == _NONE_CHOSEN else JobOptions(*chosen), config_files)
 
     def take_over(self, options: JobOptions = NO_OPTIONS, config_files: Sequence[str] | str | None = None) -> None:
         """
@@ -104,15 +106,15 @@ class ConfiguredOperator(RecordingOperator):
         :raises UnsupportedVersionError: the installed Airflow or provider lacks something that this class leans on
         """
         require_bases(type(self))
-        for name in _OWN:  # a class of somebody else can have set one of the same name
-            vars(self).pop(name, None)
-        if options != NO_OPTIONS:
+        found = vars(self)
+        for name in found.keys() & _OWN:  # a class of somebody else can have set one of the same name
+            del found[name]
+        if options is not NO_OPTIONS:
             self._job_options = options
         if config_files is not None:
             self.config_files = listed(config_files)
-        params: Mapping[str, Any] = getattr(self.params, "dump", dict)()  # dump() never raises
-        if params:
-            self.written_params = params
+        if self.params:
+            self.written_params = getattr(self.params, "dump", dict)()  # dump() never raises
         if self.start_from_trigger:
             self.start_from_trigger = False  # the triggerer does not resolve references
 

@@ -9,14 +9,14 @@ from airflow_config_providers import settings
 from airflow_config_providers.core.alter import ConfigResource
 from airflow_config_providers.core.cached import cached_property
 from airflow_config_providers.core.layers import ConfigLayer
-from airflow_config_providers.dynamic.change_mark import ChangeMark, task_mark
-from airflow_config_providers.dynamic.document import Sealed
 from airflow_config_providers.dynamic.inheritance import task_layers
 from airflow_config_providers.exceptions import ConfigException, ConfigProvidersError
 from airflow_config_providers.foreign import has_supervisor
 from airflow_config_providers.providers import airflow_secrets
 
 if TYPE_CHECKING:
+    from airflow_config_providers.dynamic.change_mark import ChangeMark
+    from airflow_config_providers.dynamic.document import Sealed
     from airflow_config_providers.dynamic.password_encoder import PasswordEncoder
 
 
@@ -44,6 +44,8 @@ def refresh_mark(task: ConfigResource) -> ChangeMark:
     It differs as soon as someone changes the dynamic configuration of the task, or asks for its references to be
     resolved again (``airflow config-providers refresh``).
     """
+    from airflow_config_providers.dynamic.change_mark import ChangeMark, task_mark  # noqa: PLC0415 - few jobs are reloaded
+
     if not settings.dynamic_enabled() or not has_supervisor():
         return ChangeMark((), ())
     return task_mark(task, airflow_secrets.variable)

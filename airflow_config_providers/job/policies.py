@@ -10,11 +10,11 @@ from airflow_config_providers import settings
 from airflow_config_providers.core.alter import ConfigResource
 from airflow_config_providers.core.data import HIDDEN
 from airflow_config_providers.core.layers import ConfigLayer, ConfigSource, LayeredConfig
-from airflow_config_providers.core.policy import Moment, RequestMetadata, validate_all
 from airflow_config_providers.exceptions import ConfigProvidersError
 from airflow_config_providers.spark.catalogue import spark_definition
 
 if TYPE_CHECKING:
+    from airflow_config_providers.core.policy import RequestMetadata
     from airflow_config_providers.dynamic.policies import PolicySet
 
 CHANGING: Final = frozenset(
@@ -47,6 +47,8 @@ def require_allowed(
     """
     if not settings.policies_file():
         return ()
+    from airflow_config_providers.core.policy import validate_all  # noqa: PLC0415 - few deployments have policies
+
     request = rendered(resource, layers, texts or {}, spark_version=spark_version)
     with deployment_policies() as policies:
         validate_all(policies, request)
@@ -93,6 +95,8 @@ def rendered(
     :param texts: name -> text for references outside its configuration
     :param spark_version: the version of the Spark that runs the job; None if it is not known
     """
+    from airflow_config_providers.core.policy import Moment, RequestMetadata  # noqa: PLC0415 - as above
+
     definition = spark_definition(spark_version)
     before = LayeredConfig(list(_deployed(layers, definition.names())), definition)
     after = LayeredConfig(layers, definition)

@@ -44,7 +44,7 @@ def refresh_mark(task: ConfigResource) -> ChangeMark:
     It differs as soon as someone changes the dynamic configuration of the task, or asks for its references to be
     resolved again (``airflow config-providers refresh``).
     """
-    from airflow_config_providers.dynamic.change_mark import ChangeMark, task_mark  # noqa: PLC0415 - few jobs are reloaded
+    from airflow_config_providers.dynamic.change_mark import ChangeMark, task_mark  # noqa: PLC0415 - only to reload
 
     if not settings.dynamic_enabled() or not has_supervisor():
         return ChangeMark((), ())

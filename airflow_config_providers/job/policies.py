@@ -47,7 +47,7 @@ def require_allowed(
     """
     if not settings.policies_file():
         return ()
-    from airflow_config_providers.core.policy import validate_all  # noqa: PLC0415 - few deployments have policies
+    from airflow_config_providers.core.policy import validate_all  # noqa: PLC0415 - only with policies
 
     request = rendered(resource, layers, texts or {}, spark_version=spark_version)
     with deployment_policies() as policies:

@@ -20,7 +20,6 @@ from airflow.providers.common.compat.sdk import (
 )
 from airflow.sdk.exceptions import AirflowSecretsBackendAccessDenied
 
-from airflow_config_providers.core.reversal.reverse import SHORTEST
 from airflow_config_providers.core.text import is_unicode
 from airflow_config_providers.foreign import SECRETS_MASKER, has_supervisor, require
 
@@ -92,6 +91,8 @@ def mask_secrets(values: Iterable[str], *, name: str | None = None) -> None:
         often names and numbers
     :param name: the name of their parameter; Airflow then masks them only if the name is that of a secret
     """
+    from airflow_config_providers.core.reversal.reverse import SHORTEST  # noqa: PLC0415 - a DAG file masks nothing
+
     known = {value for value in values if len(value) >= SHORTEST}
     if secrets := sorted(known, key=lambda value: (len(value), value))[-_MASKED_AT_MOST:]:
         _mask_here(secrets, name)

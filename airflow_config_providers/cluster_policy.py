@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection
 from typing import Any, Final
+from weakref import ref
 
 import pluggy
 
 from airflow_config_providers.job.families import ALL, require_known
-from airflow_config_providers.job.operator_specs import OperatorSpec, spec_of
+from airflow_config_providers.job.operator_specs import FAMILIES, spec_of
 
 hookimpl: Final = pluggy.HookimplMarker("airflow.policy")
 """Like ``airflow.policies.hookimpl``. Importing that would make Airflow load this module before it is complete."""
@@ -26,17 +28,35 @@ def task_policy(task: Any) -> None:
     :raises ConfigException: the setting names an unknown family; Airflow then shows an import error of the DAG
     """
     spec = spec_of(task.operator_class if task.is_mapped else type(task))
-    if spec is not None and _is_wanted(task, spec):
+    if spec is not None and spec.family in _LATEST.families(task.get_dag()):
         from airflow_config_providers.operators.configure import configure_task  # noqa: PLC0415 - few DAGs need it
 
         configure_task(task)
 
 
-def _is_wanted(task: Any, spec: OperatorSpec) -> bool:
+class _LatestDag:
+    """Remembers the families of one DAG: Airflow asks for each of its tasks in turn, and reading settings is slow."""
+
+    def __init__(self) -> None:
+        self._known: tuple[Callable[[], Any], frozenset[str]] = (lambda: None, frozenset())
+
+    def families(self, dag: Any) -> frozenset[str]:
+        """Return the families of stock operators that are to be configured in ``dag``; None is a task without one."""
+        latest, families = self._known
+        if dag is None or latest() is not dag:
+            families = _families(() if dag is None else dag.tags)
+            self._known = (lambda: None) if dag is None else ref(dag), families
+        return families
+
+
+_LATEST: Final = _LatestDag()
+
+
+def _families(tags: Collection[str]) -> frozenset[str]:
     from airflow_config_providers import settings  # noqa: PLC0415 - as above
 
     names = settings.apply_to()
     require_known(names)
-    if spec.family not in names and ALL not in names:
-        return False
-    return OPT_OUT not in task.dag.tags or not settings.opt_out_enabled()
+    if not names or (OPT_OUT in tags and settings.opt_out_enabled()):
+        return frozenset()
+    return frozenset(FAMILIES if ALL in names else names)

@@ -12,15 +12,15 @@ from functools import cache, partial
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from airflow_config_providers.airflow_compat import conf, config_errors
-from airflow_config_providers.core.data import Password
-from airflow_config_providers.core.resolver import Unresolved
 from airflow_config_providers.core.text import not_one_of, octets, whole_number
 from airflow_config_providers.exceptions import ConfigException
 from airflow_config_providers.get_provider_info import OPTIONS
-from airflow_config_providers.spark.key_check import UnknownKeys
 
 if TYPE_CHECKING:
+    from airflow_config_providers.core.data import Password
+    from airflow_config_providers.core.resolver import Unresolved
     from airflow_config_providers.dynamic.password_encoder import PasswordEncoder
+    from airflow_config_providers.spark.key_check import UnknownKeys
 
 _Choice = TypeVar("_Choice", bound=Enum)
 
@@ -132,11 +132,19 @@ max_workers: Final = partial(_positive, "max_workers")
 resolve_timeout: Final = partial(_seconds, "resolve_timeout")
 reload_settling: Final = partial(_seconds, "reload_settling", least=0)
 reloads_per_hour: Final = partial(_positive, "reloads_per_hour")
-unresolved: Final = partial(_choice, "unresolved", Unresolved)
+
+
+def unresolved() -> Unresolved:
+    """Return what happens to a reference that no provider answers."""
+    from airflow_config_providers.core.resolver import Unresolved  # noqa: PLC0415 - few DAG files need it
+
+    return _choice("unresolved", Unresolved)
 
 
 def unknown_keys() -> UnknownKeys:
     """Return what happens to a key whose spelling is close to one that Spark knows, or that its version lacks."""
+    from airflow_config_providers.spark.key_check import UnknownKeys  # noqa: PLC0415 - no DAG file needs it
+
     return _choice("misspelt_keys" if _text("misspelt_keys") else "unknown_keys", UnknownKeys)
 
 

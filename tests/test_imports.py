@@ -107,6 +107,32 @@ def test_an_operator_loads_no_provider_and_nothing_that_few_tasks_need() -> None
     assert {f"airflow_config_providers.{module}" for module in RARELY_NEEDED}.isdisjoint(loaded)
 
 
+READ_A_DAG = """
+import sys
+from airflow.sdk import DAG
+from airflow.serialization.serialized_objects import DagSerialization
+from airflow_config_providers.operators.spark_submit import ConfiguredSparkSubmitOperator
+
+with DAG("d", schedule=None) as dag:
+    ConfiguredSparkSubmitOperator(task_id="t", application="job.py", conf={"spark.app.x": "${file:/etc/x:y}"})
+DagSerialization.to_dict(dag)
+print(*sys.modules, sep='\\n')
+"""
+
+OF_A_RUN = ("core.layers", "core.resolver", "core.reversal", "dynamic", "hooks", "log", "providers", "spark.catalogue")
+OF_A_RUN_OF_A_JOB = ("job.authorship", "job.configuration", "job.record", "job.reload", "job.run")
+
+
+@pytest.mark.skipif(find_spec("airflow") is None, reason="an operator needs Airflow, which is not installed")
+def test_reading_and_storing_a_dag_loads_nothing_that_only_a_run_needs() -> None:
+    """Each DAG file is read in a process of its own, again and again."""
+    done = subprocess.run([sys.executable, "-c", READ_A_DAG], stdout=subprocess.PIPE, text=True, check=True)
+    loaded = set(done.stdout.split())
+
+    assert "airflow_config_providers.operators.spark_submit" in loaded
+    assert loaded.isdisjoint(f"airflow_config_providers.{name}" for name in (*OF_A_RUN, *OF_A_RUN_OF_A_JOB))
+
+
 @pytest.mark.parametrize("module", CORE)
 def test_core_module_loads_nothing_above_core(imported: Mapping[str, Imported], module: str) -> None:
     """Each module of core, alone, brings in neither an edge module nor Airflow or Spark."""

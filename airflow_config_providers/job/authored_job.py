@@ -6,17 +6,18 @@ import json
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from types import MappingProxyType
-from typing import Any, Final, Self
+from typing import TYPE_CHECKING, Any, Final, Self
 
 from airflow_config_providers import settings
-from airflow_config_providers.core.layers import ConfigLayer, ConfigSource, LayeredConfig
 from airflow_config_providers.core.variable import scan
 from airflow_config_providers.exceptions import ConfigException
 from airflow_config_providers.job.fields import JobFields
 from airflow_config_providers.job.nested_texts import NestedString
 from airflow_config_providers.job.operator_specs import spec_of_path
 from airflow_config_providers.job.options import NO_OPTIONS, JobOptions
-from airflow_config_providers.spark.catalogue import spark_definition
+
+if TYPE_CHECKING:
+    from airflow_config_providers.core.layers import ConfigLayer
 
 STORED: Final = "_authored_job"
 """The attribute of an operator that Airflow stores with the DAG, so that ``describe`` needs no run."""
@@ -114,6 +115,9 @@ def _is_json(value: Any) -> bool:
 
 
 def _stored(layer: ConfigLayer) -> tuple[Any, ...]:
+    from airflow_config_providers.core.layers import LayeredConfig  # noqa: PLC0415 - not needed to store most DAGs
+    from airflow_config_providers.spark.catalogue import spark_definition  # noqa: PLC0415 - as above
+
     shown = LayeredConfig([layer], spark_definition()).shown()
     origins = {key: text for key, text in layer.origins.items() if key in shown}
     return (layer.name, shown, origins) if origins else (layer.name, shown)
@@ -122,6 +126,8 @@ def _stored(layer: ConfigLayer) -> tuple[Any, ...]:
 def _read_layer(
     name: str, configs: Mapping[str, Any], origins: Mapping[str, Any] = MappingProxyType({})
 ) -> ConfigLayer:
+    from airflow_config_providers.core.layers import ConfigLayer, ConfigSource  # noqa: PLC0415 - not needed to store
+
     return ConfigLayer(ConfigSource.DAG_CONFIG, _strings({"": name})[""], _strings(configs), _strings(origins))
 
 

@@ -7,11 +7,10 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass, replace
 from functools import partial, reduce
 from pathlib import PurePath
-from typing import Any, Final, Self
+from typing import TYPE_CHECKING, Any, Final, Self
 
 from airflow.sdk import XComArg
 
-from airflow_config_providers.core.layers import ConfigLayer, ConfigSource, LayeredConfig
 from airflow_config_providers.core.nested import map_leaves
 from airflow_config_providers.core.reload import without_reload_action
 from airflow_config_providers.core.templates import is_template
@@ -21,7 +20,9 @@ from airflow_config_providers.exceptions import ConfigException
 from airflow_config_providers.job import nested_texts
 from airflow_config_providers.job.nested_texts import NestedString
 from airflow_config_providers.job.operator_specs import PART, ConfLocation, JvmSign, OperatorSpec
-from airflow_config_providers.spark.layer_sources import mapping_layer, pairs
+
+if TYPE_CHECKING:
+    from airflow_config_providers.core.layers import ConfigLayer, LayeredConfig
 
 OURS: Final = ("config_files", "effective_config")
 """The template fields that this package adds to an operator."""
@@ -141,6 +142,8 @@ class JobFields:
         return _dag_layer(conf.argument, self._configs(conf))
 
     def _configs(self, conf: FieldPath) -> Mapping[str, Any]:
+        from airflow_config_providers.spark.layer_sources import pairs  # noqa: PLC0415 - not needed to store a DAG
+
         found = conf.get(self.read(conf.field)) or {}
         return pairs(found) if self.spec.takes_pairs else found
 
@@ -316,11 +319,16 @@ def _with_template(leaf: Any) -> Any:
 
 
 def _dag_layer(name: str, configs: Any) -> ConfigLayer:
+    from airflow_config_providers.core.layers import ConfigSource  # noqa: PLC0415 - not needed to store most DAGs
+    from airflow_config_providers.spark.layer_sources import mapping_layer  # noqa: PLC0415 - as above
+
     return mapping_layer(ConfigSource.DAG_CONFIG, name, configs)
 
 
 def wins_over(layered: LayeredConfig, key: str) -> bool:
     """Return whether no layer overrides a key of a cluster's own configuration."""
+    from airflow_config_providers.core.layers import ConfigSource  # noqa: PLC0415 - not needed to store a DAG
+
     return layered.source(key) <= ConfigSource.DAG_CONFIG
 
 

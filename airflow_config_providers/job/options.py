@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Final, Self
+from typing import TYPE_CHECKING, Any, Final, Self
 
 from airflow_config_providers import settings
 from airflow_config_providers.core.reload import ReloadAction
-from airflow_config_providers.core.resolver import Unresolved
 from airflow_config_providers.settings import ResolveIn, parse_choice
+
+if TYPE_CHECKING:
+    from airflow_config_providers.core.resolver import Unresolved
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +42,7 @@ class JobOptions:
 
     def __post_init__(self) -> None:
         if self.unresolved is not None:
-            parse_choice(Unresolved, self.unresolved, where="argument unresolved")
+            _parse_unresolved(self.unresolved)
         if self.resolve_in is not None:
             parse_choice(ResolveIn, self.resolve_in, where="argument resolve_in")
         if self.reload_action is not None:
@@ -69,7 +71,7 @@ class JobOptions:
         """What to do with a reference that no provider answers."""
         if self.unresolved is None:
             return settings.unresolved()
-        return parse_choice(Unresolved, self.unresolved, where="argument unresolved")
+        return _parse_unresolved(self.unresolved)
 
     def when_changed(
         self, in_layers: ReloadAction | None, *, in_connection: Callable[[], ReloadAction | None]
@@ -87,3 +89,9 @@ class JobOptions:
 
 NO_OPTIONS: Final = JobOptions()
 """The options of a job whose author chose none."""
+
+
+def _parse_unresolved(text: str) -> Unresolved:
+    from airflow_config_providers.core.resolver import Unresolved  # noqa: PLC0415 - few DAGs set it
+
+    return parse_choice(Unresolved, text, where="argument unresolved")

@@ -31,7 +31,7 @@ def configure_task(task: Any) -> None:
         task.operator_class = configured(task.operator_class)
         task.template_fields = task.operator_class.template_fields
     elif not isinstance(task, ConfiguredOperator):
-        task.__class__ = configured(type(task))
+        object.__setattr__(task, "__class__", configured(type(task)))  # Airflow's way looks for a converter first
         task.take_over()
 
 

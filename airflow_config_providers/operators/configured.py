@@ -6,40 +6,38 @@ import os
 import sys
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import astuple, replace
 from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from airflow_config_providers import settings
 from airflow_config_providers.airflow_compat import BaseOperator, TaskDeferred
-from airflow_config_providers.core.alter import ConfigResource
 from airflow_config_providers.core.cached import cached_property
-from airflow_config_providers.core.layers import LayeredConfig
-from airflow_config_providers.core.reversal.reverse import ReverseTransformer, reverse_object
 from airflow_config_providers.core.text import printable, shortened
 from airflow_config_providers.exceptions import ConfigException, ConfigProvidersError
 from airflow_config_providers.foreign import TASK_RUNNER, has_supervisor, require, require_bases
 from airflow_config_providers.job import nested_texts
 from airflow_config_providers.job.authored_job import STORED, AuthoredJob, stored_text
-from airflow_config_providers.job.authorship import Authorship, rendered
-from airflow_config_providers.job.configuration import JobConfiguration, Shown
-from airflow_config_providers.job.driver_resolver import Driver
 from airflow_config_providers.job.fields import JobFields, listed, refuse_odd_paths
 from airflow_config_providers.job.nested_texts import NestedString
 from airflow_config_providers.job.operator_specs import OperatorSpec, spec_of
 from airflow_config_providers.job.options import NO_OPTIONS, JobOptions
-from airflow_config_providers.job.resolver import refuse_broken_words
-from airflow_config_providers.job.run import JobRun
-from airflow_config_providers.job.template_references import without_pushes
-from airflow_config_providers.log.exceptions import reverse_exception
 from airflow_config_providers.operators.no_retry import failing_at_once
 from airflow_config_providers.operators.recording import RecordingOperator
 from airflow_config_providers.operators.reloading import attributes
-from airflow_config_providers.operators.task_output import reverse_deferral, reversing_context
 from airflow_config_providers.spark.defaults import locate_spark_defaults
 from airflow_config_providers.spark.installed_version import installed_version
-from airflow_config_providers.spark.layer_files import ConfigFile
+
+if TYPE_CHECKING:
+    from airflow_config_providers.core.layers import LayeredConfig
+    from airflow_config_providers.core.reversal.reverse import ReverseTransformer
+    from airflow_config_providers.job.authorship import Authorship
+    from airflow_config_providers.job.configuration import JobConfiguration
+    from airflow_config_providers.job.driver_resolver import Driver
+    from airflow_config_providers.job.run import JobRun
+    from airflow_config_providers.job.sealed_values import ValueSeal
+    from airflow_config_providers.spark.layer_files import ConfigFile
 
 if TYPE_CHECKING:
     from airflow_config_providers.job.sealed_values import ValueSeal
@@ -50,6 +48,8 @@ _OWN: Final = (
     *("_kept_record", "_record_keeper"),
 )
 """The attributes of a configured operator."""
+
+_NONE_CHOSEN: Final = astuple(NO_OPTIONS)
 
 _SEALED_VALUES: Final = "_config_providers_values"
 """The argument with which a deferred task gets the values that its job had before, sealed."""
@@ -85,7 +85,6 @@ class ConfiguredOperator(RecordingOperator):
     written_params: Mapping[str, Any] = MappingProxyType({})
     _job_options = NO_OPTIONS
     _holds_values = False
-    _job_run = JobRun()  # empty, and replaced as a whole
 
     def __init__(  # noqa: PLR0913 - Airflow takes default_args for the arguments that it finds here
         self,
@@ -100,8 +99,8 @@ class ConfiguredOperator(RecordingOperator):
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
-        options = JobOptions(config_conn_id, unresolved, allow_exposed_arguments, resolve_in, reload_action, streaming)
-        self.take_over(options, config_files)
+        chosen = (config_conn_id, unresolved, allow_exposed_arguments, resolve_in, reload_action, streaming)
+        self.take_over(NO_OPTIONS if chosen == _NONE_CHOSEN else JobOptions(*chosen), config_files)
 
     def take_over(self, options: JobOptions = NO_OPTIONS, config_files: Sequence[str] | str | None = None) -> None:
         """
@@ -110,20 +109,22 @@ class ConfiguredOperator(RecordingOperator):
         :raises UnsupportedVersionError: the installed Airflow or provider lacks something that this class leans on
         """
         require_bases(type(self))
-        for name in _OWN:  # another class can have set one of the same name
-            vars(self).pop(name, None)
-        if options != NO_OPTIONS:
+        found = vars(self)
+        for name in found.keys() & _OWN:  # another class can have set one of the same name
+            del found[name]
+        if options is not NO_OPTIONS:
             self._job_options = options
         if config_files is not None:
             self.config_files = listed(config_files)
-        params: Mapping[str, Any] = getattr(self.params, "dump", dict)()  # dump() never raises
-        if params:
-            self.written_params = params
+        if self.params:
+            self.written_params = getattr(self.params, "dump", dict)()  # dump() never raises
         if self.start_from_trigger:
             self.start_from_trigger = False  # the triggerer does not resolve references
 
     @cached_property
     def _authorship(self) -> Authorship:
+        from airflow_config_providers.job.authorship import Authorship
+
         return Authorship()
 
     @property
@@ -178,6 +179,8 @@ class ConfiguredOperator(RecordingOperator):
             self._render_whole(render, context, jinja_env, skip=frozenset(seen_oids))
 
     def _render_whole(self, render: Callable[[], None], context: Any, jinja_env: Any, *, skip: Collection[int]) -> None:
+        from airflow_config_providers.job.authorship import Authorship
+
         fields = self._job_fields()
         self._authorship = authorship = Authorship(self._authorship)  # the original of this copy can run again
         before, is_plain = fields.texts(skip=skip), self._renders_plainly()
@@ -197,6 +200,8 @@ class ConfiguredOperator(RecordingOperator):
         self, content: Any, context: Any, jinja_env: Any = None, seen_oids: set[int] | None = None
     ) -> Any:
         """Return the result of a template, and track the references in templates of this operator's fields."""
+        from airflow_config_providers.job.template_references import without_pushes
+
         render = super().render_template
         if not self._authorship.is_rendering or not isinstance(content, str):
             return render(content, context, jinja_env, seen_oids)
@@ -230,7 +235,7 @@ class ConfiguredOperator(RecordingOperator):
         notes = [*problems, *shown.notes]
         for note in notes:
             self.log.warning("This preview differs from a run: %s", note)
-        self._show_job(Shown(shown.layered, notes))
+        self._show_job(shown.layered, notes)
 
     def _resolve_job(self, context: Any, jinja_env: Any) -> None:
         """Get the values of this run, and show where they come from."""
@@ -259,7 +264,7 @@ class ConfiguredOperator(RecordingOperator):
         notes = [*self._job_notes(), *self._reload_notes(), *run.unresolved_notes()]
         for note in notes:
             self.log.warning("%s", note)
-        self.log.info("Effective configuration:\n%s", "\n".join(self._show_job(Shown(run.layered, notes))))
+        self.log.info("Effective configuration:\n%s", "\n".join(self._show_job(run.layered, notes)))
         self.log.info("%s", run.resolved_line())
 
     def _job_problems(self) -> Iterator[str]:
@@ -267,6 +272,10 @@ class ConfiguredOperator(RecordingOperator):
         yield from self._authorship.brought_problems(self._job_fields().author_texts())
 
     def _job_configuration(self, context: Any, jinja_env: Any) -> JobConfiguration:
+        from airflow_config_providers.core.alter import ConfigResource
+        from airflow_config_providers.job.authorship import rendered
+        from airflow_config_providers.job.configuration import JobConfiguration
+
         fields = self._job_fields()
         return JobConfiguration(
             resource=ConfigResource.of_task(self.dag_id, self.task_id),
@@ -287,6 +296,8 @@ class ConfiguredOperator(RecordingOperator):
 
     def _properties_files(self, fields: JobFields) -> list[ConfigFile]:
         """Return the properties files, strongest last."""
+        from airflow_config_providers.spark.layer_files import ConfigFile
+
         bounds = self._authorship.bounds
         of_deployment = [
             ConfigFile(path, path, is_template=True, bounds=bounds("")) for path in settings.config_files()
@@ -318,6 +329,8 @@ class ConfiguredOperator(RecordingOperator):
         return fields.spec.binary
 
     def _job_driver(self, fields: JobFields) -> Driver:
+        from airflow_config_providers.job.driver_resolver import Driver
+
         is_remote = fields.spec.is_remote and bool(fields.conf or fields.cluster_confs)
         return Driver(is_remote, lambda: is_remote, fields.not_python(), tuple(fields.closed_confs()))
 
@@ -338,10 +351,12 @@ class ConfiguredOperator(RecordingOperator):
             return f"the job of a {self.task_type} cannot be stopped safely. Changes apply from the next run on."
         return super()._obstacle_to_reload()
 
-    def _show_job(self, shown: Shown) -> list[str]:
+    def _show_job(self, layered: LayeredConfig, notes: Sequence[str]) -> list[str]:
         """Set the fields that people see, and return all lines of ``effective_config``."""
-        lines = shown.lines()
-        self._show_conf(shown.layered)
+        from airflow_config_providers.job.configuration import Shown
+
+        lines = Shown(layered, notes).lines()
+        self._show_conf(layered)
         self.effective_config = shortened(
             lines,
             characters=settings.longest_field(),
@@ -373,7 +388,7 @@ class ConfiguredOperator(RecordingOperator):
         return self._run_once(context, run)
 
     def _deferral_seal(self, context: Any) -> ValueSeal:
-        from airflow_config_providers.job.sealed_values import ValueSeal  # noqa: PLC0415 - few tasks are deferred
+        from airflow_config_providers.job.sealed_values import ValueSeal
 
         ti = context.get("ti")
         return ValueSeal.of_task(ti, "deferral", getattr(ti, "try_number", ""), log=self.log)
@@ -389,6 +404,10 @@ class ConfiguredOperator(RecordingOperator):
         return how(context, run)
 
     def _run_once(self, context: Any, run: Callable[[], Any]) -> Any:
+        from airflow_config_providers.core.reversal.reverse import reverse_object
+        from airflow_config_providers.log.exceptions import reverse_exception
+        from airflow_config_providers.operators.task_output import reverse_deferral, reversing_context
+
         reverser = self._job_run.reverser
         try:
             with reversing_context(context, reverser), self._values_in_place(reverser):
@@ -422,6 +441,8 @@ class ConfiguredOperator(RecordingOperator):
 
     def _resolved_fields(self) -> dict[str, Any]:
         """Return field -> content with values."""
+        from airflow_config_providers.job.resolver import refuse_broken_words
+
         fields, run = self._job_fields(), self._job_run
         texts = run.texts()
         refuse_broken_words(
@@ -434,6 +455,8 @@ class ConfiguredOperator(RecordingOperator):
 
     def _forget_values(self, before: Mapping[str, Any], reverser: ReverseTransformer) -> None:
         """Reverse what ``execute`` left on the operator, where listeners and links can read it."""
+        from airflow_config_providers.core.reversal.reverse import reverse_object
+
         for name, value in attributes(self).items():
             is_old = before.get(name) is value and not isinstance(value, dict | list | set)
             if not is_old and (hidden := reverse_object(value, (reverser,))) is not value:
@@ -442,6 +465,8 @@ class ConfiguredOperator(RecordingOperator):
 
 def spark_defaults(binary: str) -> list[ConfigFile]:
     """Return the defaults file that a program of Spark reads on this machine; empty if there is none."""
+    from airflow_config_providers.spark.layer_files import ConfigFile
+
     found = locate_spark_defaults(binary, os.environ) if binary else None
     return [ConfigFile(str(found), str(found), is_lenient=True)] if found else []
 

@@ -9,16 +9,15 @@ from typing import TYPE_CHECKING, Any, Final, Self
 
 from airflow_config_providers import settings
 from airflow_config_providers.airflow_compat import AirflowTaskTimeout, masked
-from airflow_config_providers.core.layers import ConfigLayer, ConfigSource, LayeredConfig
-from airflow_config_providers.core.reversal.reverse import ReverseTransformer
 from airflow_config_providers.core.text import one_line, printable, shortened
 from airflow_config_providers.exceptions import ConfigProvidersError, SubmitError
-from airflow_config_providers.job.configuration import following_run
-from airflow_config_providers.job.record import TryRecord, recorded
-from airflow_config_providers.job.run import JobRun
 from airflow_config_providers.operators.configured import ConfiguredOperator
 
 if TYPE_CHECKING:
+    from airflow_config_providers.core.layers import LayeredConfig
+    from airflow_config_providers.core.reversal.reverse import ReverseTransformer
+    from airflow_config_providers.job.record import TryRecord
+    from airflow_config_providers.job.run import JobRun
     from airflow_config_providers.job.sealed_values import ValueSeal
 
 STATE_KEY: Final = "config_providers_submitted"
@@ -64,6 +63,8 @@ class SubmittedConfig:
     @property
     def layered(self) -> LayeredConfig:
         """The configuration, already settled."""
+        from airflow_config_providers.core.layers import ConfigLayer, ConfigSource, LayeredConfig
+
         return LayeredConfig([ConfigLayer(ConfigSource.DAG_CONFIG, "the job", self.conf)])
 
 
@@ -81,7 +82,7 @@ class DurableMixin(ConfiguredOperator):
     _is_active: bool = False  # the job, when this try decided about following it
     _is_following: bool = False
     _followed: tuple[Any, SubmittedConfig | None] = (None, None)  # the job that this try follows
-    _next_submit = JobRun()  # what the followed job would be submitted with now; empty if that is not watched
+    _next_submit: JobRun | None = None  # what the followed job would be submitted with now, if that is watched
 
     def _may_follow(self) -> bool:
         """Return whether this try would follow a job of an earlier try."""
@@ -116,12 +117,12 @@ class DurableMixin(ConfiguredOperator):
             for name, value in before.items():
                 setattr(self, name, value)
 
-    def _watchable(self, context: Any, jinja_env: Any) -> JobRun:
-        """Return what the running job would be submitted with now; an empty run if it would not be restarted."""
+    def _watchable(self, context: Any, jinja_env: Any) -> JobRun | None:
+        """Return what the running job would be submitted with now; None if it would not be restarted."""
         if self._obstacle_to_reload() or not self._is_active:
-            return JobRun()
+            return None
         try:
-            return self._checked_configuration(context, jinja_env).resolve_if_restarted() or JobRun()
+            return self._checked_configuration(context, jinja_env).resolve_if_restarted()
         except ConfigProvidersError as error:
             problem = "; ".join(error.problems)
         except Exception as error:  # noqa: BLE001 - following the job is more important; the message can hold a value
@@ -131,10 +132,12 @@ class DurableMixin(ConfiguredOperator):
             "now: %s",
             problem,
         )
-        return JobRun()
+        return None
 
     def _follow_job(self, job: Any, submitted: SubmittedConfig | None, context: Any) -> None:
         """Show the configuration of ``job``, and references in place of its values of then and now."""
+        from airflow_config_providers.job.configuration import following_run
+
         self._is_following, self._followed = True, (job, submitted)
         if submitted is not None:
             self._show_conf(submitted.layered)
@@ -144,13 +147,16 @@ class DurableMixin(ConfiguredOperator):
             self._know_submitted(self._job_seal(job, context).open(submitted.sealed))
         if self._next_submit:
             self._job_run.know(self._next_submit.reverser)
-        note = _note(job, str(self._status), submitted, key=self.external_id_key, is_watched=self._next_submit.reloads)
+        is_watched = bool(self._next_submit and self._next_submit.reloads)
+        note = _note(job, str(self._status), submitted, key=self.external_id_key, is_watched=is_watched)
         self._show_followed(note, submitted)
 
     def _try_record(self, context: Any) -> TryRecord:
         record = super()._try_record(context)
         if not self._is_following:
             return record
+        from airflow_config_providers.job.record import recorded
+
         job, submitted = self._followed
         shown = recorded(submitted.layered) if submitted else {}
         return replace(record, configs=shown, job=str(job), follows=submitted.try_number if submitted else None)
@@ -165,7 +171,7 @@ class DurableMixin(ConfiguredOperator):
             self._next_submit.know(values)
 
     def _job_seal(self, job: Any, context: Any) -> ValueSeal:
-        from airflow_config_providers.job.sealed_values import ValueSeal  # noqa: PLC0415 - few jobs run elsewhere
+        from airflow_config_providers.job.sealed_values import ValueSeal
 
         return ValueSeal.of_task(context.get("ti"), "job", job, log=self.log)
 
@@ -177,7 +183,8 @@ class DurableMixin(ConfiguredOperator):
         try:
             return super()._run_once(context, run)
         finally:
-            self._next_submit.clear()
+            if self._next_submit:
+                self._next_submit.clear()
 
     def _can_follow(self, job: Any, context: Any) -> bool:
         """Get the status of ``job``, and return whether it still runs or has succeeded."""
@@ -260,7 +267,7 @@ class DurableMixin(ConfiguredOperator):
     def _begin_anew(self, context: Any, before: Mapping[str, Any], run: JobRun) -> None:
         """Forget the job that was stopped, which a later try must not follow, and this one no longer does."""
         super()._begin_anew(context, before, run)
-        self._is_following, self._status, self._next_submit = False, None, JobRun()
+        self._is_following, self._status, self._next_submit = False, None, None
         store = self._state_store(context)
         if store is not None:
             store.delete(self.external_id_key)

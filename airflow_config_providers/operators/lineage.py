@@ -34,8 +34,8 @@ def _facet(record: TryRecord) -> Any:
 
 @cache
 def _facet_class() -> Any:
-    import attr  # noqa: PLC0415 - OpenLineage brings it
-    from openlineage.client.generated.base import RunFacet  # noqa: PLC0415 - its callers have it
+    import attr  # OpenLineage brings it
+    from openlineage.client.generated.base import RunFacet  # who calls this has it
 
     @attr.define
     class ConfigProvidersRunFacet(RunFacet):  # type: ignore[misc,unused-ignore] # Any where there is no OpenLineage

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from airflow_config_providers.airflow_compat import BaseHook
-from airflow_config_providers.hooks.spark_connect import ConfiguredSparkConnectHook
-from airflow_config_providers.log.descriptors import guarded_descriptors
 from airflow_config_providers.operators.configured import ConfiguredOperator
-from airflow_config_providers.spark import jvm
-from airflow_config_providers.spark.connect_conf import giving_back_what_was_set
-from airflow_config_providers.spark.delivery import Delivery
-from airflow_config_providers.spark.redaction import REDACTION_KEY
+
+if TYPE_CHECKING:
+    from airflow_config_providers.spark.delivery import Delivery
 
 _CONNECT: Final = "spark_connect"
 """The type of a connection to a Spark Connect server, which gets its configuration and starts no JVM here."""
@@ -33,6 +30,9 @@ class PySparkMixin(ConfiguredOperator):
 
     def execute_callable(self) -> Any:
         """Call the function with a session whose secrets are in no command."""
+        from airflow_config_providers.log.descriptors import guarded_descriptors
+        from airflow_config_providers.spark import jvm
+
         delivery = self._job_run.delivery(in_process=True)
         with guarded_descriptors(self._job_run.reverser):
             if self.conn_id and BaseHook.get_connection(self.conn_id).conn_type == _CONNECT:
@@ -43,6 +43,10 @@ class PySparkMixin(ConfiguredOperator):
                 return self._call(dict(delivery.plain))
 
     def _call_connected(self, conn_id: str, delivery: Delivery) -> Any:
+        from airflow_config_providers.hooks.spark_connect import ConfiguredSparkConnectHook
+        from airflow_config_providers.spark.connect_conf import giving_back_what_was_set
+        from airflow_config_providers.spark.redaction import REDACTION_KEY
+
         with ConfiguredSparkConnectHook(conn_id, self.config_conn_id) as hook:
             url, extra = hook.get_connection_url(), hook.get_connection(conn_id).extra_dejson
             configs = {**extra, **delivery.plain, **delivery.private, "spark.remote": url}

@@ -11,7 +11,6 @@ from airflow_config_providers.airflow_compat import masked
 from airflow_config_providers.core.reversal.reverse import ReverseTransformer
 from airflow_config_providers.foreign import has_supervisor
 from airflow_config_providers.job.record import TryRecord
-from airflow_config_providers.job.record_files import RecordFiles
 from airflow_config_providers.job.record_parts import job_key, packed, record_key
 
 Write = Callable[[str, Any], object]
@@ -81,6 +80,8 @@ class RecordKeeper:
 
     def _write_file(self, record: TryRecord) -> None:
         if path := settings.records_path():
+            from airflow_config_providers.job.record_files import RecordFiles
+
             RecordFiles(path).write(record)
 
     def _guarded(self, keep: Callable[[], object]) -> None:

@@ -5,14 +5,15 @@ from __future__ import annotations
 import datetime
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from airflow_config_providers.core.layers import LayeredConfig
-from airflow_config_providers.job.record import TaskTry, TryRecord, recorded, references_of
-from airflow_config_providers.job.value_hashes import ValueHashes
 from airflow_config_providers.job.versions import versions
-from airflow_config_providers.operators.record_keeper import RecordKeeper
 from airflow_config_providers.operators.reloading import ReloadingOperator
+
+if TYPE_CHECKING:
+    from airflow_config_providers.core.layers import LayeredConfig
+    from airflow_config_providers.job.record import TryRecord
+    from airflow_config_providers.operators.record_keeper import RecordKeeper
 
 
 class RecordingOperator(ReloadingOperator):
@@ -22,6 +23,8 @@ class RecordingOperator(ReloadingOperator):
     _kept_record: TryRecord | None = None  # afterwards
 
     def _reloading(self, context: Any, run: Callable[[], Any]) -> Any:
+        from airflow_config_providers.operators.record_keeper import RecordKeeper
+
         self._record_keeper = keeper = RecordKeeper.of(context, self.log)
         self._keep_record(context)
         try:
@@ -44,12 +47,17 @@ class RecordingOperator(ReloadingOperator):
 
     def _keep_refused(self, context: Any, layered: LayeredConfig | None, problems: Sequence[str]) -> None:
         """Keep the record of a try that is refused before its job is submitted."""
+        from airflow_config_providers.core.layers import LayeredConfig
+        from airflow_config_providers.operators.record_keeper import RecordKeeper
+
         keeper = RecordKeeper.of(context, self.log)
         keeper.keep_refused(
             lambda: replace(self._begun(context, layered or LayeredConfig([])), problems=tuple(problems))
         )
 
     def _try_record(self, context: Any) -> TryRecord:
+        from airflow_config_providers.job.value_hashes import ValueHashes
+
         run, hashes = self._job_run, ValueHashes.of_deployment()
         record = self._begun(context, run.layered)
         known = hashes.of(run.reverser)
@@ -62,6 +70,8 @@ class RecordingOperator(ReloadingOperator):
         )
 
     def _begun(self, context: Any, layered: LayeredConfig) -> TryRecord:
+        from airflow_config_providers.job.record import TaskTry, TryRecord, recorded, references_of
+
         ti = context.get("ti")
         return TryRecord(
             TaskTry.of(ti),

@@ -8,8 +8,12 @@ from types import MemberDescriptorType
 from typing import TYPE_CHECKING, Any
 
 from airflow_config_providers.airflow_compat import AirflowSkipException, BaseOperator
+from airflow_config_providers.core.cached import cached_property
 from airflow_config_providers.exceptions import SubmitError
-from airflow_config_providers.job.run import JobRun
+
+if TYPE_CHECKING:
+    from airflow_config_providers.job.reload import JobReload
+    from airflow_config_providers.job.run import JobRun
 
 if TYPE_CHECKING:
     from airflow_config_providers.job.reload import JobReload
@@ -18,10 +22,15 @@ if TYPE_CHECKING:
 class ReloadingOperator(BaseOperator):
     """A base of ``ConfiguredOperator``, which stops its job and runs it anew when its secrets have changed."""
 
-    _job_run: JobRun
     _job_reload: JobReload | None = None  # while the job runs
     _is_killed: bool = False
     _is_outdated: bool = False  # whether the job has other values than _watched_run
+
+    @cached_property
+    def _job_run(self) -> JobRun:
+        from airflow_config_providers.job.run import JobRun
+
+        return JobRun()  # empty, and replaced as a whole
 
     @property
     def _watched_run(self) -> JobRun:
@@ -78,7 +87,7 @@ class ReloadingOperator(BaseOperator):
     @contextmanager
     def _watching(self) -> Iterator[JobReload]:
         """Have the job stopped when its secrets change."""
-        from airflow_config_providers.job.reload import JobReload, ReloadLimits  # noqa: PLC0415 - few jobs are reloaded
+        from airflow_config_providers.job.reload import JobReload, ReloadLimits
 
         limits = ReloadLimits.of_deployment()
         with JobReload(stop=self._stop_job, has_begun=self._has_begun, log=self.log, limits=limits) as reload:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 from airflow.providers.apache.spark.operators.spark_jdbc import SparkJDBCOperator
 
-from airflow_config_providers.hooks.spark_jdbc import ConfiguredSparkJDBCHook
-from airflow_config_providers.hooks.spark_submit import ConfiguredSparkSubmitHook
 from airflow_config_providers.job.fields import OURS
 from airflow_config_providers.operators.spark_submit import ConfiguredSparkSubmitOperator
 from airflow_config_providers.settings import ResolveIn
+
+if TYPE_CHECKING:
+    from airflow_config_providers.hooks.spark_jdbc import ConfiguredSparkJDBCHook
 
 
 class ConfiguredSparkJDBCOperator(ConfiguredSparkSubmitOperator, SparkJDBCOperator):
@@ -23,7 +24,11 @@ class ConfiguredSparkJDBCOperator(ConfiguredSparkSubmitOperator, SparkJDBCOperat
 
     template_fields = (*SparkJDBCOperator.template_fields, *OURS)
 
-    _hook_class: ClassVar[type[ConfiguredSparkSubmitHook]] = ConfiguredSparkJDBCHook
+    @property
+    def _hook_class(self) -> type[ConfiguredSparkJDBCHook]:
+        from airflow_config_providers.hooks.spark_jdbc import ConfiguredSparkJDBCHook
+
+        return ConfiguredSparkJDBCHook
 
     def _get_hook(self) -> ConfiguredSparkJDBCHook:
         hook: Any = super()._get_hook()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import yaml
 from kubernetes.client import V1ObjectMeta, V1Pod
@@ -13,15 +13,14 @@ from kubernetes.client.exceptions import ApiException
 
 from airflow_config_providers.airflow_compat import AirflowException
 from airflow_config_providers.core.cached import cached_property
-from airflow_config_providers.core.reversal.reverse import ReverseTransformer
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.exceptions import ConfigException, SubmitError
 from airflow_config_providers.job.nested_texts import NestedString, texts
-from airflow_config_providers.job.sealed_values import ValueSeal
-from airflow_config_providers.job.template_references import FilledIn
 from airflow_config_providers.operators.configured import ConfiguredOperator
 from airflow_config_providers.operators.spark_application import API_GROUP, KIND, SparkApplication, wait_until_gone
-from airflow_config_providers.spark.layer_files import read_layer_file
+
+if TYPE_CHECKING:
+    from airflow_config_providers.core.reversal.reverse import ReverseTransformer
 
 _VALUES_KEY: Final = "config_providers_values"
 """The key in the task's state store that holds the values of earlier tries, sealed."""
@@ -70,6 +69,9 @@ class SparkKubernetesMixin(ConfiguredOperator):
         super()._resolve_job(context, jinja_env)
 
     def _read_application(self) -> None:
+        from airflow_config_providers.job.template_references import FilledIn
+        from airflow_config_providers.spark.layer_files import read_layer_file
+
         text = self.application_file
         if not text:
             return
@@ -144,6 +146,8 @@ class SparkKubernetesMixin(ConfiguredOperator):
 
     def _know_earlier_tries(self, store: Any, context: Any) -> None:
         """Show references also in place of the values of an earlier try, whose application this one can follow."""
+        from airflow_config_providers.job.sealed_values import ValueSeal
+
         seal = ValueSeal.of_task(context.get("ti"), "tries", log=self.log)
         try:
             before = store.get(_VALUES_KEY)

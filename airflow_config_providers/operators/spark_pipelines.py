@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from airflow_config_providers.hooks.spark_pipelines import ConfiguredSparkPipelinesHook
 from airflow_config_providers.operators.configured import ConfiguredOperator
-from airflow_config_providers.spark.delivery import Submission
+
+if TYPE_CHECKING:
+    from airflow_config_providers.hooks.spark_pipelines import ConfiguredSparkPipelinesHook
+    from airflow_config_providers.spark.delivery import Submission
 
 
 class SparkPipelinesMixin(ConfiguredOperator):
@@ -24,6 +26,8 @@ class SparkPipelinesMixin(ConfiguredOperator):
     @cached_property
     def hook(self) -> ConfiguredSparkPipelinesHook:
         """The stock hook with our additions, which gets values when it runs the pipeline."""
+        from airflow_config_providers.hooks.spark_pipelines import ConfiguredSparkPipelinesHook
+
         hook = ConfiguredSparkPipelinesHook.of(
             super().hook,  # type: ignore[misc]  # of the operator
             submission=self._submission,

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from airflow_config_providers.hooks.spark_sql import ConfiguredSparkSqlHook
 from airflow_config_providers.operators.configured import ConfiguredOperator
+
+if TYPE_CHECKING:
+    from airflow_config_providers.hooks.spark_sql import ConfiguredSparkSqlHook
 
 _SUBSTITUTE: Final = "spark.sql.variable.substitute"
 _READS_THE_WORKER: Final = re.compile(r"\$\{(?:env|system):")
@@ -36,6 +38,8 @@ class SparkSqlMixin(ConfiguredOperator):
         return getattr(self._hook, "_sp", None) is not None
 
     def _get_hook(self) -> ConfiguredSparkSqlHook:
+        from airflow_config_providers.hooks.spark_sql import ConfiguredSparkSqlHook
+
         hook = super()._get_hook()  # type: ignore[misc]  # of the operator
         return ConfiguredSparkSqlHook.of(
             hook,

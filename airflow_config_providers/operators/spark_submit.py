@@ -5,19 +5,21 @@ from __future__ import annotations
 import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, ClassVar, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from airflow.providers.apache.spark.hooks.spark_submit import DEFAULT_SPARK_BINARY
 from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
 
 from airflow_config_providers.core.variable import scan
 from airflow_config_providers.exceptions import ConfigException
-from airflow_config_providers.hooks.spark_submit import ConfiguredSparkSubmitHook
-from airflow_config_providers.job.driver_resolver import Driver
 from airflow_config_providers.job.fields import OURS, JobFields
 from airflow_config_providers.operators.durable import DurableMixin
-from airflow_config_providers.spark.delivery import Submission
-from airflow_config_providers.spark.layer_files import ConfigFile
+
+if TYPE_CHECKING:
+    from airflow_config_providers.hooks.spark_submit import ConfiguredSparkSubmitHook
+    from airflow_config_providers.job.driver_resolver import Driver
+    from airflow_config_providers.spark.delivery import Submission
+    from airflow_config_providers.spark.layer_files import ConfigFile
 
 _SECONDS_TO_END: Final = 30.0
 """How long Spark can take to end before it is killed."""
@@ -41,7 +43,12 @@ class ConfiguredSparkSubmitOperator(DurableMixin, SparkSubmitOperator):
 
     template_fields: Sequence[str] = (*SparkSubmitOperator.template_fields, *OURS)
 
-    _hook_class: ClassVar[type[ConfiguredSparkSubmitHook]] = ConfiguredSparkSubmitHook
+    @property
+    def _hook_class(self) -> type[ConfiguredSparkSubmitHook]:
+        """The class of the hook that submits."""
+        from airflow_config_providers.hooks.spark_submit import ConfiguredSparkSubmitHook
+
+        return ConfiguredSparkSubmitHook
 
     def _default_files(self, fields: JobFields) -> list[ConfigFile]:
         """Return Spark's defaults file, which applies if the author named no properties file."""

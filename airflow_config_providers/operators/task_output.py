@@ -103,7 +103,7 @@ def reversing_context(context: Any, reverser: ReverseTransformer) -> Iterator[No
 @contextmanager
 def _reversing_messages(reverser: ReverseTransformer) -> Iterator[None]:
     """Replace values by references in what Airflow stores of this task's messages."""
-    from airflow.sdk.execution_time import task_runner  # noqa: PLC0415 - heavy, and not needed to parse a DAG
+    from airflow.sdk.execution_time import task_runner  # heavy, and not needed to parse a DAG
 
     place = vars(task_runner)
     comms = place.get("SUPERVISOR_COMMS")

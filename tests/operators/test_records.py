@@ -148,7 +148,7 @@ def test_a_path_that_cannot_be_written_is_one_warning(run_task, connections, spa
 
 
 def test_before_airflow_3_3_the_record_is_an_xcom(run_task, connections, spark_submit, password, monkeypatch):
-    monkeypatch.setattr("airflow_config_providers.operators.recording.RecordKeeper.of", without_store)
+    monkeypatch.setattr("airflow_config_providers.operators.record_keeper.RecordKeeper.of", without_store)
     run = run_task(operator({"spark.app.password": password}))
     pushed = {message.key: message.value for message in run.supervisor.messages if type(message).__name__ == "SetXCom"}
 

@@ -154,6 +154,13 @@ def test_the_drawing_of_the_house_has_each_folder_and_each_module_at_the_top() -
     assert set(re.findall(r"^ +(\S+)", drawing, re.MULTILINE)) == folders | modules
 
 
+def test_a_whole_run_has_every_stage() -> None:
+    script = (ROOT / ".ci" / "run").read_text()
+    (listed,) = re.findall(r"^stages=\((.*)\)$", script, flags=re.MULTILINE)
+
+    assert sorted(listed.split()) == sorted(re.findall(r"^stage_(\w+)\(\)", script, flags=re.MULTILINE))
+
+
 def test_the_tests_that_a_stage_names_are_there() -> None:
     """pytest runs nothing at all if one of its arguments is missing."""
     script = (ROOT / ".ci" / "run").read_text()

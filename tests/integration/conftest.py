@@ -23,6 +23,7 @@ from typing import Any
 import pytest
 
 from tests.limits import LONGEST, PATIENT_AIRFLOW
+from tests.servers import quick_python
 
 CANARY = f"c4nary-{token_hex(8)}/val+1"
 PARTS = ("scheduler", "dag-processor", "triggerer", "api-server")
@@ -100,7 +101,8 @@ class Airflow:
         return result
 
     def __enter__(self) -> Airflow:
-        self.cli("db", "migrate")
+        migrated = quick_python.run("-m", "airflow", "db", "migrate", env=self.environ, cwd=self.home)
+        assert migrated.returncode == 0, migrated.stdout + migrated.stderr
         processes = [self._start(part) for part in self.parts]
         self._running.enter_context(stopped(processes))
         self.wait("the API server", lambda: self._get("/api/v2/version", token=None))

@@ -6,6 +6,7 @@ The binary is kept outside the tree, under the user's cache folder, by a hash of
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import os
 import shutil
@@ -34,12 +35,19 @@ def _build() -> Path:
     if version is None:
         raise RuntimeError("Go is not on this machine: install it, or point VAULT_ADDR and VAULT_TOKEN to a Vault")
     target = _folder() / f"vault-{_fingerprint()}-{version}"
-    unfinished = target.with_suffix(f".{os.getpid()}")
     target.parent.mkdir(parents=True, exist_ok=True)
+    with (target.parent / "building").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # whoever needs it meanwhile waits for it, rather than build another
+        if not target.exists():
+            _compile(target)
+    return target
+
+
+def _compile(target: Path) -> None:
+    unfinished = target.with_suffix(f".{os.getpid()}")
     command = ["go", "build", "-trimpath", "-buildvcs=false", "-ldflags=-s -w", "-o", str(unfinished), "."]
     subprocess.run(command, cwd=SOURCES, env={**os.environ, "CGO_ENABLED": "0"}, check=True)
     unfinished.replace(target)
-    return target
 
 
 def _fingerprint() -> str:

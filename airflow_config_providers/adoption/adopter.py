@@ -166,16 +166,8 @@ def _is_used(layer: SharedLayer, changed: Sequence[FileProposal], folder: str) -
 
 
 def _root(paths: Sequence[str]) -> Path:
-    """
-    Return the folder in which all files are, and from which they import modules.
-
-    :raises ConfigException: the deployment has no folder of DAG files
-    """
-    if not (paths or Path(dags_folder()).is_dir()):
-        raise ConfigException(
-            f"There is no folder '{printable(dags_folder())}'. Correct [core] dags_folder, or name the DAG files."
-        )
-    folders = [path if Path(path).is_dir() else str(Path(path).parent) for path in paths] or [dags_folder()]
+    """Return the folder in which all files are, and from which they import modules."""
+    folders = [path if Path(path).is_dir() else str(Path(path).parent) for path in paths or [dags_folder()]]
     deployed = Path(dags_folder()).resolve()
     common = Path(os.path.commonpath([Path(folder).resolve() for folder in folders]))
     return deployed if common.is_relative_to(deployed) else common

@@ -124,7 +124,7 @@ Reads files, but no database, server or secret store. Findings show keys and ref
 exit codes:
   0 no findings, or only notes
   1 findings
-  2 a file could not be read, or wrong arguments
+  2 a file or the folder of the DAGs could not be read, or wrong arguments
 """
 
 _DOCTOR = """examples:

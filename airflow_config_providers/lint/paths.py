@@ -43,8 +43,12 @@ class LintedPaths:
 
     @classmethod
     def of_deployment(cls) -> Self:
-        """Return the files of this deployment: its DAGs, and the layers and policies that its settings name."""
-        folder = dags_folder()
+        """
+        Return the files of this deployment: its DAGs, and the layers and policies that its settings name.
+
+        :raises ConfigException: the deployment has no folder of DAG files
+        """
+        folder = existing_dags_folder()
         layers = (path for path in settings.config_files() if not (scan(path) or is_template(path)))
         policies = settings.policies_file()
         return cls(tuple(_dag_files(folder)), tuple(layers), (policies,) if policies else (), (folder,))
@@ -75,6 +79,18 @@ class LintedPaths:
 def dags_folder() -> str:
     """Return the folder in which this deployment has its DAG files."""
     return str(conf.get("core", "dags_folder"))
+
+
+def existing_dags_folder() -> str:
+    """
+    Return the folder in which this deployment has its DAG files.
+
+    :raises ConfigException: there is no such folder
+    """
+    folder = dags_folder()
+    if not Path(folder).exists():  # Airflow takes a single DAG file, too
+        raise ConfigException(f"There is no folder '{printable(folder)}'. Correct [core] dags_folder, or name the files.")
+    return folder
 
 
 def _problem(path: str) -> str:

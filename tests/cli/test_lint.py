@@ -116,6 +116,17 @@ def test_wrong_arguments_end_with_2(
     assert CANARY not in err
 
 
+def test_a_dags_folder_that_does_not_exist_ends_with_2(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("AIRFLOW__CORE__DAGS_FOLDER", str(tmp_path / "nowhere"))
+
+    code, out, err = run(capsys)
+
+    assert (code, out) == (2, "")
+    assert "[core] dags_folder" in err
+
+
 @pytest.mark.slow
 @pytest.mark.integration
 def test_it_needs_no_database(tmp_path: Path):

@@ -9,7 +9,7 @@ from functools import cache
 
 from airflow_config_providers import settings
 from airflow_config_providers.core.alter import ConfigResource
-from airflow_config_providers.core.layers import ConfigLayer
+from airflow_config_providers.core.layers import ConfigLayer, ConfigSource
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.dynamic.airflow_store import VariableStore
 from airflow_config_providers.dynamic.inheritance import dynamic_layer, inherited, task_configs
@@ -46,6 +46,13 @@ class State:
             return []
         below = deployed_layers(self.jobs[task], self.environ, warn=warn, read_file=self.read_file)
         return [*self.dynamic(task), *below]
+
+    def arguments(self, task: ConfigResource) -> ConfigLayer:
+        """Return label -> string for the references of a task outside its layers, such as in ``env_vars``."""
+        texts = self.jobs[task].texts if task in self.jobs else {}
+        shown = {label.removeprefix("_"): text for label, text in texts.items()}
+        origins = {label: f"argument {label.partition('[')[0]}" for label in shown}
+        return ConfigLayer(ConfigSource.DAG_CONFIG, "arguments", shown, origins)
 
 
 def stored_dynamic_layers(changed: Mapping[ConfigResource, ConfigLayer]) -> DynamicLayers:

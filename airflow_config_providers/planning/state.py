@@ -16,7 +16,7 @@ from airflow_config_providers.dynamic.inheritance import dynamic_layer, inherite
 from airflow_config_providers.exceptions import ConfigException
 from airflow_config_providers.job.chosen_paths import bounds_of_deployment
 from airflow_config_providers.job.deployed_task import Warn
-from airflow_config_providers.job.job_layers import ReadFile, deployed_layers, file_as_deployed
+from airflow_config_providers.job.job_layers import NOT_SHOWN, ReadFile, deployed_layers, file_as_deployed
 from airflow_config_providers.planning.git_revision import Checkout
 from airflow_config_providers.planning.stored_dags import Jobs
 from airflow_config_providers.spark.layer_files import AllowedDirectories, ConfigFile, file_layer, is_yaml
@@ -98,9 +98,33 @@ def file_reader(checkout: Checkout | None, replaced: Mapping[str, str]) -> ReadF
 
 def unread(replaced: Iterable[str], jobs: Jobs) -> list[str]:
     """Return those of the paths in ``replaced`` that none of ``jobs`` reads."""
-    paths = {*settings.config_files(), *(path for job in jobs.values() for path in job.files.values())}
-    read = {os.path.realpath(path) for path in paths}
+    read = {os.path.realpath(path) for path in _paths(jobs)}
     return [path for path in replaced if os.path.realpath(path) not in read]
+
+
+def refuse_broken_files(state: State, before: Checkout | None, after: Checkout | None) -> None:
+    """
+    Make sure that the layer files of the repository can be read in the second of two states.
+
+    What neither state has could be made where tasks run, so it is not refused.
+
+    :param state: the second state
+    :param before: the revision of the first state; None for the files as they are
+    :param after: the revision of the second state; None for the files as they are
+    :raises ConfigException: a file is malformed, or it is no longer there; lists all problems
+    """
+    problems: list[str] = []
+    for path in sorted(_paths(state.jobs)):
+        places = {path if checkout is None else checkout.inside(path) for checkout in (before, after)}
+        if places != {path} and any(map(os.path.exists, places)):
+            state.read_file(path, problems.append)
+    if problems:
+        raise ConfigException(*(problem.removeprefix(NOT_SHOWN) for problem in problems))
+
+
+def _paths(jobs: Jobs) -> set[str]:
+    """Return the paths of all layer files."""
+    return {*settings.config_files(), *(path for job in jobs.values() for path in job.files.values())}
 
 
 def _require_readable(replaced: Mapping[str, str]) -> None:

@@ -19,7 +19,6 @@ from airflow_config_providers.adoption.same_meaning import Imports, are_in_all, 
 from airflow_config_providers.adoption.shared_layers import SharedLayer, Sharing
 from airflow_config_providers.core.layers import LayeredConfig
 from airflow_config_providers.core.text import printable
-from airflow_config_providers.exceptions import ConfigException
 from airflow_config_providers.job.job_layers import deployed_layers
 from airflow_config_providers.lint.dag_files import DagFile
 from airflow_config_providers.lint.paths import LintedPaths, dags_folder

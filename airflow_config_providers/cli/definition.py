@@ -534,7 +534,13 @@ def _examined() -> tuple[Any, ...]:
             help="Connection that defines the providers; by default the config_conn_id of the deployment",
             metavar="CONN_ID",
         ),
-        _arg("--timeout", help="Seconds for each check; default 30", type=float, default=30, metavar="SECONDS"),
+        _arg(
+            "--timeout",
+            help="Seconds for each check and each provider; default 30",
+            type=float,
+            default=30,
+            metavar="SECONDS",
+        ),
     )
 
 

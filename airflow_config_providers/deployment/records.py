@@ -183,8 +183,9 @@ def recent_tries(session: Any, task: ConfigResource | None = None, *, limit: int
         when = getattr(model, "updated_at", None) or model.timestamp
         query = select(when, model.key, model.dag_id, model.task_id, model.run_id, map_index_of(model))
         ours = query.where(*_of_records(model, task)).order_by(when.desc()).limit(limit)
-        for at, key, *instance in session.execute(ours).all():
-            yield from (StoredTry(TaskTry(*instance, number), at) for number in tries_of([key]))
+        for at, key, dag_id, task_id, run_id, map_index in session.execute(ours).all():
+            for number in tries_of([key]):
+                yield StoredTry(TaskTry(dag_id, task_id, run_id, map_index, number), at)
 
 
 def _models() -> list[Any]:

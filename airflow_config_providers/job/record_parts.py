@@ -24,7 +24,7 @@ _PART: Final = 60_000
 _MOST_PARTS: Final = 200
 
 LARGEST_ENTRY: Final = 2 * _PART
-"""The most characters of JSON in an entry that is worth reading: those of tasks are smaller, however they are spaced."""
+"""The most characters of JSON in an entry that is read: those of tasks are shorter, however they are spaced."""
 
 
 def record_key(try_number: int) -> str:

@@ -89,7 +89,9 @@ def existing_dags_folder() -> str:
     """
     folder = dags_folder()
     if not Path(folder).exists():  # Airflow takes a single DAG file, too
-        raise ConfigException(f"There is no folder '{printable(folder)}'. Correct [core] dags_folder, or name the files.")
+        raise ConfigException(
+            f"There is no folder '{printable(folder)}'. Correct [core] dags_folder, or name the DAG files."
+        )
     return folder
 
 

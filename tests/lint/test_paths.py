@@ -71,9 +71,7 @@ def test_without_paths_the_files_of_the_deployment_are_read(folder: Path, monkey
     assert found.policies == (f"{dags}/policies.yaml",)
 
 
-def test_a_dags_folder_that_does_not_exist_is_refused_with_its_setting(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-):
+def test_a_dags_folder_that_does_not_exist_is_refused_with_its_setting(folder: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("AIRFLOW__CORE__DAGS_FOLDER", str(folder / "nowhere"))
 
     with pytest.raises(ConfigException, match=r"no folder '.*/nowhere'\. Correct \[core\] dags_folder"):

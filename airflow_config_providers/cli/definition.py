@@ -220,7 +220,7 @@ def _references() -> Any:
     return _command(
         "references.references",
         "List the tasks that use a reference, and those whose last job had an older value of it",
-        (_pattern(),),
+        (_pattern(), *_server()),
         _REFERENCES,
     )
 

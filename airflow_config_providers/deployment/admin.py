@@ -45,6 +45,7 @@ class Caller:
     :param of_task: returns what a task's author wrote, like ``deployed_job``
     :param may_see: returns those of the given DAG ids that the caller may see
     :param may_see_runs: returns whether the caller may see the runs of the DAG that the request is about
+    :param may_see_runs_of: returns those of the given DAG ids whose runs the caller may see
     """
 
     name: str = ""
@@ -52,6 +53,7 @@ class Caller:
     of_task: Callable[[Any, str, Warn], AuthoredJob | None] = deployed_job
     may_see: Callable[[Collection[str]], Collection[str]] = tuple
     may_see_runs: Callable[[], bool] = always
+    may_see_runs_of: Callable[[Collection[str]], Collection[str]] = tuple
 
 
 def user() -> str:

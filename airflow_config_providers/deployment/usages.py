@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from datetime import datetime
 from fnmatch import fnmatchcase
-from typing import Any
+from typing import Any, Final
 
 from airflow_config_providers.deployment.records import kept, reading, recent_tries
 from airflow_config_providers.deployment.rows import Row
@@ -15,18 +15,33 @@ _Stored = tuple[datetime, TryRecord]
 """When Airflow stored a record, and the record."""
 
 
-def usages(pattern: str) -> list[Row]:
+_NO_HASHES: Final = (
+    "{} of {} jobs left no hash of the value, so is_newest is empty there. Set [config_providers] "
+    "password_encoder_secret where tasks run: their next jobs leave hashes, unless the driver resolves the references."
+)
+
+
+def usages(pattern: str, may_see: Callable[[Collection[str]], Collection[str]] = tuple) -> list[Row]:
     """
     Return a row for each task and each reference of its last job that matches ``pattern``.
 
     :param pattern: a reference, in which ``*`` matches any text
+    :param may_see: returns those of the given DAG ids that are shown; which value is the newest, the others say too
     :raises ProviderUnavailableError: the database is unavailable
     """
     stored = reading(lambda session: list(_last_of_each(session)))
     newest = _newest(stored)
     found = [_row(record, reference, newest) for _, record in stored for reference in record.references]
     matching = (row for row in found if fnmatchcase(row["reference"], pattern))
-    return sorted(matching, key=lambda row: (row["reference"], row["dag"], row["task"], row["map_index"]))
+    rows = sorted(matching, key=lambda row: (row["reference"], row["dag"], row["task"], row["map_index"]))
+    visible = set(may_see({row["dag"] for row in rows}))
+    return [row for row in rows if row["dag"] in visible]
+
+
+def about(rows: Sequence[Row]) -> Iterator[str]:
+    """Yield a sentence about what ``usages`` could not find out."""
+    if without := sum(not row["hash"] for row in rows):
+        yield _NO_HASHES.format(without, len(rows))
 
 
 def _last_of_each(session: Any) -> Iterator[_Stored]:

@@ -15,6 +15,7 @@ from airflow_config_providers.core.policy import AlterConfigPolicy, NamedPolicy
 from airflow_config_providers.core.text import nearest, printable
 from airflow_config_providers.deployment.failures import NOT_FOUND
 from airflow_config_providers.deployment.objections import DeployedObjections, JobRules
+from airflow_config_providers.deployment.rows import Row
 from airflow_config_providers.dynamic.admin import ConfigAdmin
 from airflow_config_providers.dynamic.airflow_store import VariableStore
 from airflow_config_providers.dynamic.writer import ChangeAuthor
@@ -151,6 +152,18 @@ class DeployedLayers:
         if resource not in self._jobs:
             self._jobs[resource] = [JobRules.of(task) for task in self._configured(resource)]
         return self._jobs[resource]
+
+    def tasks(self, dag: ConfigResource) -> list[Row]:
+        """
+        Return a row for each task of a DAG, and whether this package configures it.
+
+        :raises UnknownResourceError: there is no such DAG
+        :raises ProviderUnavailableError: the database is unavailable
+        """
+        return [
+            {"task": task.task_id, "operator": task.task_type, "configured": is_configured(task)}
+            for task in self._dag(dag.dag_id).tasks
+        ]
 
     def concerned(self, resource: ConfigResource) -> list[ConfigResource]:
         """

@@ -205,6 +205,10 @@ class DeployedConfigurations:
         concerned = DeployedLayers(self._warn, self._caller or Caller()).concerned(resource)
         return [{"resource": str(one), "version": version} for one in concerned]
 
+    def tasks(self, dag: ConfigResource) -> list[Row]:
+        """Return the tasks of a DAG, and whether this package configures them."""
+        return DeployedLayers(self._warn, self._caller or Caller()).tasks(dag)
+
     def references(self, pattern: str) -> list[Row]:
         """Return the tasks whose last job used a reference, and whether its value was the newest."""
         found = usages.usages(pattern, (self._caller or Caller()).may_see_runs_of)

@@ -100,6 +100,7 @@ SIGNED_IN: Final = (Depends(get_user),)
 READ_DEFAULT: Final = (Depends(may_read_default),)
 CHANGE_DEFAULT: Final = (Depends(may_read_default), Depends(may_edit_stored))
 READ_DAG: Final = (Depends(requires_access_dag("GET")),)
+READ_TASKS: Final = (*READ_DAG, Depends(requires_access_dag("GET", DagAccessEntity.TASK)))
 READ_RUNS: Final = (*READ_DAG, Depends(read_runs))
 READ_REFERENCES: Final = (Depends(may_read_references),)
 CHANGE_DAG: Final = (*READ_DAG, Depends(requires_access_dag("PUT")), Depends(may_edit_stored))
@@ -140,6 +141,7 @@ def make_router() -> APIRouter:
     for path, reading, changing in _RESOURCES:
         _add_reading(router, path, reading)
         _add_changing(router, path, changing)
+    router.add_api_route("/dags/{dag_id}/tasks", tasks, methods=["GET"], dependencies=READ_TASKS)
     router.add_api_route("/references", references, methods=["GET"], dependencies=READ_REFERENCES)
     one_run = f"{_TASK}/runs/{{run_id}}"
     router.add_api_route(f"{_TASK}/runs", runs, methods=["GET"], dependencies=READ_RUNS)
@@ -197,6 +199,11 @@ def describe_run(
     """Return the configuration that one try of a task had."""
     rows = asked.configurations.describe_run(asked.resource, chosen, KeySelection(keys, notes=notes))
     return asked.answer(rows if synonyms else _without_synonyms(rows))
+
+
+def tasks(asked: AskedDep) -> Response:
+    """Return the tasks of a DAG."""
+    return asked.answer(asked.configurations.tasks(asked.resource))
 
 
 def runs(asked: AskedDep) -> Response:

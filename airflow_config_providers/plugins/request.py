@@ -18,7 +18,7 @@ from airflow_config_providers import settings
 from airflow_config_providers.core.alter import AlterConfigOp, ConfigResource, OpType, ResourceType
 from airflow_config_providers.core.text import is_storable, is_unicode, nearest, printable
 from airflow_config_providers.deployment.admin import Caller
-from airflow_config_providers.deployment.configurations import Configurations, DeployedConfigurations
+from airflow_config_providers.deployment.configurations import DeployedConfigurations
 from airflow_config_providers.deployment.failures import NOT_FOUND
 from airflow_config_providers.deployment.rows import Row, as_json
 from airflow_config_providers.dynamic.planner import refuse_many
@@ -50,7 +50,7 @@ class Asked:
     """
 
     resource: ConfigResource
-    configurations: Configurations
+    configurations: DeployedConfigurations
     notes: list[str] = field(default_factory=list)
 
     def answer(self, rows: Sequence[Row]) -> Response:

@@ -553,6 +553,11 @@ def _linted() -> tuple[Any, ...]:
             nargs="*",
             metavar="PATH",
         ),
+        _arg(
+            "--skip-other-yaml",
+            help="Leave out YAML files that are neither layer files nor policies, as a hook that gets all files needs",
+            action="store_true",
+        ),
         _arg("--providers", help="Properties file that defines the providers of all jobs", metavar="FILE"),
         _arg(
             "--conn-extra",

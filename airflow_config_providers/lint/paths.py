@@ -54,10 +54,12 @@ class LintedPaths:
         return cls(tuple(_dag_files(folder)), tuple(layers), (policies,) if policies else (), (folder,))
 
     @classmethod
-    def of(cls, paths: Iterable[str]) -> Self:
+    def of(cls, paths: Iterable[str], *, skips_other_yaml: bool = False) -> Self:
         """
         Return ``paths`` sorted by kind; for a folder, the DAG files and layer files in it.
 
+        :param skips_other_yaml: whether YAML files that are neither layer files nor policies are left out; otherwise
+            they are read as policies
         :raises ConfigException: a path does not exist, or is a file of another kind; names each
         """
         found = list(dict.fromkeys(paths))
@@ -68,10 +70,13 @@ class LintedPaths:
         dags = [path for folder in folders for path in _dag_files(folder)]
         yaml = list(_ending(found, YAML_SUFFIXES, but=folders))
         yaml_layers = [path for path in yaml if _is_yaml_layer(Path(path))]
+        policies = [path for path in yaml if path not in yaml_layers]
+        if skips_other_yaml:
+            policies = [path for path in policies if _POLICY_LIST.search(_start_of(Path(path), unread=b""))]
         return cls(
             _unique([*dags, *_ending(found, _DAGS, but=folders)]),
             _unique([*layers, *_ending(found, _PROPERTIES, but=folders), *yaml_layers]),
-            tuple(path for path in yaml if path not in yaml_layers),
+            tuple(policies),
             _unique([*(str(Path(folder).resolve()) for folder in folders), dags_folder()]),
         )
 

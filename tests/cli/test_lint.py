@@ -28,7 +28,15 @@ def base(tmp_path: Path) -> Path:
 
 
 def run(capsys: pytest.CaptureFixture[str], *paths: Path, **options: Any) -> tuple[int, str, str]:
-    usual = {"providers": None, "conn_extra": None, "timeout": 60.0, "select": None, "ignore": None, "output": "plain"}
+    usual = {
+        "skip_other_yaml": False,
+        "providers": None,
+        "conn_extra": None,
+        "timeout": 60.0,
+        "select": None,
+        "ignore": None,
+        "output": "plain",
+    }
     code = 0
     try:
         lint(Namespace(paths=list(map(str, paths)), **{**usual, **options}))

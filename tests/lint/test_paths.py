@@ -101,6 +101,18 @@ def test_a_yaml_file_is_a_layer_if_it_sets_a_key_of_spark(tmp_path: Path, text: 
     assert len(found.layers) + len(found.policies) == 1
 
 
+def test_other_yaml_files_can_be_left_out(tmp_path: Path):
+    """A hook gets all files of a commit, also those of Kubernetes and CI."""
+    texts = {"layer": "spark.a: 1\n", "policies": "policies: []\n", "manifest": "kind: Pod\n"}
+    for name, text in texts.items():
+        (tmp_path / f"{name}.yaml").write_text(text)
+
+    found = LintedPaths.of([str(tmp_path / f"{name}.yaml") for name in texts], skips_other_yaml=True)
+
+    assert found.layers == (str(tmp_path / "layer.yaml"),)
+    assert found.policies == (str(tmp_path / "policies.yaml"),)
+
+
 def test_a_folder_has_yaml_layer_files_too(folder: Path):
     (folder / "dags" / "base.yaml").write_text("spark:\n  a: 1\n")
     (folder / "dags" / "manifest.yaml").write_text("spec:\n  sparkConf:\n    spark.a: x\n")

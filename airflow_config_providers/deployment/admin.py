@@ -25,6 +25,7 @@ from airflow_config_providers.job.deployed_task import Warn, deployed_job, is_co
 from airflow_config_providers.job.job_layers import deployed_layers
 from airflow_config_providers.job.policies import deployment_policies
 from airflow_config_providers.spark.catalogue import spark_definition
+from airflow_config_providers.spark.installed_version import version_at_hand
 
 _DYNAMIC_DISABLED: Final = (
     "[config_providers] dynamic_enabled is False here. Tasks with this setting ignore dynamic configuration."
@@ -83,7 +84,7 @@ def admin(
         policies,
         layers=layers,
         seal=settings.seal(),
-        objections=DeployedObjections(layers.jobs, warn),
+        objections=DeployedObjections(layers.jobs, warn, spark_version=version_at_hand(caller.environ)),
         author=ChangeAuthor(caller.name),
         warn=warn,
     )

@@ -30,15 +30,22 @@ def is_read_by_other_jobs(file: LayerFile, jobs: Iterable[WrittenJob]) -> bool:
     return any(job.takes_any_key and real in map(os.path.realpath, job.files) for job in jobs)
 
 
-def dead(jobs: Iterable[WrittenJob], files: Sequence[LayerFile], of_deployment: Iterable[str]) -> Iterator[Finding]:
+def dead(
+    jobs: Iterable[WrittenJob],
+    files: Sequence[LayerFile],
+    of_deployment: Iterable[str],
+    *,
+    spark_version: str | None = None,
+) -> Iterator[Finding]:
     """
     Yield the entries that lose in every job that reads them.
 
     :param of_deployment: the paths of the layer files that every job reads, weakest first
+    :param spark_version: the version of Spark that says which names are the same key; None for the newest one
     """
     winners: dict[WrittenEntry, WrittenEntry] = {}
     alive: set[WrittenEntry] = set()
-    older = spark_definition().older_names
+    older = spark_definition(spark_version).older_names
     for layers in _all_layers(jobs, files, of_deployment):
         named = [(current_name(entry.key, older), entry) for layer in layers for entry in _current_last(layer, older)]
         strongest = dict(named)

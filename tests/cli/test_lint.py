@@ -62,6 +62,19 @@ def test_a_finding_is_a_line_and_ends_with_1(base: Path, capsys: pytest.CaptureF
     assert out.count("\n") == 1
 
 
+def test_keys_are_those_of_the_spark_at_hand(
+    base: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+):
+    (base.parent / "RELEASE").write_text("Spark 3.5.8 built for Hadoop 3.3.4")
+    monkeypatch.setenv("SPARK_HOME", str(base.parent))
+    base.write_text("spark.checkpoint.dir=x\n")
+
+    code, out, _ = run(capsys, base)
+
+    assert code == 1
+    assert f"{base}:1: CP306 'spark.checkpoint.dir': Spark has this key since 4.0; this Spark is 3.5.8." in out
+
+
 @pytest.mark.parametrize("output", ["plain", "json", "sarif", "junit"])
 def test_no_report_shows_a_secret(base: Path, capsys: pytest.CaptureFixture[str], output: str):
     base.write_text(f"spark.app.password={CANARY}\nspark.executor.memory={CANARY}\nspark.app.x=${{a:-{CANARY}}}\n")

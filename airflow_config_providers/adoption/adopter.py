@@ -3,25 +3,24 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from airflow_config_providers import settings
 from airflow_config_providers.adoption.by_hand import ByHand
 from airflow_config_providers.adoption.edits import blocks
-from airflow_config_providers.adoption.file_proposal import FileProposal, FileProposer
+from airflow_config_providers.adoption.file_proposal import FileProposal, ProposalRules
 from airflow_config_providers.adoption.imported_files import imported_files
 from airflow_config_providers.adoption.patch import FileChange, patch
+from airflow_config_providers.adoption.proof import ProofMaker
 from airflow_config_providers.adoption.references import Providers
-from airflow_config_providers.adoption.same_meaning import Imports, are_in_all, difference
+from airflow_config_providers.adoption.same_meaning import Imports, are_in_all
 from airflow_config_providers.adoption.shared_layers import SharedLayer, Sharing
 from airflow_config_providers.core.layers import LayeredConfig
 from airflow_config_providers.core.text import printable
-from airflow_config_providers.exceptions import ConfigException
 from airflow_config_providers.job.job_layers import deployed_layers
-from airflow_config_providers.lint.dag_files import DagFile
 from airflow_config_providers.lint.paths import LintedPaths, dags_folder
 
 LAYERS = "layers"
@@ -105,59 +104,22 @@ class Adopter:
         root = _root(request.paths)
         folder = request.layers_folder or str(root / LAYERS)
         read, problems = _read(paths, root)
-        found = [one for path, text in read.items() if (one := _proposal(path, text, request, problems))]
-        with self.progress(len(read) + len(found)) as tick:
+        with self.progress(2 * len(read)) as tick:
             imports = Imports(root, request.seconds, tick)
             before = dict(zip(read, imports.before(list(read)), strict=True))
             is_of_all = are_in_all(() if request.paths else before.values())
-            sharing = Sharing(
-                request.least, folder, request.uses_classes, is_of_all, _names_in(root / LAYERS, Path(folder))
-            )
-            moved, layers, notes = sharing.moved(found)
-            proposed = _Proposed(folder, layers, imported_files(read, root))
-            kept = list(_same(moved, before, imports, proposed, problems))
-        problems += [problem for one in kept for problem in one.by_hand]
-        problems += [ByHand("", 0, f"{note} With --operators classes, a layer file has them once.") for note in notes]
-        changed = [one for one in kept if one.edits]
-        used = [layer for layer in layers if _is_used(layer, changed, folder)]
-        return Adoption(changed, used, sorted(set(problems)), list(_advice(kept, used, folder, request)), root)
-
-
-@dataclass(frozen=True, slots=True)
-class _Proposed:
-    """The proposed layer files, their folder as the jobs see it, and the DAG files that others import."""
-
-    folder: str
-    layers: Sequence[SharedLayer]
-    imported: Collection[str]
-
-
-def _same(
-    proposals: Sequence[FileProposal],
-    before: Mapping[str, DagFile],
-    imports: Imports,
-    proposed: _Proposed,
-    problems: list[ByHand],
-) -> Iterator[FileProposal]:
-    """Yield the proposals, without the edits of those files that would not mean the same afterwards."""
-    edited = [one for one in proposals if one.edits]
-    yield from (one for one in proposals if not one.edits)
-    for one, after in zip(edited, imports.after(edited), strict=True):
-        if why := _why_not(one, before[one.path], after, proposed):
-            problems.append(ByHand(one.path, 0, why))
-        yield replace(one, edits=(), replacements=(), removed=0) if why else one
-
-
-def _why_not(one: FileProposal, old: DagFile, new: DagFile, proposed: _Proposed) -> str:
-    """Return why a changed file is not proposed; empty if it is."""
-    if old.findings:
-        return f"it cannot be imported, so a change cannot be checked. {old.findings[0].message}"
-    if not old.stored:
-        return "it creates tasks only for other files, so a change cannot be checked. Change it by hand."
-    if one.path in proposed.imported:
-        return "other files import it, so a change could concern their jobs, too. Change it by hand."
-    why = difference(one, old, new, proposed.layers, proposed.folder)
-    return f"after the change, {why}. Nothing is proposed for this file." if why else ""
+            taken = _names_in(root / LAYERS, Path(folder))
+            sharing = Sharing(request.least, folder, request.uses_classes, is_of_all, taken)
+            rules = ProposalRules(request.providers, _below(), request.uses_classes)
+            proofs = ProofMaker(rules, before, imported_files(read, root), sharing, imports, folder)
+            proved = proofs.proposals(read)
+        problems += [*proved.problems, *(problem for one in proved.files for problem in one.by_hand)]
+        problems += [
+            ByHand("", 0, f"{note} With --operators classes, a layer file has them once.") for note in proved.notes
+        ]
+        changed = [one for one in proved.files if one.edits]
+        used = [layer for layer in proved.layers if _is_used(layer, changed, folder)]
+        return Adoption(changed, used, sorted(set(problems)), list(_advice(proved.files, used, folder, request)), root)
 
 
 def _is_used(layer: SharedLayer, changed: Sequence[FileProposal], folder: str) -> bool:
@@ -166,16 +128,8 @@ def _is_used(layer: SharedLayer, changed: Sequence[FileProposal], folder: str) -
 
 
 def _root(paths: Sequence[str]) -> Path:
-    """
-    Return the folder in which all files are, and from which they import modules.
-
-    :raises ConfigException: the deployment has no folder of DAG files
-    """
-    if not (paths or Path(dags_folder()).is_dir()):
-        raise ConfigException(
-            f"There is no folder '{printable(dags_folder())}'. Correct [core] dags_folder, or name the DAG files."
-        )
-    folders = [path if Path(path).is_dir() else str(Path(path).parent) for path in paths] or [dags_folder()]
+    """Return the folder in which all files are, and from which they import modules."""
+    folders = [path if Path(path).is_dir() else str(Path(path).parent) for path in paths or [dags_folder()]]
     deployed = Path(dags_folder()).resolve()
     common = Path(os.path.commonpath([Path(folder).resolve() for folder in folders]))
     return deployed if common.is_relative_to(deployed) else common
@@ -221,18 +175,6 @@ def _text(path: str, root: Path) -> tuple[str, str]:
     if "\r" in text.replace("\r\n", ""):
         return "", "its lines end with a carriage return alone. Convert it first."
     return text, ""
-
-
-def _proposal(path: str, text: str, request: AdoptRequest, problems: list[ByHand]) -> FileProposal | None:
-    try:
-        proposer = FileProposer(
-            path, text, providers=request.providers, below=_below(), uses_classes=request.uses_classes
-        )
-    except (SyntaxError, ValueError, RecursionError):
-        problems.append(ByHand(path, 0, "it is no Python that this version can read."))
-        return None
-    found = proposer.proposal()
-    return found if found.calls or found.by_hand else None
 
 
 def _below() -> Mapping[str, str]:

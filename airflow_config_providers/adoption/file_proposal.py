@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -55,6 +55,26 @@ class Replacement:
 
 
 @dataclass(frozen=True, slots=True)
+class MeaningDifference:
+    """
+    Something that a changed file would not mean as it did, or that cannot be compared.
+
+    :param why: for people
+    :param task_id: the task; empty for any
+    :param key: the key of the Spark configuration, or the name of an environment variable; empty for the whole file
+    """
+
+    why: str
+    task_id: str = ""
+    key: str = ""
+
+    def is_of(self, call: OperatorCall) -> bool:
+        """Return whether ``call`` can have created the task, which can be in groups."""
+        task_id = call.task_id
+        return not (self.task_id and task_id) or f".{self.task_id}".endswith(f".{task_id}")
+
+
+@dataclass(frozen=True, slots=True)
 class FileProposal:
     """
     What is proposed for a DAG file.
@@ -66,6 +86,7 @@ class FileProposal:
     :param replaced: value in the source -> its text with references
     :param removed: how many entries are removed because they have no effect
     :param hidden: the numbers of the lines that must not be shown
+    :param left: the values that must stay where they are
     """
 
     path: str
@@ -77,11 +98,26 @@ class FileProposal:
     replaced: Mapping[ast.expr, str] = field(default_factory=dict, repr=False)
     removed: int = 0
     hidden: frozenset[int] = frozenset()
+    left: frozenset[ast.expr] = frozenset()
 
     @property
     def after(self) -> str:
         """The source with the edits."""
         return edited(self.source, self.edits)
+
+
+@dataclass(frozen=True, slots=True)
+class ProposalRules:
+    """
+    What is proposed for each file.
+
+    :param below: key -> value that every job has without the DAG
+    :param uses_classes: whether DAGs get the operators of this package
+    """
+
+    providers: Providers
+    below: Mapping[str, str] = field(repr=False)
+    uses_classes: bool
 
 
 class FileProposer:
@@ -90,21 +126,22 @@ class FileProposer:
 
     :param path: the file
     :param source: its text
-    :param below: key -> value that every job has without the DAG
+    :param differences: what an earlier proposal would have changed, so its entries stay as they are
     :raises SyntaxError: it is no Python
     """
 
     def __init__(
-        self, path: str, source: str, *, providers: Providers, below: Mapping[str, str], uses_classes: bool
+        self, path: str, source: str, rules: ProposalRules, *, differences: Collection[MeaningDifference] = ()
     ) -> None:
         self._path = path
         self._dag = DagSource(source)
         self._positions = Positions(source)
-        self._providers = providers
-        self._below = below
-        self._uses_classes = uses_classes
+        self._providers = rules.providers
+        self._below = rules.below
+        self._uses_classes = rules.uses_classes
         self._hidden = secret_lines(source, self._dag.tree)
         self._calls = tuple(self._dag.calls())
+        self._left = frozenset(node for one in differences for node in _entries_of(one, self._calls))
         self._edits: list[Edit] = []
         self._replacements: list[Replacement] = []
         self._by_hand: list[ByHand] = []
@@ -129,6 +166,7 @@ class FileProposer:
             self._replaced,
             self._removed,
             self._hidden,
+            self._left,
         )
 
     def _of_call(self, call: OperatorCall) -> None:
@@ -139,6 +177,8 @@ class FileProposer:
         self._report_other_templates(call)
 
     def _of_setting(self, call: OperatorCall, setting: Setting, *, is_conf: bool) -> None:
+        if setting.node in self._left:
+            return
         read = self._dag.read_of(setting.node)
         if is_conf and self._is_dead(call, setting):
             return
@@ -245,6 +285,12 @@ _NO_CLASS: Final = "{}: this package has no class of its own for it. Use configu
 _ODD_IMPORT: Final = (
     "import {1} from {0} in place of the stock class: this import does not have a form that can be changed safely."
 )
+
+
+def _entries_of(difference: MeaningDifference, calls: Sequence[OperatorCall]) -> Iterator[ast.expr]:
+    """Yield the values under the key of a difference: in the calls of its task or, if none is known to be, in all."""
+    for call in [call for call in calls if difference.is_of(call)] or calls:
+        yield from (one.node for one in (*call.conf, *call.env_vars) if one.key == difference.key)
 
 
 def plain_settings(call: OperatorCall, replaced: Mapping[ast.expr, str]) -> Iterator[tuple[Setting, str]]:

@@ -11,7 +11,7 @@ from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from airflow_config_providers.adoption.file_proposal import FileProposal, Replacement
+from airflow_config_providers.adoption.file_proposal import FileProposal, MeaningDifference, Replacement
 from airflow_config_providers.adoption.shared_layers import SharedLayer
 from airflow_config_providers.core.layers import ConfigLayer, ConfigSource, LayeredConfig
 from airflow_config_providers.core.text import printable
@@ -84,25 +84,25 @@ def _write(path: Path, text: str) -> None:
     path.write_bytes(text.encode())
 
 
-def difference(
+def differences(
     proposal: FileProposal, before: DagFile, after: DagFile, layers: Sequence[SharedLayer], folder: str
-) -> str:
+) -> list[MeaningDifference]:
     """
-    Return why the changed file does not mean the same; empty if it does, apart from its references.
+    Return what the changed file does not mean as before, apart from its references; nothing if it means the same.
 
     :param layers: the proposed layer files
     :param folder: the folder of the layer files, as the jobs see it
     """
     if after.findings:
-        return f"it cannot be imported: {after.findings[0].message}"
+        return [MeaningDifference(f"it cannot be imported: {after.findings[0].message}")]
     reader = _reader({f"{folder}/{layer.name}": layer.configs for layer in layers})
     of_deployment = [f"{folder}/{layer.name}" for layer in layers if layer.is_of_deployment]
     old = dict(_meanings(before, reader, ()))
     new = dict(_meanings(after, reader, of_deployment))
     if old.keys() != new.keys():
-        return "it has other tasks"
-    found = (_task_difference(task, old[task], new[task], proposal.replacements) for task in old)
-    return next(filter(None, found), "") or _missing(proposal.replacements, new)
+        return [MeaningDifference("it has other tasks")]
+    found = [one for task in old for one in _task_differences(task[1], old[task], new[task], proposal.replacements)]
+    return found or list(_missing(proposal.replacements, new))
 
 
 def are_in_all(files: Iterable[DagFile]) -> Callable[[str, str], bool]:
@@ -113,29 +113,32 @@ def are_in_all(files: Iterable[DagFile]) -> Callable[[str, str], bool]:
     return lambda key, text: is_known and all(meaning.configs.get(key) == text for meaning in meanings)
 
 
-def _task_difference(task: tuple[str, str], old: Meaning, new: Meaning, replacements: Iterable[Replacement]) -> str:
-    mine = [one for one in replacements if _is_of(one, task[1])]
+def _task_differences(
+    task: str, old: Meaning, new: Meaning, replacements: Iterable[Replacement]
+) -> Iterator[MeaningDifference]:
+    mine, shown = [one for one in replacements if _is_of(one, task)], printable(task)
     expected = {(one.key, one.text) for one in mine if one.is_conf}
     for key in sorted(old.configs.keys() | new.configs.keys()):
         before, after = old.configs.get(key), new.configs.get(key)
         if before != after and (before is None or (key, after) not in expected):
-            return f"'{printable(key)}' of task '{printable(task[1])}' differs"
-    if new.unread and (moved := sorted(old.authored - new.authored)):
-        key, path = printable(moved[0]), printable(new.unread[0])
-        return f"'{key}' of task '{printable(task[1])}' could come from '{path}', which cannot be read here"
+            yield MeaningDifference(f"'{printable(key)}' of task '{shown}' differs", task, key)
+    for key in sorted(old.authored - new.authored) if new.unread else ():
+        where = f"could come from '{printable(new.unread[0])}', which cannot be read here"
+        yield MeaningDifference(f"'{printable(key)}' of task '{shown}' {where}", task, key)
     added = {text for name, text in new.texts.items() if old.texts.get(name) != text}
     if not old.texts.keys() <= new.texts.keys() or not added <= {one.text for one in mine if not one.is_conf}:
-        return f"the references of task '{printable(task[1])}' differ"
-    return ""
+        yield MeaningDifference(f"the references of task '{shown}' differ")
 
 
-def _missing(replacements: Iterable[Replacement], new: Mapping[tuple[str, str], Meaning]) -> str:
-    """Return a reference that arrives in no job."""
+def _missing(
+    replacements: Iterable[Replacement], new: Mapping[tuple[str, str], Meaning]
+) -> Iterator[MeaningDifference]:
+    """Yield the references that arrive in no job."""
     for one in replacements:
         found = (meaning for (_, task), meaning in new.items() if _is_of(one, task))
         if not any(meaning.configs.get(one.key) == one.text or one.text in meaning.texts.values() for meaning in found):
-            return f"the reference for '{printable(one.key)}' arrives in no job"
-    return ""
+            why = f"the reference for '{printable(one.key)}' arrives in no job"
+            yield MeaningDifference(why, one.task_id or "", one.key)
 
 
 def _is_of(replacement: Replacement, task_id: str) -> bool:

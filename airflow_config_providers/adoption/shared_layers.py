@@ -151,9 +151,9 @@ def _removals(job: _SharingJob, pairs: Iterable[tuple[str, str]], positions: Pos
 
 
 def _is_free(setting: Setting, proposal: FileProposal, positions: Positions) -> bool:
-    """Return whether an entry is on lines that can be shown, and is not removed already."""
+    """Return whether an entry can be moved: its lines can be shown, and it is neither removed already nor left."""
     key = key_node(setting)
-    if key is None:
+    if key is None or setting.node in proposal.left:
         return False
     edit = positions.removing(key, setting.mapping)
     is_removed = any(edit == other for other in proposal.edits)

@@ -10,14 +10,17 @@ from airflow_config_providers.cli.histories import known_history
 from airflow_config_providers.cli.output import show
 from airflow_config_providers.cli.target import require_here
 from airflow_config_providers.core.alter import ConfigResource
+from airflow_config_providers.core.text import one_line
 from airflow_config_providers.deployment.admin import DeployedLayers
 from airflow_config_providers.deployment.configurations import DeployedConfigurations
 from airflow_config_providers.deployment.differences import differences
 from airflow_config_providers.deployment.last_changes import with_authors
-from airflow_config_providers.deployment.records import RunChoice
+from airflow_config_providers.deployment.record_rows import about, of_record
+from airflow_config_providers.deployment.records import RunChoice, record_of
 from airflow_config_providers.deployment.rows import KeySelection, Row
 from airflow_config_providers.deployment.turning_point import RunOutcome, TurningPoint, outcomes_of, turning_point
 from airflow_config_providers.exceptions import UnknownResourceError
+from airflow_config_providers.job.record import TryRecord
 
 
 @reporting_errors
@@ -27,10 +30,9 @@ def bisect(args: Any) -> None:
     task, notes = _task(args), Notes()
     point = _turning_point(task, args.map_index)
     _introduce(point, notes)
-    found = DeployedConfigurations(notes)
-    before, after = (_described(found, task, one) for one in (point.success, point.failure))
-    differing = with_authors(differences(before, after), task, partial(known_history, found, notes))
-    show(differing, args.output, nothing="Both runs had the same configuration. The cause is something else.")
+    before, after = (_record(task, one, notes) for one in (point.success, point.failure))
+    history = partial(known_history, DeployedConfigurations(notes), notes)
+    show(with_authors(_differences(before, after), task, history), args.output, nothing=_without_differences(after))
 
 
 def _task(args: Any) -> ConfigResource:
@@ -54,5 +56,21 @@ def _introduce(point: TurningPoint, notes: Notes) -> None:
         notes(f"The task has succeeded since, in {point.since}.")
 
 
-def _described(found: DeployedConfigurations, task: ConfigResource, one: RunOutcome) -> list[Row]:
-    return found.describe_run(task, RunChoice(one.run_id, None, one.map_index), KeySelection())
+def _record(task: ConfigResource, one: RunOutcome, notes: Notes) -> TryRecord:
+    record = record_of(task, RunChoice(one.run_id, None, one.map_index))
+    for sentence in about(record):
+        notes(sentence)
+    return record
+
+
+def _differences(before: TryRecord, after: TryRecord) -> list[Row]:
+    if after.problems and not after.configs:  # its layers could not be settled
+        return []
+    return differences(*(of_record(record, KeySelection()) for record in (before, after)))
+
+
+def _without_differences(failure: TryRecord) -> str:
+    if not failure.problems:
+        return "Both runs had the same configuration. The cause is something else."
+    same = "Both runs had the same configuration, but the" if failure.configs else "The"
+    return f"{same} failed run was refused, and submitted no job: {' '.join(map(one_line, failure.problems))}"

@@ -124,7 +124,7 @@ Reads files, but no database, server or secret store. Findings show keys and ref
 exit codes:
   0 no findings, or only notes
   1 findings
-  2 a file could not be read, or wrong arguments
+  2 a file or the folder of the DAGs could not be read, or wrong arguments
 """
 
 _DOCTOR = """examples:
@@ -220,7 +220,7 @@ def _references() -> Any:
     return _command(
         "references.references",
         "List the tasks that use a reference, and those whose last job had an older value of it",
-        (_pattern(),),
+        (_pattern(), *_server()),
         _REFERENCES,
     )
 
@@ -534,7 +534,13 @@ def _examined() -> tuple[Any, ...]:
             help="Connection that defines the providers; by default the config_conn_id of the deployment",
             metavar="CONN_ID",
         ),
-        _arg("--timeout", help="Seconds for each check; default 30", type=float, default=30, metavar="SECONDS"),
+        _arg(
+            "--timeout",
+            help="Seconds for each check and each provider; default 30",
+            type=float,
+            default=30,
+            metavar="SECONDS",
+        ),
     )
 
 
@@ -546,6 +552,11 @@ def _linted() -> tuple[Any, ...]:
             "the deployment",
             nargs="*",
             metavar="PATH",
+        ),
+        _arg(
+            "--skip-other-yaml",
+            help="Leave out YAML files that are neither layer files nor policies, as a hook that gets all files needs",
+            action="store_true",
         ),
         _arg("--providers", help="Properties file that defines the providers of all jobs", metavar="FILE"),
         _arg(

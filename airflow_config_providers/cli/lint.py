@@ -54,7 +54,9 @@ def _code(findings: Sequence[Finding]) -> int:
 
 
 def _paths(args: Any) -> LintedPaths:
-    return LintedPaths.of(args.paths) if args.paths else LintedPaths.of_deployment()
+    return (
+        LintedPaths.of(args.paths, skips_other_yaml=args.skip_other_yaml) if args.paths else LintedPaths.of_deployment()
+    )
 
 
 def _selection(args: Any) -> RuleSelection:

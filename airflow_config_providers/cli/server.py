@@ -103,6 +103,10 @@ class ServerConfigurations:
         """Have the values of references read again, and return the resources that this concerns."""
         return self._rows("POST", f"{path(resource)}/refresh", body={})
 
+    def references(self, pattern: str) -> list[Row]:
+        """Return the tasks whose last job used a reference, as far as the user may see their runs."""
+        return self._rows("GET", "/references", query=[("pattern", pattern)])
+
     def _rows(self, method: str, path_: str, *, query: Sequence[tuple[str, str]] = (), body: Any = None) -> list[Row]:
         answer = self._client.ask(method, f"{ROOT}{path_}", query=query, body=body)
         content = answer.content if isinstance(answer.content, Mapping) else {}

@@ -32,18 +32,18 @@ class CallOutcome(Generic[_T]):
 
 
 def call_each(
-    calls: Mapping[str, Callable[[], _T]], *, patience: float, clock: Callable[[], float] = time.monotonic
+    calls: Mapping[str, Callable[[], _T]], *, patience: float | None, clock: Callable[[], float] = time.monotonic
 ) -> dict[str, CallOutcome[_T]]:
     """
     Make all calls in parallel, each in a thread that is abandoned if it takes too long.
 
-    :param patience: the seconds to wait for all of them together
+    :param patience: the seconds to wait for all of them together; None to wait until they have ended
     :return: name -> how the call ended
     """
     running = {name: _TimedCall(call) for name, call in calls.items()}
-    until = clock() + patience
+    until = None if patience is None else clock() + patience
     for one in running.values():
-        one.thread.join(max(0.0, until - clock()))
+        one.thread.join(None if until is None else max(0.0, until - clock()))
     return {name: one.outcome for name, one in running.items()}
 
 

@@ -15,6 +15,7 @@ from airflow_config_providers.core.policy import AlterConfigPolicy, NamedPolicy
 from airflow_config_providers.core.text import nearest, printable
 from airflow_config_providers.deployment.failures import NOT_FOUND
 from airflow_config_providers.deployment.objections import DeployedObjections, JobRules
+from airflow_config_providers.deployment.rows import Row
 from airflow_config_providers.dynamic.admin import ConfigAdmin
 from airflow_config_providers.dynamic.airflow_store import VariableStore
 from airflow_config_providers.dynamic.writer import ChangeAuthor
@@ -24,6 +25,7 @@ from airflow_config_providers.job.deployed_task import Warn, deployed_job, is_co
 from airflow_config_providers.job.job_layers import deployed_layers
 from airflow_config_providers.job.policies import deployment_policies
 from airflow_config_providers.spark.catalogue import spark_definition
+from airflow_config_providers.spark.installed_version import version_at_hand
 
 _DYNAMIC_DISABLED: Final = (
     "[config_providers] dynamic_enabled is False here. Tasks with this setting ignore dynamic configuration."
@@ -45,6 +47,7 @@ class Caller:
     :param of_task: returns what a task's author wrote, like ``deployed_job``
     :param may_see: returns those of the given DAG ids that the caller may see
     :param may_see_runs: returns whether the caller may see the runs of the DAG that the request is about
+    :param may_see_runs_of: returns those of the given DAG ids whose runs the caller may see
     """
 
     name: str = ""
@@ -52,6 +55,7 @@ class Caller:
     of_task: Callable[[Any, str, Warn], AuthoredJob | None] = deployed_job
     may_see: Callable[[Collection[str]], Collection[str]] = tuple
     may_see_runs: Callable[[], bool] = always
+    may_see_runs_of: Callable[[Collection[str]], Collection[str]] = tuple
 
 
 def user() -> str:
@@ -80,7 +84,7 @@ def admin(
         policies,
         layers=layers,
         seal=settings.seal(),
-        objections=DeployedObjections(layers.jobs, warn),
+        objections=DeployedObjections(layers.jobs, warn, spark_version=version_at_hand(caller.environ)),
         author=ChangeAuthor(caller.name),
         warn=warn,
     )
@@ -149,6 +153,18 @@ class DeployedLayers:
         if resource not in self._jobs:
             self._jobs[resource] = [JobRules.of(task) for task in self._configured(resource)]
         return self._jobs[resource]
+
+    def tasks(self, dag: ConfigResource) -> list[Row]:
+        """
+        Return a row for each task of a DAG, and whether this package configures it.
+
+        :raises UnknownResourceError: there is no such DAG
+        :raises ProviderUnavailableError: the database is unavailable
+        """
+        return [
+            {"task": task.task_id, "operator": task.task_type, "configured": is_configured(task)}
+            for task in self._dag(dag.dag_id).tasks
+        ]
 
     def concerned(self, resource: ConfigResource) -> list[ConfigResource]:
         """

@@ -11,7 +11,7 @@ from airflow_config_providers.core.alter import AlterConfigOp, ConfigResource, O
 from airflow_config_providers.core.layers import ConfigEntry, ConfigSource
 from airflow_config_providers.core.text import nearest, printable
 from airflow_config_providers.core.variable import scan
-from airflow_config_providers.deployment import record_rows, records, rows
+from airflow_config_providers.deployment import record_rows, records, rows, usages
 from airflow_config_providers.deployment.admin import Caller, DeployedLayers, admin, altering
 from airflow_config_providers.deployment.key_columns import key_columns
 from airflow_config_providers.deployment.objections import have_other_keys, refuse_keys, take_any_key
@@ -82,6 +82,13 @@ class Configurations(Protocol):
 
     def refresh(self, resource: ConfigResource) -> list[Row]:
         """Have the values of references read again, and return the resources that this concerns."""
+
+    def references(self, pattern: str) -> list[Row]:
+        """
+        Return the tasks whose last job used a reference, and whether its value was the newest.
+
+        :param pattern: a reference, in which ``*`` matches any text
+        """
 
 
 class DeployedConfigurations:
@@ -197,6 +204,17 @@ class DeployedConfigurations:
         version = admin(self._warn, caller=self._caller).refresh([resource])[resource]
         concerned = DeployedLayers(self._warn, self._caller or Caller()).concerned(resource)
         return [{"resource": str(one), "version": version} for one in concerned]
+
+    def tasks(self, dag: ConfigResource) -> list[Row]:
+        """Return the tasks of a DAG, and whether this package configures them."""
+        return DeployedLayers(self._warn, self._caller or Caller()).tasks(dag)
+
+    def references(self, pattern: str) -> list[Row]:
+        """Return the tasks whose last job used a reference, and whether its value was the newest."""
+        found = usages.usages(pattern, (self._caller or Caller()).may_see_runs_of)
+        for sentence in usages.about(found):
+            self._warn(sentence)
+        return found
 
     def _doubts(self, resource: ConfigResource, entries: Iterable[ConfigEntry]) -> Iterator[str]:
         """Yield what is wrong with the names of keys that somebody set and that Spark does not read."""

@@ -20,7 +20,7 @@ from airflow_config_providers.providers import airflow_secrets
 from airflow_config_providers.spark import specification
 from airflow_config_providers.spark.catalogue import spark_definition
 from airflow_config_providers.spark.expansion import SUBSTITUTED_BY_SPARK
-from airflow_config_providers.spark.key_check import find_in
+from airflow_config_providers.spark.key_check import UnknownKeys, absent, find_in
 from airflow_config_providers.spark.known_keys import SPARK
 
 
@@ -33,12 +33,14 @@ class JobRules:
     :param allows_exposed: whether values may go where users other than the job can read them
     :param takes_any_key: whether it also receives keys that do not begin with ``spark.``; None if that is not known
     :param unresolved: what it does with references that no provider answers; None for the default of the deployment
+    :param is_remote: whether another Spark runs it than that of this machine
     """
 
     conn_id: str
     allows_exposed: bool
     takes_any_key: bool | None = False
     unresolved: Unresolved | None = None
+    is_remote: bool = False
 
     @classmethod
     def of(cls, task: Any) -> JobRules:
@@ -46,7 +48,8 @@ class JobRules:
         options, spec = deployed_options(task), stored_spec(task)
         unresolved = None if options.unresolved is None else options.when_unresolved
         takes_any_key = None if spec is None else spec.takes_any_key
-        return cls(options.conn_id, options.allows_exposed, takes_any_key, unresolved)
+        is_remote = spec is not None and spec.is_remote
+        return cls(options.conn_id, options.allows_exposed, takes_any_key, unresolved, is_remote)
 
     @classmethod
     def usual(cls) -> JobRules:
@@ -79,11 +82,13 @@ class DeployedObjections:
 
     :param jobs: returns the jobs of a resource
     :param warn: is called with each doubt that is no reason to refuse
+    :param spark_version: the version of the Spark of this machine; None if it has none, or runs no jobs
     """
 
-    def __init__(self, jobs: JobsOfResource, warn: Warn) -> None:
+    def __init__(self, jobs: JobsOfResource, warn: Warn, *, spark_version: str | None = None) -> None:
         self._jobs = jobs
         self._warn = warn
+        self._spark_version = spark_version
         self._known: dict[str, ProvidersOfConnection | None] = {}
 
     def __call__(self, resource: ConfigResource, texts: Mapping[str, str]) -> Mapping[str, Sequence[str]]:
@@ -92,12 +97,23 @@ class DeployedObjections:
         jobs = (
             (list(dict.fromkeys(self._jobs(resource))) or [JobRules.usual()]) if used or have_other_keys(texts) else []
         )
+        self._warn_of_absent(resource, texts)
         misnamed = {key: self._of_name(key, takes_any_key=take_any_key(jobs)) for key in texts}
         of_texts = {key: self._of_text(key, text, jobs) for key, text in used.items()}
         return {
             key: [*found, *of_texts.get(key, ()), *_of_reload_action(key, texts[key])]
             for key, found in misnamed.items()
         }
+
+    def _warn_of_absent(self, resource: ConfigResource, keys: Iterable[str]) -> None:
+        """Warn of keys that the Spark of this machine does not have, unless all jobs of ``resource`` run elsewhere."""
+        if settings.unknown_keys() is UnknownKeys.IGNORE:
+            return
+        doubts = absent(dict.fromkeys(keys, ""), self._spark_version)
+        jobs = list(self._jobs(resource)) if doubts else []
+        if not (jobs and all(job.is_remote for job in jobs)):
+            for doubt in doubts:
+                self._warn(doubt)
 
     def _of_name(self, key: str, *, takes_any_key: bool) -> list[str]:
         found = find_in({key: ""}, settings.unknown_keys(), takes_any_key=takes_any_key)

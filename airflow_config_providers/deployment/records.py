@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import Any, Final, TypeVar
 
 from airflow_config_providers import settings
@@ -14,7 +15,7 @@ from airflow_config_providers.core.text import is_storable, nearest, printable
 from airflow_config_providers.exceptions import ConfigException, ProviderUnavailableError, UnknownResourceError
 from airflow_config_providers.job.record import TaskTry, TryRecord
 from airflow_config_providers.job.record_files import RecordFiles
-from airflow_config_providers.job.record_parts import PREFIX, record_key, tries_of, unpacked
+from airflow_config_providers.job.record_parts import LARGEST_ENTRY, PREFIX, keys_of, tries_of, unpacked
 
 _EXTERNAL: Final = "__airflow_state_ref__"
 """What Airflow stores in place of an entry that a custom backend of the workers keeps."""
@@ -59,6 +60,18 @@ class RunChoice:
             raise UnknownResourceError(f"There is no instance with a map index above {_LAST_INDEX} or below -1.")
 
 
+@dataclass(frozen=True, slots=True)
+class StoredTry:
+    """
+    A try that has a record in the database.
+
+    :param at: when Airflow stored the record; what the record says itself, others could have written
+    """
+
+    task: TaskTry
+    at: datetime
+
+
 def record_of(task: ConfigResource, choice: RunChoice) -> TryRecord:
     """
     Return the record of a try. Of one that followed a job, it shows what that job was submitted with.
@@ -88,7 +101,7 @@ def last_tries(task: ConfigResource) -> list[TaskTry]:
 
     :raises ProviderUnavailableError: the database is unavailable
     """
-    return reading(lambda session: list(dict.fromkeys(recent_tries(session, task, limit=_LISTED))))
+    return reading(lambda session: list(dict.fromkeys(one.task for one in recent_tries(session, task, limit=_LISTED))))
 
 
 def _with_followed(record: TryRecord) -> TryRecord:
@@ -130,16 +143,16 @@ def _keys(session: Any, task: ConfigResource, choice: RunChoice) -> Iterator[tup
 
 
 def kept(session: Any, one: TaskTry) -> TryRecord | None:
-    """Return the record of a try in the database."""
-    from sqlalchemy import or_, select  # noqa: PLC0415 - slow to import
+    """Return the record of a try in the database. What is larger than entries of records are is not fetched."""
+    from sqlalchemy import Text, cast, func, select  # noqa: PLC0415 - slow to import
 
-    key = record_key(one.try_number)
     for model in _models():
         query = select(model.key, model.value).where(
             *_of_records(model, ConfigResource.of_task(one.dag_id, one.task_id)),
             model.run_id == one.run_id,
             map_index_of(model) == one.map_index,
-            or_(model.key == key, model.key.startswith(f"{key}_", autoescape=True)),
+            model.key.in_(keys_of(one.try_number)),
+            func.length(cast(model.value, Text)) <= LARGEST_ENTRY,
         )
         is_text = model.__table__.name == _OF_TEXTS
         entries = {name: _parsed(value) if is_text else value for name, value in session.execute(query)}
@@ -152,12 +165,12 @@ def kept(session: Any, one: TaskTry) -> TryRecord | None:
 def _submitted(session: Any, task: ConfigResource) -> Iterator[TryRecord]:
     """Yield the records of tries that were not refused, the last one first."""
     for one in recent_tries(session, task, limit=_RECENT):
-        record = kept(session, one)
+        record = kept(session, one.task)
         if record is not None and not record.problems:
             yield record
 
 
-def recent_tries(session: Any, task: ConfigResource | None = None, *, limit: int | None = None) -> Iterator[TaskTry]:
+def recent_tries(session: Any, task: ConfigResource | None = None, *, limit: int | None = None) -> Iterator[StoredTry]:
     """
     Yield the tries that have a record, the last one first.
 
@@ -168,10 +181,11 @@ def recent_tries(session: Any, task: ConfigResource | None = None, *, limit: int
 
     for model in _models():
         when = getattr(model, "updated_at", None) or model.timestamp
-        query = select(model.dag_id, model.task_id, model.run_id, map_index_of(model), model.key)
+        query = select(when, model.key, model.dag_id, model.task_id, model.run_id, map_index_of(model))
         ours = query.where(*_of_records(model, task)).order_by(when.desc()).limit(limit)
-        for dag_id, task_id, run_id, map_index, key in session.execute(ours).all():
-            yield from (TaskTry(dag_id, task_id, run_id, map_index, number) for number in tries_of([key]))
+        for at, key, dag_id, task_id, run_id, map_index in session.execute(ours).all():
+            for number in tries_of([key]):
+                yield StoredTry(TaskTry(dag_id, task_id, run_id, map_index, number), at)
 
 
 def _models() -> list[Any]:

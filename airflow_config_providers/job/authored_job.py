@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Collection, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Self
@@ -33,6 +34,7 @@ class AuthoredJob:
     :param files: label -> path of each properties file that the author named, strongest last
     :param clusters: the own configuration of each of several clusters; empty for a job with one configuration
     :param is_known: whether the layers are known: without a run, they can depend on the results of other tasks
+    :param unknown: the labels of what only a run knows and the layers do not have, such as ``conf['spark.a']``
     """
 
     layers: tuple[ConfigLayer, ...] = ()
@@ -41,6 +43,7 @@ class AuthoredJob:
     clusters: tuple[ConfigLayer, ...] = ()
     options: JobOptions = NO_OPTIONS
     is_known: bool = True
+    unknown: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, fields: JobFields, options: JobOptions, *, is_written: Callable[[NestedString], bool]) -> Self:
@@ -56,12 +59,15 @@ class AuthoredJob:
     @classmethod
     def of_unrendered(cls, fields: JobFields, options: JobOptions = NO_OPTIONS) -> Self:
         """Return the job in the fields of an operator before a run, which can fill in what is unknown until then."""
-        fields = fields.unrendered()
-        try:
-            texts = {text.label: text.text for text in fields.other_texts()}
-            return cls(fields.layers(), texts, _files(fields), options=options)
-        except ConfigException:
-            return cls(files=_files(fields), options=options, is_known=False)
+        unrendered = fields.unrendered()
+        with suppress(ConfigException):
+            return cls(unrendered.layers(), _texts(unrendered), _files(unrendered), options=options)
+        with suppress(ConfigException, RecursionError):
+            known, unknown = fields.known()
+            job = cls(known.layers(), _texts(known), _files(unrendered), options=options, unknown=tuple(unknown))
+            if unknown and any(layer.configs for layer in job.layers):
+                return job
+        return cls(files=_files(unrendered), options=options, is_known=False)
 
     @classmethod
     def read(cls, text: Any) -> Self:
@@ -74,6 +80,7 @@ class AuthoredJob:
                 _strings(found.get("files", {})),
                 options=_read_options(found.get("options", {})),
                 is_known="layers" in found,
+                unknown=tuple(map(str, found.get("unknown", ()))),
             )
         except (ConfigException, ValueError, TypeError, AttributeError, RecursionError):
             return cls(is_known=False)
@@ -81,7 +88,7 @@ class AuthoredJob:
     def text(self) -> str:
         """Return the job as Airflow stores it, without empty parts, and with ``[hidden]`` for plain-text secrets."""
         options = {name: value for name, value in asdict(self.options).items() if value is not None}
-        parts = {"texts": dict(self.texts), "files": dict(self.files), "options": options}
+        parts = {"texts": dict(self.texts), "files": dict(self.files), "options": options, "unknown": self.unknown}
         layers = {"layers": list(map(_stored, self.layers))} if self.is_known else {}
         return json.dumps({**layers, **{name: part for name, part in parts.items() if part}}, separators=(",", ":"))
 
@@ -146,6 +153,10 @@ def _strings(found: Mapping[str, Any]) -> Mapping[str, str]:
     if all(isinstance(text, str) for item in found.items() for text in item):
         return found
     raise TypeError
+
+
+def _texts(fields: JobFields) -> dict[str, str]:
+    return {text.label: text.text for text in fields.other_texts()}
 
 
 def _files(fields: JobFields) -> dict[str, str]:

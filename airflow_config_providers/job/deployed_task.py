@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
+from airflow_config_providers.core.text import printable
 from airflow_config_providers.exceptions import ConfigException
 from airflow_config_providers.job.authored_job import STORED, AuthoredJob
 from airflow_config_providers.job.fields import OURS, JobFields
@@ -18,6 +19,8 @@ _NO_LAYERS: Final = "{}: its Spark configuration is not in a single place, so wh
 """Such as for a step that is a command, a file that is read in the run, or several clusters."""
 
 _KNOWN_IN_RUN: Final = "{}: what the DAG sets is known only in a run, which fills in the configuration."
+
+_PARTLY_KNOWN: Final = "{}: not shown, because only a run fills it in: {}."
 
 _APPLY_TO: Final = (
     " To configure it, set apply_to in [config_providers], and remove the tag config_providers:off if its DAG has it."
@@ -51,6 +54,8 @@ def deployed_job(task: Any, name: str, warn: Warn) -> AuthoredJob | None:
     job = _mapped_job(task, name, warn) if task.is_mapped else _job(task)
     if not job.is_known:
         warn(_KNOWN_IN_RUN.format(name))
+    elif job.unknown:
+        warn(_PARTLY_KNOWN.format(name, ", ".join(map(printable, job.unknown))))
     elif not job.layers:
         warn(_NO_LAYERS.format(name))
     return job

@@ -117,6 +117,17 @@ class JobFields:
         """Return the fields as they are before a run: with templates in place of what other tasks return."""
         return replace(self, read=lambda name: _unrendered(self.read(name)))
 
+    def known(self) -> tuple[Self, list[str]]:
+        """Return the fields as they are before a run, without what only a run knows, and the labels of that."""
+        unknown: list[str] = []
+        read = {name: _known(self.read(name), name.removeprefix("_"), unknown) for name in self.names}
+        known = replace(self, read=read.get)
+        for conf in known.confs:
+            if isinstance(conf.get(read[conf.field]), str) and not self.spec.takes_pairs:  # a template for all of it
+                unknown.append(conf.argument)
+                read[conf.field] = conf.put(read[conf.field], None)
+        return known, unknown
+
     def layers(self) -> tuple[ConfigLayer, ...]:
         """
         Return the layers that the author wrote.
@@ -316,6 +327,21 @@ def _with_template(leaf: Any) -> Any:
     """Return the template of what another task returns; the object itself, if it has none."""
     text = str(leaf) if isinstance(leaf, XComArg) else ""
     return text if is_template(text) else leaf
+
+
+def _known(value: Any, label: str, unknown: list[str]) -> Any:
+    """Return ``value`` with templates of results, and without results that have none, whose labels are added."""
+    if isinstance(value, XComArg) or hasattr(value, "deref"):  # Airflow stores a result as what leads to it
+        if isinstance(text := _with_template(value), str):
+            return text
+        unknown.append(label)
+        return None
+    if isinstance(value, Mapping):
+        found = {key: _known(item, nested_texts.label_below(label, key), unknown) for key, item in value.items()}
+        return {key: item for key, item in found.items() if item is not None or value[key] is None}
+    if isinstance(value, list | tuple):
+        return [_known(item, nested_texts.label_below(label, index), unknown) for index, item in enumerate(value)]
+    return value
 
 
 def _dag_layer(name: str, configs: Any) -> ConfigLayer:

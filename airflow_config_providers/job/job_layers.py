@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Final
 
 from airflow_config_providers import settings
 from airflow_config_providers.core.layers import ConfigLayer, ConfigSource
@@ -24,6 +24,9 @@ from airflow_config_providers.spark.layer_sources import environment_layer, mapp
 
 ReadFile = Callable[[str, Callable[[str], None]], ConfigLayer | None]
 """Returns the layer of the file at a path; if it cannot, it calls the function with the reason and returns None."""
+
+NOT_SHOWN: Final = "Not shown: "
+"""How the reason begins if a file cannot be read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,5 +214,5 @@ def file_as_deployed(
     except ConfigException as error:
         problems = error.problems
     for problem in problems:
-        warn(f"Not shown: {problem}")
+        warn(f"{NOT_SHOWN}{problem}")
     return None

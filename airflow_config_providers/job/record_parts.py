@@ -23,6 +23,9 @@ _PART: Final = 60_000
 
 _MOST_PARTS: Final = 200
 
+LARGEST_ENTRY: Final = 2 * _PART
+"""The most characters of JSON in an entry that is read: those of tasks are shorter, however they are spaced."""
+
 
 def record_key(try_number: int) -> str:
     """Return the key of the first entry of a record."""
@@ -32,6 +35,16 @@ def record_key(try_number: int) -> str:
 def job_key(try_number: int) -> str:
     """Return the key of the entry with the external id of the job, which is known later than the rest."""
     return f"{PREFIX}_{try_number}_job"
+
+
+def keys_of(try_number: int) -> list[str]:
+    """Return the keys of all entries that the record of a try can have."""
+    key = record_key(try_number)
+    return [key, job_key(try_number), *(_part_key(key, number) for number in range(2, _MOST_PARTS + 1))]
+
+
+def _part_key(key: str, number: int) -> str:
+    return f"{key}_part{number}"
 
 
 def tries_of(keys: Any) -> list[int]:
@@ -51,7 +64,7 @@ def packed(record: TryRecord) -> dict[str, Any]:
     if len(parts) > _MOST_PARTS:
         raise LimitExceededError(f"Compressed, the record has more than {_MOST_PARTS * _PART} characters.")
     key = record_key(record.task.try_number)
-    rest = {f"{key}_part{number}": part for number, part in enumerate(parts[1:], 2)}
+    rest = {_part_key(key, number): part for number, part in enumerate(parts[1:], 2)}
     return {**rest, key: {"format": record.format, "parts": len(parts), "data": parts[0]}}
 
 
@@ -66,7 +79,7 @@ def _document(entries: Mapping[str, Any], key: str) -> Any:
     first = entries.get(key)
     if not isinstance(first, dict) or type(first.get("parts")) is not int or not 0 < first["parts"] <= _MOST_PARTS:
         return None
-    rest = (entries.get(f"{key}_part{number}") for number in range(2, first["parts"] + 1))
+    rest = (entries.get(_part_key(key, number)) for number in range(2, first["parts"] + 1))
     parts = [part for part in (first.get("data"), *rest) if isinstance(part, str)]
     return _opened("".join(parts)) if len(parts) == first["parts"] else None
 

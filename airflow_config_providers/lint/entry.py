@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import chain
-from typing import Any, Self
+from typing import Any, Final, Self
 
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.lint.finding import SourcePlace
@@ -36,6 +36,9 @@ class WrittenEntry:
         return f"'{printable(self.key)}'" + (f" ({self.origin})" if self.origin and self.origin != self.key else "")
 
 
+_FLAGS: Final = ("conn_id", "is_configured", "takes_any_key", "keeps_unresolved", "is_remote")
+
+
 @dataclass(frozen=True, slots=True)
 class WrittenJob:
     """
@@ -49,6 +52,7 @@ class WrittenJob:
     :param is_configured: whether its operator resolves references
     :param takes_any_key: whether it can get keys that do not begin with ``spark.``
     :param keeps_unresolved: whether references without a provider are left as they are
+    :param is_remote: whether another Spark runs it than that of this machine
     """
 
     place: SourcePlace
@@ -60,6 +64,7 @@ class WrittenJob:
     is_configured: bool
     takes_any_key: bool
     keeps_unresolved: bool
+    is_remote: bool = False
 
     @classmethod
     def read(cls, found: Mapping[str, Any]) -> Self:
@@ -70,7 +75,7 @@ class WrittenJob:
             _layers(found["clusters"]),
             tuple(map(WrittenEntry.read, found["texts"])),
             tuple(found["files"]),
-            *(found[name] for name in ("conn_id", "is_configured", "takes_any_key", "keeps_unresolved")),
+            *(found[name] for name in _FLAGS),
         )
 
     def entries(self) -> Iterator[WrittenEntry]:

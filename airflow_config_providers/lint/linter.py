@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cache
@@ -15,6 +16,7 @@ from airflow_config_providers.lint.finding import Finding, sorted_findings
 from airflow_config_providers.lint.known_providers import KnownProviders, in_environment
 from airflow_config_providers.lint.paths import LintedPaths
 from airflow_config_providers.lint.rules import RuleSelection
+from airflow_config_providers.spark.installed_version import version_at_hand
 
 
 def _nothing() -> None:
@@ -66,14 +68,16 @@ class _Rules:
         self._files = files
         self._known = cache(lambda conn_id: providers or in_environment(conn_id))
         self._misspelt = settings.unknown_keys()
+        self._spark_version = version_at_hand(os.environ)
 
     def findings(self) -> Iterator[Finding]:
         yield from chain.from_iterable(map(self._of_job, self._jobs))
         yield from chain.from_iterable(map(self._of_file, self._files))
-        yield from overrides.dead(self._jobs, self._files, settings.config_files())
+        yield from overrides.dead(self._jobs, self._files, settings.config_files(), spark_version=self._spark_version)
 
     def _of_job(self, job: WrittenJob) -> Iterator[Finding]:
-        yield from self._of_entries(job.entries(), takes_any_key=job.takes_any_key)
+        version = None if job.is_remote else self._spark_version
+        yield from self._of_entries(job.entries(), takes_any_key=job.takes_any_key, spark_version=version)
         yield from references.of_unconfigured(job)
         known = None if job.keeps_unresolved or not job.is_configured else self._known(job.conn_id)
         for entry in (*job.entries(), *job.texts):
@@ -81,12 +85,19 @@ class _Rules:
 
     def _of_file(self, file: LayerFile) -> Iterator[Finding]:
         yield from overrides.repeated(file)
-        yield from self._of_entries(file.entries, takes_any_key=overrides.is_read_by_other_jobs(file, self._jobs))
+        are_remote = bool(self._jobs) and all(job.is_remote for job in self._jobs)
+        yield from self._of_entries(
+            file.entries,
+            takes_any_key=overrides.is_read_by_other_jobs(file, self._jobs),
+            spark_version=None if are_remote else self._spark_version,
+        )
         known = self._known(settings.config_conn_id())
         for entry in file.entries:
             yield from references.of_entry(entry, known)
 
-    def _of_entries(self, entries: Iterable[WrittenEntry], *, takes_any_key: bool) -> Iterator[Finding]:
+    def _of_entries(
+        self, entries: Iterable[WrittenEntry], *, takes_any_key: bool, spark_version: str | None
+    ) -> Iterator[Finding]:
         for entry in entries:
             yield from literals.of_entry(entry)
-            yield from keys.of_entry(entry, self._misspelt, takes_any_key=takes_any_key)
+            yield from keys.of_entry(entry, self._misspelt, takes_any_key=takes_any_key, spark_version=spark_version)

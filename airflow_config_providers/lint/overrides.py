@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from airflow_config_providers.core.spellings import current_name
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.lint.entry import LayerFile, WrittenEntry, WrittenJob
 from airflow_config_providers.lint.finding import Finding
 from airflow_config_providers.lint.rules import DEAD_OVERRIDE, REPEATED_KEY
+from airflow_config_providers.spark.catalogue import spark_definition
 
 
 def repeated(file: LayerFile) -> Iterator[Finding]:
@@ -28,19 +30,33 @@ def is_read_by_other_jobs(file: LayerFile, jobs: Iterable[WrittenJob]) -> bool:
     return any(job.takes_any_key and real in map(os.path.realpath, job.files) for job in jobs)
 
 
-def dead(jobs: Iterable[WrittenJob], files: Sequence[LayerFile], of_deployment: Iterable[str]) -> Iterator[Finding]:
+def dead(
+    jobs: Iterable[WrittenJob],
+    files: Sequence[LayerFile],
+    of_deployment: Iterable[str],
+    *,
+    spark_version: str | None = None,
+) -> Iterator[Finding]:
     """
     Yield the entries that lose in every job that reads them.
 
     :param of_deployment: the paths of the layer files that every job reads, weakest first
+    :param spark_version: the version of Spark that says which names are the same key; None for the newest one
     """
     winners: dict[WrittenEntry, WrittenEntry] = {}
     alive: set[WrittenEntry] = set()
+    older = spark_definition(spark_version).older_names
     for layers in _all_layers(jobs, files, of_deployment):
-        strongest = {entry.key: entry for layer in layers for entry in layer}
+        named = [(current_name(entry.key, older), entry) for layer in layers for entry in _current_last(layer, older)]
+        strongest = dict(named)
         alive.update(strongest.values())
-        winners.update({entry: strongest[entry.key] for layer in layers for entry in layer})
+        winners.update({entry: strongest[name] for name, entry in named})
     yield from (_finding(loser, winner) for loser, winner in winners.items() if loser not in alive)
+
+
+def _current_last(layer: Iterable[WrittenEntry], older: Mapping[str, str]) -> list[WrittenEntry]:
+    """Return the entries of a layer, those under the current name of a configuration last: they win over older ones."""
+    return sorted(layer, key=lambda entry: entry.key not in older)
 
 
 def _all_layers(
@@ -64,7 +80,8 @@ def _last_of_each(entries: Iterable[WrittenEntry]) -> tuple[WrittenEntry, ...]:
 
 def _finding(loser: WrittenEntry, winner: WrittenEntry) -> Finding:
     scope = "" if loser.origin else " in the tasks that were checked"
-    problem = f"{loser.name} has no effect{scope}: {_where(winner)} overrides it. Remove one of them."
+    other = "" if winner.key == loser.key else f"'{printable(winner.key)}' in "
+    problem = f"{loser.name} has no effect{scope}: {other}{_where(winner)} overrides it. Remove one of them."
     return Finding(DEAD_OVERRIDE, loser.place, problem)
 
 

@@ -43,17 +43,23 @@ class LintedPaths:
 
     @classmethod
     def of_deployment(cls) -> Self:
-        """Return the files of this deployment: its DAGs, and the layers and policies that its settings name."""
-        folder = dags_folder()
+        """
+        Return the files of this deployment: its DAGs, and the layers and policies that its settings name.
+
+        :raises ConfigException: the deployment has no folder of DAG files
+        """
+        folder = existing_dags_folder()
         layers = (path for path in settings.config_files() if not (scan(path) or is_template(path)))
         policies = settings.policies_file()
         return cls(tuple(_dag_files(folder)), tuple(layers), (policies,) if policies else (), (folder,))
 
     @classmethod
-    def of(cls, paths: Iterable[str]) -> Self:
+    def of(cls, paths: Iterable[str], *, skips_other_yaml: bool = False) -> Self:
         """
         Return ``paths`` sorted by kind; for a folder, the DAG files and layer files in it.
 
+        :param skips_other_yaml: whether YAML files that are neither layer files nor policies are left out; otherwise
+            they are read as policies
         :raises ConfigException: a path does not exist, or is a file of another kind; names each
         """
         found = list(dict.fromkeys(paths))
@@ -64,10 +70,13 @@ class LintedPaths:
         dags = [path for folder in folders for path in _dag_files(folder)]
         yaml = list(_ending(found, YAML_SUFFIXES, but=folders))
         yaml_layers = [path for path in yaml if _is_yaml_layer(Path(path))]
+        policies = [path for path in yaml if path not in yaml_layers]
+        if skips_other_yaml:
+            policies = [path for path in policies if _POLICY_LIST.search(_start_of(Path(path), unread=b""))]
         return cls(
             _unique([*dags, *_ending(found, _DAGS, but=folders)]),
             _unique([*layers, *_ending(found, _PROPERTIES, but=folders), *yaml_layers]),
-            tuple(path for path in yaml if path not in yaml_layers),
+            tuple(policies),
             _unique([*(str(Path(folder).resolve()) for folder in folders), dags_folder()]),
         )
 
@@ -75,6 +84,20 @@ class LintedPaths:
 def dags_folder() -> str:
     """Return the folder in which this deployment has its DAG files."""
     return str(conf.get("core", "dags_folder"))
+
+
+def existing_dags_folder() -> str:
+    """
+    Return the folder in which this deployment has its DAG files.
+
+    :raises ConfigException: there is no such folder
+    """
+    folder = dags_folder()
+    if not Path(folder).exists():  # Airflow takes a single DAG file, too
+        raise ConfigException(
+            f"There is no folder '{printable(folder)}'. Correct [core] dags_folder, or name the DAG files."
+        )
+    return folder
 
 
 def _problem(path: str) -> str:

@@ -49,6 +49,9 @@ MISSPELT_KEY: Final = Rule("CP302", "misspelt-key", FindingLevel.WARNING, "The n
 DEPRECATED_KEY: Final = Rule("CP303", "deprecated-key", FindingLevel.WARNING, "Another key has replaced the key.")
 WRONG_TYPE: Final = Rule("CP304", "wrong-type", FindingLevel.ERROR, "A value does not have the type of its key.")
 REFUSED_KEY: Final = Rule("CP305", "refused-key", FindingLevel.ERROR, "The key is not allowed in a layer.")
+ABSENT_KEY: Final = Rule(
+    "CP306", "absent-key", FindingLevel.WARNING, "The Spark of this machine does not have the key."
+)
 REPEATED_KEY: Final = Rule("CP401", "repeated-key", FindingLevel.ERROR, "A layer file sets a key twice.")
 DEAD_OVERRIDE: Final = Rule("CP402", "dead-override", FindingLevel.NOTE, "A value loses in every task that reads it.")
 
@@ -56,7 +59,7 @@ RULES: Final = (
     *(DAG_IMPORT, DAG_TIMEOUT, LAYER_FILE, POLICY_FILE),
     *(MALFORMED, UNKNOWN, UNCONFIGURED),
     LITERAL_SECRET,
-    *(IGNORED_KEY, MISSPELT_KEY, DEPRECATED_KEY, WRONG_TYPE, REFUSED_KEY),
+    *(IGNORED_KEY, MISSPELT_KEY, DEPRECATED_KEY, WRONG_TYPE, REFUSED_KEY, ABSENT_KEY),
     *(REPEATED_KEY, DEAD_OVERRIDE),
 )
 """All rules, by code."""

@@ -51,6 +51,7 @@ class _TaskReader:
             conn_id=options.conn_id,
             is_configured=is_configured(self._task),
             takes_any_key=self._spec.takes_any_key,
+            is_remote=self._spec.is_remote,
             keeps_unresolved=options.when_unresolved is Unresolved.KEEP,
         )
 

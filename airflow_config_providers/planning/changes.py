@@ -25,7 +25,7 @@ class Kind(Enum):
 @dataclass(frozen=True, slots=True)
 class KeyChange:
     """
-    A key whose value changes.
+    A key whose value changes. It can be the label of an argument with references, such as ``env_vars['TOKEN']``.
 
     :param before: its entry before the change; None if no layer set it
     :param after: its entry after the change; None if no layer sets it any longer
@@ -85,9 +85,10 @@ class Comparison:
         known: dict[Hashable, list[KeyChange]] = {}
         for task in sorted(tasks):
             before, after = (state.layers(task, warn=self.warn) for state in (self.before, self.after))
-            marks = _mark(before), _mark(after)
+            old, new = [*before, self.before.arguments(task)], [*after, self.after.arguments(task)]
+            marks = _mark(old), _mark(new)
             if marks not in known:
-                known[marks] = list(self._compared(before, after)) if marks[0] != marks[1] else []
+                known[marks] = list(self._compared(old, new)) if marks[0] != marks[1] else []
             is_new, is_removed = task not in self.before.jobs, task not in self.after.jobs
             if known[marks] or is_new or is_removed:
                 yield TaskChange(task, known[marks], before, after, is_new, is_removed)

@@ -25,7 +25,13 @@ from airflow_config_providers.planning.plan import (
     judgements_of_task,
 )
 from airflow_config_providers.planning.running_jobs import running_jobs
-from airflow_config_providers.planning.state import State, file_reader, stored_dynamic_layers, unread
+from airflow_config_providers.planning.state import (
+    State,
+    file_reader,
+    refuse_broken_files,
+    stored_dynamic_layers,
+    unread,
+)
 from airflow_config_providers.planning.stored_dags import Jobs, stored_dag_ids, stored_jobs
 
 StepProgress = Callable[[int, str], AbstractContextManager[Callable[[], None]]]
@@ -103,10 +109,10 @@ class PlanMaker:
         after = self._folder_jobs(DagFolder(second, request.seconds)) if request.reads_files else before
         changed = {} if altered is None else {altered.resource: altered.layer}
         environ = os.environ if request.environ is None else request.environ
-        return (
-            State(before, stored_dynamic_layers({}), file_reader(first, {}), os.environ),
-            State(after, stored_dynamic_layers(changed), file_reader(second, request.replaced), environ),
-        )
+        state = State(after, stored_dynamic_layers(changed), file_reader(second, request.replaced), environ)
+        if request.reads_files:
+            refuse_broken_files(state, first, second)
+        return State(before, stored_dynamic_layers({}), file_reader(first, {}), os.environ), state
 
     def _first_jobs(self, request: PlanRequest, checkout: Checkout | None) -> Jobs:
         if checkout is not None:

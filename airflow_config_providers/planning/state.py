@@ -9,14 +9,14 @@ from functools import cache
 
 from airflow_config_providers import settings
 from airflow_config_providers.core.alter import ConfigResource
-from airflow_config_providers.core.layers import ConfigLayer
+from airflow_config_providers.core.layers import ConfigLayer, ConfigSource
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.dynamic.airflow_store import VariableStore
 from airflow_config_providers.dynamic.inheritance import dynamic_layer, inherited, task_configs
 from airflow_config_providers.exceptions import ConfigException
 from airflow_config_providers.job.chosen_paths import bounds_of_deployment
 from airflow_config_providers.job.deployed_task import Warn
-from airflow_config_providers.job.job_layers import ReadFile, deployed_layers, file_as_deployed
+from airflow_config_providers.job.job_layers import NOT_SHOWN, ReadFile, deployed_layers, file_as_deployed
 from airflow_config_providers.planning.git_revision import Checkout
 from airflow_config_providers.planning.stored_dags import Jobs
 from airflow_config_providers.spark.layer_files import AllowedDirectories, ConfigFile, file_layer, is_yaml
@@ -46,6 +46,13 @@ class State:
             return []
         below = deployed_layers(self.jobs[task], self.environ, warn=warn, read_file=self.read_file)
         return [*self.dynamic(task), *below]
+
+    def arguments(self, task: ConfigResource) -> ConfigLayer:
+        """Return label -> string for the references of a task outside its layers, such as in ``env_vars``."""
+        texts = self.jobs[task].texts if task in self.jobs else {}
+        shown = {label.removeprefix("_"): text for label, text in texts.items()}
+        origins = {label: f"argument {label.partition('[')[0]}" for label in shown}
+        return ConfigLayer(ConfigSource.DAG_CONFIG, "arguments", shown, origins)
 
 
 def stored_dynamic_layers(changed: Mapping[ConfigResource, ConfigLayer]) -> DynamicLayers:
@@ -91,9 +98,33 @@ def file_reader(checkout: Checkout | None, replaced: Mapping[str, str]) -> ReadF
 
 def unread(replaced: Iterable[str], jobs: Jobs) -> list[str]:
     """Return those of the paths in ``replaced`` that none of ``jobs`` reads."""
-    paths = {*settings.config_files(), *(path for job in jobs.values() for path in job.files.values())}
-    read = {os.path.realpath(path) for path in paths}
+    read = {os.path.realpath(path) for path in _paths(jobs)}
     return [path for path in replaced if os.path.realpath(path) not in read]
+
+
+def refuse_broken_files(state: State, before: Checkout | None, after: Checkout | None) -> None:
+    """
+    Make sure that the layer files of the repository can be read in the second of two states.
+
+    What neither state has could be made where tasks run, so it is not refused.
+
+    :param state: the second state
+    :param before: the revision of the first state; None for the files as they are
+    :param after: the revision of the second state; None for the files as they are
+    :raises ConfigException: a file is malformed, or it is no longer there; lists all problems
+    """
+    problems: list[str] = []
+    for path in sorted(_paths(state.jobs)):
+        places = {path if checkout is None else checkout.inside(path) for checkout in (before, after)}
+        if places != {path} and any(map(os.path.exists, places)):
+            state.read_file(path, problems.append)
+    if problems:
+        raise ConfigException(*(problem.removeprefix(NOT_SHOWN) for problem in problems))
+
+
+def _paths(jobs: Jobs) -> set[str]:
+    """Return the paths of all layer files."""
+    return {*settings.config_files(), *(path for job in jobs.values() for path in job.files.values())}
 
 
 def _require_readable(replaced: Mapping[str, str]) -> None:

@@ -11,7 +11,11 @@ from dataclasses import asdict
 from typing import Annotated, Any, Final
 
 from airflow.api_fastapi.app import get_auth_manager
-from airflow.api_fastapi.auth.managers.models.resource_details import ConfigurationDetails, VariableDetails
+from airflow.api_fastapi.auth.managers.models.resource_details import (
+    ConfigurationDetails,
+    DagAccessEntity,
+    VariableDetails,
+)
 from airflow.api_fastapi.core_api.security import GetUserDep, get_user, requires_access_dag
 from fastapi import APIRouter, Depends, FastAPI, Query
 from starlette.exceptions import HTTPException
@@ -29,10 +33,21 @@ from airflow_config_providers.dynamic.document import DEPLOYMENT, name_of
 from airflow_config_providers.exceptions import ForbiddenError
 from airflow_config_providers.plugins import openapi, page
 from airflow_config_providers.plugins.problems import HEADERS, Problem, ProblemRoute
-from airflow_config_providers.plugins.request import Alteration, AskedDep, BodyDep, Rollback, read_runs, refuse_fields
+from airflow_config_providers.plugins.request import (
+    Alteration,
+    AskedDep,
+    BodyDep,
+    Rollback,
+    read_runs,
+    refuse_fields,
+    visible_runs,
+)
 from airflow_config_providers.spark.key_notes import key_notes
 
 VERSION: Final = "/v1"
+
+_LONGEST_PATTERN: Final = 2000
+"""The most characters of a pattern of references."""
 
 
 def may_read_default(user: GetUserDep) -> None:
@@ -61,6 +76,21 @@ def may_edit_stored(request: Request, user: GetUserDep) -> None:
     _require(is_allowed, f"edit Airflow's variable '{printable(name)}'")
 
 
+def may_read_references(request: Request, user: GetUserDep) -> None:
+    """
+    Allow users with permission to read the task instances of all DAGs, or of any. The answer has those of no others.
+
+    :raises ForbiddenError: the user may read none
+    """
+    # Not Airflow's own dependency, which takes the DAG from the query, and so from the user.
+    manager = get_auth_manager()
+    is_allowed = manager.is_authorized_dag(method="GET", access_entity=DagAccessEntity.TASK_INSTANCE, user=user)
+    if not is_allowed:
+        readable = manager.get_authorized_dag_ids(user=user, method="GET")
+        is_allowed = next(visible_runs(request, user, readable), None) is not None
+    _require(is_allowed, "read the task instances of a DAG")
+
+
 def _require(is_allowed: bool, what: str) -> None:
     if not is_allowed:
         raise ForbiddenError(f"You do not have permission to {what}. Ask for it.")
@@ -70,7 +100,9 @@ SIGNED_IN: Final = (Depends(get_user),)
 READ_DEFAULT: Final = (Depends(may_read_default),)
 CHANGE_DEFAULT: Final = (Depends(may_read_default), Depends(may_edit_stored))
 READ_DAG: Final = (Depends(requires_access_dag("GET")),)
+READ_TASKS: Final = (*READ_DAG, Depends(requires_access_dag("GET", DagAccessEntity.TASK)))
 READ_RUNS: Final = (*READ_DAG, Depends(read_runs))
+READ_REFERENCES: Final = (Depends(may_read_references),)
 CHANGE_DAG: Final = (*READ_DAG, Depends(requires_access_dag("PUT")), Depends(may_edit_stored))
 """The answer to a change shows what applies now, so a change also requires permission to read."""
 
@@ -109,6 +141,8 @@ def make_router() -> APIRouter:
     for path, reading, changing in _RESOURCES:
         _add_reading(router, path, reading)
         _add_changing(router, path, changing)
+    router.add_api_route("/dags/{dag_id}/tasks", tasks, methods=["GET"], dependencies=READ_TASKS)
+    router.add_api_route("/references", references, methods=["GET"], dependencies=READ_REFERENCES)
     one_run = f"{_TASK}/runs/{{run_id}}"
     router.add_api_route(f"{_TASK}/runs", runs, methods=["GET"], dependencies=READ_RUNS)
     router.add_api_route(one_run, describe_run, methods=["GET"], dependencies=READ_RUNS)
@@ -167,10 +201,20 @@ def describe_run(
     return asked.answer(rows if synonyms else _without_synonyms(rows))
 
 
+def tasks(asked: AskedDep) -> Response:
+    """Return the tasks of a DAG."""
+    return asked.answer(asked.configurations.tasks(asked.resource))
+
+
 def runs(asked: AskedDep) -> Response:
     """Return the tries that have a record in the database, the last one first."""
     found = records.last_tries(asked.resource)
     return asked.answer([{"run": one.run_id, "map_index": one.map_index, "try": one.try_number} for one in found])
+
+
+def references(asked: AskedDep, pattern: Annotated[str, Query(max_length=_LONGEST_PATTERN)] = "*") -> Response:
+    """Return the tasks whose last job used a reference that matches ``pattern``."""
+    return asked.answer(asked.configurations.references(pattern))
 
 
 def compare_run(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, Final, Self
 
@@ -18,7 +18,7 @@ from airflow_config_providers import settings
 from airflow_config_providers.core.alter import AlterConfigOp, ConfigResource, OpType, ResourceType
 from airflow_config_providers.core.text import is_storable, is_unicode, nearest, printable
 from airflow_config_providers.deployment.admin import Caller
-from airflow_config_providers.deployment.configurations import Configurations, DeployedConfigurations
+from airflow_config_providers.deployment.configurations import DeployedConfigurations
 from airflow_config_providers.deployment.failures import NOT_FOUND
 from airflow_config_providers.deployment.rows import Row, as_json
 from airflow_config_providers.dynamic.planner import refuse_many
@@ -50,7 +50,7 @@ class Asked:
     """
 
     resource: ConfigResource
-    configurations: Configurations
+    configurations: DeployedConfigurations
     notes: list[str] = field(default_factory=list)
 
     def answer(self, rows: Sequence[Row]) -> Response:
@@ -83,14 +83,29 @@ def _caller(request: Request, user: Any) -> Caller:
     def may_see(dag_ids: Collection[str]) -> Collection[str]:
         return get_auth_manager().get_authorized_dag_ids(user=user, method="GET") & set(dag_ids)
 
-    def may_see_runs() -> bool:
-        try:
-            read_runs(request, user)
-        except HTTPException:
-            return False
-        return True
+    return Caller(
+        user.get_name(),
+        {},
+        without_files,
+        may_see,
+        may_see_runs=lambda: _is_granted(read_runs, request, user),
+        may_see_runs_of=lambda dag_ids: set(visible_runs(request, user, may_see(dag_ids))),
+    )
 
-    return Caller(user.get_name(), {}, without_files, may_see, may_see_runs)
+
+def visible_runs(request: Request, user: Any, dag_ids: Iterable[str]) -> Iterator[str]:
+    """Yield those of ``dag_ids`` whose task instances the user may read."""
+    for dag_id in dag_ids:
+        if _is_granted(requires_access_dag("GET", DagAccessEntity.TASK_INSTANCE, dag_id), request, user):
+            yield dag_id
+
+
+def _is_granted(check: Callable[[Request, Any], object], request: Request, user: Any) -> bool:
+    try:
+        check(request, user)
+    except HTTPException:
+        return False
+    return True
 
 
 def without_files(task: Any, name: str, warn: Warn) -> AuthoredJob | None:

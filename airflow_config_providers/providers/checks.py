@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from functools import partial
 from typing import Any, Final
 
@@ -11,6 +12,7 @@ from airflow_config_providers.core.diagnosis import Diagnosing, Diagnosis, fault
 from airflow_config_providers.core.provider import ConfigProvider
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.core.timely import CallOutcome, call_each
+from airflow_config_providers.exceptions import ConfigProvidersError
 
 PATIENCE: Final = 60.0
 
@@ -34,26 +36,41 @@ def diagnose_each(providers: Mapping[str, ConfigProvider], *, patience: float) -
     """
     Examine all providers in parallel, as ``ask_each`` asks them.
 
-    :return: name -> what was found
+    :param providers: each is looked up in its own thread, so that one that hangs while it is opened is named, too
+    :return: name -> what was found, which begins with the name
     """
-    ended = call_each({name: partial(_diagnoses, one) for name, one in providers.items()}, patience=patience)
-    return {name: _found(outcome, patience) for name, outcome in ended.items()}
+    ended = call_each({name: partial(_diagnoses, providers, name) for name in providers}, patience=patience)
+    return {name: _found(name, outcome, patience) for name, outcome in ended.items()}
 
 
-def _diagnoses(provider: ConfigProvider) -> list[Diagnosis]:
+def _diagnoses(providers: Mapping[str, ConfigProvider], name: str) -> list[Diagnosis]:
+    try:
+        provider = providers[name]
+    except ConfigProvidersError as error:  # its problems say where they are
+        problems = error.problems
+    else:
+        return _named(name, _examined(provider))
+    return list(map(of_problem, problems))
+
+
+def _examined(provider: ConfigProvider) -> Iterable[Diagnosis]:
     """Ask a provider that can to examine itself, and any other whether it can answer."""
     if isinstance(provider, Diagnosing):
-        return list(provider.diagnose())
+        return provider.diagnose()
     return [fine(provider.check() or "it can answer")]
 
 
-def _found(outcome: CallOutcome[list[Diagnosis]], patience: float) -> list[Diagnosis]:
+def _found(name: str, outcome: CallOutcome[list[Diagnosis]], patience: float) -> list[Diagnosis]:
     if outcome.value is not None:
         return outcome.value
     if outcome.problems:
-        return [of_problem(problem) for problem in outcome.problems]
+        return _named(name, map(of_problem, outcome.problems))
     way_out = "Check the network and the server that it asks." if outcome.is_late else "Report it to its authors."
-    return [fault(_answer(outcome, patience)[1], way_out)]
+    return _named(name, [fault(_answer(outcome, patience)[1], way_out)])
+
+
+def _named(name: str, diagnoses: Iterable[Diagnosis]) -> list[Diagnosis]:
+    return [replace(one, what=f"{printable(name)}: {one.what}") for one in diagnoses]
 
 
 def _answer(outcome: CallOutcome[Any], patience: float) -> tuple[bool, str]:

@@ -24,6 +24,15 @@ def installed_version(spark_binary: str, environ: Mapping[str, str]) -> str | No
     return _located(spark_binary, environ.get("SPARK_HOME", ""), environ.get("PATH", os.defpath))
 
 
+def version_at_hand(environ: Mapping[str, str]) -> str | None:
+    """
+    Return the version of the Spark that ``spark-submit`` starts here; None if there is none.
+
+    :param environ: empty for a process whose Spark, if it has one, runs no job, such as an API server
+    """
+    return installed_version("spark-submit", environ) if environ.get("PATH") else None
+
+
 @lru_cache(maxsize=16)
 def _located(spark_binary: str, spark_home: str, path: str) -> str | None:
     environ = {"SPARK_HOME": spark_home, "PATH": path}

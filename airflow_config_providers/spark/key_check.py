@@ -57,11 +57,18 @@ def find_in(
         _left_out(key, places[key]) for key in others if key_problem(key, "") is None and key not in RELOAD_ACTION_KEYS
     ]
     doubts = [_doubt(key, places[key], name) for key in spark_keys if (name := meant(key))]
-    if spark_version:
-        doubts += [_absent(key, places[key], time, spark_version) for key, time in _absences(spark_keys, spark_version)]
+    doubts += absent(places, spark_version)
     if unknown is UnknownKeys.FAIL:
         return KeyFindings((*left_out, *doubts))
     return KeyFindings(tuple(left_out), tuple(doubts))
+
+
+def absent(places: Mapping[str, str], spark_version: str | None) -> tuple[str, ...]:
+    """Return a doubt for each key that ``spark_version`` of Spark does not have, though another version has it."""
+    if not spark_version:
+        return ()
+    keys = [key for key in places if key.startswith(SPARK)]
+    return tuple(_absent(key, places[key], time, spark_version) for key, time in _absences(keys, spark_version))
 
 
 def find_in_layers(

@@ -384,3 +384,57 @@ def test_a_file_that_others_import_stays_as_it_is(environ: Path, tmp_path: Path)
 
     assert (code, json.loads(out)["patch"]) == (0, ""), err
     assert any(one["reason"].startswith("other files import it") for one in json.loads(out)["by_hand"])
+
+
+PARTLY = f"""{STOCK}from airflow.sdk import DAG
+
+class Own(SparkSubmitOperator):
+    def __init__(self, conf, **more):
+        super().__init__(conf={{key: value.replace("${{", "x") for key, value in conf.items()}}, **more)
+
+SHARED = {{
+    "spark.app.host": "{{{{ conn.db.host }}}}",
+    "spark.app.user": "{{{{ conn.db.login }}}}",
+}}
+with DAG("partly", schedule=None):
+    Own(task_id="own", application="x.py", conf={{"spark.app.host": SHARED["spark.app.host"]}})
+    SparkSubmitOperator(task_id="shared", application="x.py", conf=SHARED)
+    SparkSubmitOperator(
+        task_id="files",
+        application="x.py",
+        conf={{
+            "spark.app.base": "yes",
+            "spark.app.schema": "{{{{ conn.db.schema }}}}",
+        }},
+        **{{"properties_file": "/of/the/workers"}},
+    )
+    SparkSubmitOperator(
+        task_id="plain",
+        application="x.py",
+        conf={{
+            "spark.app.a": "1",
+            "spark.app.base": "yes",
+        }},
+    )
+"""
+
+
+def test_of_a_file_what_can_be_proved_is_adopted_and_the_rest_is_reported(environ: Path, tmp_path: Path):
+    (tmp_path / "partly.py").write_text(PARTLY)
+
+    code, out, err = run(tmp_path)
+
+    assert code == 0, err
+    document = json.loads(out)
+    changed = [line for line in document["patch"].splitlines() if line.startswith(("+ ", "- "))]
+    assert [line.split(":")[0].strip("+- ") + line[0] for line in changed] == [
+        '"spark.app.user"-',
+        '"spark.app.user"+',
+        '"spark.app.schema"-',
+        '"spark.app.schema"+',
+        '"spark.app.base"-',
+    ]
+    reasons = sorted(one["reason"] for one in document["by_hand"])
+    assert reasons[0].startswith("after the change, 'spark.app.base' of task 'files' could come from '/of/the/workers'")
+    assert reasons[1].startswith("after the change, 'spark.app.host' of task 'own' differs.")
+    assert all(one.endswith("This key is left as it is.") for one in reasons)

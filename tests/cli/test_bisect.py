@@ -63,6 +63,33 @@ def test_runs_with_the_same_configuration_say_so(cli: Cli, records: Records):
     assert cli(BISECT).out == "Both runs had the same configuration. The cause is something else.\n"
 
 
+@pytest.mark.parametrize(
+    ("conf", "beginning"),
+    [
+        pytest.param({"spark.app.a": "1"}, "Both runs had the same configuration, but the failed run", id="the-same"),
+        pytest.param({}, "The failed run", id="layers-that-could-not-be-settled"),
+    ],
+)
+def test_a_run_that_was_refused_says_why(cli: Cli, records: Records, conf: dict[str, str], beginning: str):
+    records.ended("a", "success", at="01:00")
+    records.ended("b", "failed", at="02:00")
+    records({"spark.app.a": "1"}, run="a")
+    records(conf, run="b", problems=("spark.app.a: policy 'frozen' denies it.",))
+    done = cli(BISECT)
+
+    assert done.out == f"{beginning} was refused, and submitted no job: spark.app.a: policy 'frozen' denies it.\n"
+    assert "The try was refused: spark.app.a: policy 'frozen' denies it." in done.notes
+    assert cli.json(BISECT) == []
+
+
+def test_a_refused_run_shows_what_differs_too(cli: Cli, records: Records):
+    for run, state, problems in (("a", "success", ()), ("b", "failed", ("too much memory",))):
+        records.ended(run, state, at=f"0{ord(run) - 96}:00")
+        records({"spark.app.a": run}, run=run, problems=problems)
+
+    assert [row["after"] for row in cli.json(BISECT)] == ["b"]
+
+
 def test_a_run_without_a_record_is_named(cli: Cli, records: Records):
     records.ended("before", "success", at="01:00")
     records.ended("after", "failed", at="02:00")

@@ -28,7 +28,15 @@ def base(tmp_path: Path) -> Path:
 
 
 def run(capsys: pytest.CaptureFixture[str], *paths: Path, **options: Any) -> tuple[int, str, str]:
-    usual = {"providers": None, "conn_extra": None, "timeout": 60.0, "select": None, "ignore": None, "output": "plain"}
+    usual = {
+        "skip_other_yaml": False,
+        "providers": None,
+        "conn_extra": None,
+        "timeout": 60.0,
+        "select": None,
+        "ignore": None,
+        "output": "plain",
+    }
     code = 0
     try:
         lint(Namespace(paths=list(map(str, paths)), **{**usual, **options}))
@@ -52,6 +60,19 @@ def test_a_finding_is_a_line_and_ends_with_1(base: Path, capsys: pytest.CaptureF
     assert (code, err) == (1, "1 file read, 1 finding.\n")
     assert out.startswith(f"{base}:2: CP201 'spark.app.password': a literal of {len(CANARY)} characters")
     assert out.count("\n") == 1
+
+
+def test_keys_are_those_of_the_spark_at_hand(
+    base: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+):
+    (base.parent / "RELEASE").write_text("Spark 3.5.8 built for Hadoop 3.3.4")
+    monkeypatch.setenv("SPARK_HOME", str(base.parent))
+    base.write_text("spark.checkpoint.dir=x\n")
+
+    code, out, _ = run(capsys, base)
+
+    assert code == 1
+    assert f"{base}:1: CP306 'spark.checkpoint.dir': Spark has this key since 4.0; this Spark is 3.5.8." in out
 
 
 @pytest.mark.parametrize("output", ["plain", "json", "sarif", "junit"])
@@ -114,6 +135,17 @@ def test_wrong_arguments_end_with_2(
     assert (code, out) == (2, "")
     assert problem in err
     assert CANARY not in err
+
+
+def test_a_dags_folder_that_does_not_exist_ends_with_2(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("AIRFLOW__CORE__DAGS_FOLDER", str(tmp_path / "nowhere"))
+
+    code, out, err = run(capsys)
+
+    assert (code, out) == (2, "")
+    assert "[core] dags_folder" in err
 
 
 @pytest.mark.slow

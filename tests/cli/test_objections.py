@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -34,6 +35,15 @@ def test_a_misspelt_key_is_noted(cli: Cli) -> None:
 
     assert done.code == 0
     assert MEANT in done.notes[0]
+
+
+def test_a_key_that_the_spark_at_hand_does_not_have_is_noted(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "RELEASE").write_text("Spark 3.5.8 built for Hadoop 3.3.4")
+    words = ("alter", "--dag", "flights", "--add-config", "spark.checkpoint.dir=x")
+    done = cli.airflow("config-providers", *words, environ={"SPARK_HOME": str(tmp_path)})
+
+    assert done.code == 0
+    assert any("Spark has this key since 4.0; this Spark is 3.5.8" in note for note in done.notes)
 
 
 def test_a_misspelt_key_is_refused_where_the_deployment_says_so(cli: Cli) -> None:

@@ -35,6 +35,7 @@ with DAG("trains", schedule=None):
         conf={"spark.app.own": __file__, "spark.app.password": "%(secret)s"},
         config_files=[__file__.replace("trains.py", "base.properties")],
         executor_memory=MEMORY,
+        env_vars={"TOKEN": "${vault:apps/%(tag)s:token}"},
     )
 """
 
@@ -265,12 +266,12 @@ def test_a_running_job_with_the_reload_action_restarts(cli: Cli, records: Record
 
 @pytest.fixture(scope="module")
 def repository(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A repository whose DAGs folder has the revisions ``v1``, ``v2`` and ``broken``."""
+    """A repository whose DAGs folder has the revisions ``v1``, ``v2``, ``broken``, ``malformed`` and ``gone``."""
     folder = tmp_path_factory.mktemp("revisions") / "repository"
     (folder / "dags").mkdir(parents=True)
     git(folder, "init", "--quiet", "--initial-branch=main")
     for tag, memory, base in (("v1", "1g", "old"), ("v2", "2g", "new")):
-        (folder / "dags" / "trains.py").write_text(BEFORE % {"secret": f"{CANARY}-{tag}"})
+        (folder / "dags" / "trains.py").write_text(BEFORE % {"secret": f"{CANARY}-{tag}", "tag": tag})
         (folder / "dags" / "memory.py").write_text(f"MEMORY = '{memory}'\n")
         (folder / "dags" / "base.properties").write_text(f"spark.app.base={base}\n")
         git(folder, "add", ".")
@@ -279,6 +280,13 @@ def repository(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "dags" / "memory.py").write_text(f"raise ValueError('{CANARY}')\n")
     git(folder, "commit", "--quiet", "--all", "--message", "broken")
     git(folder, "tag", "broken")
+    git(folder, "checkout", "--quiet", "v2")
+    (folder / "dags" / "base.properties").write_text("spark.app.base\\u=1\n")
+    git(folder, "commit", "--quiet", "--all", "--message", "malformed")
+    git(folder, "tag", "malformed")
+    git(folder, "rm", "--quiet", "dags/base.properties")
+    git(folder, "commit", "--quiet", "--all", "--message", "gone")
+    git(folder, "tag", "gone")
     git(folder, "checkout", "--quiet", "v2")
     return folder
 
@@ -304,7 +312,11 @@ def test_two_revisions_are_imported_and_compared(compared: Ended):
     assert compared.code == 0, compared.err
     (task,) = compared.rows["tasks"]
     by_key = {one["key"]: (one["before"], one["after"]) for one in task["keys"]}
-    assert by_key == {"spark.executor.memory": ("1g", "2g"), "spark.app.base": ("old", "new")}
+    assert by_key == {
+        "spark.executor.memory": ("1g", "2g"),
+        "spark.app.base": ("old", "new"),
+        "env_vars['TOKEN']": ("${vault:apps/v1:token}", "${vault:apps/v2:token}"),
+    }
 
 
 @pytest.mark.slow
@@ -329,7 +341,7 @@ def test_reading_a_revision_leaves_the_repository_as_it_was(compared: Ended, rep
 def test_a_revision_is_compared_with_the_files_as_they_are(cli: Cli, repository: Path):
     done = of_repository(cli, repository, "--from", "v1")
 
-    assert {one["after"] for one in done.rows["tasks"][0]["keys"]} == {"2g", "new"}
+    assert {one["after"] for one in done.rows["tasks"][0]["keys"]} == {"2g", "new", "${vault:apps/v2:token}"}
 
 
 @pytest.mark.slow
@@ -347,6 +359,24 @@ def test_a_file_that_only_the_first_revision_cannot_import_has_new_tasks(cli: Cl
 
     assert [one["change"] for one in done.rows["tasks"]] == ["added"]
     assert "Its tasks are missing in this state." in done.err
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("revision", ["malformed", "gone"])
+def test_a_layer_file_that_the_last_revision_cannot_read_is_an_error(cli: Cli, repository: Path, revision: str):
+    done = of_repository(cli, repository, "--from", "v1", "--to", revision)
+
+    assert (done.code, done.out) == (3, "")
+    assert "base.properties" in done.errors[0]
+    assert of_repository(cli, repository, "--from", "v1", "--to", revision, "--detailed-exit-code").code == 1
+
+
+@pytest.mark.slow
+def test_a_layer_file_that_only_the_first_revision_cannot_read_is_a_note(cli: Cli, repository: Path):
+    done = of_repository(cli, repository, "--from", "malformed", "--to", "v2")
+
+    assert done.code == 0
+    assert "note: Not shown: " in done.err
 
 
 def test_a_revision_is_no_option_of_git(cli: Cli, repository: Path):

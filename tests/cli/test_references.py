@@ -59,6 +59,14 @@ def test_a_task_whose_last_job_had_the_old_value_is_found(cli: Cli, records: Rec
     assert {row["task"]: row["is_newest"] for row in cli.json("references")} == {"old": False, "new": True}
 
 
+def test_a_record_cannot_make_itself_the_newest(cli: Cli, records: Records):
+    """What a record says of its time, a task could have written; Airflow's own time counts."""
+    used(records, "forged", digest="a", at="2999-01-01T00:00:00.000+00:00")
+    used(records, "true", digest="b", number=2)
+
+    assert {row["task"]: row["is_newest"] for row in cli.json("references")} == {"forged": False, "true": True}
+
+
 @pytest.mark.parametrize(
     ("digest", "key_id"), [pytest.param(None, "", id="no-hash"), pytest.param("a", "other", id="another-key")]
 )

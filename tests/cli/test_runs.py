@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Iterator
 
 import pytest
@@ -10,7 +11,7 @@ pytest.importorskip("airflow.models.task_state_store", reason="the state of task
 
 from airflow_config_providers.core.layers import ConfigSource
 from airflow_config_providers.job.record import RecordedValue, TaskTry, TryRecord
-from airflow_config_providers.job.record_parts import job_key, packed
+from airflow_config_providers.job.record_parts import LARGEST_ENTRY, job_key, packed
 from tests.cli.conftest import Cli
 from tests.cli.recorded import RUN, Records, records_in
 
@@ -131,6 +132,25 @@ def test_an_entry_that_is_no_record_is_none(cli: Cli, records: Records):
     records.entries(TaskTry("flights", "report", RUN), {"config_providers_record_1": {"parts": 1, "data": "x"}})
 
     assert cli(f"describe {REPORT} --run {RUN}").code == 3
+
+
+def test_an_entry_that_is_larger_than_those_of_tasks_is_not_read(cli: Cli, records: Records):
+    task, layer = TaskTry("flights", "report", RUN), ConfigSource.DAG_CONFIG.name
+    configs = {f"spark.app.{n}": [RecordedValue(layer, "conf", secrets.token_hex(900))] for n in range(100)}
+    *others, (key, first) = packed(TryRecord(task, "2026-11-23", configs)).items()
+    data = "".join([first["data"], *(part for _, part in others)])
+    assert len(data) > LARGEST_ENTRY
+    records.entries(task, {key: {**first, "parts": 1, "data": data}})
+
+    assert "try 1 in run" in cli(f"describe {REPORT} --run {RUN} --try 1").err
+
+
+def test_a_large_record_is_read_from_its_parts(cli: Cli, records: Records):
+    configs = {f"spark.app.{n}": secrets.token_hex(900) for n in range(100)}
+    records(configs)
+
+    found = rows(cli, f"describe {REPORT} --run {RUN}")
+    assert {key: row["value"] for key, row in found.items()} == configs
 
 
 def test_a_record_in_a_backend_of_the_workers_says_so(cli: Cli, records: Records):

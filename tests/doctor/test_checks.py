@@ -19,6 +19,8 @@ from airflow_config_providers.doctor import (
     versions,
 )
 from airflow_config_providers.doctor.check import Site
+from airflow_config_providers.doctor.checks import CHECKS
+from airflow_config_providers.doctor.examination import examine
 from airflow_config_providers.exceptions import SubmitError
 from tests.doctor.conftest import said
 
@@ -33,6 +35,13 @@ class Hanging(ConfigProvider):
         raise AssertionError("a value was read")
 
     def check(self):
+        threading.Event().wait()
+
+
+class HangingWhileConfigured(Hanging):
+    """Does not even get to be asked."""
+
+    def configure(self, configs):
         threading.Event().wait()
 
 
@@ -142,8 +151,18 @@ def test_a_provider_that_hangs_is_a_finding(connect, setting):
     setting("allowed_provider_classes", f"{__name__}.Hanging")
     site = of_provider(connect, "Hanging")
 
-    (found,) = said(connection.check_providers(Site(site.conn_id, patience=0.1)))
-    assert found.startswith("error: x: no answer within 0.08 seconds")
+    (found,) = said(connection.check_providers(Site(site.conn_id, patience=2)))
+    assert found.startswith("error: x: no answer within 2 seconds")
+
+
+@pytest.mark.parametrize("name", ["Hanging", "HangingWhileConfigured"])
+def test_a_provider_that_is_late_is_named_whatever_it_hangs_in(connect, setting, name):
+    """The check is not stopped before it has said which one it is, however slow the machine is."""
+    setting("allowed_provider_classes", f"{__name__}.{name}")
+    site = of_provider(connect, name)
+
+    found = examine({"providers": CHECKS["providers"]}, Site(site.conn_id, patience=2), tick=lambda: None)
+    assert said(one.diagnosis for one in found) == ["error: x: no answer within 2 seconds"]
 
 
 def test_a_provider_that_fails_shows_no_text_of_its_error(connect, setting):

@@ -48,6 +48,45 @@ def test_a_configuration_that_is_no_mapping_is_known_only_in_a_run(kind, conf):
 
 
 @KINDS
+@pytest.mark.parametrize("conf", [result, lambda: result().map(str)], ids=["result", "mapped-result"])
+def test_beside_a_configuration_that_another_task_returns_the_arguments_are_known(kind, conf):
+    job, warnings = deployed(kind, conf=conf, executor_memory="2g")
+
+    assert job.layers[-1].configs == {"spark.executor.memory": "2g"}
+    assert warnings == ["job: not shown, because only a run fills it in: conf."]
+
+
+@KINDS
+def test_beside_a_value_that_a_function_makes_of_a_result_the_other_keys_are_known(kind):
+    job, warnings = deployed(kind, conf=lambda: {"spark.app.size": result().map(str), "spark.app.mode": "b"})
+
+    assert job.layers[0].configs == {"spark.app.mode": "b"}
+    assert warnings == ["job: not shown, because only a run fills it in: conf['spark.app.size']."]
+
+
+@pytest.mark.parametrize(
+    ("conf", "known", "unknown"),
+    [
+        pytest.param(lambda: {"spark.a": result(), "spark.b": "1"}, {"spark.b": "1"}, "conf['spark.a']", id="key"),
+        pytest.param(lambda: {"spark.a": result().map(lambda found: found)}, {}, "conf['spark.a']", id="mapped-key"),
+        pytest.param(result, {}, "conf", id="whole"),
+    ],
+)
+def test_of_a_mapped_task_what_is_not_a_result_is_known(conf, known, unknown):
+    with DAG("flights", schedule=None) as dag:
+        ConfiguredSparkSubmitOperator.partial(
+            task_id="job", application="job.py", conf=conf(), executor_memory="2g"
+        ).expand(application_args=[["a"]])
+    stored = DagSerialization.from_dict(json.loads(json.dumps(DagSerialization.to_dict(dag))))
+    warnings = []
+    job = deployed_job(stored.get_task("job"), "job", warnings.append)
+
+    shown = {key: text for layer in job.layers for key, text in layer.configs.items()}
+    assert shown == {"spark.executor.memory": "2g", **known}
+    assert warnings == [f"job: not shown, because only a run fills it in: {unknown}."]
+
+
+@KINDS
 def test_a_value_that_another_task_returns_is_its_template_beside_the_other_keys(kind):
     job, warnings = deployed(kind, conf=lambda: {"spark.app.size": result(), "spark.app.mode": "b"}, name=result)
 

@@ -22,7 +22,7 @@ def test_the_hook_runs_the_command_on_dag_files_and_layer_files():
     (hook,) = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text())
 
     assert hook["id"] == "config-providers-lint"
-    assert hook["entry"] == "airflow config-providers lint"
+    assert hook["entry"] == "airflow config-providers lint --skip-other-yaml"
     assert hook["language"] == "system"
-    names = ["dags/a.py", "team/dags/x/base.properties", "jobs/a.py", "dags/README.md"]
-    assert [name for name in names if re.search(hook["files"], name)] == names[:2]
+    names = ["dags/a.py", "team/dags/x/base.properties", "dags/a.yaml", "dags/a.yml", "jobs/a.py", "dags/README.md"]
+    assert [name for name in names if re.search(hook["files"], name)] == names[:4]

@@ -70,3 +70,25 @@ def test_a_value_of_the_wrong_type_is_not_shown():
 
     assert codes(found) == ["CP304"]
     assert "c4nary" not in messages(found)
+
+
+NEWER = "spark.checkpoint.dir"
+
+
+def test_a_key_that_the_spark_at_hand_does_not_have_is_found():
+    found = list(keys.of_entry(in_conf(NEWER, "x"), UnknownKeys.WARN, spark_version="3.5.8"))
+
+    assert codes(found) == ["CP306"]
+    assert "Spark has this key since 4.0; this Spark is 3.5.8" in messages(found)
+
+
+@pytest.mark.parametrize(
+    ("unknown", "version"),
+    [
+        pytest.param(UnknownKeys.WARN, "4.2.0", id="it has the key"),
+        pytest.param(UnknownKeys.WARN, None, id="no Spark"),
+        pytest.param(UnknownKeys.IGNORE, "3.5.8", id="ignored"),
+    ],
+)
+def test_a_key_that_the_spark_at_hand_can_have_is_not_found(unknown: UnknownKeys, version: str | None):
+    assert list(keys.of_entry(in_conf(NEWER, "x"), unknown, spark_version=version)) == []

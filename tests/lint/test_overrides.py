@@ -69,6 +69,25 @@ def test_an_argument_overrides_the_conf_of_its_task():
     assert "argument executor_memory of flights.report overrides it" in found.message
 
 
+OLDER, CURRENT = "spark.yarn.executor.memoryOverhead", "spark.executor.memoryOverhead"
+
+
+def test_an_older_name_of_a_key_is_the_same_key(tmp_path: Path):
+    path = str(tmp_path / "base.properties")
+    file = LayerFile(path, (in_file(CURRENT, "1g", 4, path),))
+
+    (found,) = overrides.dead([job([in_conf(OLDER, "2g")], files=(path,))], [file], [])
+
+    assert found.place == SourcePlace(path, 4)
+    assert f"'{OLDER}' in conf of flights.report overrides it" in found.message
+
+
+def test_within_a_layer_the_current_name_wins():
+    (found,) = overrides.dead([job([in_conf(CURRENT, "1g", 3), in_conf(OLDER, "2g", 4)])], [], [])
+
+    assert found.place.line == 4
+
+
 def test_a_task_that_is_not_configured_reads_no_files(tmp_path: Path):
     path = str(tmp_path / "base.properties")
     one = replace(job([in_conf(MEMORY, "2g")], files=(path,)), is_configured=False)

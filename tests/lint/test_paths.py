@@ -71,6 +71,13 @@ def test_without_paths_the_files_of_the_deployment_are_read(folder: Path, monkey
     assert found.policies == (f"{dags}/policies.yaml",)
 
 
+def test_a_dags_folder_that_does_not_exist_is_refused_with_its_setting(folder: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("AIRFLOW__CORE__DAGS_FOLDER", str(folder / "nowhere"))
+
+    with pytest.raises(ConfigException, match=r"no folder '.*/nowhere'\. Correct \[core\] dags_folder"):
+        LintedPaths.of_deployment()
+
+
 @pytest.mark.parametrize(
     ("text", "kind"),
     [
@@ -92,6 +99,18 @@ def test_a_yaml_file_is_a_layer_if_it_sets_a_key_of_spark(tmp_path: Path, text: 
 
     assert getattr(found, kind) == (str(tmp_path / "a.yml"),)
     assert len(found.layers) + len(found.policies) == 1
+
+
+def test_other_yaml_files_can_be_left_out(tmp_path: Path):
+    """A hook gets all files of a commit, also those of Kubernetes and CI."""
+    texts = {"layer": "spark.a: 1\n", "policies": "policies: []\n", "manifest": "kind: Pod\n"}
+    for name, text in texts.items():
+        (tmp_path / f"{name}.yaml").write_text(text)
+
+    found = LintedPaths.of([str(tmp_path / f"{name}.yaml") for name in texts], skips_other_yaml=True)
+
+    assert found.layers == (str(tmp_path / "layer.yaml"),)
+    assert found.policies == (str(tmp_path / "policies.yaml"),)
 
 
 def test_a_folder_has_yaml_layer_files_too(folder: Path):

@@ -70,6 +70,28 @@ def test_a_new_task_is_shown_even_without_keys():
     assert (found.is_new, found.is_removed) == (True, False)
 
 
+def with_texts(**texts: str) -> State:
+    return State({TASK: AuthoredJob(texts=texts)}, lambda task: (), lambda path, warn: None, {})
+
+
+def test_references_in_arguments_are_compared_by_their_label():
+    before = with_texts(**{"_env_vars['A']": "${vault:a:b}", "application_args[0]": "${vault:a:b}", "jars": "${env:J}"})
+    after = with_texts(**{"_env_vars['A']": "${vault:a:c}", "files": "${env:F}", "jars": "${env:J}"})
+    (found,) = compared(before, after)
+
+    assert kinds([found]) == {"application_args[0]": "removed", "env_vars['A']": "changed", "files": "added"}
+    changed = next(key for key in found.keys if key.key == "env_vars['A']")
+    assert changed.after is not None
+    assert (changed.after.value, changed.after.origin) == ("${vault:a:c}", "argument env_vars")
+
+
+def test_policies_see_references_in_arguments_once():
+    """They are in the layers of the comparison, but policies get them beside the layers."""
+    (found,) = compared(with_texts(), with_texts(jars="${env:J}"))
+
+    assert all("jars" not in layer.configs for layer in found.after)
+
+
 def test_a_task_that_is_gone_is_shown_with_its_keys():
     (found,) = compared(state({"spark.app.a": "1"}), state(tasks=0))
 

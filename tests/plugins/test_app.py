@@ -23,7 +23,9 @@ from airflow_config_providers.plugins.app import (
     CHANGE_DEFAULT,
     READ_DAG,
     READ_DEFAULT,
+    READ_REFERENCES,
     READ_RUNS,
+    READ_TASKS,
     SIGNED_IN,
     VERSION,
     make_app,
@@ -46,7 +48,7 @@ def name(route: Any) -> str:
 
 
 def test_attack_41_there_are_routes_and_nothing_else():
-    assert len(ROUTES) == 21
+    assert len(ROUTES) == 23
     assert all(isinstance(route, APIRoute) for route in ROUTES)
     assert [route.path for route in OTHERS] == [openapi.PATH, page.PATH]
 
@@ -68,7 +70,8 @@ def test_attack_41_beside_the_routes_there_are_only_files_of_the_page():
 def test_attack_41_a_route_asks_airflow_who_the_user_is_and_what_they_may(route: APIRoute):
     """A mounted app has no protection by itself: one route without is open to everybody."""
     of_dag = READ_RUNS if "/runs" in route.path else READ_DAG
-    reading = READ_DEFAULT if "/default" in route.path else of_dag
+    others = {f"{VERSION}/references": READ_REFERENCES, f"{VERSION}/dags/{{dag_id}}/tasks": READ_TASKS}
+    reading = READ_DEFAULT if "/default" in route.path else others.get(route.path, of_dag)
     changing = CHANGE_DEFAULT if "/default" in route.path else CHANGE_DAG
 
     assert get_user in list(calls(route.dependant))

@@ -125,6 +125,20 @@ def test_a_key_shows_all_its_layers_the_strongest_first(page: Page):
     ]
 
 
+def test_a_dag_lists_its_tasks_with_links_to_them(page: Page):
+    window = page("?dag=flights")
+    window.click("//button[@role='tab'][.='Tasks']")
+
+    assert window.text("//tr[.//a[.='nightly.ingest']]").split() == [
+        "nightly.ingest",
+        "ConfiguredSparkSubmitOperator",
+        "yes",
+    ]
+    window.click("//a[.='report']")
+    assert "DAG_CONFIG" not in window.text(row("spark.executor.memory"))
+    assert window.text("//h1").split()[::2] == ["flights", "report"]
+
+
 def test_a_key_shows_what_spark_says_of_it(page: Page):
     window = page()
     open_key(window, "spark.executor.memory")

@@ -99,6 +99,24 @@ def test_attack_41_runs_are_compared_for_those_who_may_read_its_task_instances(r
     assert ("has no run" in answer.text) is may_read
 
 
+@pytest.mark.parametrize("user", ALLOWED)
+def test_attack_41_tasks_are_listed_for_those_who_may_read_them(running: Server, user: str | None):
+    answer = running.ask(user, "GET", "/dags/flights/tasks")
+    may_read = may_read_runs(user)
+
+    assert answer.status_code == (200 if may_read else 401 if user is None else 403), answer.text
+    assert ("nightly.ingest" in answer.text) is may_read
+
+
+@pytest.mark.parametrize("user", ALLOWED)
+def test_attack_41_references_are_listed_for_those_who_may_read_task_instances(running: Server, user: str | None):
+    """A DAG that the query names gives no permission."""
+    answer = running.ask(user, "GET", "/references", params={"pattern": "*", "dag_id": "flight"})
+    may_read = may_read_runs(user)
+
+    assert answer.status_code == (200 if may_read else 401 if user is None else 403), answer.text
+
+
 @pytest.mark.parametrize(
     ("headers", "status"),
     [

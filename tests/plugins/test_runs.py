@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator
 
 import pytest
 
 pytest.importorskip("airflow.models.task_state_store", reason="the state of tasks came with Airflow 3.3")
 
+from airflow_config_providers.job.record import RecordedValue, TaskTry, TryRecord
+from airflow_config_providers.job.record_parts import packed
 from tests.cli.conftest import Cli
 from tests.cli.recorded import RUN, Records, records_in
 from tests.plugins.serving import Server
@@ -71,6 +74,39 @@ def test_a_user_who_may_not_read_task_instances_sees_not_what_the_last_job_had(s
     assert "applied" not in answer.json()["rows"][0]
     assert not [text for text in ("9g", "spark.app.gone") if text in answer.text]
     assert any("permission to read the task instances" in note for note in answer.json()["notes"])
+
+
+PASSWORD, TOKEN = "${vault:apps/db:password}", "${vault:apps/web:token}"
+
+
+def test_references_are_listed_with_the_tasks_that_use_them(server: Server, records: Records):
+    records({"spark.app.p": PASSWORD, "spark.app.t": TOKEN})
+    content = server.ask("ann", "GET", "/references", params={"pattern": "${vault:apps/db:*}"}).json()
+
+    assert [(row["reference"], row["dag"], row["task"]) for row in content["rows"]] == [(PASSWORD, "flights", "report")]
+    assert "1 of 1 jobs left no hash of the value" in content["notes"][0]
+
+
+def test_references_of_a_dag_whose_runs_the_user_may_not_read_are_left_out(server: Server, records: Records):
+    task = TaskTry("billing", "invoices", RUN)
+    configs = {"spark.app.p": [RecordedValue("DAG_CONFIG", "conf", PASSWORD)]}
+    records.entries(task, packed(TryRecord(task, "", configs, {PASSWORD: "hash"}, "key")))
+
+    assert server.ask("ben", "GET", "/references").json()["rows"] != []
+    assert server.ask("ann", "GET", "/references").json() == {
+        "resource": "the deployment default",
+        "rows": [],
+        "notes": [],
+    }
+
+
+@pytest.mark.parametrize("words", ["references", "references '${vault:apps/w*' --output json"])
+def test_references_are_the_same_with_and_without_the_server(server: Server, cli: Cli, records: Records, words: str):
+    records({"spark.app.p": PASSWORD, "spark.app.t": TOKEN})
+    there = cli.airflow("config-providers", *shlex.split(words), environ=server.environ("ann"))
+    here = cli(words)
+
+    assert (there.code, there.out, there.err) == (0, here.out, here.err)
 
 
 @pytest.mark.parametrize("query", [{"try": "x"}, {"try": "0"}, {"map_index": "-2"}], ids=str)

@@ -6,6 +6,7 @@ import { keysView } from "./keys.js";
 import { runsView } from "./runs.js";
 import { addressOf, ask } from "./server.js";
 import { tabs } from "./tabs.js";
+import { tasksOf } from "./tasks.js";
 import { followTheme } from "./theme.js";
 
 // Airflow leaves a part of the address as it is, such as {MAP_INDEX}, where it has nothing to fill in.
@@ -25,7 +26,7 @@ const status = document.getElementById("status");
 let defaults = false;
 let latest = 0;
 
-const VIEWS = { Now: nowView, Runs: () => runsView({ address, wanted: wanted.run ? wanted : null }), History: historyView };
+const VIEWS = { Now: nowView, Runs: () => runsView({ address, wanted: wanted.run ? wanted : null }), Tasks: tasksView, History: historyView };
 
 async function nowView() {
   const past = await ask(`${address}/history`); // before the keys, which are then never older than the version
@@ -34,6 +35,10 @@ async function nowView() {
   const change = { kind, address, name, version, changed: () => { status.textContent = "Changed."; show("Now"); } };
   const toggle = () => { defaults = !defaults; show("Now"); };
   return keysView({ ...found, address, change, defaults: { shown: defaults, toggle } });
+}
+
+async function tasksView() {
+  return tasksOf({ ...(await ask(`${address}/tasks`)), dag: wanted.dag });
 }
 
 async function historyView() {
@@ -79,5 +84,5 @@ document.title = printable(`Configuration of ${name}`);
 document.getElementById("title").textContent = printable([wanted.dag ?? "Deployment", wanted.task].filter(Boolean).join(" › "));
 document.getElementById("subtitle").textContent = printable(wanted.run ? `run ${wanted.run}` : { TASK: "configuration of the task", DAG: "dynamic configuration of the DAG", DEFAULT: "defaults of every DAG" }[kind]);
 document.addEventListener("keydown", focusSearch);
-const choose = tabs(document.getElementById("tabs"), panel, wanted.task ? ["Now", "Runs", "History"] : ["Now", "History"], show);
+const choose = tabs(document.getElementById("tabs"), panel, { TASK: ["Now", "Runs", "History"], DAG: ["Now", "Tasks", "History"], DEFAULT: ["Now", "History"] }[kind], show);
 choose(wanted.run ? "Runs" : "Now");

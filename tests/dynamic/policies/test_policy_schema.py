@@ -21,6 +21,18 @@ GOOD = {
     "a class": A,
     "all matches": f"{A}  match: {{resources: [dag, task], dags: [a, 'b*'], tasks: '*', at: render}}\n",
     "none": "[]",
+    "all parameters of references": "- name: a\n  class: allowed_references\n  params:\n    allow:\n"
+    "    - {providers: vault, paths: [a/*], keys: x, dags: [b]}\n    - {providers: [env]}\n",
+    "one rule of references": "- name: a\n  class: allowed_references\n  params: {allow: {providers: vault}}\n",
+    "bounds": "- name: a\n  class: bounds\n  params:\n    spark.executor.memory: {max: 4g, min: 1, references: true}\n"
+    "    spark.app.size: {max: 8, unit: m}\n",
+    "cel": "- name: a\n  class: cel\n  params: {expression: 'true', message: x}\n",
+    "code loading keys": "- name: a\n  class: code_loading_keys\n  params: {also: x, except: [y]}\n",
+    "no parameters": "- name: a\n  class: dynamic_allocation\n",
+    "if then": "- name: a\n  class: if_then\n  params: {if: {a: 'true'}, then: [{b: 1}, {c: null}]}\n",
+    "immutable keys": "- name: a\n  class: immutable_keys\n  params: {keys: [a], except: b, deletable: true}\n",
+    "references only": "- name: a\n  class: references_only\n  params: {keys: [a*], except: []}\n",
+    "required keys": "- name: a\n  class: required_keys\n  params: {keys: spark.app.owner}\n",
 }
 
 BAD = {
@@ -36,6 +48,16 @@ BAD = {
     "an unknown field of match": f"{A}  match: {{dag: x}}\n",
     "a match that is a list": f"{A}  match: [dag]\n",
     "params that are a list": "- name: a\n  class: forbidden_keys\n  params: [keys]",
+    "no params where some are required": "- name: a\n  class: forbidden_keys",
+    "a parameter that does not exist": "- name: a\n  class: immutable_keys\n  params: {keys: x, deleteable: true}",
+    "a parameter that is missing": "- name: a\n  class: required_keys\n  params: {}",
+    "a parameter of another type": "- name: a\n  class: immutable_keys\n  params: {keys: x, deletable: 'yes'}",
+    "an empty list": "- name: a\n  class: required_keys\n  params: {keys: []}",
+    "no bounds": "- name: a\n  class: bounds",
+    "bounds without a limit": "- name: a\n  class: bounds\n  params: {spark.a: {unit: m}}",
+    "an unknown field of a rule": "- name: a\n  class: allowed_references\n  params: {allow: {provider: vault}}",
+    "two conditions": "- name: a\n  class: if_then\n  params: {if: [{a: 1}, {b: 1}], then: {c: 1}}",
+    "parameters where there are none": "- name: a\n  class: dynamic_allocation\n  params: {a: 1}",
 }
 
 
@@ -81,3 +103,9 @@ def test_every_field_and_every_ready_class_is_offered() -> None:
 
     assert sorted(policy) == sorted(_FIELDS)
     assert set(READY) <= set(policy["class"]["anyOf"][0]["enum"])
+
+
+def test_the_parameters_of_every_ready_class_are_known() -> None:
+    policy = policy_schema()["properties"]["policies"]["items"]
+
+    assert {one["if"]["properties"]["class"]["const"] for one in policy["allOf"]} == set(READY)

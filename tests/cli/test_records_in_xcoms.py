@@ -1,0 +1,59 @@
+"""What a run had, by records in XComs, where Airflow 3.2 keeps them; on a real database of any version."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import pytest
+
+from airflow_config_providers.job.record import RecordedValue, TaskTry, TryRecord
+from airflow_config_providers.job.record_parts import job_key, packed
+from tests.cli.conftest import Cli
+from tests.cli.recorded import RUN, Records, records_in
+
+REPORT = "--dag flights --task report"
+PASSWORD = "${vault:apps/db:password}"
+
+
+@pytest.fixture
+def records(cli: Cli) -> Iterator[Records]:
+    with records_in(cli.deployment) as found:
+        yield found
+
+
+def kept(records: Records, configs: Mapping[str, str], *, run: str = RUN, **fields: Any) -> None:
+    task = TaskTry("flights", "report", run)
+    values = {key: [RecordedValue("DAG_CONFIG", "conf", text)] for key, text in configs.items()}
+    records.xcoms(task, {**packed(TryRecord(task, "2026-11-23", values, **fields)), job_key(1): "driver-1"})
+
+
+def test_a_run_is_described(cli: Cli, records: Records):
+    kept(records, {"spark.app.a": "1"})
+    done = cli(f"describe {REPORT} --run {RUN} --output json")
+
+    assert [(row["key"], row["value"]) for row in done.rows] == [("spark.app.a", "1")]
+    assert any("The id of its job is driver-1." in note for note in done.notes)
+
+
+def test_what_the_last_job_had_is_compared(cli: Cli, records: Records):
+    kept(records, {"spark.executor.memory": "1g"})
+    rows = {row["key"]: row for row in cli.json(f"describe {REPORT}")}
+
+    assert (rows["spark.executor.memory"]["applied"], rows["spark.executor.memory"]["pending"]) == ("1g", True)
+
+
+def test_references_are_listed(cli: Cli, records: Records):
+    kept(records, {"spark.app.p": PASSWORD}, references={PASSWORD: "a"}, key_id="k")
+
+    assert [(row["reference"], row["task"], row["is_newest"]) for row in cli.json("references")] == [
+        (PASSWORD, "report", True)
+    ]
+
+
+def test_a_failure_is_bisected(cli: Cli, records: Records):
+    for run, state in (("a", "success"), ("b", "failed")):
+        records.ended(run, state, at=f"0{ord(run) - 96}:00")
+        kept(records, {"spark.app.a": run}, run=run)
+
+    assert [(row["before"], row["after"]) for row in cli.json(f"bisect {REPORT}")] == [("a", "b")]

@@ -3,6 +3,8 @@ PYTHON ?= python3
 VENV ?= .venv
 ARGS ?=
 SIDE_BY_SIDE := --numprocesses 4 --dist loadfile --no-loadscope-reorder # also on two cores: much of the time, tests wait
+COMMA := ,
+SPACE := $() $()
 EXTRAS := demo test leaks kubernetes moto livy databricks lint docs bench
 
 BIN := $(abspath $(VENV))/bin
@@ -50,7 +52,7 @@ wheel: $(VENV)/.installer ## build the wheel into dist/
 	rm -rf dist
 	$(PIP) wheel --no-deps --no-build-isolation --wheel-dir dist .
 
-venv: $(EXTRAS:%=$(VENV)/.%) ## install everything into .venv
+venv: $(VENV)/.everything ## install everything into .venv
 
 clean: ## remove what the other targets made
 	rm -rf $(VENV) .cache build dist site .hypothesis .mypy_cache .pytest_cache .ruff_cache .import_linter_cache
@@ -61,6 +63,12 @@ $(EXTRAS:%=$(VENV)/.%): $(VENV)/.%: $(VENV)/.installer
 	@echo "Installing the extra '$*' into $(VENV)"
 	@$(PIP) install --constraint constraints.txt --no-build-isolation --editable '.[$*]'
 	@touch $@
+
+# All of them with one call: one after the other takes longer.
+$(VENV)/.everything: $(VENV)/.installer
+	@echo "Installing all extras into $(VENV)"
+	@$(PIP) install --constraint constraints.txt --no-build-isolation --editable '.[$(subst $(SPACE),$(COMMA),$(EXTRAS))]'
+	@touch $(EXTRAS:%=$(VENV)/.%) $@
 
 # Without it Spark starts more slowly, and all works the same.
 $(VENV)/spark-classes.jsa: $(VENV)/.test | java

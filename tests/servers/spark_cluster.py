@@ -200,7 +200,7 @@ def spark_cluster(
     temp = folder / "temp"
     for directory in (work, temp):
         directory.mkdir(parents=True, exist_ok=True)
-    quick = "-Dspark.worker.timeout=20 -Dspark.worker.cleanup.enabled=false"
+    quick = f"{quick_java.QUICK_JAVA} -Dspark.worker.timeout=20 -Dspark.worker.cleanup.enabled=false"
     own = {
         "TMPDIR": str(temp),
         "SPARK_LOCAL_DIRS": str(temp),

@@ -200,12 +200,12 @@ def spark_cluster(
     temp = folder / "temp"
     for directory in (work, temp):
         directory.mkdir(parents=True, exist_ok=True)
-    quick = f"{quick_java.QUICK_JAVA} -Dspark.worker.timeout=20 -Dspark.worker.cleanup.enabled=false"
     own = {
         "TMPDIR": str(temp),
         "SPARK_LOCAL_DIRS": str(temp),
         "SPARK_NO_DAEMONIZE": "1",
-        "SPARK_DAEMON_JAVA_OPTS": quick,
+        "SPARK_DAEMON_JAVA_OPTS": "-Dspark.worker.timeout=20 -Dspark.worker.cleanup.enabled=false",
+        "JDK_JAVA_OPTIONS": quick_java.QUICK_JAVA,  # also for the drivers and executors that the Worker starts
     }
     spark = SparkEnvironment.of(home, **own, **(variables or {}))
     run = [spark.script("spark-class"), "org.apache.spark.deploy"]

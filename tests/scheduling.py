@@ -16,9 +16,16 @@ SHARED: Final = {
 """Folder -> what its tests start once in a worker, for all folders that say the same."""
 
 
+ALONE: Final = frozenset(
+    f"tests/examples/{name}.py" for name in ("test_demo_run", "test_examples_run", "test_stream_counts")
+)
+"""Files of these folders that run for minutes, far longer than what they would share takes to start."""
+
+
 class FileScheduling(LoadFileScheduling):
     """``--dist loadfile``, with one worker for what takes long to start."""
 
     def _split_scope(self, nodeid: str) -> str:
-        folder = "/".join(nodeid.split("/")[:2])
-        return SHARED.get(folder) or super()._split_scope(nodeid)
+        file: str = super()._split_scope(nodeid)
+        folder = "/".join(file.split("/")[:2])
+        return file if file in ALONE else SHARED.get(folder, file)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import bz2
+import hashlib
 import os
 import stat
 import zlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 BLOCK: Final = 4 * 1024 * 1024
 """How many bytes are read at a time."""
@@ -19,6 +20,9 @@ _LARGEST_FRAME: Final = 64 * 1024 * 1024
 
 LONGEST_MAGIC: Final = 16
 
+_TAIL: Final = 4096
+"""How many bytes at the end of a file must be the same, for it to have only grown."""
+
 _MAGIC: Final = {
     b"\x1f\x8b": "gzip",
     b"BZh": "bzip2",
@@ -27,8 +31,14 @@ _MAGIC: Final = {
     b"\x82SNAPPY\x00": "snappy",
 }
 _EXTENSIONS: Final = {
-    **{".gz": "gzip", ".gzip": "gzip", ".tgz": "gzip", ".bz2": "bzip2", ".zst": "zstd", ".zstd": "zstd"},
-    **{".lz4": "lz4", ".snappy": "snappy"},
+    ".gz": "gzip",
+    ".gzip": "gzip",
+    ".tgz": "gzip",
+    ".bz2": "bzip2",
+    ".zst": "zstd",
+    ".zstd": "zstd",
+    ".lz4": "lz4",
+    ".snappy": "snappy",
 }
 _UNSUPPORTED: Final = {b"\xfd7zXZ\x00": "xz", b"PK\x03\x04": "zip", b"\x04\x22\x4d\x18": "lz4 frame", b"ZV": "lzf"}
 
@@ -95,6 +105,15 @@ def blocks(descriptor: int, begin: int, end: int | None) -> Iterator[bytes]:
         raise ContentError("It became shorter while it was read.")
 
 
+def tail_hash(descriptor: int, size: int) -> str:
+    """Return a hash of the end of the first ``size`` bytes of a file; empty if it is compressed, or shorter."""
+    if compression_of(os.pread(descriptor, LONGEST_MAGIC, 0)):
+        return ""
+    wanted = min(size, _TAIL)
+    data = os.pread(descriptor, wanted, size - wanted)
+    return hashlib.blake2b(data, digest_size=16).hexdigest() if len(data) == wanted else ""
+
+
 def decompressed(compression: str, source: Iterator[bytes]) -> Iterator[bytes]:
     """
     Yield the content of a compressed file, whatever the blocks in which it was read.
@@ -121,54 +140,61 @@ def _read(descriptor: int, size: int, at: int) -> bytes:
 
 
 def _gzip(source: Iterator[bytes]) -> Iterator[bytes]:
-    return _members(source, lambda: zlib.decompressobj(wbits=31))
+    return _members(source, _Gzip)
 
 
 def _bzip2(source: Iterator[bytes]) -> Iterator[bytes]:
     return _members(source, _Bzip2)
 
 
+class _Gzip:
+    """One member of a gzip file."""
+
+    def __init__(self) -> None:
+        self._inner = zlib.decompressobj(wbits=31)
+
+    def feed(self, data: bytes) -> Iterator[bytes]:
+        """Yield the content of ``data``, in blocks of a limited size."""
+        found = b" "
+        while not self._inner.eof and (data or len(found) == BLOCK):
+            yield (found := self._inner.decompress(data, BLOCK))
+            data = self._inner.unconsumed_tail
+
+    @property
+    def rest(self) -> bytes | None:
+        """What follows the member; None if it has not ended yet."""
+        return self._inner.unused_data if self._inner.eof else None
+
+
 class _Bzip2:
-    """A decompressor of ``bz2`` with the methods of one of ``zlib``."""
+    """One stream of a bzip2 file."""
 
     def __init__(self) -> None:
         self._inner = bz2.BZ2Decompressor()
 
-    def decompress(self, data: bytes, max_length: int) -> bytes:
-        return self._inner.decompress(data, max_length)
+    def feed(self, data: bytes) -> Iterator[bytes]:
+        """Yield the content of ``data``, in blocks of a limited size."""
+        yield self._inner.decompress(data, BLOCK)
+        while not self._inner.needs_input and not self._inner.eof:
+            yield self._inner.decompress(b"", BLOCK)
 
     @property
-    def unconsumed_tail(self) -> bytes:
-        return b""  # it keeps the rest itself
-
-    @property
-    def is_hungry(self) -> bool:
-        return self._inner.needs_input
-
-    @property
-    def eof(self) -> bool:
-        return self._inner.eof
-
-    @property
-    def unused_data(self) -> bytes:
-        return self._inner.unused_data
+    def rest(self) -> bytes | None:
+        """What follows the stream; None if it has not ended yet."""
+        return self._inner.unused_data if self._inner.eof else None
 
 
-def _members(source: Iterator[bytes], make: Callable[[], Any]) -> Iterator[bytes]:
-    """Yield the content of one or more compressed members, one after the other. Zeros after the last are padding."""
-    member, has_begun = make(), False
-    for data in source:
-        while data:
-            if not has_begun and not data.strip(b"\0"):
-                break
-            has_begun = True
-            yield member.decompress(data, BLOCK)
-            while not member.eof and (member.unconsumed_tail or not getattr(member, "is_hungry", True)):
-                yield member.decompress(member.unconsumed_tail, BLOCK)
-            data = b""
-            if member.eof:
-                data, member, has_begun = member.unused_data, make(), False
-    if has_begun:
+def _members(source: Iterator[bytes], make: Callable[[], _Gzip | _Bzip2]) -> Iterator[bytes]:
+    """Yield the content of compressed members, one after the other. Zeros after the last are padding."""
+    member: _Gzip | _Bzip2 | None = None
+    for block in source:
+        rest: bytes | None = block
+        while rest and (member or rest.strip(b"\0")):
+            member = member or make()
+            yield from member.feed(rest)
+            rest = member.rest
+            member = member if rest is None else None
+    if member is not None:
         raise ContentError("Its compressed content ends too early.")
 
 

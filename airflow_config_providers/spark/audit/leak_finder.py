@@ -56,14 +56,14 @@ class Occurrence:
 
 class LeakFinder:
     """
-    Finds the values of ``secrets``, in every encoding that the reversal of logs knows. Safe to use from several threads.
+    Finds the values of ``secrets``, in every encoding that the reversal of logs knows.
 
-    The references themselves are not reported, whatever is inside them.
+    The references themselves are not reported, whatever is inside them. Safe to use from several threads.
     """
 
     def __init__(self, secrets: Iterable[KnownSecret]) -> None:
         found = list(secrets)
-        self._reversers = (ReverseTransformer.of_pairs((one.variable, one.value) for one in found),)
+        self.reversers = (ReverseTransformer.of_pairs((one.variable, one.value) for one in found),)
         self._of_label: dict[bytes, list[KnownSecret]] = defaultdict(list)
         for one in found:
             self._of_label[octets(one_line(str(one.variable)))].append(one)
@@ -72,11 +72,11 @@ class LeakFinder:
     @property
     def margin(self) -> int:
         """The most bytes from the start of an occurrence to its end."""
-        return self._reversers[0].finder.margin
+        return self.reversers[0].finder.margin
 
     def find(self, data: bytes) -> Iterator[Occurrence]:
         """Yield the occurrences in ``data``, in order."""
-        for start, end, label in find(data, self._reversers):
+        for start, end, label in find(data, self.reversers):
             matched = data[start:end]
             if matched != label:
                 encoding, is_current = self._described(label, matched)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Final
 
 from airflow_config_providers.spark.audit.content import (
     BLOCK,
@@ -16,6 +15,7 @@ from airflow_config_providers.spark.audit.content import (
     decompressed,
     doubt,
     opened,
+    tail_hash,
 )
 from airflow_config_providers.spark.audit.files import Split
 from airflow_config_providers.spark.audit.leak_finder import LeakFinder, Occurrence
@@ -41,6 +41,7 @@ class Searched:
     :param octets: how many bytes were searched, of the decompressed content
     :param lines: how many line ends the split has
     :param problem: why not all of it could be read; empty if all was
+    :param tail: a hash of the end of the file, if the split has it; see ``tail_hash``
     """
 
     split: Split
@@ -48,6 +49,7 @@ class Searched:
     octets: int = 0
     lines: int = 0
     problem: str = ""
+    tail: str = ""
 
 
 @dataclass(slots=True)
@@ -70,15 +72,17 @@ Tick = Callable[[int], None]
 
 def search(split: Split, finder: LeakFinder, tick: Tick = lambda octets: None) -> Searched:
     """Search one split. It never fails: what cannot be read is a problem in the result."""
-    progress, problems = Progress(), list[str]()
+    progress, problems, tail = Progress(), list[str](), ""
     try:
         with opened(split.file.path) as descriptor:
             _search(descriptor, split, finder, progress, problems=problems, tick=tick)
+            if split.end in {None, split.file.size}:
+                tail = tail_hash(descriptor, split.file.size)
     except ContentError as error:
         problems.append(str(error))
     except (OSError, MemoryError, ValueError) as error:
         problems.append(f"It could not be searched ({type(error).__name__}).")
-    return Searched(split, tuple(progress.leaks), progress.octets, progress.lines, " ".join(problems))
+    return Searched(split, tuple(progress.leaks), progress.octets, progress.lines, " ".join(problems), tail)
 
 
 def _search(  # noqa: PLR0913 - what is added to is given

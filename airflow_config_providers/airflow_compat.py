@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from copy import copy
 from typing import TYPE_CHECKING, Any, Final
 
@@ -41,6 +41,7 @@ __all__ = [
     "conf",
     "config_errors",
     "map_index_of",
+    "mask_parameters",
     "mask_secrets",
     "masked",
     "task_decorator_factory",
@@ -96,6 +97,17 @@ def mask_secrets(values: Iterable[str], *, name: str | None = None) -> None:
         _mask_here(secrets, name)
         if has_supervisor():
             _mask_in_supervisor(secrets, name)
+
+
+def mask_parameters(definitions: Mapping[str, str]) -> None:
+    """
+    Register those parameters of providers that Airflow takes for secrets because of their names.
+
+    :param definitions: ``config.providers`` and the keys below it
+    """
+    for key, value in definitions.items():
+        if parameter := key.partition(".param.")[2]:
+            mask_secrets([value], name=parameter)
 
 
 def _mask_here(secrets: list[str], name: str | None) -> None:

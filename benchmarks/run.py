@@ -32,6 +32,7 @@ BENCHMARKS = [
     "catalogue",
     "submit",
     "vault",
+    "helper",
     "aws",
     "dynamic",
     "rotation",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 
 class Severity(Enum):
@@ -33,6 +33,7 @@ class Diagnosis:
     way_out: str = ""
 
 
+@runtime_checkable
 class Diagnosing(Protocol):
     """A provider that can say more about itself than whether it can answer."""
 

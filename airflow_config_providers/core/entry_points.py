@@ -1,7 +1,8 @@
-"""Entry points of this package's own groups, which few distributions have."""
+"""Classes by their names: entry points of this package's own groups, which few distributions have, and dotted paths."""
 
 from __future__ import annotations
 
+import importlib
 import re
 import sys
 from functools import lru_cache
@@ -9,6 +10,12 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from importlib.metadata import Distribution, EntryPoint
+
+
+def imported(path: str) -> object:
+    """Return what has the dotted ``path``. Importing its module can raise anything."""
+    module, _, name = path.rpartition(".")
+    return getattr(importlib.import_module(module), name)
 
 
 def registered(group: str) -> tuple[EntryPoint, ...]:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from airflow_config_providers.core.closing import Closing, close_all
-from airflow_config_providers.core.entry_points import registered
+from airflow_config_providers.core.entry_points import imported, registered
 from airflow_config_providers.core.on_demand import ProvidersOnDemand
 from airflow_config_providers.core.provider import ConfigProvider
 from airflow_config_providers.core.provider_definition import (
@@ -217,7 +216,7 @@ class ProviderRegistry:
                 f"{definition.shown_class} is not an allowed class. Add it to {setting}, or use a "
                 f"short name: {self._known()}."
             )
-        return self._loaded(lambda: _imported(path), definition)
+        return self._loaded(lambda: imported(path), definition)
 
     def _loaded(self, load: Callable[[], object], definition: ProviderDefinition) -> type[ConfigProvider]:
         with self._importing():
@@ -309,11 +308,6 @@ def _guarded(call: Callable[[], _T], what: str) -> _T:
     except Exception as error:  # noqa: BLE001 - a provider can raise anything
         reason = type(error).__name__
     raise ProviderDefinitionError(f"{what} ({reason}).")
-
-
-def _imported(path: str) -> object:
-    module, _, name = path.rpartition(".")
-    return getattr(importlib.import_module(module), name)
 
 
 def _distribution(entry: EntryPoint) -> str:

@@ -14,7 +14,7 @@ from airflow_config_providers.core.data import ConfigData
 from airflow_config_providers.core.per_process import forget_in_children
 from airflow_config_providers.core.provider import ConfigChangeCallback, ConfigProvider
 from airflow_config_providers.core.subscriber import Courier, Subscriber
-from airflow_config_providers.core.text import printable
+from airflow_config_providers.core.text import printable, whole_number
 from airflow_config_providers.core.timetable import Timetable
 from airflow_config_providers.exceptions import ProviderDefinitionError
 
@@ -22,6 +22,7 @@ _log: Final = logging.getLogger(__name__)
 
 POLL_INTERVAL: Final = "poll.interval"
 DEFAULT_POLL_INTERVAL: Final = 60_000
+LONGEST_POLL_INTERVAL: Final = 10**12 - 1
 
 _NAME: Final = "config-changes"
 
@@ -304,7 +305,6 @@ def _common_mark(subscribers: Collection[Subscriber]) -> Hashable | None:
 
 
 def _milliseconds(number: object) -> int:
-    text = str(number).strip()
-    if text.isdecimal() and len(text) < 13 and int(text) >= 1000:
-        return int(text)
+    if milliseconds := whole_number(number, least=1000, most=LONGEST_POLL_INTERVAL):
+        return milliseconds
     raise ProviderDefinitionError(f"{POLL_INTERVAL} is not a number of milliseconds from 1000 on.")

@@ -82,6 +82,18 @@ def nearest(name: str, names: Iterable[str]) -> str:
     return f", did you mean '{printable(close[0])}'?" if close else ""
 
 
+def whole_number(text: object, *, least: int = 0, most: int = 10**18 - 1) -> int | None:
+    """Return the number from ``least`` to ``most`` that ``text`` is in ASCII digits; None for anything else."""
+    digits = str(text).strip()
+    number = int(digits) if digits.isascii() and digits.isdecimal() and len(digits) < 20 else -1
+    return number if max(least, 0) <= number <= most else None
+
+
+def not_one_of(text: str, choices: Sequence[str]) -> str:
+    """Return a sentence that says that ``text`` is not one of ``choices``, and which one it resembles."""
+    return f"'{printable(text)}' is not one of {', '.join(choices)}{nearest(text, choices) or '.'}"
+
+
 def odd_character(name: str) -> int | None:
     """
     Return the position of the first character that makes ``name`` look like another name; None if there is none.

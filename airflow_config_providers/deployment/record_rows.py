@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Final
+from typing import Final
 
 from airflow_config_providers.core.definition.config_def import ConfigDef
 from airflow_config_providers.core.layers import ConfigSource
@@ -12,7 +12,7 @@ from airflow_config_providers.core.templates import is_template
 from airflow_config_providers.core.text import nearest, one_line, printable
 from airflow_config_providers.core.variable import variables
 from airflow_config_providers.deployment.key_columns import key_columns
-from airflow_config_providers.deployment.rows import HINTS, SECRET, Hidden, KeySelection, Row, is_secret
+from airflow_config_providers.deployment.rows import HINTS, Hidden, KeySelection, Row, is_secret, shown
 from airflow_config_providers.dynamic.inheritance import SOURCES
 from airflow_config_providers.exceptions import ConfigException
 from airflow_config_providers.job.record import RecordedValue, TryRecord, shown_value
@@ -81,7 +81,7 @@ def _row(record: TryRecord, key: str, of: Sequence[RecordedValue], definition: C
     alterable_at = definition.alterable_at(key)
     return {
         "key": key,
-        "value": _shown(of[0]),
+        "value": shown(of[0].value),
         "source": of[0].source,
         "origin": of[0].origin,
         "type": defined.type_name or defined.type.name if defined else None,
@@ -94,7 +94,7 @@ def _row(record: TryRecord, key: str, of: Sequence[RecordedValue], definition: C
 
 
 def _synonym(key: str, one: RecordedValue) -> Row:
-    return {"key": one.name or key, "value": _shown(one), "source": one.source, "origin": one.origin}
+    return {"key": one.name or key, "value": shown(one.value), "source": one.source, "origin": one.origin}
 
 
 def _hashes(record: TryRecord, one: RecordedValue) -> Mapping[str, str | None]:
@@ -102,10 +102,6 @@ def _hashes(record: TryRecord, one: RecordedValue) -> Mapping[str, str | None]:
     found = (str(variable) for variable in variables(one.value or ""))
     hashes = {reference: record.references.get(reference) for reference in found}
     return {reference: hash_ and f"{record.key_id}:{hash_}" for reference, hash_ in hashes.items()}
-
-
-def _shown(one: RecordedValue) -> Any:
-    return SECRET if one.value is None else one.value
 
 
 def _hidden(key: str, of: Sequence[RecordedValue]) -> list[RecordedValue]:
@@ -118,7 +114,7 @@ def _is_secret(key: str, value: str | None) -> bool:
 
 
 def _applied(row: Row, had: Sequence[RecordedValue]) -> Row:
-    value, source = (_shown(had[0]), had[0].source) if had else (None, None)
+    value, source = (shown(had[0].value), had[0].source) if had else (None, None)
     return {"applied": value, "applied_source": source, "pending": _is_pending(row, had)}
 
 

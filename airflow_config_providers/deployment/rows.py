@@ -72,7 +72,7 @@ def described(entries: Sequence[ConfigEntry]) -> list[Row]:
     return [
         {
             "key": entry.name,
-            "value": _shown(entry),
+            "value": shown(entry.value),
             "source": entry.source.name,
             "origin": entry.origin,
             "type": entry.type,
@@ -91,7 +91,7 @@ def changed(done: Mapping[ConfigResource, AlterConfigResult]) -> list[Row]:
         {
             "resource": str(resource),
             "key": key,
-            "value": None if entry is None else _shown(entry),
+            "value": None if entry is None else shown(entry.value),
             "source": None if entry is None else entry.source.name,
             "origin": "not set anywhere" if entry is None else entry.origin,
         }
@@ -129,11 +129,12 @@ def _null(value: object) -> None:
 
 
 def _synonym(synonym: ConfigSynonym) -> Row:
-    return {"key": synonym.name, "value": _shown(synonym), "source": synonym.source.name, "origin": synonym.origin}
+    return {"key": synonym.name, "value": shown(synonym.value), "source": synonym.source.name, "origin": synonym.origin}
 
 
-def _shown(of: ConfigEntry | ConfigSynonym) -> Any:
-    return SECRET if of.value is None else of.value
+def shown(value: str | None) -> Any:
+    """Return what a row has for ``value``; None is a secret."""
+    return SECRET if value is None else value
 
 
 def _keys(change: Change) -> Iterator[Row]:

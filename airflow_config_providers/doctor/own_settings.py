@@ -13,7 +13,6 @@ from airflow_config_providers.doctor.check import Site
 from airflow_config_providers.exceptions import ConfigException
 from airflow_config_providers.get_provider_info import OPTIONS
 from airflow_config_providers.job import families
-from airflow_config_providers.job.options import parse_resolve_in
 
 _PREFIX: Final = "AIRFLOW__CONFIG_PROVIDERS__"
 _INDIRECT: Final = ("_cmd", "_secret")
@@ -23,11 +22,11 @@ _BOOLEANS: Final = frozenset({"t", "true", "1", "f", "false", "0"})
 
 _READERS: Final[tuple[Callable[[], object], ...]] = (
     lambda: families.require_known(settings.apply_to()),
-    lambda: parse_resolve_in(settings.resolve_in(), where="[config_providers] resolve_in"),
     settings.follow_interval,
     settings.max_workers,
     settings.reload_settling,
     settings.reloads_per_hour,
+    settings.resolve_in,
     settings.resolve_timeout,
     settings.unknown_keys,
     settings.unresolved,

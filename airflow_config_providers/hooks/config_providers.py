@@ -52,14 +52,6 @@ class ConfigProvidersHook(BaseHook):
         """Return ``config.providers`` and the keys below it from the connection."""
         return self._providers.definitions()
 
-    def driver_definitions(self) -> dict[str, str]:
-        """
-        Return ``config.providers`` and the keys below it for a driver that resolves itself, without ``driver.``.
-
-        :raises ProviderDefinitionError: the connection, or the environment variable that defines it, cannot be read
-        """
-        return self._providers.driver_definitions()
-
     def test_connection(self) -> tuple[bool, str]:
         """
         Make every provider, check whether it can answer, and close it again; for the button in the UI.
@@ -76,7 +68,3 @@ class ConfigProvidersHook(BaseHook):
         if not problems:
             return is_good, text
         return False, "\n".join([*problems, *([text] if providers else [])])
-
-    def is_defined(self) -> bool:
-        """Return whether the connection exists."""
-        return self._providers.is_defined()

@@ -11,12 +11,12 @@ from airflow_config_providers.core.layers import ConfigLayer, LayeredConfig
 from airflow_config_providers.core.provider import SecretIdProvider
 from airflow_config_providers.core.provider_definition import ProviderDefinition, read_definitions
 from airflow_config_providers.core.resolver import ConfigResolver, ResolvedConfig, Unresolved
-from airflow_config_providers.core.text import nearest, printable
+from airflow_config_providers.core.text import nearest, printable, whole_number
 from airflow_config_providers.core.variable import scan, variables
 from airflow_config_providers.exceptions import ExposedValueError, ProviderDefinitionError
-from airflow_config_providers.job.options import ResolveIn
 from airflow_config_providers.job.providers import JobProviders
 from airflow_config_providers.job.resolver import JobResolver, PlacedText, placed_texts, refuse_exposed
+from airflow_config_providers.settings import ResolveIn
 from airflow_config_providers.spark import specification
 from airflow_config_providers.spark.catalogue import spark_definition
 from airflow_config_providers.spark.expansion import SUBSTITUTED_BY_SPARK
@@ -192,9 +192,8 @@ def _asked(definition: ProviderDefinition) -> set[str]:
 
 
 def _seconds(definition: ProviderDefinition) -> int:
-    text = str(definition.params.get(_TTL, _SECONDS)).strip()
-    if text.isascii() and text.isdecimal() and len(text) < 6 and 1 <= int(text) <= _LONGEST:
-        return int(text)
+    if seconds := whole_number(definition.params.get(_TTL, _SECONDS), most=_LONGEST):
+        return seconds
     raise ProviderDefinitionError(
         f"driver.{definition.key('param.' + _TTL)} is not a whole number of seconds from 1 to {_LONGEST}. Correct it."
     )

@@ -4,37 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from enum import Enum
 from typing import Any, Final, Self
 
 from airflow_config_providers import settings
 from airflow_config_providers.core.reload import ReloadAction
 from airflow_config_providers.core.resolver import Unresolved
-from airflow_config_providers.core.text import nearest, printable
-from airflow_config_providers.exceptions import ConfigException
-
-
-class ResolveIn(Enum):
-    """Where references are resolved."""
-
-    AUTO = "auto"
-    """In the driver if the job leaves the machine and driver providers are defined; otherwise on the worker."""
-    WORKER = "worker"
-    DRIVER = "driver"
-
-
-def parse_resolve_in(text: str, *, where: str) -> ResolveIn:
-    """
-    Parse ``auto``, ``worker`` or ``driver``.
-
-    :raises ConfigException: the text is something else
-    """
-    choices = [place.value for place in ResolveIn]
-    if text not in choices:
-        raise ConfigException(
-            f"{where}: '{printable(str(text))}' is not one of {', '.join(choices)}{nearest(str(text), choices)}"
-        )
-    return ResolveIn(text)
+from airflow_config_providers.settings import ResolveIn, parse_choice
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,9 +40,9 @@ class JobOptions:
 
     def __post_init__(self) -> None:
         if self.unresolved is not None:
-            settings.parse_unresolved(self.unresolved, where="argument unresolved")
+            parse_choice(Unresolved, self.unresolved, where="argument unresolved")
         if self.resolve_in is not None:
-            parse_resolve_in(self.resolve_in, where="argument resolve_in")
+            parse_choice(ResolveIn, self.resolve_in, where="argument resolve_in")
         if self.reload_action is not None:
             ReloadAction.of({"reload_action": self.reload_action}, names=("reload_action",))
 
@@ -80,7 +55,7 @@ class JobOptions:
     def place(self) -> ResolveIn:
         """Where to resolve."""
         if self.resolve_in is None:
-            return parse_resolve_in(settings.resolve_in(), where="[config_providers] resolve_in")
+            return settings.resolve_in()
         return ResolveIn(self.resolve_in)
 
     @property
@@ -94,7 +69,7 @@ class JobOptions:
         """What to do with a reference that no provider answers."""
         if self.unresolved is None:
             return settings.unresolved()
-        return settings.parse_unresolved(self.unresolved, where="argument unresolved")
+        return parse_choice(Unresolved, self.unresolved, where="argument unresolved")
 
     def when_changed(
         self, in_layers: ReloadAction | None, *, in_connection: Callable[[], ReloadAction | None]

@@ -8,7 +8,7 @@ from contextlib import suppress
 from typing import Any, Final
 
 from airflow_config_providers import settings
-from airflow_config_providers.airflow_compat import AirflowNotFoundException, BaseHook, Connection, mask_secrets
+from airflow_config_providers.airflow_compat import AirflowNotFoundException, BaseHook, Connection, mask_parameters
 from airflow_config_providers.core import properties
 from airflow_config_providers.core.cached import cached_property
 from airflow_config_providers.core.closing import ClosedOnExit
@@ -177,9 +177,7 @@ def definitions_of(conn_id: str, connection: Connection | None) -> dict[str, str
     if connection is None:
         raise missing_connection(conn_id)
     found = {key: text for key, text in _all_of(conn_id, connection).items() if not key.startswith(_OF_DRIVER)}
-    for key, value in found.items():
-        if parameter := key.partition(".param.")[2]:
-            mask_secrets([value], name=parameter)
+    mask_parameters(found)
     return found
 
 

@@ -9,8 +9,8 @@ from airflow.providers.apache.spark.operators.spark_jdbc import SparkJDBCOperato
 from airflow_config_providers.hooks.spark_jdbc import ConfiguredSparkJDBCHook
 from airflow_config_providers.hooks.spark_submit import ConfiguredSparkSubmitHook
 from airflow_config_providers.job.fields import OURS
-from airflow_config_providers.job.options import ResolveIn
 from airflow_config_providers.operators.spark_submit import ConfiguredSparkSubmitOperator
+from airflow_config_providers.settings import ResolveIn
 
 
 class ConfiguredSparkJDBCOperator(ConfiguredSparkSubmitOperator, SparkJDBCOperator):

@@ -18,6 +18,7 @@ from airflow_config_providers.exceptions import (
     ProviderUnavailableError,
 )
 from airflow_config_providers.foreign import has_supervisor
+from airflow_config_providers.get_provider_info import OPTIONS
 from airflow_config_providers.providers.backend_faults import denied, fault, unavailable
 
 EXECUTION_API: Final = "Airflow's Execution API"
@@ -86,7 +87,7 @@ def max_workers() -> int:
         return 1
     from airflow.sdk.configuration import conf  # noqa: PLC0415 - heavy, and not needed to import the package
 
-    return int(conf.getint("config_providers", "max_workers", fallback=32))
+    return int(conf.getint("config_providers", "max_workers", fallback=int(OPTIONS["max_workers"].default)))
 
 
 def airflow_is_starting() -> bool:
@@ -169,19 +170,19 @@ def asked(ask: Callable[[], _T | None], *, who: str, what: str) -> _T | None:
     raise problem
 
 
-def ids_of_variables(environ: Mapping[str, str] = os.environ) -> list[str]:
+def ids_of_variables() -> list[str]:
     """Return the ids of all connections that variables define, in lower case."""
-    return [name.removeprefix(_CONN).lower() for name in environ if name.startswith(_CONN)]
+    return [name.removeprefix(_CONN).lower() for name in os.environ if name.startswith(_CONN)]
 
 
-def broken_variable(conn_id: str, environ: Mapping[str, str] = os.environ) -> str | None:
+def broken_variable(conn_id: str) -> str | None:
     """
     Return where the JSON of the variable breaks, without its content; None if it does not break.
 
     Airflow ignores such a variable, and then has no such connection.
     """
     name = f"{_CONN}{conn_id.upper()}"
-    text = environ.get(name, "").strip()
+    text = os.environ.get(name, "").strip()
     if not text.startswith("{"):
         return None
     try:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Final, TypeVar
 
 from airflow_config_providers.core.diagnosis import Diagnosis, fine
-from airflow_config_providers.core.text import printable
+from airflow_config_providers.core.text import printable, whole_number
 from airflow_config_providers.exceptions import (
     AccessDeniedError,
     ConfigException,
@@ -73,7 +73,7 @@ class AllowedFiles:
         :raises ProviderDefinitionError: a path is not absolute or does not exist, or the size is not a positive number
         """
         paths = _paths(configs.get(ALLOWED_PATHS))
-        max_bytes = _positive(configs.get(MAX_BYTES, DEFAULT_MAX_BYTES))
+        max_bytes = whole_number(configs.get(MAX_BYTES, DEFAULT_MAX_BYTES), least=1)
         problems = [problem for path in paths or () if (problem := _problem(path))]
         if max_bytes is None:
             problems.append(f"{MAX_BYTES} is not a positive number of bytes. The default is {DEFAULT_MAX_BYTES}.")
@@ -328,11 +328,6 @@ def _paths(value: object) -> list[str] | None:
     if value is None or value == "":
         return None
     return [item for part in str(value).split(",") if (item := part.strip())]
-
-
-def _positive(number: object) -> int | None:
-    text = str(number).strip()
-    return int(text) if text.isdecimal() and len(text) < 20 and int(text) > 0 else None
 
 
 def _problem(path: str) -> str | None:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, Final
 
-from airflow_config_providers.core.diagnosis import Diagnosis, fault, fine, of_problem
+from airflow_config_providers.core.diagnosis import Diagnosing, Diagnosis, fault, fine, of_problem
 from airflow_config_providers.core.provider import ConfigProvider
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.core.timely import CallOutcome, call_each
@@ -42,8 +42,8 @@ def diagnose_each(providers: Mapping[str, ConfigProvider], *, patience: float) -
 
 def _diagnoses(provider: ConfigProvider) -> list[Diagnosis]:
     """Ask a provider that can to examine itself, and any other whether it can answer."""
-    if diagnose := getattr(provider, "diagnose", None):
-        return list(diagnose())
+    if isinstance(provider, Diagnosing):
+        return list(provider.diagnose())
     return [fine(provider.check() or "it can answer")]
 
 

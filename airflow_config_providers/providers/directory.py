@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Iterable, Mapping
-from typing import Any, ClassVar
+from collections.abc import Collection, Mapping
+from typing import ClassVar
 
 from airflow_config_providers.core.data import ConfigData
-from airflow_config_providers.core.diagnosis import Diagnosis
-from airflow_config_providers.core.provider import require_configured
-from airflow_config_providers.core.subscriptions import POLL_INTERVAL, PolledConfigProvider
 from airflow_config_providers.core.text import printable
-from airflow_config_providers.providers.allowed_files import ALLOWED_PATHS, MAX_BYTES, AllowedFiles
-from airflow_config_providers.providers.file_watch import FileWatch
-from airflow_config_providers.providers.real_path import Link, link_target
+from airflow_config_providers.providers.allowed_files import ALLOWED_PATHS
+from airflow_config_providers.providers.files_provider import FilesProvider
 
 _log = logging.getLogger(__name__)
 
 
-class DirectoryConfigProvider(PolledConfigProvider):
+class DirectoryConfigProvider(FilesProvider):
     """
     ``${directory:/var/run/secrets/db:password}``: the key is a file in the directory, its whole content the value.
 
@@ -33,16 +29,6 @@ class DirectoryConfigProvider(PolledConfigProvider):
     """
 
     required_params: ClassVar[Mapping[str, str]] = {ALLOWED_PATHS: "/var/run/secrets"}
-    params: ClassVar[Collection[str]] = (ALLOWED_PATHS, MAX_BYTES, POLL_INTERVAL)
-
-    def __init__(self, *, link: Link = link_target) -> None:
-        self._files: AllowedFiles | None = None
-        self._link = link
-
-    def configure(self, configs: Mapping[str, Any]) -> None:
-        """Take ``allowed.paths``, ``max.bytes`` and ``poll.interval``."""
-        super().configure(configs)
-        self._files = AllowedFiles.of(configs, link=self._link)
 
     def get(self, path: str, keys: Collection[str] | None = None) -> ConfigData:
         """
@@ -53,40 +39,10 @@ class DirectoryConfigProvider(PolledConfigProvider):
         :raises LimitExceededError: a file is too large
         :raises ProviderUnavailableError: the directory was replaced at each attempt to read it
         """
-        files = require_configured(self._files)
+        files = self.files
         if not path:
             return ConfigData({})
         found = files.read_directory(path, keys)
         if found is None:
             _log.warning("There is no directory at %s.", printable(path))
         return ConfigData(found or {})
-
-    def require_allowed(self, configs: Mapping[str, Any], path: str, keys: Collection[str]) -> None:
-        """
-        Refuse a path that is not inside an allowed path.
-
-        :raises AccessDeniedError: it is not allowed
-        :raises ProviderDefinitionError: the parameters cannot be used
-        """
-        if path:
-            AllowedFiles.of(configs, link=self._link).require(path)
-
-    def _make_watch(self) -> FileWatch:
-        return FileWatch()
-
-    def check(self) -> str:
-        """
-        Find out whether the allowed paths can be opened; reads no file.
-
-        :raises AccessDeniedError: one may not be read
-        :raises ProviderUnavailableError: one is missing, or cannot be opened now
-        """
-        return require_configured(self._files).check()
-
-    def diagnose(self) -> Iterable[Diagnosis]:
-        """
-        Examine the allowed paths; reads no file.
-
-        :raises ProviderLookupError: as in ``check``
-        """
-        return require_configured(self._files).diagnose()

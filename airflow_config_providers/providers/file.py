@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
-from typing import Any, ClassVar
+from collections.abc import Collection, Mapping
+from typing import ClassVar
 
 from airflow_config_providers.core.data import ConfigData
-from airflow_config_providers.core.diagnosis import Diagnosis
 from airflow_config_providers.core.properties import parse
-from airflow_config_providers.core.provider import require_configured
-from airflow_config_providers.core.subscriptions import POLL_INTERVAL, PolledConfigProvider
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.exceptions import ProviderLookupError
-from airflow_config_providers.providers.allowed_files import ALLOWED_PATHS, MAX_BYTES, AllowedFiles
-from airflow_config_providers.providers.file_watch import FileWatch
+from airflow_config_providers.providers.allowed_files import ALLOWED_PATHS
+from airflow_config_providers.providers.files_provider import FilesProvider
 
 
-class FileConfigProvider(PolledConfigProvider):
+class FileConfigProvider(FilesProvider):
     """
     ``${file:/etc/airflow/spark/jobs.properties:db.password}``: the path is a file in UTF-8, the key a key in it.
 
@@ -26,18 +23,11 @@ class FileConfigProvider(PolledConfigProvider):
       may. Symbolic links are followed as long as they stay inside.
     - ``max.bytes``: size of the largest file that is read; the default is 1 MiB.
     - ``poll.interval``: milliseconds after which a subscribed file is read again even if no change was noticed.
+
+    :param link: reads a symbolic link
     """
 
     required_params: ClassVar[Mapping[str, str]] = {ALLOWED_PATHS: "/etc/airflow/spark"}
-    params: ClassVar[Collection[str]] = (ALLOWED_PATHS, MAX_BYTES, POLL_INTERVAL)
-
-    def __init__(self) -> None:
-        self._files: AllowedFiles | None = None
-
-    def configure(self, configs: Mapping[str, Any]) -> None:
-        """Take ``allowed.paths``, ``max.bytes`` and ``poll.interval``."""
-        super().configure(configs)
-        self._files = AllowedFiles.of(configs)
 
     def get(self, path: str, keys: Collection[str] | None = None) -> ConfigData:
         """
@@ -47,7 +37,7 @@ class FileConfigProvider(PolledConfigProvider):
         :raises ProviderLookupError: there is no such file
         :raises ConfigException: the file is not a properties file in UTF-8; names the line or byte
         """
-        files = require_configured(self._files)
+        files = self.files
         if not path:
             return ConfigData({})
         text = files.read_text(path)
@@ -55,33 +45,3 @@ class FileConfigProvider(PolledConfigProvider):
             raise ProviderLookupError(f"There is no regular file at {printable(path)}. Create it or correct the path.")
         entries = parse(text, name=path)
         return ConfigData({entry.key: entry.value for entry in entries if keys is None or entry.key in keys})
-
-    def require_allowed(self, configs: Mapping[str, Any], path: str, keys: Collection[str]) -> None:
-        """
-        Refuse a path that is not inside an allowed path.
-
-        :raises AccessDeniedError: it is not allowed
-        :raises ProviderDefinitionError: the parameters cannot be used
-        """
-        if path:
-            AllowedFiles.of(configs).require(path)
-
-    def _make_watch(self) -> FileWatch:
-        return FileWatch()
-
-    def check(self) -> str:
-        """
-        Find out whether the allowed paths can be opened; reads no file.
-
-        :raises AccessDeniedError: one may not be read
-        :raises ProviderUnavailableError: one is missing, or cannot be opened now
-        """
-        return require_configured(self._files).check()
-
-    def diagnose(self) -> Iterable[Diagnosis]:
-        """
-        Examine the allowed paths; reads no file.
-
-        :raises ProviderLookupError: as in ``check``
-        """
-        return require_configured(self._files).diagnose()

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import atexit
 import threading
-from collections.abc import Callable, Collection, Hashable, Iterator, Mapping
+from collections.abc import Collection, Hashable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -24,22 +24,18 @@ from airflow_config_providers.secrets.definitions import DefinitionSource
 from airflow_config_providers.secrets.entry_files import ChangingFiles
 from airflow_config_providers.secrets.imports import importing
 
-Open = Callable[[Mapping[str, str]], ProvidersOnDemand]
 
-
-def open_for_deployment(definitions: Mapping[str, str]) -> ProvidersOnDemand:
+def _for_deployment(definitions: Mapping[str, str]) -> ProvidersOnDemand:
     """
     Return the providers of ``definitions``, of the classes that the deployment allows.
 
     :raises ConfigProvidersError: the definitions cannot be read
     """
     from airflow_config_providers import settings  # noqa: PLC0415 - Airflow might be reading its configuration
-    from airflow_config_providers.airflow_compat import mask_secrets  # noqa: PLC0415 - as above
+    from airflow_config_providers.airflow_compat import mask_parameters  # noqa: PLC0415 - as above
     from airflow_config_providers.core.registry import ProviderRegistry  # noqa: PLC0415 - as above
 
-    for key, value in definitions.items():
-        if parameter := key.partition(".param.")[2]:
-            mask_secrets([value], name=parameter)
+    mask_parameters(definitions)
     registry = ProviderRegistry(
         allowed_classes=settings.allowed_provider_classes(), deployment=True, importing=importing
     )
@@ -53,12 +49,10 @@ class SharedProviders:
     Providers of previous definitions are closed when they are no longer in use.
 
     :param definitions: the definitions of the providers
-    :param open_: returns the providers of definitions
     """
 
-    def __init__(self, definitions: DefinitionSource, open_: Open = open_for_deployment) -> None:
+    def __init__(self, definitions: DefinitionSource) -> None:
         self._definitions = definitions
-        self._open_providers = open_
         self._lock = threading.Lock()
         self._opening = SingleFlight()
         self._kept: _Opened | None = None
@@ -96,7 +90,7 @@ class SharedProviders:
                 self._opening.run(state, lambda state=state: self._open(state))  # type: ignore[misc]  # a bound name
 
     def _open(self, state: Hashable) -> None:
-        self._replace(_Opened(self._open_providers(self._definitions.read()), state))
+        self._replace(_Opened(_for_deployment(self._definitions.read()), state))
 
     def _open_one(self, providers: ProvidersOnDemand, name: str) -> ConfigProvider:
         if providers.is_open(name):

@@ -107,7 +107,6 @@ class SparkDefinition(ConfigDef):
 
     def __init__(self, of: Rows) -> None:
         super().__init__()
-        self.version = of.version
         self._of = of
         self._catalogue = _Catalogue(of)
 

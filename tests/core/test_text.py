@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from airflow_config_providers.core.text import shortened
+from airflow_config_providers.core.text import not_one_of, shortened, whole_number
 
 
 @given(st.lists(st.text(max_size=30), max_size=40), st.integers(60, 600))
@@ -18,3 +19,27 @@ def test_shortened_lines_fit_and_say_how_many_are_missing(found, characters):
         assert len(str(kept)) <= characters
         assert kept[:-1] == found[: len(kept) - 1]
         assert kept[-1] == f"... and {len(found) - len(kept) + 1} more: x"
+
+
+@pytest.mark.parametrize("text", ["7", " 7 ", "007", 7])
+def test_a_whole_number_is_written_in_digits(text: object) -> None:
+    assert whole_number(text) == 7
+
+
+@pytest.mark.parametrize(
+    "text", ["", "-7", "+7", "7.0", "1_000", "\N{ARABIC-INDIC DIGIT SEVEN}", "7" * 5000, None, True]
+)
+def test_anything_else_is_no_whole_number(text: object) -> None:
+    assert whole_number(text) is None
+
+
+def test_a_whole_number_is_within_its_bounds() -> None:
+    assert [whole_number(number, least=2, most=3) for number in (1, 2, 3, 4)] == [None, 2, 3, None]
+
+
+def test_a_word_that_is_not_one_of_several_is_named_with_the_nearest() -> None:
+    assert not_one_of("kep", ["fail", "keep"]) == "'kep' is not one of fail, keep, did you mean 'keep'?"
+
+
+def test_a_word_that_resembles_none_ends_the_sentence() -> None:
+    assert not_one_of("x", ["fail", "keep"]) == "'x' is not one of fail, keep."

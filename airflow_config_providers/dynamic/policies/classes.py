@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable, Collection, Mapping
 from typing import Final
 
-from airflow_config_providers.core.entry_points import registered
+from airflow_config_providers.core.entry_points import imported, registered
 from airflow_config_providers.core.policy import AlterConfigPolicy
 from airflow_config_providers.core.text import nearest, printable
 from airflow_config_providers.exceptions import ConfigException
@@ -59,7 +58,7 @@ class PolicyClasses:
 
     def _loader(self, name: str) -> Callable[[], object]:
         if name in READY or name in self._allowed:
-            return lambda: _imported(READY.get(name, name))
+            return lambda: imported(READY.get(name, name))
         if "." in name:
             raise ConfigException(
                 f"class '{printable(name)}' is not allowed. Add it to allowed_policy_classes in [config_providers], "
@@ -74,8 +73,3 @@ class PolicyClasses:
             )
         hint = nearest(name, READY) or "."
         raise ConfigException(f"class '{printable(name)}' is unknown{hint} Ready ones are {', '.join(READY)}.")
-
-
-def _imported(path: str) -> object:
-    module, _, name = path.rpartition(".")
-    return getattr(importlib.import_module(module), name)

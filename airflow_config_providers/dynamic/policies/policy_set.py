@@ -11,7 +11,7 @@ from typing import Any, Self, TypeVar, overload
 from airflow_config_providers.core.alter import ResourceType
 from airflow_config_providers.core.closing import Closing, close_all
 from airflow_config_providers.core.policy import AlterConfigPolicy, Moment, NamedPolicy, RequestMetadata
-from airflow_config_providers.core.text import nearest, printable
+from airflow_config_providers.core.text import not_one_of
 from airflow_config_providers.dynamic.policies.cel import CelExpression
 from airflow_config_providers.dynamic.policies.classes import PolicyClasses
 from airflow_config_providers.dynamic.policies.key_names import Patterns
@@ -185,11 +185,7 @@ def _chosen(params: Params, name: str, choices: Mapping[str, _Choice]) -> frozen
     texts = params.texts_if_given(name)
     if texts is None:
         return None
-    params.problems += [
-        f"'{name}': '{printable(text)}' is not one of {', '.join(choices)}{nearest(text, choices) or '.'}"
-        for text in texts
-        if text not in choices
-    ]
+    params.problems += [f"'{name}': {not_one_of(text, list(choices))}" for text in texts if text not in choices]
     return frozenset(choices[text] for text in texts if text in choices)
 
 

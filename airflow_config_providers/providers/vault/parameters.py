@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, Final
 
-from airflow_config_providers.core.subscriptions import DEFAULT_POLL_INTERVAL, POLL_INTERVAL
+from airflow_config_providers.core.subscriptions import DEFAULT_POLL_INTERVAL, LONGEST_POLL_INTERVAL, POLL_INTERVAL
 from airflow_config_providers.core.text import nearest, printable
 from airflow_config_providers.exceptions import ProviderDefinitionError
 from airflow_config_providers.providers.vault.connection import read_connection
@@ -116,7 +116,6 @@ _CA_VARIABLES: Final = ("VAULT_CACERT", "VAULT_CAPATH", "REQUESTS_CA_BUNDLE", "C
 """Environment variables that name a CA bundle; the first one that is set wins."""
 
 _DAY: Final = 24 * 60 * 60 * 1000
-_LONGEST_POLL_INTERVAL: Final = 10**12 - 1
 
 
 def read_settings(
@@ -146,7 +145,7 @@ def read_settings(
         cache_ttl=options.whole("cache.ttl", default=1000, least=0, most=_DAY) or 0,
         gives_back_after_kill=options.flag("give_back_after_kill", default=True),
         auth_namespace=options.segments("auth_namespace") or None,
-        poll_interval=options.whole(POLL_INTERVAL, default=None, least=1000, most=_LONGEST_POLL_INTERVAL)
+        poll_interval=options.whole(POLL_INTERVAL, default=None, least=1000, most=LONGEST_POLL_INTERVAL)
         or DEFAULT_POLL_INTERVAL,
     )
     if options.problems:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from airflow_config_providers.core.subscriptions import DEFAULT_POLL_INTERVAL
-from airflow_config_providers.core.text import nearest, printable
+from airflow_config_providers.core.text import nearest, printable, whole_number
 from airflow_config_providers.providers.vault.logins.login import Credential, Login
 
 TRUE: Final = frozenset({"1", "on", "t", "true", "y", "yes"})
@@ -156,9 +156,9 @@ class Options:
         """Return a whole number."""
         if not self.has(name):
             return default
-        text = str(self.values[name]).strip()
-        if text.isascii() and text.isdecimal() and len(text) < 19 and least <= int(text) <= most:
-            return int(text)
+        number = whole_number(self.values[name], least=least, most=most)
+        if number is not None:
+            return number
         self.problems.append(f"{name} is not a whole number from {least} to {most}. Correct it.")
         return default
 

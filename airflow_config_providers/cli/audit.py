@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from typing import Any, Final
 
 from airflow_config_providers import settings
@@ -22,13 +22,10 @@ from airflow_config_providers.deployment.known_secrets import (
     resolved_secrets,
 )
 from airflow_config_providers.exceptions import ConfigException
-from airflow_config_providers.spark.audit.files import Listing
-from airflow_config_providers.spark.audit.leak import Leak, read_baseline
-from airflow_config_providers.spark.audit.leak_audit import LeakAudit, LeakReport
-from airflow_config_providers.spark.audit.leak_finder import KnownSecret, searchable
-from airflow_config_providers.spark.audit.reversed_copies import target_of
-from airflow_config_providers.spark.audit.seen_files import SeenFiles
-from airflow_config_providers.spark.audit.session import audit_session
+from airflow_config_providers.spark.audit.leak import Leak
+from airflow_config_providers.spark.audit.leak_audit import LeakReport, LeakRequest, audit_leaks
+from airflow_config_providers.spark.audit.leak_finder import searchable
+from airflow_config_providers.spark.audit.leak_page import summary, write_report
 
 FOUND: Final = 1
 INCOMPLETE: Final = 2
@@ -39,19 +36,26 @@ def leaks(args: Any) -> None:
     """Report where known values stand in files; exit with 0 if nowhere, 1 if some do, 2 if not all could be read."""
     require_here("audit leaks")
     notes = Notes()
-    accepted = read_baseline(args.baseline) if args.baseline else frozenset()
     known = _known(args, notes)
     secrets, short = searchable(known.secrets)
     for reference in short:
         notes(f"{printable(reference)}: its value is too short or too common to be searched for.")
     if not secrets:
         raise ConfigException("There is no value to search for.", *known.problems)
-    report = _searched(args, secrets)
-    fresh = [leak for leak in report.leaks if leak.id not in accepted]
-    _show(fresh, args.output)
-    _tell(report, fresh, notes)
-    if code := _code(report, fresh, known):
+    with _progress() as tick:
+        report = audit_leaks(_request(args), secrets, tick=tick)
+    report.unresolved = known.problems
+    _show(report.leaks, args.output)
+    if args.report:
+        write_report(args.report, report)
+    _tell(report, notes)
+    if code := _code(report):
         raise Finished(code)
+
+
+def _request(args: Any) -> LeakRequest:
+    configs = dict(pair for text in args.conf or () for pair in pairs(text))
+    return LeakRequest(args.paths, args.baseline, args.state, args.reversed_copy, args.master, configs)
 
 
 def _known(args: Any, notes: Notes) -> KnownSecrets:
@@ -69,21 +73,6 @@ def _known(args: Any, notes: Notes) -> KnownSecrets:
     return found
 
 
-def _searched(args: Any, secrets: Sequence[KnownSecret]) -> LeakReport:
-    listing = Listing.of(args.paths)
-    seen = SeenFiles.open(args.state, secrets) if args.state else None
-    target = target_of(args.reversed_copy, args.paths) if args.reversed_copy else None
-    with (
-        _progress() as tick,
-        audit_session(args.master, dict(pair for text in args.conf or () for pair in pairs(text))) as session,
-        closing(LeakAudit(session, secrets, tick=tick)) as audit,
-    ):
-        report = audit.run(listing, seen)
-        if target:
-            report.unread.update(audit.copy(listing.files, target))
-    return report
-
-
 def _show(leaks: Sequence[Leak], output: str) -> None:
     """Print a leak a line for programs, and a table for people."""
     rows = [leak.row() for leak in leaks]
@@ -93,22 +82,18 @@ def _show(leaks: Sequence[Leak], output: str) -> None:
         show(rows, output, nothing="Nothing found.")
 
 
-def _tell(report: LeakReport, fresh: Sequence[Leak], notes: Notes) -> None:
+def _tell(report: LeakReport, notes: Notes) -> None:
     for path, reason in sorted(report.skipped.items()):
         notes(f"{printable(path)} was skipped: it is {reason}.")
     for path, reason in sorted(report.unread.items()):
         notes(f"{printable(path)} was not searched, or not all of it: {reason}")
-    accepted = len(report.leaks) - len(fresh)
-    sys.stderr.write(
-        f"{report.files} files with {report.octets} bytes searched ({report.read} of them read now), "
-        f"{len(fresh)} leaks{f', and {accepted} that the baseline accepts' if accepted else ''}.\n"
-    )
+    sys.stderr.write(f"{summary(report)}\n")
 
 
-def _code(report: LeakReport, fresh: Sequence[Leak], known: KnownSecrets) -> int:
-    if report.unread or known.problems:
+def _code(report: LeakReport) -> int:
+    if not report.is_complete:
         return INCOMPLETE
-    return FOUND if fresh else 0
+    return FOUND if report.leaks else 0
 
 
 @contextmanager

@@ -297,6 +297,7 @@ def _searched() -> tuple[Any, ...]:
         _arg("--baseline", help="File with accepted leaks: their ids, or the JSON of an audit", metavar="FILE"),
         _arg("--state", help="Folder that keeps what was searched, so that the next audit reads only what is new"),
         _arg("--reversed-copy", help="Folder to write copies to, with references in place of the values"),
+        _arg("--report", help="HTML file to write, with the leaks and plots of them", metavar="FILE"),
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -29,7 +29,7 @@ class KnownSecrets:
     """
 
     secrets: Collection[KnownSecret] = field(repr=False)
-    problems: Collection[str] = ()
+    problems: Sequence[str] = ()
 
 
 def references_in_file(path: str) -> list[ConfigVariable]:
@@ -56,7 +56,21 @@ def references_of_records() -> list[ConfigVariable]:
 
     :raises ProviderUnavailableError: the database or the files are unavailable
     """
-    texts = dict.fromkeys(_texts_of_records())
+    texts = dict.fromkeys(
+        reading(lambda session: [text for one in recent_tries(session) for text in _of_try(session, one)])
+    )
+    in_database = (one for text in texts for one in variables(text))
+    return list(dict.fromkeys((*in_database, *references_in_files())))
+
+
+def references_in_files() -> list[ConfigVariable]:
+    """
+    Return the references in the records below ``records_path``, which a task can read; none if that is not set.
+
+    :raises ProviderUnavailableError: the files are unavailable
+    """
+    path = settings.records_path()
+    texts = dict.fromkeys(RecordFiles(path).references() if path else ())
     return list(dict.fromkeys(one for text in texts for one in variables(text)))
 
 
@@ -102,12 +116,6 @@ def _problems(error: Exception) -> Collection[str]:
     if isinstance(error, ConfigProvidersError):
         return error.problems
     return (f"A provider failed ({type(error).__name__}).",)  # its message could hold a value
-
-
-def _texts_of_records() -> Iterator[str]:
-    yield from reading(lambda session: [text for one in recent_tries(session) for text in _of_try(session, one)])
-    if path := settings.records_path():
-        yield from RecordFiles(path).references()
 
 
 def _of_try(session: Any, one: Any) -> Collection[str]:

@@ -15,6 +15,11 @@ from typing import Final
 BLOCK: Final = 4 * 1024 * 1024
 """How many bytes are read at a time."""
 
+COMPRESSED_BLOCK: Final = 64 * 1024
+"""How many bytes of a compressed file are read at a time: what follows a member is copied for the next one."""
+
+_STEP: Final = 4096
+
 _LARGEST_FRAME: Final = 64 * 1024 * 1024
 """The most bytes of a compressed frame, and of its content. Those of Spark have at most 32 MiB."""
 
@@ -87,7 +92,7 @@ def opened(path: str) -> Iterator[int]:
     raise ContentError(f"It cannot be opened: {problem}.")
 
 
-def blocks(descriptor: int, begin: int, end: int | None) -> Iterator[bytes]:
+def blocks(descriptor: int, begin: int, end: int | None, *, size: int = BLOCK) -> Iterator[bytes]:
     """
     Yield the bytes of a file from ``begin`` to ``end``, or to its end.
 
@@ -95,8 +100,7 @@ def blocks(descriptor: int, begin: int, end: int | None) -> Iterator[bytes]:
     """
     at = begin
     while end is None or at < end:
-        size = BLOCK if end is None else min(BLOCK, end - at)
-        data = _read(descriptor, size, at)
+        data = _read(descriptor, size if end is None else min(size, end - at), at)
         if not data:
             break
         at += len(data)
@@ -147,6 +151,10 @@ def _bzip2(source: Iterator[bytes]) -> Iterator[bytes]:
     return _members(source, _Bzip2)
 
 
+def _zstd(source: Iterator[bytes]) -> Iterator[bytes]:
+    return _members(source, _Zstd)
+
+
 class _Gzip:
     """One member of a gzip file."""
 
@@ -184,9 +192,27 @@ class _Bzip2:
         return self._inner.unused_data if self._inner.eof else None
 
 
-def _members(source: Iterator[bytes], make: Callable[[], _Gzip | _Bzip2]) -> Iterator[bytes]:
+class _Zstd:
+    """One frame of a zstd file."""
+
+    def __init__(self) -> None:
+        import zstandard  # noqa: PLC0415 - only files that are compressed so need it
+
+        self._inner = zstandard.ZstdDecompressor().decompressobj()
+        self.rest: bytes | None = None
+
+    def feed(self, data: bytes) -> Iterator[bytes]:
+        """Yield the content of ``data``. A few bytes can be a large block, so little is decompressed at a time."""
+        for place in range(0, len(data), _STEP):
+            yield self._inner.decompress(data[place : place + _STEP])
+            if self._inner.eof:
+                self.rest = self._inner.unused_data + data[place + _STEP :]
+                return
+
+
+def _members(source: Iterator[bytes], make: Callable[[], _Gzip | _Bzip2 | _Zstd]) -> Iterator[bytes]:
     """Yield the content of compressed members, one after the other. Zeros after the last are padding."""
-    member: _Gzip | _Bzip2 | None = None
+    member: _Gzip | _Bzip2 | _Zstd | None = None
     for block in source:
         rest: bytes | None = block
         while rest and (member or rest.strip(b"\0")):
@@ -196,14 +222,6 @@ def _members(source: Iterator[bytes], make: Callable[[], _Gzip | _Bzip2]) -> Ite
             member = member if rest is None else None
     if member is not None:
         raise ContentError("Its compressed content ends too early.")
-
-
-def _zstd(source: Iterator[bytes]) -> Iterator[bytes]:
-    import pyarrow as pa  # noqa: PLC0415 - only files that are compressed so need it
-
-    with pa.CompressedInputStream(pa.PythonFile(_Reader(source), mode="r"), "zstd") as stream:
-        while data := stream.read(BLOCK):
-            yield data
 
 
 def _lz4(source: Iterator[bytes]) -> Iterator[bytes]:
@@ -252,9 +270,7 @@ def _bounded(size: int) -> int:
 
 
 class _Reader:
-    """Reads an iterator of blocks as a file."""
-
-    closed = False
+    """Reads an iterator of blocks."""
 
     def __init__(self, source: Iterator[bytes]) -> None:
         self._source = source
@@ -268,19 +284,6 @@ class _Reader:
         if len(data) < size and (data or not may_end):
             raise ContentError("Its compressed content ends too early.")
         return data
-
-    def read(self, size: int = -1) -> bytes:
-        if not self._kept:
-            self._kept = next(self._source, b"")
-        size = len(self._kept) if size < 0 else size
-        data, self._kept = self._kept[:size], self._kept[size:]
-        return data
-
-    def readable(self) -> bool:
-        return True
-
-    def close(self) -> None:
-        self._kept = b""
 
 
 _DECOMPRESSED: Final[Mapping[str, Callable[[Iterator[bytes]], Iterator[bytes]]]] = {

@@ -62,7 +62,7 @@ class Listing:
             real = os.path.realpath(path)
             if real not in seen:
                 listing._add(real, seen)
-        listing.files.sort(key=lambda one: one.path)
+        listing.files[:] = sorted({one.path: one for one in listing.files}.values(), key=lambda one: one.path)
         return listing
 
     def _add(self, path: str, seen: set[str]) -> None:

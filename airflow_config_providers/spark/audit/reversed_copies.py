@@ -16,6 +16,7 @@ from airflow_config_providers.core.reversal.stream import reverse_chunks
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.exceptions import ConfigException
 from airflow_config_providers.spark.audit.content import (
+    COMPRESSED_BLOCK,
     LONGEST_MAGIC,
     ContentError,
     blocks,
@@ -59,8 +60,10 @@ def write_copy(file: FoundFile, target: Path, reversers: Sequence[ReverseTransfo
         target.parent.mkdir(parents=True, exist_ok=True)
         with opened(file.path) as descriptor:
             compression = compression_of(os.pread(descriptor, LONGEST_MAGIC, 0))
-            content = blocks(descriptor, 0, None if compression else file.size)
-            plain = decompressed(compression, content) if compression else content
+            if compression:
+                plain = decompressed(compression, blocks(descriptor, 0, None, size=COMPRESSED_BLOCK))
+            else:
+                plain = blocks(descriptor, 0, file.size)
             _write(_without(target, compression), _compressed(compression, reverse_chunks(plain, reversers)))
     except ContentError as error:
         return str(error)
@@ -99,26 +102,14 @@ def _compressed(compression: str, content: Iterable[bytes]) -> Iterator[bytes]:
     yield compressor.flush()
 
 
-class _Zstd:
-    """A compressor for zstd with the methods of one of ``zlib``."""
+def _zstd() -> Any:
+    import zstandard  # noqa: PLC0415 - only files that are compressed so need it
 
-    def __init__(self) -> None:
-        import pyarrow as pa  # noqa: PLC0415 - only files that are compressed so need it
-
-        self._sink = pa.BufferOutputStream()
-        self._stream: Any = pa.CompressedOutputStream(self._sink, "zstd")
-
-    def compress(self, data: bytes) -> bytes:
-        self._stream.write(data)
-        return b""
-
-    def flush(self) -> bytes:
-        self._stream.close()
-        return bytes(self._sink.getvalue())
+    return zstandard.ZstdCompressor().compressobj()
 
 
 _COMPRESSORS: Final[Mapping[str, Callable[[], Any]]] = {
     "gzip": lambda: zlib.compressobj(wbits=31),
     "bzip2": bz2.BZ2Compressor,
-    "zstd": _Zstd,
+    "zstd": _zstd,
 }

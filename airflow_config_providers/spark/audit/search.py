@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from airflow_config_providers.spark.audit.content import (
     BLOCK,
+    COMPRESSED_BLOCK,
     LONGEST_MAGIC,
     ContentError,
     blocks,
@@ -70,12 +71,16 @@ Tick = Callable[[int], None]
 """Is told how many bytes were read."""
 
 
-def search(split: Split, finder: LeakFinder, tick: Tick = lambda octets: None) -> Searched:
-    """Search one split. It never fails: what cannot be read is a problem in the result."""
+def search(split: Split, finder: LeakFinder, tick: Tick = lambda octets: None, *, block: int = BLOCK) -> Searched:
+    """
+    Search one split. It never fails: what cannot be read is a problem in the result.
+
+    :param block: how many bytes are searched at a time
+    """
     progress, problems, tail = Progress(), list[str](), ""
     try:
         with opened(split.file.path) as descriptor:
-            _search(descriptor, split, finder, progress, problems=problems, tick=tick)
+            _search(descriptor, split, finder, progress, problems=problems, tick=tick, block=block)
             if split.end in {None, split.file.size}:
                 tail = tail_hash(descriptor, split.file.size)
     except ContentError as error:
@@ -86,18 +91,26 @@ def search(split: Split, finder: LeakFinder, tick: Tick = lambda octets: None) -
 
 
 def _search(  # noqa: PLR0913 - what is added to is given
-    descriptor: int, split: Split, finder: LeakFinder, progress: Progress, *, problems: list[str], tick: Tick
+    descriptor: int,
+    split: Split,
+    finder: LeakFinder,
+    progress: Progress,
+    *,
+    problems: list[str],
+    tick: Tick,
+    block: int,
 ) -> None:
     beginning = os.pread(descriptor, LONGEST_MAGIC, 0)
     compression = compression_of(beginning)
     if compression and split.end is None:
-        content = decompressed(compression, _ticking(blocks(descriptor, 0, None), tick))
-        _find_in(_until_broken(content, problems), finder, progress, within=(0, None))
+        content = decompressed(compression, _ticking(blocks(descriptor, 0, None, size=COMPRESSED_BLOCK), tick))
+        _find_in(_joined(_until_broken(content, problems), block), finder, progress, within=(0, None))
         return
     first = max(0, split.begin - finder.margin)
     last = split.file.size if split.end is None else split.end
     content = _ticking(_bounded(descriptor, first, last, finder.margin), tick)
-    _find_in(_until_broken(content, problems), finder, progress, within=(split.begin, last), first=first)
+    whole = _joined(_until_broken(content, problems), block)
+    _find_in(whole, finder, progress, within=(split.begin, last), first=first)
     if split.begin == 0 and (reason := doubt(split.file.path, beginning)):
         problems.append(reason)
 
@@ -124,7 +137,7 @@ def _ticking(content: Iterator[bytes], tick: Tick) -> Iterator[bytes]:
 
 
 def _find_in(
-    content: Iterable[bytes], finder: LeakFinder, progress: Progress, *, within: tuple[int, int | None], first: int = 0
+    content: Iterator[bytes], finder: LeakFinder, progress: Progress, *, within: tuple[int, int | None], first: int = 0
 ) -> None:
     """
     Add to ``progress`` the occurrences that begin ``within`` a range.
@@ -135,10 +148,9 @@ def _find_in(
     """
     begin, last = within
     kept, at, done = b"", first, begin  # at: the offset of kept; done: up to there, all were found
-    pending = _joined(content)
-    block = next(pending, b"")
+    block = next(content, b"")
     while True:
-        following = next(pending, None)
+        following = next(content, None)
         data = kept + block
         end = at + len(data) if following is None else max(done, at + len(data) - finder.margin)
         if last is not None:
@@ -151,14 +163,14 @@ def _find_in(
         kept, at, block = data[keep:], at + keep, following
 
 
-def _joined(content: Iterable[bytes]) -> Iterator[bytes]:
+def _joined(content: Iterable[bytes], least: int) -> Iterator[bytes]:
     """Yield larger blocks, because each is searched with a margin."""
     parts: list[bytes] = []
     size = 0
     for part in content:
         parts.append(part)
         size += len(part)
-        if size >= BLOCK:
+        if size >= least:
             yield b"".join(parts)
             parts, size = [], 0
     if parts:

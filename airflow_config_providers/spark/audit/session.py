@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
 from collections.abc import Iterator, Mapping
@@ -45,6 +46,7 @@ def audit_session(master: str | None = None, configs: Mapping[str, str] | None =
     :raises ConfigException: Spark is not installed or does not start, or what leaves a process is not encrypted
     """
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    logging.getLogger("py4j").setLevel(logging.ERROR)  # it tells about each connection that it closes
     session = _started(master, configs or {})
     try:
         _require_encryption(session)

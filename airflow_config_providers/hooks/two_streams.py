@@ -80,19 +80,20 @@ class _Stream:
 
     def feed(self, data: bytes) -> Iterator[str]:
         """Take bytes, or none at the end of the stream, and yield the lines that can be shown now."""
-        for line in self._whole_lines(self._decoder.decode(data, final=not data)):
-            yield from self._reverser.feed(line)
+        text = self._decoder.decode(data, final=not data)
+        end = text.rfind("\n") + 1
+        if end:
+            lines, self._rest = "".join([*self._rest, text[:end]]), []
+            yield from self._shown(lines)
+        self._rest.append(text[end:])
         if not data:
-            if rest := "".join(self._rest):
-                yield from self._reverser.feed(rest)
+            yield from self._shown("".join(self._rest))
             yield from self._reverser.flush()
 
-    def _whole_lines(self, text: str) -> Iterator[str]:
-        *whole, rest = text.split("\n")
-        for line in whole:
-            yield "".join([*self._rest, line, "\n"])
-            self._rest = []
-        self._rest.append(rest)
+    def _shown(self, lines: str) -> Iterator[str]:
+        """Reverse ``lines`` at once, which is several times as fast as one by one, and yield them one by one."""
+        for some in self._reverser.feed(lines) if lines else ():
+            yield from io.StringIO(some, newline="\n")
 
 
 def _lines(selector: selectors.BaseSelector) -> Iterator[str]:

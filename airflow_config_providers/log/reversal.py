@@ -64,7 +64,7 @@ def install(reverser: ReverseTransformer) -> Installation:
         return Installation(None)
     with _lock:
         _active.add(reverser)
-        _undo.extend(_guard_all())
+        _guard_all()
     return Installation(reverser)
 
 
@@ -79,31 +79,33 @@ def reversing(reverser: ReverseTransformer) -> Iterator[None]:
 
 
 def _remove(reverser: ReverseTransformer) -> None:
-    _release_streams()
+    for stream in (getattr(sys, name) for name in _STREAMS):
+        if isinstance(stream, GuardedStream):
+            with suppress(OSError, ValueError):  # closed meanwhile
+                stream.release()
     _active.remove(reverser)
     if not _active:
         while _undo:
             _undo.pop()()
 
 
-def _guard_all() -> Iterator[_Undo]:
-    """Install guards wherever there is none yet, and yield for each a function that removes it."""
+def _guard_all() -> None:
+    """Put guards wherever there is none yet."""
     if "structlog" in sys.modules:
         import structlog  # noqa: PLC0415 - a process that has not imported it does not log through it
 
-        yield from _guard_renderer(structlog.get_config()["processors"])  # the list that cached loggers keep
+        _guard_processors(structlog.get_config()["processors"])  # the list that cached loggers keep
     for handler in _handlers():
-        yield from _guard_handler(handler)
+        formatter: Any = handler.formatter
+        if hasattr(formatter, "foreign_pre_chain") and hasattr(formatter, "processors"):  # of structlog
+            _guard_chain(formatter, "foreign_pre_chain", renders=False)
+            _guard_chain(formatter, "processors")
+        elif not isinstance(formatter, FormatterGuard):
+            _put(handler, "formatter", FormatterGuard(formatter, _active))
     for name in _STREAMS:
-        yield from _guard_stream(name)
-
-
-def _release_streams() -> None:
-    """Write what the guarded streams have held back."""
-    for stream in (getattr(sys, name) for name in _STREAMS):
-        if isinstance(stream, GuardedStream):
-            with suppress(OSError, ValueError):  # closed meanwhile
-                stream.release()
+        stream = getattr(sys, name)
+        if stream is not None and not isinstance(stream, GuardedStream):
+            _put(sys, name, _guard_of(stream) or GuardedStream(stream, _active, line_end="\n"))
 
 
 def _handlers() -> set[logging.Handler]:
@@ -113,74 +115,57 @@ def _handlers() -> set[logging.Handler]:
     return found | ({logging.lastResort} if logging.lastResort else set())
 
 
-def _guard_handler(handler: logging.Handler) -> Iterator[_Undo]:
-    formatter: Any = handler.formatter
-    if hasattr(formatter, "foreign_pre_chain") and hasattr(formatter, "processors"):  # structlog's ProcessorFormatter
-        yield from _guard_attribute(formatter, "foreign_pre_chain", _guard_message)
-        yield from _guard_attribute(formatter, "processors", _guard_renderer)
-    elif not isinstance(formatter, FormatterGuard):
-        handler.formatter = FormatterGuard(formatter, _active)
-        yield lambda: _restore(handler, "formatter", FormatterGuard)
+def _guard_of(stream: object) -> GuardedStream[str] | None:
+    """Return the existing guard of ``stream``, if any: two guards would write their lines out of order."""
+    streams = (getattr(sys, name) for name in _STREAMS)
+    return next((each for each in streams if isinstance(each, GuardedStream) and each.inner is stream), None)
 
 
-def _guard_attribute(
-    owner: object, name: str, guard: Callable[[MutableSequence[Processor]], Iterator[_Undo]]
-) -> Iterator[_Undo]:
+def _put(owner: object, name: str, guard: FormatterGuard | GuardedStream[str]) -> None:
+    """Replace an attribute by ``guard``, until that is undone, or the attribute no longer holds it."""
+    setattr(owner, name, guard)
+
+    def undo() -> None:
+        if getattr(owner, name) is guard:
+            setattr(owner, name, guard.inner)
+
+    _undo.append(undo)
+
+
+def _guard_chain(owner: object, name: str, *, renders: bool = True) -> None:
     """Guard the processors in an attribute: a list in place, a tuple by replacing it."""
     processors: Sequence[Processor] | None = getattr(owner, name)
     if isinstance(processors, MutableSequence):
-        yield from guard(processors)
-    elif processors:
-        guarded = list(processors)
-        if list(guard(guarded)):
-            setattr(owner, name, tuple(guarded))
-            yield lambda: setattr(owner, name, tuple(map(_unguarded, getattr(owner, name))))
+        _guard_processors(processors, renders=renders)
+    elif processors and (guards := _guards(processors, renders=renders)):
+        setattr(owner, name, tuple(guards.get(place, processor) for place, processor in enumerate(processors)))
+        _undo.append(lambda: setattr(owner, name, tuple(map(_unguarded, getattr(owner, name)))))
 
 
-def _guard_message(processors: MutableSequence[Processor]) -> Iterator[_Undo]:
-    """Guard the processor that would shorten a value, if there is one."""
-    for index, processor in enumerate(processors):
-        if getattr(processor, "__name__", "") == _CUTS_TOKENS:
-            yield from _guard_item(processors, index, MessageGuard(processor, _active))
-
-
-def _guard_renderer(processors: MutableSequence[Processor]) -> Iterator[_Undo]:
-    """Guard the last processor, and the one that would shorten a value."""
-    yield from _guard_message(processors)
-    if processors and not isinstance(last := processors[-1], MessageGuard):
-        kind = MessageGuard if getattr(last, "__name__", "") in _HANDING_ON else RenderGuard
-        yield from _guard_item(processors, len(processors) - 1, kind(last, _active))
-
-
-def _guard_item(processors: MutableSequence[Processor], index: int, guard: MessageGuard) -> Iterator[_Undo]:
-    processors[index] = guard
+def _guard_processors(processors: MutableSequence[Processor], *, renders: bool = True) -> None:
+    guards = _guards(processors, renders=renders)
+    for place, guard in guards.items():
+        processors[place] = guard
 
     def undo() -> None:
         for place, processor in enumerate(processors):
-            if processor is guard:
-                processors[place] = guard.inner
+            if processor is not (inner := _unguarded(processor)):
+                processors[place] = inner
 
-    yield undo
-
-
-def _guard_stream(name: str) -> Iterator[_Undo]:
-    stream = getattr(sys, name)
-    if stream is not None and not isinstance(stream, GuardedStream):
-        setattr(sys, name, _guard_of(stream) or GuardedStream(stream, _active, line_end="\n"))
-        yield lambda: _restore(sys, name, GuardedStream)
+    if guards:
+        _undo.append(undo)
 
 
-def _guard_of(stream: object) -> GuardedStream[str] | None:
-    """Return the existing guard of ``stream``, if any: two guards would write their lines out of order."""
-    guards = (guard for name in _STREAMS if isinstance(guard := getattr(sys, name), GuardedStream))
-    return next((guard for guard in guards if guard.inner is stream), None)
-
-
-def _restore(owner: object, name: str, kind: type[FormatterGuard] | type[GuardedStream[str]]) -> None:
-    """Restore what a guard has replaced, unless the attribute no longer holds the guard."""
-    guard = getattr(owner, name)
-    if isinstance(guard, kind):
-        setattr(owner, name, guard.inner)
+def _guards(processors: Sequence[Processor], *, renders: bool) -> dict[int, MessageGuard]:
+    """Return by their places the guards that are missing: of the renderer, and of what would shorten a value."""
+    guards: dict[int, MessageGuard] = {}
+    for place, processor in enumerate(processors):
+        name = getattr(processor, "__name__", "")
+        is_last = renders and place == len(processors) - 1
+        if (is_last or name == _CUTS_TOKENS) and not isinstance(processor, MessageGuard):
+            kind = RenderGuard if is_last and name not in _HANDING_ON else MessageGuard
+            guards[place] = kind(processor, _active)
+    return guards
 
 
 def _unguarded(processor: Processor) -> Processor:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from enum import Enum
 
 __all__ = ["BytesAhoCorasick", "Implementation", "PlainAhoCorasick", "PlainImplementation"]
 
 
-class PlainImplementation(Enum):
+class PlainImplementation:
     """The choices of the library; ignored by ``PlainAhoCorasick``."""
 
     DFA = "dfa"
@@ -24,7 +23,7 @@ class PlainAhoCorasick:
     :param patterns: not empty
     """
 
-    def __init__(self, patterns: Iterable[bytes], implementation: PlainImplementation | None = None) -> None:
+    def __init__(self, patterns: Iterable[bytes], implementation: str | None = None) -> None:
         self._by_length: dict[int, dict[bytes, int]] = {}
         for index, pattern in enumerate(patterns):
             self._by_length.setdefault(len(pattern), {})[pattern] = index

@@ -6,11 +6,10 @@ Each encoding yields the form of the text *inside* a longer text, so without sur
 
 from __future__ import annotations
 
-import base64
-import json
 import re
-import string
+from binascii import b2a_base64
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cache
 from itertools import chain
 from typing import Final
 
@@ -27,6 +26,8 @@ def forms(text: str, encodings: Iterable[str] | None = None) -> list[bytes]:
     tools make. There are no forms for text that was encoded twice.
     """
     names = ENCODINGS if encodings is None else encodings
+    if _UNCHANGED.issuperset(text):
+        names = dict.fromkeys(name if name in EVEN else "plain" for name in names)
     return list(map(octets, dict.fromkeys(chain.from_iterable(ENCODINGS[name](text) for name in names))))
 
 
@@ -36,10 +37,12 @@ def _plain(text: str) -> Iterator[str]:
 
 def _is_simple(text: str) -> bool:
     """Return whether ``text`` has no character that most encodings change."""
-    return _MARKED.search(text) is None
+    return _SIMPLE.issuperset(text)
 
 
 def _json(text: str) -> Iterator[str]:
+    import json  # noqa: PLC0415 - slow to import, and few processes have a value that JSON changes
+
     for ensure_ascii in (False,) if text.isascii() else (False, True):
         body = json.dumps(text, ensure_ascii=ensure_ascii)[1:-1]
         for form in (body, body.replace("/", r"\/")):
@@ -58,16 +61,23 @@ def _python(text: str) -> Iterator[str]:
 
 def _url(text: str) -> Iterator[str]:
     data = octets(text)
-    for escapes in (_PERCENT, _PERCENT_LOWER):
+    for digits in "Xx":
+        escapes = _percent(digits)
         form = "".join(map(escapes.__getitem__, data))
         plus = form.replace("%20", "+")
         yield form
         yield form.replace(escapes[ord("/")], "/")  # in a path
         yield plus
-        yield plus.replace(escapes[ord("*")], "*").replace("~", "%7e" if escapes is _PERCENT_LOWER else "%7E")  # Java's
+        yield plus.replace(escapes[ord("*")], "*").replace("~", f"%{ord('~'):{digits}}")  # Java's
         for mark in _UNESCAPED.intersection(text):
             form = form.replace(escapes[ord(mark)], mark)
         yield form  # JavaScript's encodeURIComponent
+
+
+@cache
+def _percent(digits: str) -> list[str]:
+    """Return, for each byte, what represents it in a URL; ``digits`` is ``X`` for upper case, ``x`` for lower case."""
+    return [chr(octet) if chr(octet) in _UNRESERVED else f"%{octet:02{digits}}" for octet in range(256)]
 
 
 def _base64(text: str) -> Iterator[str]:
@@ -77,10 +87,10 @@ def _base64(text: str) -> Iterator[str]:
     Characters that mix bits of ``text`` with adjacent bits are left out: at most one at either end.
     """
     data = octets(text)
-    yield (form := base64.b64encode(data).decode().rstrip("="))
+    yield (form := b2a_base64(data, newline=False).decode().rstrip("="))
     yield form.replace("+", "-").replace("/", "_")
     for offset, mixed in ((0, 0), (1, 2), (2, 3)):
-        form = base64.b64encode(bytes(offset) + data).decode()[mixed : (offset + len(data)) * 8 // 6]
+        form = b2a_base64(bytes(offset) + data, newline=False).decode()[mixed : (offset + len(data)) * 8 // 6]
         yield form
         yield form.replace("+", "-").replace("/", "_")
 
@@ -158,9 +168,12 @@ def _c(text: str) -> Iterator[str]:
         yield "".join(chr(octet) if octet < 0x80 else rf"\{octet:03o}" for octet in octets(body))
 
 
-_UNRESERVED: Final = frozenset(f"{string.ascii_letters}{string.digits}_.-~")  # RFC 3986
-_PERCENT: Final = [chr(octet) if chr(octet) in _UNRESERVED else f"%{octet:02X}" for octet in range(256)]
-_PERCENT_LOWER: Final = [escape.lower() if escape[0] == "%" else escape for escape in _PERCENT]
+_PRINTABLE: Final = frozenset(map(chr, range(ord(" "), 0x7F)))
+_UNCHANGED: Final = frozenset("_.-").union(filter(str.isalnum, _PRINTABLE))
+"""The characters that no encoding changes, except those of ``EVEN``."""
+
+_SIMPLE: Final = _PRINTABLE.difference("\"'\\<>")
+_UNRESERVED: Final = _UNCHANGED.union("~")  # RFC 3986
 _UNESCAPED: Final = frozenset("!*'()")
 
 
@@ -168,7 +181,6 @@ def _backslashed(marks: str) -> dict[int, str]:
     return str.maketrans({mark: "\\" + mark for mark in marks})
 
 
-_MARKED: Final = re.compile(r"""[^ -~]|["'\\<>]""")
 _FEWEST_KNOWN: Final = 5
 _IN_SHELL: Final = _backslashed(
     "".join(mark for mark in map(chr, range(128)) if not (mark.isalnum() or mark in "_@%+=:,./-"))

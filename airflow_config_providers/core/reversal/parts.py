@@ -34,8 +34,8 @@ _AROUND: Final = 128
 _LONGEST_RUN: Final = 2 * RUN
 """Bytes of a run in the longest form; that many at the end of a part can begin a part of another pattern."""
 
-_FOLLOWED: Final = re.compile(rb"[ '\"\[(<]{0,3}(?:\.\.\.|\xe2\x80\xa6|\\u2026)")
-_PRECEDED: Final = re.compile(rb"(?:\.\.\.|\xe2\x80\xa6|\\u2026)[ '\"\])>]{0,3}\Z")
+_FOLLOWED: Final = rb"[ '\"\[(<]{0,3}(?:\.\.\.|\xe2\x80\xa6|\\u2026)"
+_PRECEDED: Final = rb"(?:\.\.\.|\xe2\x80\xa6|\\u2026)[ '\"\])>]{0,3}\Z"
 _LONGEST_MARK: Final = 9
 _NOWHERE: Final = b"\xff\xff"  # never occurs in UTF-8
 
@@ -244,13 +244,13 @@ class _Text:
     def goes_on_after(self, start: int, end: int) -> bool:
         """Return whether ``...`` follows; the pattern can itself end in dots."""
         dots = end - start - len(self.data[start:end].rstrip(b"."))
-        return any(_FOLLOWED.match(self.data, place) for place in {end, end - dots})
+        return any(re.match(_FOLLOWED, self.data[place : place + _LONGEST_MARK]) for place in {end, end - dots})
 
     def went_on_before(self, start: int, end: int) -> bool:
         """Return whether ``...`` precedes."""
         dots = end - start - len(self.data[start:end].lstrip(b"."))
         places = {start, start + dots}
-        return any(_PRECEDED.search(self.data[max(0, place - _LONGEST_MARK) : place]) for place in places)
+        return any(re.search(_PRECEDED, self.data[max(0, place - _LONGEST_MARK) : place]) for place in places)
 
 
 def _nearest(found: Sequence[Range], place: int) -> tuple[int | None, int | None]:

@@ -240,7 +240,8 @@ def _searched(references: Mapping[str, str]) -> Iterator[tuple[bytes, Source, st
     lines = [
         (line, reference)
         for value, reference in references.items()
-        for line in map(str.strip, value.splitlines())
+        if len(split := value.splitlines()) > 1
+        for line in map(str.strip, split)
         if _is_telling(line)
     ]
     for text, reference in (*whole, *lines):

@@ -44,6 +44,9 @@ _INDENT: Final = 128
 _BEFORE: Final = 128
 """Bytes before a piece of a long text that are searched with it: they can be the ``...`` of a truncated value."""
 
+_NEAR_END: Final = NEAR + WINDOW
+"""Bytes at the end of a text without windows in which a pattern can begin."""
+
 _BLANKS: Final = b" \t\r"
 _END_OF_LINE: Final = b" \t\r'\"\\"
 _END_OF_TEXT: Final = _END_OF_LINE + b"\n"
@@ -76,13 +79,24 @@ class Finder:
     :param sources: pattern -> its source, for the patterns of which parts are searched for, too
     """
 
-    __slots__ = ("_automaton", "_beginnings", "_labels", "_longest", "_marks", "_parts", "_sorted", "_windows")
+    __slots__ = (
+        "_automaton",
+        "_beginnings",
+        "_labels",
+        "_longest",
+        "_marks",
+        "_parts",
+        "_sorted",
+        "_unchanging",
+        "_windows",
+    )
 
     def __init__(self, labels: Mapping[bytes, bytes], sources: Mapping[bytes, Source] | None = None) -> None:
         self._labels = dict(labels)
         self._automaton: _Automaton | None = None
         self._beginnings: Find | None = None
         self._sorted: list[bytes] = []
+        self._unchanging: dict[int, frozenset[tuple[int, int]]] = {}
         self._longest = max(map(len, labels), default=0)
         self._parts = Parts(sources or {}, self._labels)
         marks = dict.fromkeys(spaced({source.text for source in sources.values()}), PREFIX) if sources else {}
@@ -109,8 +123,9 @@ class Finder:
             if any(self._windows.entries[index] for index, _, _ in hits):
                 return False
             return not self._confirmed(data, hits) and self.open_end(data) == len(data)
-        end = len(data.rstrip(_END_OF_TEXT))
-        tail = data[max(0, end - NEAR - WINDOW) :]
+        tail = data[max(0, len(data.rstrip(_END_OF_TEXT)) - _NEAR_END) :]
+        if self._beginnings and not self._beginnings(tail, True):
+            return True
         return self._plain_open_from(tail) == len(tail)  # without hits, a copy would change nothing
 
     @property
@@ -129,8 +144,10 @@ class Finder:
 
     def _plain_open_from(self, tail: bytes) -> int:
         find = self._beginnings = self._beginnings or beginnings(self._labels)
-        hits = find(tail, True)
-        return next((start for _, start, _ in hits if self._goes_on(tail[start:])), len(tail)) if hits else len(tail)
+        for _, start, _ in find(tail, True):
+            if self._goes_on(tail[start:]):
+                return start
+        return len(tail)
 
     def _find_long(self, data: bytes) -> list[Match]:
         """Search piece by piece, each with a bit of the previous piece, and enough of the next for whole matches."""
@@ -146,6 +163,8 @@ class Finder:
         return merged(matches)
 
     def _confirmed(self, data: bytes, hits: Hits, depth: int = 0) -> list[Match]:
+        if unchanged := self._unchanged(data, hits):
+            return unchanged
         whole = self._whole(data, hits)
         parts = self._parts.find(data, hits, self._windows.entries, whole)
         in_copies = self._in_copies(data, hits, depth) if depth < _DEEPEST_COPY else ()
@@ -153,14 +172,39 @@ class Finder:
 
     def _whole(self, data: bytes, hits: Hits) -> list[Match]:
         matches: list[Match] = []
-        has_breaks = b"\n" in data
-        is_dense = len(hits) * _DENSE > len(data)
-        for start, end in [(0, len(data))] if is_dense else _joined(self._places(hits)):
+        everywhere = [(0, len(data), b"")] if len(hits) * _DENSE > len(data) else None
+        for start, end, _ in everywhere or merged(self._places(data, hits)):
             matches += self._search(data[start:end], start)
-        if has_breaks:
-            for start, end in [(0, len(data))] if is_dense else _joined(self._broken(data, hits)):
+        if b"\n" in data:
+            for start, end, _ in everywhere or merged(self._broken(data, hits)):
                 matches += self._search_broken(data[start:end], start)
         return merged(matches)
+
+    def _unchanged(self, data: bytes, hits: Hits) -> list[Match]:
+        """
+        Return the matches if each hit is in a pattern that is replaced by itself; otherwise none.
+
+        Most logs show references rather than values. Then there is nothing to search for around the hits.
+        """
+        found: list[Match] = []
+        for index, start, _ in hits:
+            begins = [(start - place, size) for place, size in self._unchanging_at(index) if place <= start]
+            texts = [(begin, begin + size, data[begin : begin + size]) for begin, size in begins]
+            whole = [match for match in texts if self._labels.get(match[2]) == match[2]]
+            if not whole:
+                return []
+            found += whole
+        return merged(found)
+
+    def _unchanging_at(self, index: int) -> frozenset[tuple[int, int]]:
+        """Return the places of a window in patterns, with their lengths, if all of them are replaced by themselves."""
+        found = self._unchanging.get(index)
+        if found is None:
+            entries = () if index in self._marks else self._windows.entries[index]
+            is_unchanging = all(self._labels[pattern] == pattern for pattern, _ in entries)
+            found = frozenset((place, len(pattern)) for pattern, place in entries if is_unchanging)
+            self._unchanging[index] = found
+        return found
 
     def _in_copies(self, data: bytes, hits: Hits, depth: int) -> Iterator[Match]:
         """Yield the matches in copies of ``data``, for copies that differ from it."""
@@ -181,23 +225,23 @@ class Finder:
         for start, end, label in self._confirmed(copy.data, hits, depth + 1) if hits else ():
             yield *copy.range(start, end), label  # also unchanged parts: their surroundings can differ
 
-    def _places(self, hits: Hits) -> Iterator[Range]:
+    def _places(self, data: bytes, hits: Hits) -> Iterator[Match]:
         """Yield the ranges in which a pattern can be."""
-        for index, start, _ in hits:
-            if reach := self._windows.reach(index):
-                yield max(0, start - reach.places[-1]), start + reach.longest
+        for index, start, end in hits:
+            if (reach := self._windows.reach(index)) and reach.begins(data, start, end):
+                yield max(0, start - reach.places[-1]), start + reach.longest, b""
 
-    def _broken(self, data: bytes, hits: Hits) -> Iterator[Range]:
+    def _broken(self, data: bytes, hits: Hits) -> Iterator[Match]:
         """Yield the ranges in which a pattern can be that is broken over lines."""
-        for index, start, _ in hits:
+        for index, start, end in hits:
             if reach := self._windows.reach(index):
                 last = start + 2 * (reach.longest + _INDENT)
-                end = data.find(b"\n", start, start + reach.longest + _INDENT)
-                begins = [start - place for place in reach.places if place <= start] if end >= 0 else []
-                if any(self._begins(data[begin:end]) for begin in begins):
-                    yield min(begins), last
+                line_end = data.find(b"\n", start, start + reach.longest + _INDENT)
+                begins = reach.begins(data, start, end) if line_end >= 0 else []
+                if any(self._begins(data[begin:line_end]) for begin in begins):
+                    yield min(begins), last, b""
                 if (begin := _broken_head(data, start, reach.places[-1])) is not None:
-                    yield begin, last
+                    yield begin, last, b""
 
     def _search(self, part: bytes, place: int) -> list[Match]:
         automaton = self._automaton or self._build()
@@ -309,20 +353,6 @@ def _lines(data: bytes, places: Iterable[int]) -> Iterator[Range]:
             first, last = data.rfind(b"\n", 0, place) + 1, data.find(b"\n", place)
             end = last if last >= 0 else len(data)
             yield first, end
-
-
-def _joined(ranges: Iterable[Range]) -> Iterator[Range]:
-    """Yield ``ranges`` in order; those that touch are one."""
-    ordered = sorted(ranges)
-    if not ordered:
-        return
-    first, last = ordered[0]
-    for start, end in ordered:
-        if start > last:
-            yield first, last
-            first, last = start, end
-        last = max(last, end)
-    yield first, last
 
 
 def _bounded(patterns: Iterable[bytes]) -> dict[bytes, int]:

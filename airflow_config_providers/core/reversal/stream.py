@@ -43,14 +43,11 @@ class StreamReverser:
     def feed(self, data: bytes, reversers: Sequence[ReverseTransformer]) -> bytes:
         """Receive whole lines, or a part of a very long one; return what can be shown now."""
         try:
-            if self._kept and self._waits(data, reversers):
-                self._kept += data
-                return b""
             if self._kept or len(data) > _LONG or not data.endswith(b"\n"):
-                return self._advance(data, reversers, is_last=False)
+                return self._searched(data, reversers)
             for each in reversers:
                 if not each.finder.is_clear(data):
-                    return self._advance(data, reversers, is_last=False)
+                    return self._searched(data, reversers)
             self._before = data
             return data
         except Exception:  # noqa: BLE001 - fail closed
@@ -65,6 +62,12 @@ class StreamReverser:
         except Exception:  # noqa: BLE001 - fail closed
             return self._unchecked(b"")
 
+    def _searched(self, data: bytes, reversers: Sequence[ReverseTransformer]) -> bytes:
+        if self._kept and self._waits(data, reversers):
+            self._kept += data
+            return b""
+        return self._advance(data, reversers, is_last=False)
+
     def _waits(self, data: bytes, reversers: Sequence[ReverseTransformer]) -> bool:
         """Return whether ``data`` is held back, too: successive lines that can begin a value are searched as one."""
         is_short = len(self._kept) + len(data) < min(LONGEST_OPEN, _reach(reversers))
@@ -77,10 +80,12 @@ class StreamReverser:
         begin = len(before)
         matches = find(block, reversers)
         cut = len(block) if is_last else max(begin, _cut(block, matches, reversers, begin))
-        inside = [(max(begin, first), min(cut, last), label) for first, last, label in matches if last > begin]
-        shown = replace(block[:cut], [(0, begin, b""), *(match for match in inside if match[0] < cut)])
+        inside = [
+            (max(begin, first), min(cut, last), label) for first, last, label in matches if last > begin and first < cut
+        ]
+        is_same = not (inside or self._kept) and cut == len(block)
         self._before, self._kept = block[:cut], block[cut:]
-        return shown
+        return data if is_same else replace(self._before, [(0, begin, b""), *inside])
 
     def _unchecked(self, data: bytes) -> bytes:
         self._before = self._kept = b""
@@ -143,7 +148,7 @@ class LineReverser:
         self._ends: list[str] = []  # of the lines that were not returned yet
 
     def feed(self, line: str) -> Iterable[str]:
-        """Receive a line; return the lines that can be shown now."""
+        """Receive a line, or several at once; return the lines that can be shown now, unchanged ones as received."""
         try:
             data = octets(line if line.endswith("\n") else f"{line}\n")
         except Exception:  # noqa: BLE001 - fail closed
@@ -154,20 +159,17 @@ class LineReverser:
         self._ends += ["\n"] * (data.count(b"\n") - 1) + ["\n" if line.endswith("\n") else ""]
         return self._lines(shown)
 
-    def flush(self) -> Iterator[str]:
-        """Yield the lines that were held back."""
-        yield from self._lines(self._stream.flush(self._reversers))
+    def flush(self) -> Iterable[str]:
+        """Return the lines that were held back."""
+        return self._lines(self._stream.flush(self._reversers))
 
-    def _lines(self, shown: bytes) -> Iterator[str]:
-        """Yield ``shown`` line by line. If lines were joined, the last one keeps the line end of the last."""
+    def _lines(self, shown: bytes) -> Iterable[str]:
+        """Return ``shown`` line by line. If lines were joined, the last one keeps the line end of the last."""
         given = len(self._ends) - self._stream.lines_held_back
         ends, self._ends = self._ends[:given], self._ends[given:]
-        lines = shown.removesuffix(b"\n").split(b"\n") if shown else []
-        last = len(lines) - 1
-        for place, line in enumerate(lines):
-            yield line.decode("utf-8", "surrogatepass") + "".join(
-                ends[-1:] if place == last else ends[place : place + 1]
-            )
+        lines = shown.decode("utf-8", "surrogatepass").removesuffix("\n").split("\n") if shown else []
+        ends[len(lines) - 1 :] = ends[-1:]
+        return map(str.__add__, lines, ends)
 
 
 def reverse_lines(lines: Iterable[str], reversers: Sequence[ReverseTransformer]) -> Iterator[str]:

@@ -8,7 +8,6 @@ class, a path or a sentence has few of them, so a log that has the same host is 
 from __future__ import annotations
 
 import re
-import string
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from functools import cache
@@ -32,9 +31,8 @@ _ODD_AROUND: Final = 5
 LONGEST: Final = 4096
 """Bytes of a value that are examined; a longer value is a document, whose lines are examined on their own."""
 
-_KINDS: Final = bytes.maketrans(
-    (string.ascii_lowercase + string.ascii_uppercase + string.digits).encode(), b"a" * 26 + b"A" * 26 + b"0" * 10
-)
+_LOWER: Final = b"abcdefghijklmnopqrstuvwxyz"
+_KINDS: Final = bytes.maketrans(_LOWER + _LOWER.upper() + b"0123456789", b"a" * 26 + b"A" * 26 + b"0" * 10)
 _CHANGES: Final = (b"a0", b"0a", b"A0", b"0A", b"aA")
 _CHARACTERS_PER_CHANGE: Final = 6
 """Random text changes between letters, digits and case more often than once in so many characters."""

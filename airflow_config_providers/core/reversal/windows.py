@@ -94,10 +94,17 @@ class Reach(NamedTuple):
 
     :param places: positions of the window in the patterns
     :param longest: length of the longest of them
+    :param heads: their beginnings, up to the end of the window
     """
 
     places: Sequence[int]
     longest: int
+    heads: frozenset[bytes]
+
+    def begins(self, data: bytes, start: int, end: int) -> list[int]:
+        """Return where patterns can begin in ``data`` whose window is from ``start`` to ``end``, without a break."""
+        begins = [start - place for place in self.places if place <= start]
+        return [begin for begin in begins if data[begin:end] in self.heads]
 
 
 class Windows:
@@ -143,7 +150,9 @@ class Windows:
         if index not in self._reaches:
             entries = [entry for entry in self.entries[index] if entry[1] <= _SECOND]
             longest = max((len(pattern) for pattern, _ in entries), default=0)
-            self._reaches[index] = Reach(sorted({place for _, place in entries}), longest) if entries else None
+            heads = frozenset(pattern[: place + WINDOW] for pattern, place in entries)
+            places = sorted({place for _, place in entries})
+            self._reaches[index] = Reach(places, longest, heads) if entries else None
         return self._reaches[index]
 
 

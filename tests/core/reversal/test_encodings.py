@@ -5,6 +5,7 @@ import html
 import json
 import re
 import shlex
+import string
 from urllib.parse import quote, quote_plus, urlencode
 from xml.sax.saxutils import escape as xml_escape
 from xml.sax.saxutils import quoteattr
@@ -14,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from airflow_config_providers.core import properties
-from airflow_config_providers.core.reversal.encodings import forms, octets
+from airflow_config_providers.core.reversal.encodings import ENCODINGS, EVEN, forms, octets
 
 
 def _upper(escape):
@@ -98,3 +99,16 @@ def test_forms_are_distinct_and_none_is_shorter_than_the_text(text):
 
 def test_the_plain_form_is_the_first():
     assert forms(VALUE)[0] == VALUE.encode()
+
+
+@pytest.mark.parametrize("name", [name for name in ENCODINGS if name not in EVEN])
+def test_letters_digits_and_three_marks_stay_unchanged(name):
+    text = string.ascii_letters + string.digits + "_.-"
+
+    assert set(ENCODINGS[name](text)) <= {text}
+    assert forms(text, (name,)) == [text.encode()]
+
+
+@given(text=st.text(alphabet=string.ascii_letters + string.digits + "_.-", min_size=5))
+def test_a_text_that_stays_unchanged_still_has_its_even_forms(text):
+    assert forms(text) == list(dict.fromkeys([text.encode(), *forms(text, EVEN)]))

@@ -100,6 +100,66 @@ def test_it_finds_what_looking_everywhere_finds(patterns, text):
     assert left == bytes(octet for place, octet in enumerate(data) if place not in covered)
 
 
+class LooksAroundEveryHit(Finder):
+    """Searches around references, too, even if the text has nothing else."""
+
+    def _unchanged(self, data, hits):
+        return []
+
+
+REFERENCE = b"${dir:/run/secrets:db.password}"
+VALUE = b"Zq8/run/secrets:hunter2"
+SHOWN = {REFERENCE: REFERENCE, b"${dir:/run/secrets:db}": b"${dir:/run/secrets:db}", VALUE: b"<1>"}
+PIECES = [
+    *SHOWN,
+    REFERENCE[:12],
+    REFERENCE[12:],
+    VALUE[:9],
+    VALUE[9:],
+    b"\n",
+    b"\n  ",
+    b"\x1b[1m",
+    b"...",
+    b"${dir",
+    b"x",
+]
+
+
+@given(st.lists(st.sampled_from(PIECES), max_size=12))
+def test_a_text_with_nothing_but_references_is_not_searched_further_and_any_other_is(pieces):
+    text = b"".join(pieces)
+
+    assert Finder(SHOWN).find(text) == LooksAroundEveryHit(SHOWN).find(text)
+
+
+@given(
+    st.lists(st.text("ab", min_size=1, max_size=8), max_size=4),
+    st.lists(st.text("ab", min_size=1, max_size=8), max_size=4),
+    st.text("abc", max_size=60),
+)
+def test_no_value_is_left_beside_references_that_resemble_it(references, values, text):
+    data = text.encode()
+    labels = {value.encode(): b"" for value in values} | {each.encode(): each.encode() for each in references}
+
+    assert replace(data, Finder(labels).find(data)) == replace(data, LooksAroundEveryHit(labels).find(data))
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        pytest.param(REFERENCE + b" " + VALUE, REFERENCE + b" <1>", id="beside"),
+        pytest.param(REFERENCE + b" " + VALUE[:9] + b"\n" + VALUE[9:], REFERENCE + b" <1>", id="broken"),
+        pytest.param(
+            REFERENCE + b" \x1b[1m" + VALUE[:9] + b"\x1b[m" + VALUE[9:], REFERENCE + b" \x1b[1m<1>", id="coloured"
+        ),
+        pytest.param(REFERENCE + rb" Zq8\/run\/secrets:hunter2", REFERENCE + b" <1>", id="escaped"),
+        pytest.param(REFERENCE[:12] + b"\n" + REFERENCE[12:], REFERENCE, id="a-broken-reference"),
+    ],
+)
+def test_values_are_found_in_a_text_with_references(text, expected):
+    assert replace(text, Finder(SHOWN).find(text)) == expected
+
+
 @pytest.mark.parametrize("line_break", [b"\n", b"\r\n", b" \n\t  ", b"'\n  '", b'"\n"', b"'\n b'", b"\\\n"], ids=repr)
 @pytest.mark.parametrize("place", range(1, 20))
 def test_a_pattern_is_found_where_it_is_broken(line_break, place):

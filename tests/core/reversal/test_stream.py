@@ -7,7 +7,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from airflow_config_providers.core.reversal.reverse import UNCHECKED, ReverseTransformer
-from airflow_config_providers.core.reversal.stream import LONGEST_LINE, StreamReverser, reverse_chunks, reverse_lines
+from airflow_config_providers.core.reversal.stream import (
+    LONGEST_LINE,
+    LineReverser,
+    StreamReverser,
+    reverse_chunks,
+    reverse_lines,
+)
 from airflow_config_providers.core.variable import ConfigVariable
 
 VALUE = "Zq8-s3cr3t/val+1"
@@ -248,3 +254,18 @@ def test_lines_without_line_ends_stay_as_many(lines):
     shown = list(reverse_lines(lines, REVERSERS))
 
     assert "".join(shown) == "".join(lines).replace(VALUE, "${v:a}")
+
+
+@given(
+    st.lists(
+        st.sampled_from(["one\n", "is Zq8-s\n", "3cr3t/val+1 so\n", f"is {VALUE}\n", "\u2028\x85\n", "\n"]), min_size=1
+    ),
+    st.integers(0, 2000),
+)
+def test_several_lines_at_once_become_what_they_become_one_by_one(lines, padding):
+    lines = ["x" * padding + "\n", *lines]
+    reverser = LineReverser(REVERSERS)
+
+    shown = [*reverser.feed("".join(lines)), *reverser.flush()]
+
+    assert "".join(shown) == "".join(reverse_lines(lines, REVERSERS))

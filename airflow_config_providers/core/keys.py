@@ -53,17 +53,16 @@ def text_problem(text: str, where: str) -> ConfigException | None:
     )
 
 
-def key_problems(keys: Collection[str], where: Callable[[str], str]) -> Iterator[ConfigException]:
+def key_problems(keys: Collection[str], where: Callable[[str], str]) -> list[ConfigException]:
     """
-    Yield the error for each of ``keys`` that is not allowed in a layer.
+    Return the error for each of ``keys`` that is not allowed in a layer.
 
     :param where: returns what the message says after a key, such as ``in base.properties:12``
     """
     if _are_ordinary(keys):
-        return
-    for key in keys:
-        if problem := key_problem(key, f"'{printable(key)}' {where(key)}"):
-            yield problem
+        return []
+    problems = (key_problem(key, f"'{printable(key)}' {where(key)}") for key in keys)
+    return [problem for problem in problems if problem]
 
 
 def key_type_problem(key: object) -> str | None:
@@ -102,15 +101,9 @@ def require_texts(configs: Mapping[Any, Any], *, where: str = "", is_none_allowe
 
 def _are_ordinary(keys: Collection[str]) -> bool:
     """Return whether all ``keys`` are surely allowed; faster than ``key_problem`` for each of them."""
-    together = "".join(keys)
-    is_free = "${" not in together and CONFIG_PROVIDERS not in together and "" not in keys
-    return is_free and together.isprintable() and not _has_refused(together)
-
-
-def _has_refused(text: str) -> bool:
-    if text.isascii():  # without the regular expression, which takes a millisecond to compile
-        return "=" in text or " " in text
-    return re.search(_REFUSED, text) is not None
+    text = "".join(keys)
+    is_free = "=" not in text and " " not in text and "${" not in text and CONFIG_PROVIDERS not in text
+    return is_free and "" not in keys and text.isascii() and text.isprintable()
 
 
 def _refused_character(key: str) -> int | None:

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from enum import IntEnum
+from operator import attrgetter
 from types import MappingProxyType
+from typing import Final
 
 from airflow_config_providers.core.cached import cached_property
 from airflow_config_providers.core.data import HIDDEN
@@ -100,12 +102,17 @@ class ConfigEntry:
     alterable_at: tuple[ResourceType, ...] = tuple(ResourceType)
 
 
-def layer_problems(layer: ConfigLayer) -> Iterator[ConfigException]:
-    """Yield the errors for the keys and values of ``layer`` that are not allowed."""
-    yield from key_problems(layer.configs, lambda key: f"in {layer.origin(key)}")
-    for key, text in layer.configs.items():
-        if not text.isascii() and (problem := text_problem(text, f"'{printable(key)}' in {layer.origin(key)}")):
-            yield problem
+def layer_problems(layer: ConfigLayer) -> list[ConfigException]:
+    """Return the errors for the keys and values of ``layer`` that are not allowed."""
+    problems = key_problems(layer.configs, lambda key: f"in {layer.origin(key)}")
+    if not "".join(layer.configs.values()).isascii():
+        for key, text in layer.configs.items():
+            if problem := text_problem(text, f"'{printable(key)}' in {layer.origin(key)}"):
+                problems.append(problem)
+    return problems
+
+
+_DEFINES_NOTHING: Final = ConfigDef()
 
 
 class LayeredConfig:
@@ -120,9 +127,8 @@ class LayeredConfig:
     """
 
     def __init__(self, layers: Sequence[ConfigLayer], definition: ConfigDef | None = None) -> None:
-        weakest_first = sorted(layers, key=lambda layer: layer.source)
-        self._layers = tuple(reversed(weakest_first))
-        self._definition = definition or ConfigDef()
+        self._layers = sorted(layers, key=attrgetter("source"))[::-1]  # strongest first
+        self._definition = definition or _DEFINES_NOTHING
         self._described: dict[str, ConfigEntry] = {}
 
     @cached_property
@@ -139,31 +145,34 @@ class LayeredConfig:
     @cached_property
     def secrets(self) -> Mapping[str, Callable[[], str]]:
         """Key -> function that decrypts the secret that won, for each key whose winner is an encrypted secret."""
-        if not any(layer.secrets for layer in self._layers):
-            return {}
-        winners = {key: layer for layer in reversed(self._layers) for key in layer.configs}
-        return {
-            key: layer.secrets[key]
-            for key, layer in winners.items()
-            if key in layer.secrets and key not in self._beaten
-        }
+        won: dict[str, Callable[[], str]] = {}
+        for layer in reversed(self._layers):
+            for key in won.keys() & layer.configs.keys():
+                del won[key]
+            won.update(layer.secrets)
+        for name in won.keys() & self._beaten:
+            del won[name]
+        return won
 
     @cached_property
     def _spellings(self) -> Mapping[str, tuple[str, ...]]:
         """Name -> all names of its configuration, if a layer sets it under an older one."""
-        older = self._definition.older_names
-        if not older or all(older.keys().isdisjoint(layer.configs) for layer in self._layers):
+        if not (older := self._definition.older_names):
             return {}
-        return spellings((key for layer in self._layers for key in layer.configs), older)
+        return spellings({name for layer in self._layers for name in older.keys() & layer.configs.keys()}, older)
 
     @cached_property
     def _beaten(self) -> frozenset[str]:
         """Names whose configurations win under another one."""
-        return frozenset(name for name in self._spellings if self.describe(name).synonyms[0].name != name)
+        return frozenset({name for name in self._spellings if self.describe(name).synonyms[0].name != name})
 
     @cached_property
     def _defaults(self) -> Mapping[str, str]:
         return self._definition.default_texts()
+
+    def is_secret(self, key: str, text: str) -> bool:
+        """Return whether ``text`` under ``key`` is a plaintext secret, and not a reference to one."""
+        return not ("${" in text and scan(text)) and self._definition.is_secret(key, text)
 
     def entries(self) -> Mapping[str, ConfigEntry]:
         """
@@ -185,7 +194,7 @@ class LayeredConfig:
         return entry or self._described.setdefault(key, self._entry(key))
 
     def _entry(self, key: str) -> ConfigEntry:
-        synonyms = tuple(self._synonyms(key))
+        synonyms = self._synonyms(key)
         if not synonyms:
             hint = nearest(key, self.entries())
             raise ConfigException(f"Unknown configuration '{printable(key)}'{hint or '. No layer sets it.'}")
@@ -217,17 +226,18 @@ class LayeredConfig:
         """
         return [_line(self.describe(key)) for key in sorted(self.settled)]
 
-    def _synonyms(self, key: str) -> Iterator[ConfigSynonym]:
+    def _synonyms(self, key: str) -> tuple[ConfigSynonym, ...]:
         names = self._spellings.get(key, (key,))
-        yield from (self._in_layer(layer, name) for layer in self._layers for name in names if name in layer.configs)
-        default = self._defaults.get(names[0])
-        if default is not None:
-            yield self._synonym(names[0], default, ConfigSource.DEFAULT_CONFIG, "default")
-
-    def _in_layer(self, layer: ConfigLayer, name: str) -> ConfigSynonym:
-        if name in layer.secrets:
-            return ConfigSynonym(name, None, layer.source, layer.origin(name))
-        return self._synonym(name, layer.configs[name], layer.source, layer.origin(name))
+        found = []
+        for layer in self._layers:
+            for name in names:
+                if (text := layer.configs.get(name)) is not None:
+                    shown = None if name in layer.secrets or self.is_secret(name, text) else text
+                    found.append(ConfigSynonym(name, shown, layer.source, layer.origin(name)))
+        if (default := self._defaults.get(names[0])) is not None:
+            shown = None if self.is_secret(names[0], default) else default
+            found.append(ConfigSynonym(names[0], shown, ConfigSource.DEFAULT_CONFIG, "default"))
+        return tuple(found)
 
     def source(self, key: str) -> ConfigSource:
         """Return the source of the value of ``key``; that of a default if no layer sets it."""
@@ -241,13 +251,6 @@ class LayeredConfig:
     def place(self, key: str) -> str:
         """Return ``key`` with the place where its value was written, for a message."""
         return f"{printable(key)} ({self.describe(key).origin})"
-
-    def is_secret(self, key: str, text: str) -> bool:
-        """Return whether ``text`` under ``key`` is a plaintext secret, and not a reference to one."""
-        return not scan(text) and self._definition.is_secret(key, text)
-
-    def _synonym(self, key: str, text: str, source: ConfigSource, origin: str) -> ConfigSynonym:
-        return ConfigSynonym(key, None if self.is_secret(key, text) else text, source, origin)
 
 
 class _Entries(Mapping[str, ConfigEntry]):
@@ -275,17 +278,12 @@ class _Entries(Mapping[str, ConfigEntry]):
 
 
 def _line(entry: ConfigEntry) -> str:
-    losers = (synonym for synonym in entry.synonyms[1:] if synonym.source is not ConfigSource.DEFAULT_CONFIG)
-    beaten = "".join(
-        f"; beats {s.source.name} {one_line(s.origin)}{_other(entry, s)} = {one_line(_shown(s))}" for s in losers
-    )
-    layer = f"{entry.source.name}, {one_line(entry.origin)}"
-    return f"{one_line(entry.name)} = {one_line(_shown(entry))}   # {layer}{beaten}"
-
-
-def _other(entry: ConfigEntry, synonym: ConfigSynonym) -> str:
-    """Return the name of ``synonym`` if it was written under another one, for a line."""
-    return "" if synonym.name == entry.name else f" {one_line(synonym.name)}"
+    line = f"{one_line(entry.name)} = {one_line(_shown(entry))}   # {entry.source.name}, {one_line(entry.origin)}"
+    for beaten in entry.synonyms[1:]:
+        if beaten.source is not ConfigSource.DEFAULT_CONFIG:
+            name = "" if beaten.name == entry.name else f" {one_line(beaten.name)}"
+            line += f"; beats {beaten.source.name} {one_line(beaten.origin)}{name} = {one_line(_shown(beaten))}"
+    return line
 
 
 def _shown(item: ConfigEntry | ConfigSynonym) -> str:

@@ -14,7 +14,7 @@ from airflow_config_providers.core.on_demand import ProvidersOnDemand
 from airflow_config_providers.core.provider import BatchConfigProvider, ConfigProvider
 from airflow_config_providers.core.retries import Retries
 from airflow_config_providers.core.text import printable
-from airflow_config_providers.core.workers import Workers
+from airflow_config_providers.core.workers import Workers, in_thread
 from airflow_config_providers.exceptions import ConfigProvidersError, ProviderLookupError, ProviderUnavailableError
 
 Place = tuple[str, str]
@@ -144,6 +144,9 @@ class _Fetch:
             self._providers.open_named(names, wait=None if waits_here else self._wait_until_open)
         if self._options.in_callers_thread or not self._wanted or (has_no_limit and len(self._wanted) == 1):
             return {place: self._late(place[0]) if self._is_over() else self._ask(place) for place in self._wanted}
+        if len(self._wanted) == 1:
+            (place,) = self._wanted
+            return {place: self._in_time(in_thread(self._ask, place)) or self._late(place[0])}
         with Workers(self._options.max_workers) as workers:
             return self._side_by_side(workers)
 
@@ -181,13 +184,13 @@ class _Fetch:
             self._retries.run(name, batch.ask)
         except Exception as error:  # noqa: BLE001 - a third party's provider can raise anything; it becomes the outcome
             batch.give_up(error)
-        return {(name, path): _checked((name, path), outcome) for path, outcome in batch.found.items()}
+        return {(name, path): _checked(name, outcome) for path, outcome in batch.found.items()}
 
     def _ask(self, place: Place) -> Outcome:
         name, path = place
         try:
             get, keys = self._providers[name].get, frozenset(self._wanted[place])
-            return _checked(place, self._retries.run(name, get, path, keys))
+            return _only_text(name, self._retries.run(name, get, path, keys))
         except Exception as error:  # noqa: BLE001 - a third party's provider can raise anything; it becomes the outcome
             return error
 
@@ -238,23 +241,24 @@ class _Batch:
             self.found.setdefault(path, error)
 
 
-def _checked(place: Place, outcome: Outcome) -> Outcome:
+def _checked(name: str, outcome: Outcome) -> Outcome:
     if isinstance(outcome, Exception):
         return outcome
     try:
-        return _only_text(place, outcome)
+        return _only_text(name, outcome)
     except Exception as error:  # noqa: BLE001 - the answer of a third party's provider can be anything
         return error
 
 
-def _only_text(place: Place, answer: ConfigData) -> ConfigData:
+def _only_text(name: str, answer: ConfigData) -> ConfigData:
+    """Return the answer of provider ``name``, without keys that have None; raise if a value is not a string."""
     if set(map(type, answer.data.values())) <= {str}:
         return answer
     found = {key: value for key, value in answer.data.items() if value is not None}
     odd = sorted(printable(str(k)) for k, v in found.items() if not isinstance(v, str))
     if odd:
         raise ProviderLookupError(
-            f"Provider '{printable(place[0])}' returned something other than a string for {', '.join(odd)}. "
+            f"Provider '{printable(name)}' returned something other than a string for {', '.join(odd)}. "
             f"A provider returns only strings; correct the provider."
         )
     return replace(answer, data=found)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from itertools import chain
+from operator import is_
 from typing import Final
 
 Change = Callable[[object], object]
@@ -23,20 +25,13 @@ def map_leaves(value: object, change: Change, *, depth: int = _DEEPEST) -> objec
         return change(value)
     if depth == 0:
         raise RecursionError("collections are nested too deep")
-    items = [(item, map_leaves(item, change, depth=depth - 1)) for item in _items(value)]
-    if all(old is new for old, new in items):
-        return value
-    return _rebuilt(value, [new for _, new in items])
-
-
-def _items(value: object) -> list[object]:
-    """Return the items of a collection; for a mapping, each key followed by its value."""
-    if isinstance(value, Mapping):
-        return [part for entry in value.items() for part in entry]
-    return list(value)  # type: ignore[call-overload, no-any-return]  # the caller has checked that it is a collection
+    items = list(chain.from_iterable(value.items()) if isinstance(value, Mapping) else value)
+    changed = [map_leaves(item, change, depth=depth - 1) for item in items]
+    return value if all(map(is_, items, changed)) else _rebuilt(value, changed)
 
 
 def _rebuilt(value: object, items: list[object]) -> object:
+    """Return a collection like ``value`` with other items; those of a mapping are each key followed by its value."""
     if isinstance(value, Mapping):
         return dict(zip(items[::2], items[1::2], strict=True))
     return next(kind for kind in (list, tuple, set, frozenset) if isinstance(value, kind))(items)

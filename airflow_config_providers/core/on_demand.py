@@ -14,7 +14,7 @@ from airflow_config_providers.core.closing import ClosedOnExit, close_all
 from airflow_config_providers.core.per_process import PerProcess
 from airflow_config_providers.core.provider import ConfigProvider
 from airflow_config_providers.core.variable import variables
-from airflow_config_providers.core.workers import Workers
+from airflow_config_providers.core.workers import in_thread
 from airflow_config_providers.exceptions import ProviderDefinitionError, ProviderLookupError
 
 _MOST: Final = 4
@@ -63,8 +63,7 @@ class UnderWay:
             if calls and (len(calls) >= _MOST or not (calls[-1].is_given_up or calls[-1].done())):
                 return calls[-1]
             calls.append(begun := SharedCall())
-            workers = Workers(1)
-            workers.start(call).add_done_callback(partial(_end, here.lock, calls, begun, workers))
+            in_thread(call).add_done_callback(partial(_end, here.lock, calls, begun))
             return begun
 
 
@@ -120,12 +119,10 @@ class ProvidersOnDemand(ClosedOnExit, Mapping[str, ConfigProvider]):
         :raises Exception: whatever ``wait`` raises; a provider that is still being opened then is kept once it is open.
             If it took too long, a caller that needs it earlier opens it again
         """
-        missing = [name for name in self._names if name in names and not self.is_open(name)]
-        openings = (
-            {}
-            if wait is None
-            else {name: self._under_way.start(name, partial(self.__getitem__, name)) for name in missing}
-        )
+        missing = [name for name in self._names if name in names and name not in self._opened]
+        openings: dict[str, SharedCall] = {}
+        for name in missing if wait is not None else ():
+            openings[name] = self._under_way.start(name, partial(self.__getitem__, name))
         problems: list[str] = []
         for name in missing:
             try:
@@ -164,13 +161,13 @@ class ProvidersOnDemand(ClosedOnExit, Mapping[str, ConfigProvider]):
         Return the provider with this name.
 
         :raises ProviderDefinitionError: it cannot be created from its definition
+        :raises ProviderLookupError: all providers were closed while it was opened
         """
         if name not in self._names:
             raise KeyError(name)
-        found = self._opened.get(name)
-        return self._kept(name, self._open_one(name)) if found is None else found
-
-    def _kept(self, name: str, provider: ConfigProvider) -> ConfigProvider:
+        if (found := self._opened.get(name)) is not None:
+            return found
+        provider = self._open_one(name)
         with self._lock:
             kept = None if self._is_closed else self._opened.setdefault(name, provider)
         if kept is not provider:
@@ -198,10 +195,7 @@ def _wait_for(name: str, openings: Mapping[str, SharedCall], wait: Wait) -> None
                 opening.is_given_up = True
 
 
-def _end(
-    lock: threading.RLock, calls: list[SharedCall], ended: SharedCall, workers: Workers, made: Future[object]
-) -> None:
-    workers.close()
+def _end(lock: threading.RLock, calls: list[SharedCall], ended: SharedCall, made: Future[object]) -> None:
     error = made.exception()
     with lock:
         calls.remove(ended)

@@ -10,6 +10,7 @@ from airflow_config_providers.core.text import nearest, printable
 from airflow_config_providers.core.variable import ConfigVariable, no_default
 
 CONFIG_PROVIDERS: Final = "config.providers"
+_PREFIX: Final = f"{CONFIG_PROVIDERS}."
 _PARAM: Final = "param."
 
 
@@ -29,7 +30,7 @@ class ProviderDefinition:
 
     def key(self, suffix: str) -> str:
         """Return the key of ``suffix`` of this provider, fit to print."""
-        return printable(f"{CONFIG_PROVIDERS}.{self.name}.{suffix}")
+        return printable(f"{_PREFIX}{self.name}.{suffix}")
 
     @property
     def shown_class(self) -> str:
@@ -39,7 +40,7 @@ class ProviderDefinition:
 
 def is_reserved(key: str) -> bool:
     """Return whether ``key`` defines providers: such keys belong to the deployment."""
-    return key == CONFIG_PROVIDERS or key.startswith(f"{CONFIG_PROVIDERS}.")
+    return key == CONFIG_PROVIDERS or key.startswith(_PREFIX)
 
 
 def read_definitions(props: Mapping[str, Any]) -> tuple[list[ProviderDefinition], list[str]]:
@@ -56,15 +57,24 @@ def read_definitions(props: Mapping[str, Any]) -> tuple[list[ProviderDefinition]
     for key, value in props.items():
         owner = _owner(key, written)
         if owner is not None:
-            written[owner][key.removeprefix(f"{CONFIG_PROVIDERS}.{owner}.")] = value
-    definitions = [_definition(name, settings, times=names.count(name)) for name, settings in written.items()]
+            written[owner][key.removeprefix(f"{_PREFIX}{owner}.")] = value
+    definitions = [
+        ProviderDefinition(
+            name,
+            class_name=str(settings.get("class", "")).strip(),
+            params={key.removeprefix(_PARAM): value for key, value in settings.items() if key.startswith(_PARAM)},
+            problems=tuple(_problems(name, settings, times=names.count(name))),
+        )
+        for name, settings in written.items()
+    ]
     return definitions, [problem for definition in definitions for problem in definition.problems]
 
 
 def unlisted_names(props: Mapping[str, Any], listed: Collection[str]) -> frozenset[str]:
     """Return the names of the providers that have a class, but are not among those that are ``listed``."""
-    own = (key.removeprefix(f"{CONFIG_PROVIDERS}.") for key in props if is_reserved(key) and not _owner(key, listed))
-    return frozenset(name for key in own if (name := key.removesuffix(".class")) != key)
+    classes = [key for key in props if key.startswith(_PREFIX) and key.endswith(".class")]
+    own = [key.removeprefix(_PREFIX) for key in classes if _owner(key, listed) is None]
+    return frozenset(key.removesuffix(".class") for key in own if key != "class")
 
 
 def unknown_provider(
@@ -97,17 +107,11 @@ def unknown_provider(
 
 def _owner(key: str, names: Iterable[str]) -> str | None:
     """Return the provider that ``key`` belongs to; of the names ``a`` and ``a.b``, the longer one wins."""
-    owners = (name for name in names if key.startswith(f"{CONFIG_PROVIDERS}.{name}."))
+    owners = [name for name in names if key.startswith(f"{_PREFIX}{name}.")]
     return max(owners, key=len, default=None)
 
 
-def _definition(name: str, settings: Mapping[str, Any], *, times: int) -> ProviderDefinition:
-    params = {key.removeprefix(_PARAM): value for key, value in settings.items() if key.startswith(_PARAM)}
-    problems = (*_misnamed(name, times), *_misplaced(name, settings))
-    return ProviderDefinition(name, str(settings.get("class", "")).strip(), params, problems)
-
-
-def _misnamed(name: str, times: int) -> Iterator[str]:
+def _problems(name: str, settings: Iterable[str], *, times: int) -> Iterator[str]:
     if times > 1:
         yield f"{CONFIG_PROVIDERS} lists {printable(name)} {times} times. List it once."
     if ":" in name or "}" in name:
@@ -115,13 +119,10 @@ def _misnamed(name: str, times: int) -> Iterator[str]:
             f"{CONFIG_PROVIDERS} lists {printable(name)}, but no reference can name it. Rename it, without ':' and "
             f"'}}'."
         )
-
-
-def _misplaced(name: str, settings: Iterable[str]) -> list[str]:
-    definition = ProviderDefinition(name)
-    return [
-        f"{definition.key(setting)} would be ignored. Write {definition.key(_PARAM + setting)} for a parameter; "
-        f"the only other key is {definition.key('class')}."
-        for setting in settings
-        if setting != "class" and not setting.startswith(_PARAM)
-    ]
+    for setting in settings:
+        if setting != "class" and not setting.startswith(_PARAM):
+            key = ProviderDefinition(name).key
+            yield (
+                f"{key(setting)} would be ignored. Write {key(_PARAM + setting)} for a parameter; "
+                f"the only other key is {key('class')}."
+            )

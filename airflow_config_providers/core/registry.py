@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
@@ -61,10 +61,10 @@ class ProviderRegistry:
         :raises ProviderDefinitionError: definitions are wrong; names all problems
         :raises ProviderLookupError: a provider was refused, or could not connect, while it was configured
         """
-        definitions, problems = read_definitions(props)
-        providers = self._opened(definitions, problems)
-        origins = {definition.name: self._origin(definition) for definition in definitions}
-        return ConfiguredProviders(providers, origins, unlisted_names(props, origins))
+        defined = _listed(props)
+        providers = self._opened(defined.values())
+        origins = {name: self._origin(definition) for name, definition in defined.items()}
+        return ConfiguredProviders(providers, origins, unlisted_names(props, defined))
 
     def open_each(self, props: Mapping[str, Any]) -> tuple[ConfiguredProviders, tuple[str, ...]]:
         """
@@ -79,7 +79,7 @@ class ProviderRegistry:
         problems, opened = [], dict[str, ConfigProvider]()
         for definition in definitions:
             try:
-                opened |= self._opened([definition], list(definition.problems))
+                opened |= self._opened([definition])
             except ConfigProvidersError as error:
                 problems += error.problems
         origins = {definition.name: self._origin(definition) for definition in definitions if definition.name in opened}
@@ -95,8 +95,8 @@ class ProviderRegistry:
         defined = _listed(props)
         return ProvidersOnDemand(
             defined,
-            lambda name: self._opened([defined[name]], list(defined[name].problems))[name],
-            environment_names=lambda: self._environment_names(defined.values()),
+            lambda name: self._opened([defined[name]])[name],
+            environment_names=partial(self._environment_names, defined.values()),
             unlisted=unlisted_names(props, defined),
         )
 
@@ -119,113 +119,94 @@ class ProviderRegistry:
 
     def _refusal(self, definition: ProviderDefinition, variable: ConfigVariable) -> str:
         try:
-            provider = self._make(definition)
-            what = f"{printable(str(variable))} cannot be judged"
-            _guarded(lambda: provider.require_allowed(definition.params, variable.path, {variable.key}), what)
+            self._make(definition).require_allowed(definition.params, variable.path, {variable.key})
         except ProviderDefinitionError:
             return ""
         except ConfigProvidersError as error:
-            problems = error.problems
-        else:
+            return f"{printable(str(variable))}: {' '.join(error.problems)}"
+        except Exception:  # noqa: BLE001 - a provider can raise anything, which is no refusal
             return ""
-        return f"{printable(str(variable))}: {' '.join(problems)}"
+        return ""
 
     def _environment_names(self, definitions: Iterable[ProviderDefinition]) -> frozenset[str]:
         """Return the names of the environment variables that providers can read; a wrong definition adds none."""
         found: set[str] = set()
         for definition in definitions:
-            with suppress(ConfigProvidersError):
-                found.update(self._environment_names_of(definition))
+            with suppress(Exception):  # a provider can raise anything
+                provider = self._make(definition)
+                if not self._missing_params(provider, definition):
+                    found.update(provider.environment_names(definition.params))
         return frozenset(found)
 
-    def _environment_names_of(self, definition: ProviderDefinition) -> Collection[str]:
-        provider = self._make(definition)
-        self._require(provider, definition)
-        at = f"Provider {printable(definition.name)}: it cannot report which environment variables it reads"
-        return _guarded(lambda: tuple(provider.environment_names(definition.params)), at)
-
-    def _opened(self, definitions: Collection[ProviderDefinition], problems: list[str]) -> dict[str, ConfigProvider]:
+    def _opened(self, definitions: Collection[ProviderDefinition]) -> dict[str, ConfigProvider]:
         """Create all providers, then configure them; if anything is wrong, close them and raise all problems."""
+        problems = [problem for definition in definitions for problem in definition.problems]
         providers: dict[str, ConfigProvider] = {}
-        with ExitStack() as undo:
-            undo.callback(lambda: close_all(_named(providers)))
+        try:
             for definition in definitions:
-                with _collected(problems):
-                    providers[definition.name] = self._make(definition)
-                if (provider := providers.get(definition.name)) is not None:
-                    for check in (self._refuse_unknown, self._require):
-                        with _collected(problems):
-                            check(provider, definition)
+                try:
+                    provider = providers[definition.name] = self._make(definition)
+                except ProviderDefinitionError as error:
+                    problems += error.problems
+                else:
+                    problems += _unknown_params(provider, definition) + self._missing_params(provider, definition)
             for definition in definitions if len(providers) == len(definitions) else ():
-                kind = ConfigProvidersError if problems else ProviderDefinitionError
-                with _collected(problems, kind, prefix=f"Provider {printable(definition.name)}: "):
+                collected = ConfigProvidersError if problems else ProviderDefinitionError
+                try:
                     configure = partial(providers[definition.name].configure, definition.params)
-                    _guarded(configure, "it cannot be configured")
+                    _guarded(configure, lambda: "it cannot be configured")
+                except collected as error:
+                    problems += [f"Provider {printable(definition.name)}: {problem}" for problem in error.problems]
             if problems:
                 raise ProviderDefinitionError(*problems)
-            undo.pop_all()
+        except BaseException:
+            close_all(_named(providers))
+            raise
         return providers
 
     def _make(self, definition: ProviderDefinition) -> ConfigProvider:
-        make = self._short_named(definition) or self._dotted(definition)
-        return _guarded(make, f"{definition.shown_class} cannot be made")
+        return _guarded(self._class_of(definition), lambda: f"{definition.shown_class} cannot be made")
 
-    def _require(self, provider: ConfigProvider, definition: ProviderDefinition) -> None:
-        missing = [
+    def _missing_params(self, provider: ConfigProvider, definition: ProviderDefinition) -> list[str]:
+        return [
             f"{definition.key('param.' + param)} is missing: it says what the provider may read. "
             f"Add it, as in {definition.key('param.' + param)}={example}"
             for param, example in provider.required_params.items()
             if self._deployment and not str(definition.params.get(param, "")).strip()
         ]
-        if missing:
-            raise ProviderDefinitionError(*missing)
 
-    def _refuse_unknown(self, provider: ConfigProvider, definition: ProviderDefinition) -> None:
-        known = provider.params
-        unknown = [
-            f"{definition.key('param.' + param)} would be ignored: {printable(definition.class_name)} has no such "
-            f"parameter{nearest(param, known) or '.'} Known are: {', '.join(sorted(known))}."
-            for param in definition.params
-            if known is not None and not _is_one_of(param, known)
-        ]
-        if unknown:
-            raise ProviderDefinitionError(*unknown)
-
-    def _short_named(self, definition: ProviderDefinition) -> Callable[[], ConfigProvider] | None:
-        if self._classes is not None:
-            return self._classes.get(definition.class_name)
-        entries = [entry for entry in registered(ENTRY_POINT_GROUP) if entry.name == definition.class_name]
+    def _class_of(self, definition: ProviderDefinition) -> Callable[[], ConfigProvider]:
+        """Return what creates the provider: its class, which is imported if necessary, or a function of a test."""
+        name = definition.class_name
+        if self._classes is not None and name in self._classes:
+            return self._classes[name]
+        entries = [entry for entry in self._entries() if entry.name == name]
         if len(entries) > 1:
             raise ProviderDefinitionError(
                 f"{definition.shown_class} is registered by "
                 f"{' and '.join(sorted(_distribution(entry) for entry in entries))}. Uninstall all but one."
             )
-        return self._loaded(entries[0].load, definition) if entries else None
-
-    def _origin(self, definition: ProviderDefinition) -> str:
-        entries = registered(ENTRY_POINT_GROUP) if self._classes is None else ()
-        return next((_distribution(entry) for entry in entries if entry.name == definition.class_name), "")
-
-    def _dotted(self, definition: ProviderDefinition) -> Callable[[], ConfigProvider]:
-        path = definition.class_name
-        if "." not in path:
-            raise ProviderDefinitionError(self._unknown(definition))
-        if path not in self._allowed_classes:
-            setting = "option allowed_provider_classes of [config_providers]" if self._deployment else "allowed_classes"
-            raise ProviderDefinitionError(
-                f"{definition.shown_class} is not an allowed class. Add it to {setting}, or use a "
-                f"short name: {self._known()}."
-            )
-        return self._loaded(lambda: imported(path), definition)
-
-    def _loaded(self, load: Callable[[], object], definition: ProviderDefinition) -> type[ConfigProvider]:
+        if not entries:
+            self._require_allowed(definition)
+        load = entries[0].load if entries else partial(imported, name)
         with self._importing():
-            loaded = _guarded(load, f"{definition.shown_class} cannot be imported")
+            loaded = _guarded(load, lambda: f"{definition.shown_class} cannot be imported")
         if not (isinstance(loaded, type) and issubclass(loaded, ConfigProvider)):
             raise ProviderDefinitionError(
                 f"{definition.shown_class} is not a ConfigProvider. Name a class that extends ConfigProvider."
             )
         return loaded
+
+    def _require_allowed(self, definition: ProviderDefinition) -> None:
+        """Refuse a class without a short name, unless it is the dotted path of one that is allowed."""
+        if "." not in definition.class_name:
+            raise ProviderDefinitionError(self._unknown(definition))
+        if definition.class_name not in self._allowed_classes:
+            setting = "option allowed_provider_classes of [config_providers]" if self._deployment else "allowed_classes"
+            raise ProviderDefinitionError(
+                f"{definition.shown_class} is not an allowed class. Add it to {setting}, or use a "
+                f"short name: {self._known()}."
+            )
 
     def _unknown(self, definition: ProviderDefinition) -> str:
         key, name = definition.key("class"), definition.class_name
@@ -234,13 +215,18 @@ class ProviderRegistry:
         hint = nearest(name, self._names()) or "."
         return f"{key}: there is no provider '{printable(name)}'{hint} Known are: {self._known()}."
 
-    def _names(self) -> set[str]:
-        if self._classes is not None:
-            return set(self._classes)
-        return {entry.name for entry in registered(ENTRY_POINT_GROUP)}
-
     def _known(self) -> str:
         return ", ".join(sorted(self._names())) or "none"
+
+    def _names(self) -> set[str]:
+        return {entry.name for entry in self._entries()} if self._classes is None else set(self._classes)
+
+    def _origin(self, definition: ProviderDefinition) -> str:
+        return next((_distribution(entry) for entry in self._entries() if entry.name == definition.class_name), "")
+
+    def _entries(self) -> tuple[EntryPoint, ...]:
+        """Return the installed classes, unless the short names were given."""
+        return registered(ENTRY_POINT_GROUP) if self._classes is None else ()
 
 
 class ConfiguredProviders(Closing, Mapping[str, ConfigProvider]):
@@ -280,26 +266,27 @@ def _listed(props: Mapping[str, Any]) -> dict[str, ProviderDefinition]:
     return {definition.name: definition for definition in definitions}
 
 
-def _is_one_of(param: str, known: Collection[str]) -> bool:
-    return param in known or any(name.endswith(".") and param.startswith(name) for name in known)
+def _unknown_params(provider: ConfigProvider, definition: ProviderDefinition) -> list[str]:
+    known = definition.params if provider.params is None else provider.params
+    prefixes = tuple(name for name in known if name.endswith("."))
+    return [
+        f"{definition.key('param.' + param)} would be ignored: {printable(definition.class_name)} has no such "
+        f"parameter{nearest(param, known) or '.'} Known are: {', '.join(sorted(known))}."
+        for param in definition.params
+        if param not in known and not param.startswith(prefixes)
+    ]
 
 
 def _named(providers: Mapping[str, ConfigProvider]) -> list[tuple[str, ConfigProvider]]:
     return [(f"Provider {name}", provider) for name, provider in providers.items()]
 
 
-@contextmanager
-def _collected(
-    problems: list[str], kind: type[ConfigProvidersError] = ProviderDefinitionError, *, prefix: str = ""
-) -> Iterator[None]:
-    try:
-        yield
-    except kind as error:
-        problems += [prefix + problem for problem in error.problems]
+def _guarded(call: Callable[[], _T], what: Callable[[], str]) -> _T:
+    """
+    Call a provider's code. Of a foreign error, only the type is reported: its message can contain a value.
 
-
-def _guarded(call: Callable[[], _T], what: str) -> _T:
-    """Call a provider's code. Of a foreign error, only the type is reported: its message can contain a value."""
+    :param what: returns how the message begins
+    """
     try:
         return call()
     except ConfigProvidersError as error:
@@ -307,7 +294,7 @@ def _guarded(call: Callable[[], _T], what: str) -> _T:
         raise
     except Exception as error:  # noqa: BLE001 - a provider can raise anything
         reason = type(error).__name__
-    raise ProviderDefinitionError(f"{what} ({reason}).")
+    raise ProviderDefinitionError(f"{what()} ({reason}).")
 
 
 def _distribution(entry: EntryPoint) -> str:

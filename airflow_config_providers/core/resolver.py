@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
-from typing import Final, NoReturn, Unpack
+from typing import Final, NoReturn, Unpack, cast
 
 from airflow_config_providers.core.data import ConfigData
 from airflow_config_providers.core.definition.config_def import ConfigDef
@@ -91,7 +91,7 @@ class ResolvedConfig:
     @property
     def references(self) -> tuple[str, ...]:
         """The references that were answered, as they were written, sorted and without duplicates."""
-        return tuple(sorted({str(variable) for variable in self._used()}))
+        return tuple(sorted(set(map(str, self._used()))))
 
     @property
     def places(self) -> Mapping[Place, frozenset[str]]:
@@ -116,7 +116,7 @@ class ResolvedConfig:
 
     def configs(self) -> dict[str, str]:
         """Return the values: key -> string, for each key that a layer sets. Each call returns a new mapping."""
-        return {key: text or "" for key, text in self._content[0].data.items()} | self._opened
+        return {**cast(Mapping[str, str], self._content[0].data), **self._opened}  # no layer has a key without a value
 
     @property
     def texts(self) -> frozenset[str]:
@@ -222,8 +222,8 @@ class ConfigResolver:
         _raise([*_odd_references(layered.settled, layered.place), *_odd_references(texts, printable)])
         opened = _opened(layered)
         configs, others = self._transformer.attempt(layered.settled, texts)
-        parts = (_Part(configs, layered.place), _Part(others, printable))
-        unanswered = (problem for part in parts for problem in self._unanswered(part))
+        parts = keys, further = _Part(configs, layered.place), _Part(others, printable)
+        unanswered = [*self._unanswered(keys), *self._unanswered(further)]
         _raise([*_failures(parts), *unanswered, *self._misfits(layered, configs)])
         return ResolvedConfig(layered, configs, others, opened)
 
@@ -234,9 +234,9 @@ class ConfigResolver:
         for name, missing in result.unresolved.items():
             for variable in missing:
                 place = (variable.provider, variable.path)
-                if place in result.failures or self._is_foreign(variable):
+                if place in result.answers.failures or self._is_foreign(variable):
                     continue
-                if denial := result.denials.get(place, {}).get(variable.key):
+                if denial := result.answers.denials.get(place, {}).get(variable.key):
                     yield AccessDeniedError(f"{part.place(name)}: {printable(str(variable))} is denied. {denial}")
                 else:
                     yield UnresolvedReferenceError(f"{part.place(name)}: {self._why(variable, result)}")
@@ -248,7 +248,7 @@ class ConfigResolver:
         if variable.provider not in self._providers:
             unlisted = getattr(self._providers, "unlisted", ())  # known if definitions were read
             return unknown_provider(variable, self._providers, unlisted=unlisted, home=self._home)
-        absence = result.absences.get((variable.provider, variable.path))
+        absence = result.answers.absences.get((variable.provider, variable.path))
         if absence:
             return f"{printable(str(variable))} has no value. {absence}"
         siblings = result.answered((variable.provider, variable.path))
@@ -261,8 +261,8 @@ class ConfigResolver:
     def _misfits(self, layered: LayeredConfig, result: ConfigTransformerResult) -> Iterator[ConfigProvidersError]:
         if self._definition is None:
             return
-        for name in sorted((layered.settled.keys() - layered.secrets.keys()) & self._definition.names()):
-            if name not in result.unresolved:
+        for name in sorted(layered.settled.keys() & self._definition.names()):
+            if name not in layered.secrets and name not in result.unresolved:
                 for message in self._definition.misfits(name, result.data[name]):
                     yield ConfigException(f"{layered.place(name)}: {message}")
 
@@ -313,7 +313,7 @@ def _odd_references(texts: Mapping[str, str], place: Callable[[str], str]) -> It
 def _failures(parts: Sequence[_Part]) -> Iterator[ConfigProvidersError]:
     """Yield each failure with the keys that it affects; one shared by several paths of a provider is reported once."""
     found: dict[object, tuple[ConfigProvidersError, list[Place]]] = {}
-    for place, failure in parts[0].result.failures.items():
+    for place, failure in parts[0].result.answers.failures.items():
         problem = failure if isinstance(failure, ConfigProvidersError) else _foreign_failure(place, failure)
         _, places = found.setdefault((place[0], type(problem), problem.problems), (problem, []))
         places.append(place)

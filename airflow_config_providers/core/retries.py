@@ -51,16 +51,24 @@ class Retries:
         """
         if self.attempts == 1:
             return call(*args, **kwargs)
+        enough = _Enough(self, name, self.clock())
+        try:
+            return call(*args, **kwargs)
+        except ProviderUnavailableError as error:
+            first = [error]
         from tenacity import Retrying, retry_if_exception_type  # noqa: PLC0415 - a slow import that only retries need
 
-        retrying = Retrying(
-            retry=retry_if_exception_type(ProviderUnavailableError),
-            stop=_Enough(self, name, self.clock()),
-            wait=_wait,
-            sleep=self.sleep,
-            reraise=True,
-        )
-        return retrying(call, *args, **kwargs)
+        retry = retry_if_exception_type(ProviderUnavailableError)
+        retrying = Retrying(retry=retry, stop=enough, wait=_wait, sleep=self.sleep, reraise=True)
+        answer: _T = retrying(_call, first, call, *args, **kwargs)
+        return answer
+
+
+def _call(failed: list[ProviderUnavailableError], call: Callable[_P, _T], *args: _P.args, **kwargs: _P.kwargs) -> _T:
+    """Make ``call``; but first raise what it has ``failed`` with, which counts as an attempt."""
+    if failed:
+        raise failed.pop()
+    return call(*args, **kwargs)
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Set
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Final, Unpack
 
 from airflow_config_providers.core.cached import cached_property
@@ -15,6 +17,8 @@ from airflow_config_providers.exceptions import LimitExceededError
 
 Configs = Mapping[str, str | None]
 
+_NONE: Final[Mapping[str, str]] = MappingProxyType({})
+
 
 @dataclass(frozen=True)
 class ConfigTransformerResult:
@@ -23,67 +27,52 @@ class ConfigTransformerResult:
 
     :param data: key -> value; a reference without an answer stays in it unchanged
     :param ttls: (provider, path) -> milliseconds
+    :param answers: the answers of the providers, with failures only from ``attempt``
     """
 
     data: Mapping[str, str | None] = field(repr=False)
     ttls: Mapping[Place, int]
-    _scanned: Mapping[str, tuple[str, Spans]] = field(repr=False)
+    answers: Answers = field(repr=False)
+    _texts: Mapping[str, str | None] = field(repr=False)
+    _spans: Mapping[str, Spans] = field(repr=False)
     _wanted: Mapping[Place, Set[str]] = field(repr=False)
-    _answers: Answers = field(repr=False)
 
     @cached_property
     def unresolved(self) -> Mapping[str, list[ConfigVariable]]:
         """Config key -> the references in its value without an answer, for keys that have any."""
-        if all(keys <= self._answers.data.get(place, {}).keys() for place, keys in self._wanted.items()):
-            return {}
-        missing = {
-            name: (text, [span for span in spans if self._answers.value(*span[2:]) is None])
-            for name, (text, spans) in self._scanned.items()
-        }
-        return {name: list(_variables(text, spans)) for name, (text, spans) in missing.items() if spans}
+        missing: dict[str, list[ConfigVariable]] = {}
+        if any(keys - self.answered(place) for place, keys in self._wanted.items()):
+            for name, variable, value in self._found():
+                if value is None:
+                    missing.setdefault(name, []).append(variable)
+        return missing
 
     @cached_property
     def used(self) -> Mapping[ConfigVariable, str]:
         """Return reference -> value, for every reference that was answered."""
-        return {
-            variable: value
-            for text, spans in self._scanned.values()
-            for variable in _variables(text, spans)
-            if (value := self._answers.value(variable.provider, variable.path, variable.key)) is not None
-        }
+        return {variable: value for _, variable, value in self._found() if value is not None}
+
+    def _found(self) -> Iterator[tuple[str, ConfigVariable, str | None]]:
+        """Yield each reference with the config key whose value has it, and its own value; None without an answer."""
+        for name, spans in self._spans.items():
+            text = self._texts[name] or ""
+            for start, end, provider, path, key in spans:
+                value = self.answers.value(provider, path, key)
+                yield name, ConfigVariable(provider, path, key, text[start:end]), value
 
     def names(self, places: Collection[Place]) -> list[str]:
         """Return the config keys whose values refer to any of ``places``, in their order."""
-        return [
-            name
-            for name, (_, spans) in self._scanned.items()
-            if any((provider, path) in places for _, _, provider, path, _ in spans)
-        ]
+        return [name for name, spans in self._spans.items() if any(span[2:4] in places for span in spans)]
 
     def references(self, name: str, places: Collection[Place]) -> list[str]:
         """Return the references to any of ``places`` in the value of a config key, in order and without duplicates."""
-        text, spans = self._scanned[name]
-        found = [text[start:end] for start, end, provider, path, _ in spans if (provider, path) in places]
+        text = self._texts[name] or ""
+        found = [text[span[0] : span[1]] for span in self._spans[name] if span[2:4] in places]
         return list(dict.fromkeys(found))
 
-    def answered(self, place: Place) -> Collection[str]:
+    def answered(self, place: Place) -> Set[str]:
         """Return the keys that were asked for at ``place`` and answered."""
-        return self._wanted[place] & self._answers.data.get(place, {}).keys()
-
-    @property
-    def absences(self) -> Mapping[Place, str]:
-        """(provider, path) -> why there is nothing, if the provider gave a reason."""
-        return self._answers.absences
-
-    @property
-    def denials(self) -> Mapping[Place, Mapping[str, str]]:
-        """(provider, path) -> key -> why the provider refuses to return it."""
-        return self._answers.denials
-
-    @property
-    def failures(self) -> Mapping[Place, Exception]:
-        """(provider, path) -> why there is no answer, for all that ``attempt`` asked for; otherwise empty."""
-        return self._answers.failures
+        return self._wanted[place] & self.answers.data.get(place, {}).keys()
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,8 +132,9 @@ class ConfigTransformer:
         :raises LimitExceededError: the configuration exceeds a limit
         :raises Exception: whatever a provider raised
         """
+        require_texts(configs, is_none_allowed=True)
         (result,) = self.attempt(configs)
-        for failure in result.failures.values():
+        for failure in result.answers.failures.values():
             raise failure
         return result
 
@@ -152,60 +142,52 @@ class ConfigTransformer:
         """
         Do the same as ``transform`` for several mappings in the same requests, but return the failures of providers.
 
+        :param groups: mappings whose types were checked
         :return: the result for each of ``groups``; what the providers answered is the same in all of them
         """
-        for configs in groups:
-            require_texts(configs, is_none_allowed=True)
-        scanned = [_scanned(configs) for configs in groups]
-        wanted = _wanted(spans for found in scanned for _, spans in found.values())
+        written = [dict(configs) for configs in groups]
+        scanned = [
+            {name: spans for name, text in texts.items() if text and "${" in text and (spans := scan(text))}
+            for texts in written
+        ]
+        wanted = _wanted(scanned)
         self._limits.check("paths", len(wanted))
         self._limits.check("references", sum(map(len, wanted.values())))
         answers = self._lookup.fetch(wanted)
         characters = 0
         results: list[ConfigTransformerResult] = []
-        for configs, found in zip(groups, scanned, strict=True):
-            data = dict(configs)
-            for name, (text, spans) in found.items():
-                value = data[name] = _substitute(text, spans, answers.data)
+        for texts, found in zip(written, scanned, strict=True):
+            data = dict(texts)
+            for name, spans in found.items():
+                value = data[name] = self._substitute(texts[name] or "", spans, answers.data)
                 characters += len(value)
                 if characters > self._limits.characters:
                     self._limits.check("characters", characters)
-            results.append(ConfigTransformerResult(data, answers.ttls, found, wanted, answers))
+            results.append(ConfigTransformerResult(data, answers.ttls, answers, texts, found, wanted))
         return tuple(results)
 
-
-def _scanned(configs: Configs) -> dict[str, tuple[str, Spans]]:
-    """Return key -> string and its references, for each string that has any."""
-    return {name: (text, spans) for name, text in configs.items() if text and "${" in text and (spans := scan(text))}
-
-
-def _wanted(found: Iterable[Spans]) -> dict[Place, set[str]]:
-    wanted: dict[Place, set[str]] = {}
-    for spans in found:
-        for _, _, provider, path, key in spans:
-            keys = wanted.get((provider, path))
-            if keys is None:
-                wanted[provider, path] = {key}
-            else:
-                keys.add(key)
-    return wanted
-
-
-def _substitute(text: str, spans: Spans, answered: Mapping[Place, Mapping[str, str]]) -> str:
-    start, end, provider, path, key = spans[0]
-    if end - start == len(text):  # the whole string is one reference, as most are
-        return answered.get((provider, path), {}).get(key, text)
-    pieces: list[str] = []
-    position = 0
-    for start, end, provider, path, key in spans:
-        values = answered.get((provider, path))
-        value = values.get(key) if values else None
-        if value is not None:
-            pieces += text[position:start], value
-            position = end
-    pieces.append(text[position:])
-    return "".join(pieces)
+    def _substitute(self, text: str, spans: Spans, answered: Mapping[Place, Mapping[str, str]]) -> str:
+        if len(spans) == 1:  # as in most strings
+            ((start, end, provider, path, key),) = spans
+            value = answered.get((provider, path), _NONE).get(key)
+            return text if value is None else f"{text[:start]}{value}{text[end:]}"
+        pieces: list[str] = []
+        position = 0
+        for start, end, provider, path, key in spans:
+            value = answered.get((provider, path), _NONE).get(key)
+            if value is not None:
+                pieces += text[position:start], value
+                position = end
+        pieces.append(text[position:])
+        self._limits.check("characters", sum(map(len, pieces)))  # one long value can be referred to often
+        return "".join(pieces)
 
 
-def _variables(text: str, spans: Spans) -> Iterable[ConfigVariable]:
-    return (ConfigVariable(provider, path, key, text[start:end]) for start, end, provider, path, key in spans)
+def _wanted(scanned: Iterable[Mapping[str, Spans]]) -> dict[Place, set[str]]:
+    """Return (provider, path) -> keys."""
+    wanted = defaultdict[Place, set[str]](set)
+    for found in scanned:
+        for spans in found.values():
+            for _, _, provider, path, key in spans:
+                wanted[provider, path].add(key)
+    return dict(wanted)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
 from contextvars import copy_context
+from functools import partial
 from queue import Empty, SimpleQueue
 from typing import Any, ParamSpec, TypeVar
 
@@ -17,6 +18,19 @@ _T = TypeVar("_T")
 _R = TypeVar("_R")
 
 _QueuedCall = tuple["Future[Any]", Callable[[], Any]]
+
+
+def in_thread(call: Callable[_P, _T], *args: _P.args, **kwargs: _P.kwargs) -> Future[_T]:
+    """
+    Make ``call`` in a daemon thread of its own, with the caller's context variables.
+
+    :return: gets its result or its error
+    """
+    future: Future[_T] = Future()
+    made = (future, partial(copy_context().run, call, *args, **kwargs))
+    if not _is_started(_make, made):
+        _make(made)
+    return future
 
 
 class Workers(ClosedOnExit):
@@ -37,10 +51,11 @@ class Workers(ClosedOnExit):
     def start(self, call: Callable[_P, _T], *args: _P.args, **kwargs: _P.kwargs) -> Future[_T]:
         """Queue ``call``; the future gets its result or its error."""
         future: Future[_T] = Future()
-        context = copy_context()
-        self._calls.put((future, lambda: context.run(call, *args, **kwargs)))
-        if self._threads < self._most:
-            self._start_thread()
+        self._calls.put((future, partial(copy_context().run, call, *args, **kwargs)))
+        if self._threads < self._most and _is_started(_work, self._calls):
+            self._threads += 1
+        elif not self._threads:
+            _make(self._calls.get())
         return future
 
     def close(self) -> None:
@@ -50,15 +65,6 @@ class Workers(ClosedOnExit):
                 waiting[0].cancel()
         for _ in range(self._threads):
             self._calls.put(None)
-
-    def _start_thread(self) -> None:
-        try:
-            threading.Thread(target=_work, args=(self._calls,), name="config-provider", daemon=True).start()
-        except RuntimeError:  # at shutdown, or with too many threads, no more can be started
-            if not self._threads:
-                _make(self._calls.get())
-            return
-        self._threads += 1
 
 
 def side_by_side(call: Callable[[_T], _R], items: Sequence[_T], *, at_once: int) -> list[_R]:
@@ -78,6 +84,15 @@ def side_by_side(call: Callable[[_T], _R], items: Sequence[_T], *, at_once: int)
     with Workers(min(at_once, len(rest))) as workers:
         asked = [workers.start(_unless_failed, failed, call, item) for item in rest]
         return first + [future.result() for future in asked]
+
+
+def _is_started(target: Callable[[_T], None], argument: _T) -> bool:
+    """Start a daemon thread, and return whether one could be started."""
+    try:
+        threading.Thread(target=target, args=(argument,), name="config-provider", daemon=True).start()
+    except RuntimeError:  # at shutdown, or with too many threads, no more can be started
+        return False
+    return True
 
 
 def _work(calls: SimpleQueue[_QueuedCall | None]) -> None:

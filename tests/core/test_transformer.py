@@ -242,6 +242,13 @@ def test_attack_15_one_value_named_often_cannot_fill_the_memory():
         ConfigTransformer({"p": provider}).transform({f"a{i}": "${p:k}" for i in range(10_000)})
 
 
+def test_attack_15_one_value_named_often_in_one_text_is_refused_before_the_text_is_made():
+    provider = InMemoryConfigProvider({"": {"k": "x" * 1_000_000}})
+
+    with pytest.raises(LimitExceededError):
+        ConfigTransformer({"p": provider}).transform({"a": "${p:k}" * 1_000_000})  # it would take 1 TB
+
+
 @given(st.dictionaries(st.text(max_size=5), st.one_of(st.none(), st.text(alphabet="${}:ab", max_size=20))))
 def test_without_providers_nothing_changes(configs):
     assert ConfigTransformer({}).transform(configs).data == configs

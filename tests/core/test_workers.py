@@ -9,7 +9,7 @@ from contextvars import ContextVar
 
 import pytest
 
-from airflow_config_providers.core.workers import Workers
+from airflow_config_providers.core.workers import Workers, in_thread
 from tests.limits import LONGEST
 
 _who: ContextVar[str] = ContextVar("_who", default="nobody")
@@ -93,11 +93,30 @@ def test_attack_61_a_call_that_hangs_keeps_no_process_from_ending():
     assert (ended.returncode, ended.stdout, ended.stderr) == (0, "done\n", "")
 
 
-def test_where_no_thread_can_be_started_calls_are_made_in_the_caller_s(monkeypatch: pytest.MonkeyPatch):
+def test_a_single_call_is_made_in_a_thread_that_keeps_no_process_from_ending():
+    thread = in_thread(threading.current_thread).result()
+
+    assert thread is not threading.current_thread()
+    assert thread.daemon
+
+
+@pytest.fixture
+def no_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No thread can be started."""
+
     def refuse(_: threading.Thread) -> None:
         raise RuntimeError("can't create new thread at interpreter shutdown")
 
     monkeypatch.setattr(threading.Thread, "start", refuse)
+
+
+@pytest.mark.usefixtures("no_thread")
+def test_where_no_thread_can_be_started_a_single_call_is_made_in_the_caller_s():
+    assert in_thread(threading.get_ident).result() == threading.get_ident()
+
+
+@pytest.mark.usefixtures("no_thread")
+def test_where_no_thread_can_be_started_calls_are_made_in_the_caller_s():
     with Workers(2) as workers:
         answers = [workers.start(threading.get_ident) for _ in range(2)]
 

@@ -36,7 +36,7 @@ class FoundFile:
 
 
 @dataclass(frozen=True, slots=True)
-class Listing:
+class FileListing:
     """
     What is below some paths.
 
@@ -50,7 +50,7 @@ class Listing:
     unread: dict[str, str] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, paths: Iterable[str]) -> Listing:
+    def of(cls, paths: Iterable[str]) -> FileListing:
         """
         Return the files below ``paths``, each once.
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from airflow_config_providers.core.variable import ConfigVariable
-from airflow_config_providers.spark.audit.files import FoundFile, Listing, Split, grouped, splits_of
+from airflow_config_providers.spark.audit.files import FileListing, FoundFile, Split, grouped, splits_of
 from airflow_config_providers.spark.audit.leak import Leak, moment, read_baseline
 from airflow_config_providers.spark.audit.leak_finder import KnownSecret, LeakFinder
 from airflow_config_providers.spark.audit.reversed_copies import target_of, write_copy
@@ -120,7 +120,7 @@ def audit_leaks(request: LeakRequest, secrets: Sequence[KnownSecret], *, tick: T
     :raises ConfigException: a file or folder of the request cannot be used, or Spark does not start
     """
     accepted = read_baseline(request.baseline) if request.baseline else frozenset()
-    listing = Listing.of(request.paths)
+    listing = FileListing.of(request.paths)
     seen = SeenFiles.open(request.state, secrets) if request.state else None
     target = target_of(request.reversed_copy, request.paths) if request.reversed_copy else None
     work = Work.of(listing, seen.files if seen else {}, margin=LeakFinder(secrets).margin)
@@ -157,7 +157,7 @@ class Work:
     unchanged: Sequence[SearchedFile] = ()
 
     @classmethod
-    def of(cls, listing: Listing, known: Mapping[str, SearchedFile], *, margin: int) -> Work:
+    def of(cls, listing: FileListing, known: Mapping[str, SearchedFile], *, margin: int) -> Work:
         """Return what is to be done with the files of ``listing``, of which some are ``known`` by path."""
         files = [file for file in listing.files if not is_unchanged(file, known.get(file.path))]
         grown = {file.path: found for file in files if (found := grown_since(file, known.get(file.path), margin))}

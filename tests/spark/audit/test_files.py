@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from airflow_config_providers.spark.audit.files import MOST_FILES, FoundFile, Listing, Split, grouped, splits_of
+from airflow_config_providers.spark.audit.files import MOST_FILES, FileListing, FoundFile, Split, grouped, splits_of
 
 
-def names(listing: Listing, folder: Path) -> list[str]:
+def names(listing: FileListing, folder: Path) -> list[str]:
     return [os.path.relpath(file.path, folder) for file in listing.files]
 
 
@@ -22,7 +22,7 @@ def test_regular_files_are_listed_once_in_order(tmp_path: Path) -> None:
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(name)
 
-    listing = Listing.of([str(tmp_path), str(tmp_path / "b"), str(tmp_path / "d.log")])
+    listing = FileListing.of([str(tmp_path), str(tmp_path / "b"), str(tmp_path / "d.log")])
 
     assert names(listing, tmp_path) == ["b/a.log", "b/c.log", "d.log"]
     assert [file.size for file in listing.files] == [7, 7, 5]
@@ -34,7 +34,7 @@ def test_links_are_never_followed_out_of_the_given_paths(tmp_path: Path) -> None
     (tmp_path / "in" / "passwd").symlink_to("/etc/passwd")
     (tmp_path / "in" / "dangling").symlink_to("nowhere")
 
-    listing = Listing.of([str(tmp_path / "in")])
+    listing = FileListing.of([str(tmp_path / "in")])
 
     assert listing.files == []
     assert set(listing.skipped.values()) == {"a link"}
@@ -46,24 +46,24 @@ def test_a_given_path_can_be_a_link(tmp_path: Path) -> None:
     (tmp_path / "real" / "a").write_text("x")
     (tmp_path / "link").symlink_to("real")
 
-    assert names(Listing.of([str(tmp_path / "link")]), tmp_path) == ["real/a"]
+    assert names(FileListing.of([str(tmp_path / "link")]), tmp_path) == ["real/a"]
 
 
 def test_pipes_are_skipped_and_named(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
 
-    assert Listing.of([str(tmp_path)]).skipped == {str(tmp_path.resolve() / "pipe"): "no regular file"}
+    assert FileListing.of([str(tmp_path)]).skipped == {str(tmp_path.resolve() / "pipe"): "no regular file"}
 
 
 def test_what_does_not_exist_is_named(tmp_path: Path) -> None:
-    assert list(Listing.of([str(tmp_path / "missing")]).unread.values()) == ["No such file or directory"]
+    assert list(FileListing.of([str(tmp_path / "missing")]).unread.values()) == ["No such file or directory"]
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
 def test_a_folder_that_may_not_be_read_is_named(tmp_path: Path) -> None:
     (tmp_path / "closed").mkdir(mode=0)
 
-    assert list(Listing.of([str(tmp_path)]).unread.values()) == ["Permission denied"]
+    assert list(FileListing.of([str(tmp_path)]).unread.values()) == ["Permission denied"]
 
 
 @given(size=st.integers(0, 1000), begin=st.integers(0, 1000), part=st.integers(1, 300))

@@ -18,7 +18,7 @@ pytest.importorskip("pyarrow")
 
 from airflow_config_providers.core.variable import ConfigVariable
 from airflow_config_providers.exceptions import ConfigException
-from airflow_config_providers.spark.audit.files import Listing
+from airflow_config_providers.spark.audit.files import FileListing
 from airflow_config_providers.spark.audit.leak import read_baseline
 from airflow_config_providers.spark.audit.leak_audit import LeakAudit, LeakReport, LeakRequest, Work, audit_leaks
 from airflow_config_providers.spark.audit.leak_finder import KnownSecret
@@ -49,7 +49,7 @@ def audit(session: Any) -> Iterator[LeakAudit]:
 
 
 def run(audit: LeakAudit, folder: Path, seen: SeenFiles | None = None) -> LeakReport:
-    listing = Listing.of([str(folder)])
+    listing = FileListing.of([str(folder)])
     work = Work.of(listing, seen.files if seen else {}, margin=MARGIN)
     report = LeakReport()
     for one in work.unchanged:
@@ -103,7 +103,7 @@ def test_copies_show_references_and_are_the_same_otherwise(audit: LeakAudit, tmp
     (tmp_path / "in" / "b.gz").write_bytes(gzip.compress(content))
 
     problems = audit.copy(
-        Listing.of([str(tmp_path / "in")]).files,
+        FileListing.of([str(tmp_path / "in")]).files,
         lambda path: tmp_path / "out" / os.path.relpath(path, tmp_path / "in"),
     )
 
@@ -135,7 +135,7 @@ class TestSeenFiles:
             file.write(VALUE[10:].encode() + b"\n" + VALUE.encode())
 
         seen = SeenFiles.open(str(tmp_path / "state"), SECRETS)
-        work = Work.of(Listing.of([str(logs)]), seen.files, margin=MARGIN)
+        work = Work.of(FileListing.of([str(logs)]), seen.files, margin=MARGIN)
         report = run(audit, logs, seen)
 
         second = len(VALUE) + 1 + 100 * len(QUIET)

@@ -17,6 +17,7 @@ The errors of this package.
     ├── ProviderLookupError            a provider was asked and did not answer
     │   ├── AccessDeniedError          it refused; no other source may answer instead
     │   └── ProviderUnavailableError   it could not answer now; a later attempt can succeed
+    ├── LeakError                      an audit has found values where they must not be
     ├── ForbiddenError                 the user lacks the permission on a server
     ├── SubmitError                    spark-submit cannot be started
     ├── UnsupportedVersionError        a package that this one leans on is too new or too old
@@ -117,6 +118,10 @@ class ProviderUnavailableError(ProviderLookupError):
     def again(self) -> Self:
         """Return an equal error, with the same ``retry_after``."""
         return type(self)(*self.problems, retry_after=self.retry_after)
+
+
+class LeakError(ConfigProvidersError):
+    """An audit has found values where they must not be, or could not read everything."""
 
 
 class ForbiddenError(ConfigProvidersError):

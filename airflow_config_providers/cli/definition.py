@@ -148,6 +148,21 @@ Begin a YAML file with the line:
 """
 
 
+_LEAKS = """examples:
+  airflow config-providers audit leaks logs/
+  airflow config-providers audit leaks logs/ --references references.txt --baseline accepted.jsonl --output json
+  airflow config-providers audit leaks /mnt/logs --master spark://spark:7077 --state /mnt/audit --reversed-copy copies/
+
+Searches for the values of the references in all records, and in --references, in every encoding that logs can have.
+Runs on Spark: on this machine, unless --master or spark-defaults.conf names a cluster. Shows references, never values.
+
+exit codes:
+  0 no leaks
+  1 leaks
+  2 not everything could be read, a reference has no value, or wrong arguments
+"""
+
+
 def commands() -> list[Any]:
     """Return the commands, for Airflow."""
     return [
@@ -165,6 +180,7 @@ def commands() -> list[Any]:
                 _schema(),
                 _group("policies", "Rules for changes", _policies()),
                 _group("providers", "Sources of the values of references", _providers()),
+                _group("audit", "Search logs for secrets, and the history of the configuration, on Spark", _leaks()),
                 _group("encoder", "Encryption of stored secrets", _encoder()),
             ),
         )
@@ -260,6 +276,35 @@ def _encoder() -> Any:
         "Re-encrypt the stored secrets with the new secret",
         (_validate_only(),),
         _ENCODER,
+    )
+
+
+def _leaks() -> Any:
+    return ActionCommand(
+        name="leaks",
+        help="Find the values of references in logs and other files",
+        func=lazy_load_command("airflow_config_providers.cli.audit.leaks"),
+        args=(*_searched(), _connection_id(), *_spark_job(), ARG_OUTPUT),
+        epilog=_LEAKS,
+    )
+
+
+def _searched() -> tuple[Any, ...]:
+    return (
+        _arg("paths", help="Files and folders to search", nargs="+", metavar="PATH"),
+        _arg("--references", help="File with references to search for; repeatable", action="append", metavar="FILE"),
+        _arg("--no-records", help="Do not search for the references of the records", action="store_true"),
+        _arg("--baseline", help="File with accepted leaks: their ids, or the JSON of an audit", metavar="FILE"),
+        _arg("--state", help="Folder that keeps what was searched, so that the next audit reads only what is new"),
+        _arg("--reversed-copy", help="Folder to write copies to, with references in place of the values"),
+        _arg("--report", help="HTML file to write, with the leaks and plots of them", metavar="FILE"),
+    )
+
+
+def _spark_job() -> tuple[Any, ...]:
+    return (
+        _arg("--master", help="Spark's master; by default that of spark-defaults.conf, or local[*]", metavar="URL"),
+        _arg("--conf", help="Configuration of the Spark job: key=value; repeatable", action="append", metavar="K=V"),
     )
 
 
@@ -510,13 +555,17 @@ def _detailed() -> Any:
     )
 
 
+def _connection_id() -> Any:
+    return _arg(
+        "--conn-id",
+        help="Connection that defines the providers; by default the config_conn_id of the deployment",
+        metavar="CONN_ID",
+    )
+
+
 def _connection() -> tuple[Any, ...]:
     return (
-        _arg(
-            "--conn-id",
-            help="Connection that defines the providers; by default the config_conn_id of the deployment",
-            metavar="CONN_ID",
-        ),
+        _connection_id(),
         _arg("--check", help="Ask each provider whether it can answer; reads no secret", action="store_true"),
     )
 

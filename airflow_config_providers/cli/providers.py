@@ -30,7 +30,7 @@ _FIELDS: Final = (CONFIG_PROVIDERS, "properties", "properties_file")
 def list_(args: Any) -> None:
     """List the providers that a connection defines, and all problems; with ``--check``, test if each can answer."""
     require_here("providers list")
-    providers, problems = deployment_registry().open_each(_definitions(args.conn_id or settings.config_conn_id()))
+    providers, problems = deployment_registry().open_each(definitions_at(args.conn_id or settings.config_conn_id()))
     with providers:
         answers = ask_each(providers) if args.check else {}
         rows = [_row(name, providers, answers.get(name)) for name in providers]
@@ -44,7 +44,12 @@ def list_(args: Any) -> None:
         raise ProviderUnavailableError(*silent)
 
 
-def _definitions(conn_id: str) -> Mapping[str, Any]:
+def definitions_at(conn_id: str) -> Mapping[str, Any]:
+    """
+    Return ``config.providers`` and the keys below it from a connection.
+
+    :raises ProviderDefinitionError: there is no such connection, or it defines no provider
+    """
     # Not with the hook: on the command line, the Task SDK does not see the connections in the database.
     connection = airflow_secrets.connection(conn_id)
     if connection is None:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from hashlib import sha256
 from typing import Any, Final, TypeVar
 from urllib.parse import quote
@@ -19,6 +20,9 @@ _LONGEST_NAME: Final = 160
 
 _KEPT: Final = 100
 """How many characters of a longer name are kept, before a plus, which no quoted name has, and a hash of the whole."""
+
+_NO_TASK: Final = TaskTry("", "", "")
+"""The task of a record of which only the content matters."""
 
 _Found = TypeVar("_Found")
 
@@ -69,6 +73,17 @@ class RecordFiles:
         numbers = (str(path.name).removesuffix(".jsonl").rpartition("=")[2] for path in found)
         return sorted({int(number) for number in numbers if number.isascii() and number.isdigit()}, reverse=True)
 
+    def references(self) -> Iterator[str]:
+        """
+        Yield the references of all records, several times if several records have them.
+
+        :raises ProviderUnavailableError: the files cannot be read
+        """
+        for path in self._reading(lambda: list(self._root().glob("day=*/dag=*/task=*/*.jsonl"))):
+            content = self._reading(partial(_content, path))
+            if (record := TryRecord.read(parsed(content), _NO_TASK)) is not None:
+                yield from record.references
+
     def _root(self) -> Any:
         from airflow.sdk import ObjectStoragePath  # noqa: PLC0415 - slow to import, and few need it
 
@@ -88,7 +103,11 @@ class RecordFiles:
 def _last(paths: Iterable[Any]) -> bytes:
     """Return the content of the last of ``paths``; empty if there is none, or it is too large to be a record."""
     found = sorted(paths, key=str)
-    return bytes(found[-1].read_bytes()) if found and found[-1].stat().st_size <= LARGEST else b""
+    return _content(found[-1]) if found else b""
+
+
+def _content(path: Any) -> bytes:
+    return bytes(path.read_bytes()) if path.stat().st_size <= LARGEST else b""
 
 
 def _below(task: TaskTry) -> str:

@@ -48,7 +48,7 @@ def test_the_page_names_every_command_and_option():
                    for inner in one.subcommands]  # fmt: skip
     subcommands += [(one.name, one) for one in group.subcommands if not hasattr(one, "subcommands")]
 
-    assert len(subcommands) == 15
+    assert len(subcommands) == 16
     for name, command in subcommands:
         assert f"| `{name}` |" in text
         assert [flag for arg in command.args for flag in arg.flags if flag.startswith("--") and flag not in text] == []

@@ -1,0 +1,109 @@
+"""The commands that audit a deployment on Spark."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, Final
+
+from airflow_config_providers import settings
+from airflow_config_providers.cli.arguments import pairs
+from airflow_config_providers.cli.failing import Finished, Notes, WrongArgumentsError, reporting_errors
+from airflow_config_providers.cli.output import show
+from airflow_config_providers.cli.providers import definitions_at
+from airflow_config_providers.cli.target import require_here
+from airflow_config_providers.core.text import printable
+from airflow_config_providers.deployment.known_secrets import (
+    KnownSecrets,
+    references_in_file,
+    references_of_records,
+    resolved_secrets,
+)
+from airflow_config_providers.exceptions import ConfigException
+from airflow_config_providers.spark.audit.leak import Leak
+from airflow_config_providers.spark.audit.leak_audit import LeakReport, LeakRequest, audit_leaks
+from airflow_config_providers.spark.audit.leak_finder import searchable
+from airflow_config_providers.spark.audit.leak_page import summary, write_report
+
+FOUND: Final = 1
+INCOMPLETE: Final = 2
+
+
+@reporting_errors
+def leaks(args: Any) -> None:
+    """Report where known values stand in files; exit with 0 if nowhere, 1 if some do, 2 if not all could be read."""
+    require_here("audit leaks")
+    notes = Notes()
+    known = _known(args, notes)
+    secrets, short = searchable(known.secrets)
+    for reference in short:
+        notes(f"{printable(reference)}: its value is too short or too common to be searched for.")
+    if not secrets:
+        raise ConfigException("There is no value to search for.", *known.problems)
+    with _progress() as tick:
+        report = audit_leaks(_request(args), secrets, tick=tick)
+    report.unresolved = known.problems
+    _show(report.leaks, args.output)
+    if args.report:
+        write_report(args.report, report)
+    _tell(report, notes)
+    if code := _code(report):
+        raise Finished(code)
+
+
+def _request(args: Any) -> LeakRequest:
+    configs = dict(pair for text in args.conf or () for pair in pairs(text))
+    return LeakRequest(args.paths, args.baseline, args.state, args.reversed_copy, args.master, configs)
+
+
+def _known(args: Any, notes: Notes) -> KnownSecrets:
+    """Return the values to search for, and tell which references have none."""
+    references = [one for path in args.references or () for one in references_in_file(path)]
+    if not args.no_records:
+        references += references_of_records()
+    if not references:
+        raise WrongArgumentsError(
+            "No reference is known: no record has one. Name a file with references: --references FILE."
+        )
+    found = resolved_secrets(references, definitions_at(args.conn_id or settings.config_conn_id()))
+    for problem in found.problems:
+        notes(problem)
+    return found
+
+
+def _show(leaks: Sequence[Leak], output: str) -> None:
+    """Print a leak a line for programs, and a table for people."""
+    rows = [leak.row() for leak in leaks]
+    if output == "json":
+        sys.stdout.writelines(f"{json.dumps(row)}\n" for row in rows)
+    else:
+        show(rows, output, nothing="Nothing found.")
+
+
+def _tell(report: LeakReport, notes: Notes) -> None:
+    for path, reason in sorted(report.skipped.items()):
+        notes(f"{printable(path)} was skipped: it is {reason}.")
+    for path, reason in sorted(report.unread.items()):
+        notes(f"{printable(path)} was not searched, or not all of it: {reason}")
+    sys.stderr.write(f"{summary(report)}\n")
+
+
+def _code(report: LeakReport) -> int:
+    if not report.is_complete:
+        return INCOMPLETE
+    return FOUND if report.leaks else 0
+
+
+@contextmanager
+def _progress() -> Iterator[Callable[[int, int], None]]:
+    """Yield a function that shows how far the search is, on a terminal: bytes, rate and the time that is left."""
+    from rich.console import Console  # noqa: PLC0415 - only a command that runs needs these
+    from rich.progress import BarColumn, DownloadColumn, Progress, TimeRemainingColumn, TransferSpeedColumn  # noqa: PLC0415
+
+    console = Console(stderr=True)
+    columns = (BarColumn(), DownloadColumn(), TransferSpeedColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+        task = bar.add_task("", total=None)
+        yield lambda octets, total: bar.update(task, completed=octets, total=total)

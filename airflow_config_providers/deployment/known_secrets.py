@@ -1,0 +1,123 @@
+"""The values of the references of a deployment, which the audit searches for."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from airflow_config_providers import settings
+from airflow_config_providers.core.lookup import PATIENT, Lookup
+from airflow_config_providers.core.provider_definition import unknown_provider
+from airflow_config_providers.core.text import printable
+from airflow_config_providers.core.variable import ConfigVariable, variables
+from airflow_config_providers.deployment.records import kept, reading, recent_tries
+from airflow_config_providers.exceptions import ConfigException, ConfigProvidersError
+from airflow_config_providers.job.providers import deployment_registry
+from airflow_config_providers.job.record_files import RecordFiles
+from airflow_config_providers.spark.audit.leak_finder import KnownSecret
+
+
+@dataclass(frozen=True, slots=True)
+class KnownSecrets:
+    """
+    The values of references.
+
+    :param secrets: the values
+    :param problems: why references have no value, a sentence for each
+    """
+
+    secrets: Collection[KnownSecret] = field(repr=False)
+    problems: Sequence[str] = ()
+
+
+def references_in_file(path: str) -> list[ConfigVariable]:
+    """
+    Return the references in a file, whatever else is in it.
+
+    :raises ConfigException: the file cannot be read, or has no reference
+    """
+    try:
+        with open(path, encoding="utf-8") as file:  # noqa: PTH123 - any path that a user names, also a pipe
+            found = [one for line in file if not line.lstrip().startswith("#") for one in variables(line)]
+    except (OSError, UnicodeDecodeError) as error:
+        problem = getattr(error, "strerror", None) or type(error).__name__
+    else:
+        if found:
+            return list(dict.fromkeys(found))
+        problem = "it has no reference"
+    raise ConfigException(f"--references {printable(path)}: {problem}. Name a file with references, one a line.")
+
+
+def references_of_records() -> list[ConfigVariable]:
+    """
+    Return the references in the records of all tries: in Airflow's database, and below ``records_path``.
+
+    :raises ProviderUnavailableError: the database or the files are unavailable
+    """
+    texts = dict.fromkeys(
+        reading(lambda session: [text for one in recent_tries(session) for text in _of_try(session, one)])
+    )
+    in_database = (one for text in texts for one in variables(text))
+    return list(dict.fromkeys((*in_database, *references_in_files())))
+
+
+def references_in_files() -> list[ConfigVariable]:
+    """
+    Return the references in the records below ``records_path``, which a task can read; none if that is not set.
+
+    :raises ProviderUnavailableError: the files are unavailable
+    """
+    path = settings.records_path()
+    texts = dict.fromkeys(RecordFiles(path).references() if path else ())
+    return list(dict.fromkeys(one for text in texts for one in variables(text)))
+
+
+def resolved_secrets(references: Iterable[ConfigVariable], definitions: Mapping[str, Any]) -> KnownSecrets:
+    """
+    Return the values of ``references``, asked for once for each provider and path.
+
+    :param definitions: ``config.providers`` and the keys below it
+    :raises ConfigException: the list of providers cannot be read
+    """
+    wanted = list(dict.fromkeys(references))
+    with deployment_registry().on_demand(definitions) as providers:
+        known = [one for one in wanted if one.provider in providers]
+        unknown = {one.provider: one for one in wanted if one.provider not in providers}
+        problems = [unknown_provider(one, providers) for one in unknown.values()]
+        secrets: list[KnownSecret] = []
+        for name in dict.fromkeys(one.provider for one in known):
+            found = _of_provider([one for one in known if one.provider == name], providers)
+            secrets += found.secrets
+            problems += found.problems
+    return KnownSecrets(secrets, problems)
+
+
+def _of_provider(references: Collection[ConfigVariable], providers: Mapping[str, Any]) -> KnownSecrets:
+    places: dict[tuple[str, str], set[str]] = defaultdict(set)
+    for one in references:
+        places[one.provider, one.path].add(one.key)
+    options = replace(PATIENT, max_workers=settings.max_workers(), timeout=settings.resolve_timeout())
+    try:
+        answers = Lookup(providers, options).fetch(places)
+    except ConfigProvidersError as error:
+        return KnownSecrets((), error.problems)
+    values = {one: answers.value(one.provider, one.path, one.key) for one in references}
+    problems = [problem for error in answers.failures.values() for problem in _problems(error)]
+    missing = [
+        one for one, value in values.items() if value is None and (one.provider, one.path) not in answers.failures
+    ]
+    problems += [f"{printable(str(one))} has no value now, so it is not searched for." for one in missing]
+    return KnownSecrets([KnownSecret(one, value) for one, value in values.items() if value is not None], problems)
+
+
+def _problems(error: Exception) -> Collection[str]:
+    if isinstance(error, ConfigProvidersError):
+        return error.problems
+    return (f"A provider failed ({type(error).__name__}).",)  # its message could hold a value
+
+
+def _of_try(session: Any, one: Any) -> Collection[str]:
+    record = kept(session, one)
+    return () if record is None else tuple(record.references)

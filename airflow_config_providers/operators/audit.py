@@ -1,0 +1,118 @@
+"""The operator that audits a deployment on Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from airflow_config_providers import settings
+from airflow_config_providers.airflow_compat import BaseOperator, mask_secrets
+from airflow_config_providers.core.variable import ConfigVariable, variables
+from airflow_config_providers.deployment.known_secrets import references_in_files, resolved_secrets
+from airflow_config_providers.exceptions import ConfigException, LeakError
+from airflow_config_providers.job.providers import ProvidersConnection
+from airflow_config_providers.spark.audit.leak_audit import LeakReport, LeakRequest, audit_leaks
+from airflow_config_providers.spark.audit.leak_finder import searchable
+from airflow_config_providers.spark.audit.leak_page import summary, write_report
+
+
+class ConfigAuditOperator(BaseOperator):
+    """
+    Searches files for the values of references, on Spark, and fails if it finds one.
+
+    The task returns a summary: ``files``, ``octets``, ``leaks``, ``accepted`` and ``unread``, which are numbers. The
+    log names each leak by file, line and reference, and never shows a value.
+
+    :param paths: the files and folders to search (templated)
+    :param references: the references to search for; not templated, so that a run cannot choose them. Those in the
+        records below ``[config_providers] records_path`` are added
+    :param config_conn_id: the connection that defines the providers; None for the default of the deployment
+    :param baseline: a file with accepted leaks (templated)
+    :param state: a folder that keeps what was searched, so that the next audit reads only what is new (templated)
+    :param reversed_copy: a folder for copies with references in place of the values (templated)
+    :param report: an HTML file to write (templated)
+    :param fail_on_leaks: whether the task fails if there are leaks, or if something could not be read
+    :param master: Spark's master; None for the one of ``spark-defaults.conf``, or else this machine
+    :param spark_conf: configuration of the Spark job
+    """
+
+    template_fields: Sequence[str] = ("paths", "baseline", "state", "reversed_copy", "report")
+
+    def __init__(  # noqa: PLR0913 - the parameters of an operator
+        self,
+        *,
+        paths: Sequence[str] | str,
+        references: Sequence[str] = (),
+        config_conn_id: str | None = None,
+        baseline: str | None = None,
+        state: str | None = None,
+        reversed_copy: str | None = None,
+        report: str | None = None,
+        fail_on_leaks: bool = True,
+        master: str | None = None,
+        spark_conf: Mapping[str, str] | None = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(**kwargs)
+        self.paths = paths
+        self.references = list(references)
+        self.config_conn_id = config_conn_id
+        self.baseline = baseline
+        self.state = state
+        self.reversed_copy = reversed_copy
+        self.report = report
+        self.fail_on_leaks = fail_on_leaks
+        self.master = master
+        self.spark_conf = dict(spark_conf or {})
+
+    def execute(self, context: Any) -> dict[str, int]:
+        """
+        Search, and return the summary.
+
+        :raises LeakError: there are leaks, or not everything could be read
+        :raises ConfigException: no reference is known, or none has a value
+        """
+        found = self._searched()
+        for leak in found.leaks:
+            self.log.error("%s:%s: %s (%s, %s)", leak.file, leak.line, leak.reference, leak.encoding, leak.id)
+        for path, reason in found.unread.items():
+            self.log.error("%s was not searched, or not all of it: %s", path, reason)
+        self.log.info("%s", summary(found))
+        if self.report:
+            write_report(self.report, found)
+        if self.fail_on_leaks and (found.leaks or not found.is_complete):
+            raise LeakError(f"{summary(found)} The task log names each, and what could not be read or resolved.")
+        return {
+            "files": found.files,
+            "octets": found.octets,
+            "leaks": len(found.leaks),
+            "accepted": found.accepted,
+            "unread": len(found.unread),
+        }
+
+    def _searched(self) -> LeakReport:
+        conn_id = settings.config_conn_id() if self.config_conn_id is None else self.config_conn_id
+        known = resolved_secrets(self._all_references(), ProvidersConnection(conn_id).definitions())
+        for problem in known.problems:
+            self.log.warning("%s", problem)
+        mask_secrets([one.value for one in known.secrets])
+        secrets, short = searchable(known.secrets)
+        for reference in short:
+            self.log.warning("%s: its value is too short or too common to be searched for.", reference)
+        if not secrets:
+            raise ConfigException("There is no value to search for.", *known.problems)
+        paths = [self.paths] if isinstance(self.paths, str) else list(self.paths)
+        request = LeakRequest(paths, self.baseline, self.state, self.reversed_copy, self.master, self.spark_conf)
+        report = audit_leaks(request, secrets)
+        report.unresolved = known.problems
+        return report
+
+    def _all_references(self) -> list[ConfigVariable]:
+        found = [one for text in self.references for one in variables(text)]
+        found += references_in_files()
+        if not found:
+            raise ConfigException(
+                "No reference is known. Name some in references=[...], or set [config_providers] records_path, so that "
+                "those of the records are known."
+            )
+        return found

@@ -1,0 +1,1 @@
+"""PySpark jobs that search logs for known values. What runs in executors needs no Airflow."""

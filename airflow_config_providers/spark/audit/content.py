@@ -1,0 +1,295 @@
+"""The content of files as blocks of bytes, decompressed; what is compressed is recognized by its first bytes."""
+
+from __future__ import annotations
+
+import bz2
+import hashlib
+import os
+import stat
+import zlib
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+BLOCK: Final = 4 * 1024 * 1024
+"""How many bytes are read at a time."""
+
+COMPRESSED_BLOCK: Final = 64 * 1024
+"""How many bytes of a compressed file are read at a time: what follows a member is copied for the next one."""
+
+_STEP: Final = 4096
+
+_LARGEST_FRAME: Final = 64 * 1024 * 1024
+"""The most bytes of a compressed frame, and of its content. Those of Spark have at most 32 MiB."""
+
+LONGEST_MAGIC: Final = 16
+
+_TAIL: Final = 4096
+"""How many bytes at the end of a file must be the same, for it to have only grown."""
+
+_MAGIC: Final = {
+    b"\x1f\x8b": "gzip",
+    b"BZh": "bzip2",
+    b"\x28\xb5\x2f\xfd": "zstd",
+    b"LZ4Block": "lz4",
+    b"\x82SNAPPY\x00": "snappy",
+}
+_EXTENSIONS: Final = {
+    ".gz": "gzip",
+    ".gzip": "gzip",
+    ".tgz": "gzip",
+    ".bz2": "bzip2",
+    ".zst": "zstd",
+    ".zstd": "zstd",
+    ".lz4": "lz4",
+    ".snappy": "snappy",
+}
+_UNSUPPORTED: Final = {b"\xfd7zXZ\x00": "xz", b"PK\x03\x04": "zip", b"\x04\x22\x4d\x18": "lz4 frame", b"ZV": "lzf"}
+
+
+class ContentError(Exception):
+    """A file, or a part of it, cannot be read. Its message is for people, and holds nothing of the content."""
+
+
+def compression_of(beginning: bytes) -> str:
+    """Return the compression of a file that begins with ``beginning``; empty if it is not compressed."""
+    return next((name for magic, name in _MAGIC.items() if beginning.startswith(magic)), "")
+
+
+def doubt(path: str, beginning: bytes) -> str:
+    """Return why what is read from a file is perhaps not its content; empty if there is no doubt."""
+    if not beginning:
+        return ""
+    other = next((name for magic, name in _UNSUPPORTED.items() if beginning.startswith(magic)), "")
+    if other and (other != "lzf" or path.endswith(".lzf")):
+        return f"It is compressed with {other}, which is not supported: only its bytes as they are were searched."
+    expected = _EXTENSIONS.get(Path(path).suffix)
+    if expected and compression_of(beginning) != expected:
+        return f"It does not begin like {expected}: only its bytes as they are were searched."
+    return ""
+
+
+@contextmanager
+def opened(path: str) -> Iterator[int]:
+    """
+    Open a regular file, and yield its descriptor.
+
+    :raises ContentError: it has vanished, cannot be read, or is no regular file (any more)
+    """
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except OSError as error:
+        problem = error.strerror or type(error).__name__
+    else:
+        try:
+            if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+                raise ContentError("It is no regular file.")
+            yield descriptor
+        finally:
+            os.close(descriptor)
+        return
+    raise ContentError(f"It cannot be opened: {problem}.")
+
+
+def blocks(descriptor: int, begin: int, end: int | None, *, size: int = BLOCK) -> Iterator[bytes]:
+    """
+    Yield the bytes of a file from ``begin`` to ``end``, or to its end.
+
+    :raises ContentError: the file cannot be read, or ends before ``end``
+    """
+    at = begin
+    while end is None or at < end:
+        data = _read(descriptor, size if end is None else min(size, end - at), at)
+        if not data:
+            break
+        at += len(data)
+        yield data
+    if end is not None and at < end:
+        raise ContentError("It became shorter while it was read.")
+
+
+def tail_hash(descriptor: int, size: int) -> str:
+    """Return a hash of the end of the first ``size`` bytes of a file; empty if it is compressed, or shorter."""
+    if compression_of(os.pread(descriptor, LONGEST_MAGIC, 0)):
+        return ""
+    wanted = min(size, _TAIL)
+    data = os.pread(descriptor, wanted, size - wanted)
+    return hashlib.blake2b(data, digest_size=16).hexdigest() if len(data) == wanted else ""
+
+
+def decompressed(compression: str, source: Iterator[bytes]) -> Iterator[bytes]:
+    """
+    Yield the content of a compressed file, whatever the blocks in which it was read.
+
+    :raises ContentError: it is broken, or ends too early; what could be read has been yielded
+    """
+    try:
+        yield from _DECOMPRESSED[compression](source)
+    except ContentError:
+        raise
+    except Exception as error:  # noqa: BLE001 - decompressors raise what they like; nothing of the content is shown
+        problem = type(error).__name__
+    else:
+        return
+    raise ContentError(f"Its {compression} content is broken ({problem}).")
+
+
+def _read(descriptor: int, size: int, at: int) -> bytes:
+    try:
+        return os.pread(descriptor, size, at)
+    except OSError as error:
+        problem = error.strerror or type(error).__name__
+    raise ContentError(f"It cannot be read: {problem}.")
+
+
+def _gzip(source: Iterator[bytes]) -> Iterator[bytes]:
+    return _members(source, _Gzip)
+
+
+def _bzip2(source: Iterator[bytes]) -> Iterator[bytes]:
+    return _members(source, _Bzip2)
+
+
+def _zstd(source: Iterator[bytes]) -> Iterator[bytes]:
+    return _members(source, _Zstd)
+
+
+class _Gzip:
+    """One member of a gzip file."""
+
+    def __init__(self) -> None:
+        self._inner = zlib.decompressobj(wbits=31)
+
+    def feed(self, data: bytes) -> Iterator[bytes]:
+        """Yield the content of ``data``, in blocks of a limited size."""
+        found = b" "
+        while not self._inner.eof and (data or len(found) == BLOCK):
+            yield (found := self._inner.decompress(data, BLOCK))
+            data = self._inner.unconsumed_tail
+
+    @property
+    def rest(self) -> bytes | None:
+        """What follows the member; None if it has not ended yet."""
+        return self._inner.unused_data if self._inner.eof else None
+
+
+class _Bzip2:
+    """One stream of a bzip2 file."""
+
+    def __init__(self) -> None:
+        self._inner = bz2.BZ2Decompressor()
+
+    def feed(self, data: bytes) -> Iterator[bytes]:
+        """Yield the content of ``data``, in blocks of a limited size."""
+        yield self._inner.decompress(data, BLOCK)
+        while not self._inner.needs_input and not self._inner.eof:
+            yield self._inner.decompress(b"", BLOCK)
+
+    @property
+    def rest(self) -> bytes | None:
+        """What follows the stream; None if it has not ended yet."""
+        return self._inner.unused_data if self._inner.eof else None
+
+
+class _Zstd:
+    """One frame of a zstd file."""
+
+    def __init__(self) -> None:
+        import zstandard  # noqa: PLC0415 - only files that are compressed so need it
+
+        self._inner = zstandard.ZstdDecompressor().decompressobj()
+        self.rest: bytes | None = None
+
+    def feed(self, data: bytes) -> Iterator[bytes]:
+        """Yield the content of ``data``. A few bytes can be a large block, so little is decompressed at a time."""
+        for place in range(0, len(data), _STEP):
+            yield self._inner.decompress(data[place : place + _STEP])
+            if self._inner.eof:
+                self.rest = self._inner.unused_data + data[place + _STEP :]
+                return
+
+
+def _members(source: Iterator[bytes], make: Callable[[], _Gzip | _Bzip2 | _Zstd]) -> Iterator[bytes]:
+    """Yield the content of compressed members, one after the other. Zeros after the last are padding."""
+    member: _Gzip | _Bzip2 | _Zstd | None = None
+    for block in source:
+        rest: bytes | None = block
+        while rest and (member or rest.strip(b"\0")):
+            member = member or make()
+            yield from member.feed(rest)
+            rest = member.rest
+            member = member if rest is None else None
+    if member is not None:
+        raise ContentError("Its compressed content ends too early.")
+
+
+def _lz4(source: Iterator[bytes]) -> Iterator[bytes]:
+    """Yield the content of the blocks that lz4-java's ``LZ4BlockOutputStream`` writes, as in Spark's event logs."""
+    reader = _Reader(source)
+    while header := reader.exactly(21, may_end=True):
+        if not header.startswith(b"LZ4Block"):
+            raise ContentError("Its lz4 content is broken.")
+        compressed, size = (int.from_bytes(header[at : at + 4], "little") for at in (9, 13))
+        data = reader.exactly(_bounded(compressed))
+        if size:
+            yield data if header[8] & 0xF0 == 0x10 else _raw("lz4_raw", data, _bounded(size))
+
+
+def _snappy(source: Iterator[bytes]) -> Iterator[bytes]:
+    """Yield the content of the blocks that snappy-java's ``SnappyOutputStream`` writes, as in Spark's event logs."""
+    reader = _Reader(source)
+    reader.exactly(16)
+    while header := reader.exactly(4, may_end=True):
+        if header == b"\x82SNA":  # another stream begins
+            reader.exactly(12)
+            continue
+        data = reader.exactly(_bounded(int.from_bytes(header, "big")))
+        yield _raw("snappy", data, _bounded(_varint(data)))
+
+
+def _raw(codec: str, data: bytes, size: int) -> bytes:
+    import pyarrow as pa  # noqa: PLC0415 - as above
+
+    return bytes(pa.Codec(codec).decompress(data, decompressed_size=size, asbytes=True))
+
+
+def _varint(data: bytes) -> int:
+    size = 0
+    for place, octet in enumerate(data[:5]):
+        size |= (octet & 0x7F) << 7 * place
+        if octet < 0x80:
+            return size
+    raise ContentError("Its snappy content is broken.")
+
+
+def _bounded(size: int) -> int:
+    if size > _LARGEST_FRAME:
+        raise ContentError("It has a compressed block that is too large.")
+    return size
+
+
+class _Reader:
+    """Reads an iterator of blocks."""
+
+    def __init__(self, source: Iterator[bytes]) -> None:
+        self._source = source
+        self._kept = b""
+
+    def exactly(self, size: int, *, may_end: bool = False) -> bytes:
+        """Return ``size`` bytes; nothing at the end, if it ``may_end`` there."""
+        while len(self._kept) < size and (more := next(self._source, b"")):
+            self._kept += more
+        data, self._kept = self._kept[:size], self._kept[size:]
+        if len(data) < size and (data or not may_end):
+            raise ContentError("Its compressed content ends too early.")
+        return data
+
+
+_DECOMPRESSED: Final[Mapping[str, Callable[[Iterator[bytes]], Iterator[bytes]]]] = {
+    "gzip": _gzip,
+    "bzip2": _bzip2,
+    "zstd": _zstd,
+    "lz4": _lz4,
+    "snappy": _snappy,
+}

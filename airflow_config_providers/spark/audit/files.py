@@ -1,0 +1,160 @@
+"""The files below some paths, and their division into splits that one task each can search."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from airflow_config_providers.spark.audit.content import LONGEST_MAGIC, ContentError, compression_of, opened
+
+SPLIT: Final = 64 * 1024 * 1024
+"""How many bytes of a large file are one split."""
+
+MOST_FILES: Final = 2_000
+"""The most files in one group."""
+
+_OPENING: Final = 64 * 1024
+"""What opening a file costs, in bytes that could be searched meanwhile."""
+
+
+@dataclass(frozen=True, slots=True)
+class FoundFile:
+    """
+    A regular file.
+
+    :param path: its path below the given one, absolute
+    :param size: in bytes
+    :param modified: when it was last modified, in nanoseconds since 1970
+    """
+
+    path: str
+    size: int
+    modified: int
+
+
+@dataclass(frozen=True, slots=True)
+class FileListing:
+    """
+    What is below some paths.
+
+    :param files: the regular files
+    :param skipped: path -> why it was not read, for links, pipes, sockets and devices
+    :param unread: path -> why it could not be listed
+    """
+
+    files: list[FoundFile] = field(default_factory=list)
+    skipped: dict[str, str] = field(default_factory=dict)
+    unread: dict[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, paths: Iterable[str]) -> FileListing:
+        """
+        Return the files below ``paths``, each once.
+
+        Links are not followed: what they lead to is listed where it is, if it is below one of the paths. Only a given
+        path itself may be a link.
+        """
+        listing, seen = cls(), set[str]()
+        for path in paths:
+            real = os.path.realpath(path)
+            if real not in seen:
+                listing._add(real, seen)
+        listing.files[:] = sorted({one.path: one for one in listing.files}.values(), key=lambda one: one.path)
+        return listing
+
+    def _add(self, path: str, seen: set[str]) -> None:
+        folders = [path]
+        try:
+            status = os.lstat(path)
+        except OSError as error:
+            self.unread[path] = error.strerror or type(error).__name__
+            return
+        if not stat.S_ISDIR(status.st_mode):
+            folders = []
+            self._add_one(path, status)
+        while folders:
+            folder = folders.pop()
+            if folder not in seen:
+                seen.add(folder)
+                folders += self._in_folder(folder)
+
+    def _in_folder(self, folder: str) -> list[str]:
+        """Add the files in ``folder``, and return the folders in it."""
+        folders = []
+        try:
+            with os.scandir(folder) as entries:
+                for entry in entries:
+                    try:
+                        if entry.is_dir(follow_symlinks=False):
+                            folders.append(entry.path)
+                        else:
+                            self._add_one(entry.path, entry.stat(follow_symlinks=False))
+                    except OSError as error:  # it has vanished
+                        self.unread[entry.path] = error.strerror or type(error).__name__
+        except OSError as error:
+            self.unread[folder] = error.strerror or type(error).__name__
+        return folders
+
+    def _add_one(self, path: str, status: os.stat_result) -> None:
+        if stat.S_ISREG(status.st_mode):
+            self.files.append(FoundFile(path, status.st_size, status.st_mtime_ns))
+        else:
+            self.skipped[path] = "a link" if stat.S_ISLNK(status.st_mode) else "no regular file"
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """
+    A part of a file that one task searches.
+
+    :param begin: the offset of its first byte; occurrences that begin before it belong to another split
+    :param end: the offset after its last byte; None for all of the file, which can be compressed
+    """
+
+    file: FoundFile
+    begin: int = 0
+    end: int | None = None
+
+    @property
+    def cost(self) -> int:
+        """Roughly how long it takes, in bytes that could be searched meanwhile."""
+        return (self.file.size if self.end is None else self.end - self.begin) + _OPENING
+
+
+def splits_of(file: FoundFile, *, begin: int = 0, size: int = SPLIT) -> Iterator[Split]:
+    """
+    Yield the splits of a file: one if it is small or compressed.
+
+    :param begin: the offset at which the search begins; 0 for a compressed file
+    :param size: the size of a split
+    """
+    if file.size - begin <= size or _is_compressed(file.path):
+        yield Split(file, begin, None if begin == 0 else file.size)
+        return
+    for start in range(begin, file.size, size):
+        yield Split(file, start, min(start + size, file.size))
+
+
+def grouped(splits: Iterable[Split], *, size: int = SPLIT) -> Iterator[Sequence[Split]]:
+    """Yield groups of splits that take about equally long. A million small files become some hundred groups."""
+    group: list[Split] = []
+    cost = 0
+    for split in splits:
+        if group and (cost + split.cost > size + _OPENING or len(group) >= MOST_FILES):
+            yield group
+            group, cost = [], 0
+        group.append(split)
+        cost += split.cost
+    if group:
+        yield group
+
+
+def _is_compressed(path: str) -> bool:
+    try:
+        with opened(path) as descriptor:
+            return bool(compression_of(os.pread(descriptor, LONGEST_MAGIC, 0)))
+    except (ContentError, OSError):  # whoever reads it says so
+        return False

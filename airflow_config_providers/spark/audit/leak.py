@@ -1,0 +1,109 @@
+"""A leak that the audit found, and the leaks that were accepted."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from hashlib import blake2b
+from typing import Any, Self
+
+from airflow_config_providers.core.text import octets, printable
+from airflow_config_providers.exceptions import ConfigException
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Leak:
+    """
+    A place where a value stands. It never shows the value.
+
+    :param file: the path of the file
+    :param offset: of the first byte, in the decompressed content
+    :param line: counted from 1
+    :param encoding: how the value is written, such as ``base64``
+    :param age: whether it is the ``current`` value of the reference, or an ``earlier`` one
+    :param modified: when the file was last modified, in ISO 8601
+    """
+
+    file: str
+    offset: int
+    line: int
+    reference: str
+    encoding: str
+    age: str
+    modified: str
+
+    @property
+    def id(self) -> str:
+        """A name that stays the same as long as the file only grows."""
+        parts = (self.file, self.offset, self.reference, self.encoding)
+        return blake2b(octets(json.dumps(parts)), digest_size=10).hexdigest()
+
+    def row(self) -> dict[str, Any]:
+        """Return the leak for programs."""
+        return {
+            "file": self.file,
+            "offset": self.offset,
+            "line": self.line,
+            "reference": self.reference,
+            "encoding": self.encoding,
+            "age": self.age,
+            "modified": self.modified,
+            "id": self.id,
+        }
+
+    @classmethod
+    def read(cls, row: Mapping[str, Any]) -> Self:
+        """Return the leak of a row."""
+        return cls(**{name: row[name] for name in cls.__slots__})
+
+
+def moment(nanoseconds: int) -> str:
+    """Return a moment, in nanoseconds since 1970, in ISO 8601."""
+    return datetime.fromtimestamp(nanoseconds // 1_000_000_000, UTC).isoformat()
+
+
+def read_baseline(path: str) -> frozenset[str]:
+    """
+    Return the ids of accepted leaks in a file: one a line, or lines of JSON with an ``id``, as the audit prints them.
+
+    A ``#`` begins a comment.
+
+    :raises ConfigException: the file cannot be read
+    """
+    try:
+        with open(path, encoding="utf-8") as file:  # noqa: PTH123 - any path that a user names, also a pipe
+            lines = [line.strip() for line in file]
+    except (OSError, UnicodeDecodeError) as error:
+        problem = getattr(error, "strerror", None) or type(error).__name__
+    else:
+        return frozenset(_ids(lines, path))
+    raise ConfigException(f"The baseline {printable(path)} cannot be read: {problem}. Correct --baseline.")
+
+
+def _ids(lines: Iterable[str], path: str) -> Collection[str]:
+    found, odd = set(), list[int]()
+    for number, line in enumerate(lines, 1):
+        text = line if line.startswith("{") else line.partition("#")[0].strip()
+        if (one := _id(text)) is None:
+            odd.append(number)
+        elif one:
+            found.add(one)
+    if odd:
+        raise ConfigException(
+            *(f"{printable(path)}:{number}: this is no id of a leak. Correct it, or remove the line." for number in odd)
+        )
+    return found
+
+
+def _id(text: str) -> str | None:
+    """Return the id in a line; empty if it has none, and None if it is something else."""
+    if text.startswith("{"):
+        try:
+            found = json.loads(text).get("id")
+        except (ValueError, RecursionError):
+            return None
+        return found if isinstance(found, str) else None
+    is_id = len(text) == 20 and all(character in "0123456789abcdef" for character in text)
+    return text if is_id or not text else None

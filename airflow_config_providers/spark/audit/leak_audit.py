@@ -1,0 +1,281 @@
+"""The Spark job that searches files for known values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import closing
+from dataclasses import dataclass, field
+from itertools import groupby, islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from airflow_config_providers.core.variable import ConfigVariable
+from airflow_config_providers.spark.audit.files import FileListing, FoundFile, Split, grouped, splits_of
+from airflow_config_providers.spark.audit.leak import Leak, moment, read_baseline
+from airflow_config_providers.spark.audit.leak_finder import KnownSecret, LeakFinder
+from airflow_config_providers.spark.audit.reversed_copies import target_of, write_copy
+from airflow_config_providers.spark.audit.search import FoundLeak, Searched, search
+from airflow_config_providers.spark.audit.seen_files import SearchedFile, SeenFiles, grown_since, is_unchanged
+from airflow_config_providers.spark.audit.session import audit_session
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_ROUND: Final = 32
+"""How many groups each core searches between two moments at which what was found is kept."""
+
+_SECONDS: Final = 0.5
+"""How often the progress is told."""
+
+Tick = Callable[[int, int], None]
+
+
+def no_tick(octets: int, total: int) -> None:
+    """Ignore the progress."""
+
+
+_made: list[tuple[object, LeakFinder]] = []
+"""The finder of this process of an executor, which takes a while to build, and the values that it finds."""
+
+
+@dataclass(slots=True)
+class LeakReport:
+    """
+    The result of an audit.
+
+    :param leaks: all leaks, by file and offset
+    :param unread: path -> why it, or a part of it, could not be read
+    :param unresolved: why references have no value, and so were not searched for
+    :param skipped: path -> why it was not read: links, pipes, sockets, devices
+    :param files: how many files were searched
+    :param octets: how many bytes were searched
+    :param read: how many of the files were read by this audit, and not by an earlier one
+    :param accepted: how many leaks are left out, because a baseline accepts them
+    """
+
+    leaks: list[Leak] = field(default_factory=list)
+    unread: dict[str, str] = field(default_factory=dict)
+    unresolved: Sequence[str] = ()
+    skipped: Mapping[str, str] = field(default_factory=dict)
+    files: int = 0
+    octets: int = 0
+    read: int = 0
+    accepted: int = 0
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether all files could be read, and every reference has a value."""
+        return not self.unread and not self.unresolved
+
+    def accept(self, ids: Collection[str]) -> None:
+        """Leave out the leaks with these ids."""
+        fresh = [leak for leak in self.leaks if leak.id not in ids]
+        self.accepted += len(self.leaks) - len(fresh)
+        self.leaks = fresh
+
+    def add_all(self, some: Sequence[SearchedFile], seen: SeenFiles | None) -> None:
+        """Add what was found in files that were read now, and let ``seen`` keep it."""
+        for one in some:
+            self.add(one)
+        self.read += len(some)
+        if seen:
+            seen.keep(some)
+
+    def add(self, one: SearchedFile) -> None:
+        """Add what was found in a file."""
+        self.leaks += one.leaks
+        self.files += 1
+        self.octets += one.octets
+        if one.problem:
+            self.unread[one.file.path] = one.problem
+
+
+@dataclass(frozen=True, slots=True)
+class LeakRequest:
+    """
+    What to search, and what to leave behind.
+
+    :param paths: files and folders
+    :param baseline: a file with the ids of accepted leaks
+    :param state: a folder that keeps what was searched, so that the next audit reads only what is new
+    :param reversed_copy: a folder for copies with references in place of the values
+    :param master: Spark's master; None for the one of Spark's own defaults, or else this machine
+    :param configs: configuration of the Spark job
+    """
+
+    paths: Sequence[str]
+    baseline: str | None = None
+    state: str | None = None
+    reversed_copy: str | None = None
+    master: str | None = None
+    configs: Mapping[str, str] = field(default_factory=dict)
+
+
+def audit_leaks(request: LeakRequest, secrets: Sequence[KnownSecret], *, tick: Tick = no_tick) -> LeakReport:
+    """
+    Search files for values, in a Spark session of its own, and return what was found without what is accepted.
+
+    :param tick: is called now and then with the bytes that were read so far, and the bytes to read in all
+    :raises ConfigException: a file or folder of the request cannot be used, or Spark does not start
+    """
+    accepted = read_baseline(request.baseline) if request.baseline else frozenset()
+    listing = FileListing.of(request.paths)
+    seen = SeenFiles.open(request.state, secrets) if request.state else None
+    target = target_of(request.reversed_copy, request.paths) if request.reversed_copy else None
+    work = Work.of(listing, seen.files if seen else {}, margin=LeakFinder(secrets).margin)
+    report = LeakReport(unread=dict(listing.unread), skipped=listing.skipped)
+    for one in work.unchanged:
+        report.add(one)
+    if work.files or (target and listing.files):
+        with (
+            audit_session(request.master, request.configs) as session,
+            closing(LeakAudit(session, secrets, tick=tick)) as audit,
+        ):
+            for some in audit.run(work):
+                report.add_all(some, seen)
+            report.unread.update(audit.copy(listing.files, target) if target else {})
+    if seen:
+        seen.compact({file.path for file in listing.files})
+    report.leaks.sort()
+    report.accept(accepted)
+    return report
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """
+    What an audit has to do.
+
+    :param files: the files to search
+    :param grown: path -> what was found in the beginning of a file, which is not searched again
+    :param unchanged: what was found in files that are as they were
+    """
+
+    files: Sequence[FoundFile]
+    grown: Mapping[str, SearchedFile] = field(default_factory=dict)
+    unchanged: Sequence[SearchedFile] = ()
+
+    @classmethod
+    def of(cls, listing: FileListing, known: Mapping[str, SearchedFile], *, margin: int) -> Work:
+        """Return what is to be done with the files of ``listing``, of which some are ``known`` by path."""
+        files = [file for file in listing.files if not is_unchanged(file, known.get(file.path))]
+        grown = {file.path: found for file in files if (found := grown_since(file, known.get(file.path), margin))}
+        old = {file.path for file in listing.files}.difference(file.path for file in files)
+        return cls(files, grown, [known[path] for path in sorted(old)])
+
+    @property
+    def octets(self) -> int:
+        """How many bytes are to be read."""
+        return sum(file.size for file in self.files) - sum(one.file.size for one in self.grown.values())
+
+    def splits(self) -> Iterator[Split]:
+        """Yield the splits of all files."""
+        for file in self.files:
+            begun = self.grown.get(file.path)
+            yield from splits_of(file, begin=begun.file.size if begun else 0)
+
+
+class LeakAudit:
+    """
+    Searches files on Spark.
+
+    The values reach executors by one broadcast, which is encrypted. They are in no configuration, plan or argument.
+
+    :param session: see ``audit_session``
+    :param secrets: the values to search for
+    :param tick: is called now and then with the bytes that were read so far, and the bytes to read in all
+    """
+
+    def __init__(
+        self,
+        session: SparkSession,
+        secrets: Sequence[KnownSecret],
+        *,
+        tick: Tick = no_tick,
+    ) -> None:
+        self._context = session.sparkContext
+        self._values = self._context.broadcast([(one.variable, one.value, one.is_current) for one in secrets])
+        self._octets = self._context.accumulator(0)
+        self._tick = tick
+
+    def run(self, work: Work) -> Iterator[list[SearchedFile]]:
+        """Search files, and yield what was found in some of them as soon as a round of tasks is over."""
+        groups = grouped(work.splits())
+        pending: list[Searched] = []
+        while some := list(islice(groups, _ROUND * self._context.defaultParallelism)):
+            pending += self._round(some, work.octets)
+            last = pending[-1].split.file.path  # perhaps not all of it was searched in this round
+            yield _by_file((one for one in pending if one.split.file.path != last), work.grown)
+            pending = [one for one in pending if one.split.file.path == last]
+        if pending:
+            yield _by_file(pending, work.grown)
+
+    def copy(self, files: Sequence[FoundFile], target: Callable[[str], Path]) -> dict[str, str]:
+        """
+        Write copies of files, with references in place of the values.
+
+        :param target: returns where the copy of a file goes
+        :return: path -> why there is no copy
+        """
+        values = self._values
+        pairs = [(file, target(file.path)) for file in files]
+        groups = [[(one.file, target(one.file.path)) for one in group] for group in grouped(map(Split, files))]
+        tasks = self._context.parallelize(groups, max(1, len(groups)))
+        problems = tasks.flatMap(lambda group: _copy_all(group, values)).collect()
+        return {file.path: problem for (file, _), problem in zip(pairs, problems, strict=True) if problem}
+
+    def _round(self, groups: Sequence[Sequence[Split]], total: int) -> list[Searched]:
+        """Return the results of all splits in ``groups``, in order. A lost executor costs its tasks only."""
+        values, octets = self._values, self._octets
+        tasks = self._context.parallelize(groups, len(groups))
+        with ThreadPoolExecutor(1) as threads:
+            found = threads.submit(tasks.map(lambda group: _search_all(group, values, octets)).collect)
+            while not found.done():
+                wait([found], _SECONDS)
+                self._tick(self._octets.value, total)
+        return [one for group in found.result() for one in group]
+
+    def close(self) -> None:
+        """Remove the values from the executors."""
+        self._values.destroy()
+
+
+def _search_all(group: Iterable[Split], values: Any, octets: Any) -> list[Searched]:
+    finder = _finder(values.value)
+    return [search(split, finder, octets.add) for split in group]
+
+
+def _copy_all(group: Iterable[tuple[FoundFile, Path]], values: Any) -> list[str]:
+    finder = _finder(values.value)
+    return [write_copy(file, target, finder.reversers) for file, target in group]
+
+
+def _finder(values: Sequence[tuple[ConfigVariable, str, bool]]) -> LeakFinder:
+    """Return the finder of this process. Spark keeps a broadcast value while the process has tasks that use it."""
+    if _made and _made[0][0] is values:
+        return _made[0][1]
+    _made[:] = [(values, LeakFinder(KnownSecret(*one) for one in values))]
+    return _made[0][1]
+
+
+def _by_file(results: Iterable[Searched], grown: Mapping[str, SearchedFile]) -> list[SearchedFile]:
+    return [_of_file(list(of), grown.get(path)) for path, of in groupby(results, lambda one: one.split.file.path)]
+
+
+def _of_file(results: Sequence[Searched], before: SearchedFile | None) -> SearchedFile:
+    """Return the results of the splits of a file as one, with the numbers of lines in the whole file."""
+    file = results[0].split.file
+    leaks, lines = ([*before.leaks], before.lines) if before else (list[Leak](), 0)
+    for one in results:
+        leaks += [_leak(file, found, lines) for found in one.leaks]
+        lines += one.lines
+    octets = sum(one.octets for one in results) + (before.octets if before else 0)
+    problems = dict.fromkeys(one.problem for one in results if one.problem)
+    return SearchedFile(file, leaks, lines, octets, " ".join(problems), results[-1].tail)
+
+
+def _leak(file: FoundFile, found: FoundLeak, lines: int) -> Leak:
+    one = found.occurrence
+    age = "current" if one.is_current else "earlier"
+    return Leak(file.path, one.start, lines + found.lines + 1, one.reference, one.encoding, age, moment(file.modified))

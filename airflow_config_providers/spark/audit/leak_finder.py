@@ -1,0 +1,112 @@
+"""Finds known values in bytes, and says of which reference each is, and in which encoding."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Final
+
+from airflow_config_providers.core.reversal.encodings import ENCODINGS, forms
+from airflow_config_providers.core.reversal.reverse import COMMON_WORDS, SHORTEST, ReverseTransformer, find
+from airflow_config_providers.core.text import octets, one_line
+from airflow_config_providers.core.variable import ConfigVariable
+
+_PART: Final = "in part"
+_BROKEN: Final = "broken over lines"
+_COPY: Final = "escaped or coloured"
+
+
+@dataclass(frozen=True, slots=True)
+class KnownSecret:
+    """
+    A value that must not be anywhere.
+
+    :param is_current: whether the reference has this value now; otherwise it had it earlier
+    """
+
+    variable: ConfigVariable
+    value: str = field(repr=False)
+    is_current: bool = True
+
+    @property
+    def is_searchable(self) -> bool:
+        """Whether the value is long and unusual enough to be searched for."""
+        text = self.value.strip()
+        return len(text) >= SHORTEST and text.casefold() not in COMMON_WORDS
+
+
+@dataclass(frozen=True, slots=True)
+class Occurrence:
+    """
+    A place of a value.
+
+    :param start: the offset of its first byte
+    :param end: the offset after its last byte
+    :param encoding: how it is written, such as ``base64``
+    """
+
+    start: int
+    end: int
+    reference: str
+    encoding: str
+    is_current: bool
+
+
+class LeakFinder:
+    """
+    Finds the values of ``secrets``, in every encoding that the reversal of logs knows.
+
+    The references themselves are not reported, whatever is inside them. Safe to use from several threads.
+    """
+
+    def __init__(self, secrets: Iterable[KnownSecret]) -> None:
+        found = list(secrets)
+        self.reversers = (ReverseTransformer.of_pairs((one.variable, one.value) for one in found),)
+        self._of_label: dict[bytes, list[KnownSecret]] = defaultdict(list)
+        for one in found:
+            self._of_label[octets(one_line(str(one.variable)))].append(one)
+        self._described = lru_cache(maxsize=65_536)(self._describe)
+
+    @property
+    def margin(self) -> int:
+        """The most bytes from the start of an occurrence to its end."""
+        return self.reversers[0].finder.margin
+
+    def find(self, data: bytes) -> Iterator[Occurrence]:
+        """Yield the occurrences in ``data``, in order."""
+        for start, end, label in find(data, self.reversers):
+            matched = data[start:end]
+            if matched != label:
+                encoding, is_current = self._described(label, matched)
+                yield Occurrence(start, end, label.decode("utf-8", "replace"), encoding, is_current)
+
+    def _describe(self, label: bytes, matched: bytes) -> tuple[str, bool]:
+        """Return the encoding of a match, and whether its value is the current one."""
+        secrets = sorted(self._of_label[label], key=lambda one: not one.is_current)
+        for is_whole in (True, False):
+            for one in secrets:
+                if encoding := _encoding(one.value, matched, is_whole=is_whole):
+                    return encoding, one.is_current
+        return (_BROKEN if b"\n" in matched else _COPY), secrets[0].is_current if secrets else True
+
+
+def _encoding(value: str, matched: bytes, *, is_whole: bool) -> str | None:
+    """Return the name of the encoding in which ``matched`` is ``value``, or a part of it; None if there is none."""
+    texts = dict.fromkeys((value, value.strip(), *map(str.strip, value.splitlines())))
+    for name in ENCODINGS:
+        for text in texts:
+            for form in forms(text, (name,)):
+                if matched == form:
+                    return name
+                if not is_whole and matched in form:
+                    return f"{name}, {_PART}"
+    return None
+
+
+def searchable(secrets: Iterable[KnownSecret]) -> tuple[Sequence[KnownSecret], Sequence[str]]:
+    """Return the secrets that can be searched for, and the references of the others."""
+    found = list(dict.fromkeys(secrets))
+    short = sorted({str(one.variable) for one in found if not one.is_searchable})
+    return [one for one in found if one.is_searchable], short

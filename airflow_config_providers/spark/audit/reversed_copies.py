@@ -1,0 +1,115 @@
+"""Copies of files in which references stand in place of the values."""
+
+from __future__ import annotations
+
+import bz2
+import contextlib
+import os
+import uuid
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from airflow_config_providers.core.reversal.reverse import ReverseTransformer
+from airflow_config_providers.core.reversal.stream import reverse_chunks
+from airflow_config_providers.core.text import printable
+from airflow_config_providers.exceptions import ConfigException
+from airflow_config_providers.spark.audit.content import (
+    COMPRESSED_BLOCK,
+    LONGEST_MAGIC,
+    ContentError,
+    blocks,
+    compression_of,
+    decompressed,
+    opened,
+)
+from airflow_config_providers.spark.audit.files import FoundFile
+
+_SUFFIXES: Final = {"lz4": ".lz4", "snappy": ".snappy"}
+"""The compressions of Spark's event logs, which are not written: such a copy is not compressed, nor named so."""
+
+
+def target_of(folder: str, paths: Sequence[str]) -> Callable[[str], Path]:
+    """
+    Return a function that returns where the copy of a file goes: below ``folder``, as it is below what ``paths`` share.
+
+    :raises ConfigException: the folder is not empty, or cannot be made
+    """
+    target = Path(folder)
+    try:
+        target.mkdir(parents=True, exist_ok=True)
+        is_empty = next(target.iterdir(), None) is None
+        problem = "" if is_empty else "it is not empty, and nothing in it is overwritten"
+    except OSError as error:
+        problem = error.strerror or type(error).__name__
+    if problem:
+        raise ConfigException(f"--reversed-copy {printable(folder)}: {problem}. Name another folder.")
+    roots = [real if Path(real).is_dir() else str(Path(real).parent) for real in map(os.path.realpath, paths)]
+    shared = os.path.commonpath(roots)
+    return lambda path: target / os.path.relpath(path, shared)
+
+
+def write_copy(file: FoundFile, target: Path, reversers: Sequence[ReverseTransformer]) -> str:
+    """
+    Write the copy of a file. Everything but the values is the same, byte for byte.
+
+    :return: why there is no copy; empty if it was written
+    """
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with opened(file.path) as descriptor:
+            compression = compression_of(os.pread(descriptor, LONGEST_MAGIC, 0))
+            if compression:
+                plain = decompressed(compression, blocks(descriptor, 0, None, size=COMPRESSED_BLOCK))
+            else:
+                plain = blocks(descriptor, 0, file.size)
+            _write(_without(target, compression), _compressed(compression, reverse_chunks(plain, reversers)))
+    except ContentError as error:
+        return str(error)
+    except OSError as error:
+        return f"Its copy cannot be written: {error.strerror or type(error).__name__}."
+    return ""
+
+
+def _write(target: Path, content: Iterable[bytes]) -> None:
+    """Write a file that is there only when it is whole."""
+    aside = target.with_name(f".{uuid.uuid4().hex}")
+    try:
+        with aside.open("xb") as file:
+            for block in content:
+                file.write(block)
+        aside.rename(target)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            aside.unlink()
+        raise
+
+
+def _without(target: Path, compression: str) -> Path:
+    suffix = _SUFFIXES.get(compression, "")
+    return target.with_name(target.name.removesuffix(suffix)) if suffix and target.name != suffix else target
+
+
+def _compressed(compression: str, content: Iterable[bytes]) -> Iterator[bytes]:
+    make = _COMPRESSORS.get(compression)
+    if make is None:
+        yield from content
+        return
+    compressor = make()
+    for block in content:
+        yield compressor.compress(block)
+    yield compressor.flush()
+
+
+def _zstd() -> Any:
+    import zstandard  # noqa: PLC0415 - only files that are compressed so need it
+
+    return zstandard.ZstdCompressor().compressobj()
+
+
+_COMPRESSORS: Final[Mapping[str, Callable[[], Any]]] = {
+    "gzip": lambda: zlib.compressobj(wbits=31),
+    "bzip2": bz2.BZ2Compressor,
+    "zstd": _zstd,
+}

@@ -1,0 +1,195 @@
+"""What earlier audits have searched, so that the next one reads only what is new or has grown."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import uuid
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Final
+
+from airflow_config_providers.core.text import octets, printable
+from airflow_config_providers.exceptions import ConfigException
+from airflow_config_providers.spark.audit.content import ContentError, opened, tail_hash
+from airflow_config_providers.spark.audit.files import FoundFile
+from airflow_config_providers.spark.audit.leak import Leak
+from airflow_config_providers.spark.audit.leak_finder import KnownSecret
+
+_FORMAT: Final = 1
+_SCRYPT: Final = {"n": 2**14, "r": 8, "p": 1}
+
+
+@dataclass(frozen=True, slots=True)
+class SearchedFile:
+    """
+    A file that was searched.
+
+    :param file: the file as it was when it was listed
+    :param leaks: what was found in it, in order
+    :param lines: how many line ends it has
+    :param octets: how many bytes were searched, of the decompressed content
+    :param problem: why not all of it could be searched; empty if all was
+    :param tail: a hash of its last bytes; empty if it must be read from the beginning when it has grown
+    """
+
+    file: FoundFile
+    leaks: Sequence[Leak] = ()
+    lines: int = 0
+    octets: int = 0
+    problem: str = ""
+    tail: str = ""
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether all of it was searched."""
+        return not self.problem
+
+
+@dataclass(slots=True)
+class SeenFiles:
+    """
+    The files that earlier audits have searched, in a folder. It holds no values.
+
+    What is kept belongs to the values that were searched for: if they are others now, everything is read again. A run
+    that is killed loses only what it found since the last ``keep``.
+
+    :param folder: where they are kept
+    """
+
+    folder: Path
+    files: dict[str, SearchedFile] = field(default_factory=dict)
+
+    @classmethod
+    def open(cls, folder: str, secrets: Collection[KnownSecret]) -> SeenFiles:
+        """
+        Return what was kept in ``folder`` for these values.
+
+        :raises ConfigException: the folder cannot be used
+        """
+        seen = cls(Path(folder))
+        try:
+            seen.folder.mkdir(parents=True, exist_ok=True)
+            seen._require_ours()
+            if seen._is_for(secrets):
+                seen._load()
+            else:
+                seen._begin(secrets)
+        except OSError as error:
+            problem = error.strerror or type(error).__name__
+        else:
+            return seen
+        raise ConfigException(f"--state {printable(folder)}: {problem}. Name a folder that can be written.")
+
+    def keep(self, found: Iterable[SearchedFile]) -> None:
+        """Keep what was found in some files, all or nothing."""
+        rows = list(found)
+        if not rows:
+            return
+        aside = self.folder / f".{uuid.uuid4().hex}"
+        with aside.open("w", encoding="utf-8") as file:
+            for one in rows:
+                file.write(f"{json.dumps(_plain(one), ensure_ascii=True)}\n")
+        aside.rename(self.folder / f"seen-{len(list(self.folder.glob('seen-*.jsonl'))):08}-{uuid.uuid4().hex}.jsonl")
+        self.files.update((one.file.path, one) for one in rows)
+
+    def compact(self, present: Collection[str]) -> None:
+        """Write what is kept of the files that are ``present`` as one part; the others are forgotten."""
+        old = sorted(self.folder.glob("seen-*.jsonl"))
+        self.files = {path: one for path, one in self.files.items() if path in present}
+        files, self.files = list(self.files.values()), {}
+        self.keep(files)
+        for part in old:
+            part.unlink(missing_ok=True)
+
+    def _require_ours(self) -> None:
+        others = [
+            path.name for path in self.folder.iterdir() if not path.name.startswith((".", "seen-", "secrets.json"))
+        ]
+        if others:
+            raise ConfigException(
+                f"--state {printable(str(self.folder))}: it has other files, such as {printable(min(others))}. "
+                f"Name an empty folder, or one of an earlier audit."
+            )
+
+    def _is_for(self, secrets: Collection[KnownSecret]) -> bool:
+        try:
+            known = json.loads((self.folder / "secrets.json").read_text("utf-8"))
+            return bool(
+                known["format"] == _FORMAT and known["digest"] == _digest(secrets, bytes.fromhex(known["salt"]))
+            )
+        except (OSError, ValueError, KeyError, TypeError):
+            return False
+
+    def _begin(self, secrets: Collection[KnownSecret]) -> None:
+        for part in self.folder.glob("seen-*.jsonl"):
+            part.unlink(missing_ok=True)
+        salt = os.urandom(16)
+        aside = self.folder / f".{uuid.uuid4().hex}"
+        aside.write_text(
+            json.dumps({"format": _FORMAT, "salt": salt.hex(), "digest": _digest(secrets, salt)}), encoding="utf-8"
+        )
+        aside.rename(self.folder / "secrets.json")
+
+    def _load(self) -> None:
+        for part in sorted(self.folder.glob("seen-*.jsonl")):
+            with part.open(encoding="utf-8") as file:
+                for line in file:
+                    with suppress(ValueError, KeyError, TypeError):  # it is searched again
+                        one = _read(json.loads(line))
+                        self.files[one.file.path] = one
+
+
+def is_unchanged(file: FoundFile, seen: SearchedFile | None) -> bool:
+    """Return whether a file is as it was when all of it was searched."""
+    return seen is not None and seen.is_whole and seen.file == file
+
+
+def grown_since(file: FoundFile, seen: SearchedFile | None, margin: int) -> SearchedFile | None:
+    """
+    Return what was found in a part of ``file`` that need not be searched again; None if it has not only grown.
+
+    What begins within ``margin`` bytes of its former end is searched again: it could have been written half.
+    """
+    if seen is None or not seen.is_whole or not seen.tail or file.size <= seen.file.size:
+        return None
+    size = max(0, seen.file.size - margin)
+    try:
+        with opened(file.path) as descriptor:
+            if tail_hash(descriptor, seen.file.size) != seen.tail:
+                return None
+            lines = os.pread(descriptor, seen.file.size - size, size).count(b"\n")
+    except (ContentError, OSError):  # whoever searches it says so
+        return None
+    kept = [leak for leak in seen.leaks if leak.offset < size]
+    octets = seen.octets - (seen.file.size - size)
+    return replace(seen, file=replace(seen.file, size=size), leaks=kept, lines=seen.lines - lines, octets=octets)
+
+
+def _digest(secrets: Collection[KnownSecret], salt: bytes) -> str:
+    """Return a hash of all values together, slow enough that a weak one among strong ones cannot be guessed from it."""
+    parts = sorted(json.dumps([str(one.variable), one.value, one.is_current]) for one in secrets)
+    return hashlib.scrypt(octets(json.dumps(parts)), salt=salt, dklen=32, **_SCRYPT).hex()
+
+
+def _plain(one: SearchedFile) -> dict[str, Any]:
+    file = one.file
+    return {
+        "path": file.path,
+        "size": file.size,
+        "modified": file.modified,
+        "tail": one.tail,
+        "lines": one.lines,
+        "octets": one.octets,
+        "problem": one.problem,
+        "leaks": [leak.row() for leak in one.leaks],
+    }
+
+
+def _read(row: Mapping[str, Any]) -> SearchedFile:
+    file = FoundFile(row["path"], row["size"], row["modified"])
+    leaks = tuple(Leak.read(leak) for leak in row["leaks"])
+    return SearchedFile(file, leaks, row["lines"], row["octets"], row["problem"], row["tail"])

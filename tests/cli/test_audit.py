@@ -1,0 +1,182 @@
+"""``audit leaks``, with real Spark, a real database and real files."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("pyspark")
+pytest.importorskip("airflow.models.task_state_store", reason="the state of tasks came with Airflow 3.3")
+
+from tests.cli.conftest import Cli, Ended
+from tests.cli.recorded import records_in
+
+pytestmark = pytest.mark.integration
+
+VALUE = "c4nary-Pa$$w0rd/of+the=audit"
+
+
+class Audit:
+    """A deployment with a secret ``password``, a folder of logs and a file that names references."""
+
+    def __init__(self, cli: Cli, folder: Path) -> None:
+        self._cli = cli
+        self.folder = folder
+        self.logs = folder / "logs"
+        self.secrets = folder / "secrets"
+        for made in (self.logs, self.secrets):
+            made.mkdir()
+        (self.secrets / "password").write_text(VALUE)
+        self.names("password")
+
+    def reference(self, key: str) -> str:
+        return f"${{dir:{self.secrets}:{key}}}"
+
+    def names(self, *keys: str) -> None:
+        lines = [f"spark.app.{number}={self.reference(key)}\n" for number, key in enumerate(keys)]
+        (self.folder / "references").write_text("# what the audit searches for\n" + "".join(lines))
+
+    def __call__(self, *words: str, records: bool = False) -> Ended:
+        extra = {
+            "config.providers": "dir",
+            "config.providers.dir.class": "directory",
+            "config.providers.dir.param.allowed.paths": str(self.secrets),
+        }
+        connection = json.dumps({"conn_type": "config_providers", "extra": extra})
+        given = () if records else ("--references", str(self.folder / "references"), "--no-records")
+        return self._cli.airflow(
+            *("config-providers", "audit", "leaks", str(self.logs), *given, "--master", "local[2]"),
+            *words,
+            environ={"AIRFLOW_CONN_CONFIG_PROVIDERS_DEFAULT": connection},
+        )
+
+    def rows(self, *words: str, code: int = 1, records: bool = False) -> list[Any]:
+        done = self(*words, "--output", "json", records=records)
+        assert done.code == code, done.err
+        return [json.loads(line) for line in done.out.splitlines()]
+
+
+@pytest.fixture
+def audit(cli: Cli, tmp_path: Path) -> Audit:
+    return Audit(cli, tmp_path)
+
+
+def test_a_leak_is_one_line_of_json_and_exit_code_1(audit: Audit) -> None:
+    (audit.logs / "a.log").write_text(f"first\npw={VALUE}\n")
+
+    [row] = audit.rows()
+
+    assert {name: row[name] for name in ("file", "offset", "line", "reference", "encoding", "age")} == {
+        "file": str(audit.logs / "a.log"),
+        "offset": 9,
+        "line": 2,
+        "reference": audit.reference("password"),
+        "encoding": "plain",
+        "age": "current",
+    }
+    assert len(row["id"]) == 20
+
+
+def test_nothing_found_is_exit_code_0(audit: Audit) -> None:
+    (audit.logs / "a.log").write_text("nothing here\n")
+
+    done = audit()
+
+    assert (done.code, done.out) == (0, "Nothing found.\n")
+    assert "1 file with 13 bytes searched (1 read now): no leaks." in done.err
+
+
+def test_what_could_not_be_read_is_exit_code_2(audit: Audit) -> None:
+    (audit.logs / "a.log.gz").write_bytes(b"\x1f\x8b\x08broken")
+
+    done = audit()
+
+    assert done.code == 2
+    assert f"{audit.logs}/a.log.gz was not searched, or not all of it: Its" in done.notes[0]
+
+
+def test_the_value_is_shown_nowhere(audit: Audit) -> None:
+    (audit.logs / "a.log").write_text(VALUE)
+
+    done = audit("--report", str(audit.folder / "report.html"), "--state", str(audit.folder / "state"))
+
+    kept = [path.read_text() for path in audit.folder.rglob("*") if path.is_file() and path.parent.name != "secrets"]
+    shown = (done.out, done.err, *(text for text in kept if text != VALUE))
+    assert done.code == 1
+    assert len(shown) >= 4
+    assert not any(VALUE in text for text in shown)
+
+
+def test_the_references_of_the_records_are_searched_for(audit: Audit, cli: Cli) -> None:
+    (audit.logs / "a.log").write_text(VALUE)
+    with records_in(cli.deployment) as records:
+        records({"spark.app.password": audit.reference("password")})
+
+        assert [row["reference"] for row in audit.rows(records=True)] == [audit.reference("password")]
+
+
+def test_without_any_reference_the_command_says_how_to_name_some(audit: Audit, cli: Cli) -> None:
+    with records_in(cli.deployment):
+        done = audit(records=True)
+
+    assert done.code == 2
+    assert done.errors == ["No reference is known: no record has one. Name a file with references: --references FILE."]
+
+
+def test_a_reference_without_a_value_is_named_and_the_others_are_searched_for(audit: Audit) -> None:
+    audit.names("password", "gone")
+    (audit.logs / "a.log").write_text(VALUE)
+
+    done = audit("--output", "json")
+
+    assert done.code == 2
+    assert len(done.out.splitlines()) == 1
+    assert done.notes == [f"{audit.reference('gone')} has no value now, so it is not searched for."]
+
+
+def test_a_value_that_is_too_short_is_named(audit: Audit) -> None:
+    (audit.secrets / "pin").write_text("123")
+    audit.names("password", "pin")
+
+    done = audit()
+
+    assert done.code == 0
+    assert done.notes == [f"{audit.reference('pin')}: its value is too short or too common to be searched for."]
+
+
+def test_the_output_of_an_audit_is_a_baseline_for_the_next(audit: Audit) -> None:
+    (audit.logs / "a.log").write_text(VALUE)
+    done = audit("--output", "json")
+    (audit.folder / "accepted.jsonl").write_text(done.out)
+    (audit.logs / "b.log").write_text(VALUE)
+
+    rows = audit.rows("--baseline", str(audit.folder / "accepted.jsonl"))
+
+    assert [Path(row["file"]).name for row in rows] == ["b.log"]
+
+
+def test_copies_have_the_references(audit: Audit) -> None:
+    (audit.logs / "dag_id=x").mkdir()
+    (audit.logs / "dag_id=x" / "a.log").write_text(f"pw={VALUE}\nrest\n")
+
+    audit("--reversed-copy", str(audit.folder / "copies"))
+
+    assert (audit.folder / "copies" / "dag_id=x" / "a.log").read_text() == (f"pw={audit.reference('password')}\nrest\n")
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        pytest.param(("--baseline", "/nowhere/x"), "The baseline /nowhere/x cannot be read", id="baseline"),
+        pytest.param(("--references", "/nowhere/x"), "--references /nowhere/x: No such file", id="references"),
+        pytest.param(("--conf", "novalue"), "'novalue' is not KEY=VALUE", id="conf"),
+    ],
+)
+def test_wrong_arguments_are_named(audit: Audit, words: tuple[str, ...], expected: str) -> None:
+    done = audit(*words)
+
+    assert done.code in {2, 3}
+    assert done.errors[0].startswith(expected)

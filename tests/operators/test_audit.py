@@ -1,0 +1,78 @@
+"""The operator of the audit, with real Spark."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("airflow")
+pytest.importorskip("pyspark")
+
+from airflow_config_providers.exceptions import ConfigException, LeakError
+from airflow_config_providers.operators.audit import ConfigAuditOperator
+
+pytestmark = pytest.mark.integration
+
+VALUE = "c4nary-Pa$$w0rd/of+the=audit"
+
+
+@pytest.fixture
+def reference(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    secrets = tmp_path / "secrets"
+    secrets.mkdir()
+    (secrets / "password").write_text(VALUE)
+    extra = {
+        "config.providers": "dir",
+        "config.providers.dir.class": "directory",
+        "config.providers.dir.param.allowed.paths": str(secrets),
+    }
+    connection = json.dumps({"conn_type": "config_providers", "extra": extra})
+    monkeypatch.setenv("AIRFLOW_CONN_CONFIG_PROVIDERS_DEFAULT", connection)
+    return f"${{dir:{secrets}:password}}"
+
+
+@pytest.fixture
+def logs(tmp_path: Path) -> Path:
+    (tmp_path / "logs").mkdir()
+    (tmp_path / "logs" / "a.log").write_text(f"pw={VALUE}\n")
+    return tmp_path / "logs"
+
+
+def audit(logs: Path, **fields: object) -> ConfigAuditOperator:
+    return ConfigAuditOperator(task_id="audit", paths=str(logs), master="local[2]", **fields)
+
+
+def test_a_leak_fails_the_task_without_showing_the_value(
+    logs: Path, reference: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(LeakError) as raised:
+        audit(logs, references=[reference]).execute({})
+
+    shown = capfd.readouterr()
+    assert "1 leak" in str(raised.value)
+    assert f"{logs}/a.log:1: {reference} (plain" in shown.out + shown.err
+    assert VALUE not in shown.out + shown.err + str(raised.value)
+
+
+def test_the_task_returns_numbers(logs: Path, reference: str) -> None:
+    found = audit(logs, references=[reference], fail_on_leaks=False).execute({})
+
+    assert found == {"files": 1, "octets": len(VALUE) + 4, "leaks": 1, "accepted": 0, "unread": 0}
+
+
+def test_without_a_reference_the_task_says_how_to_name_some(logs: Path) -> None:
+    with pytest.raises(ConfigException, match=r"Name some in references=\[\.\.\.\]"):
+        audit(logs).execute({})
+
+
+def test_a_reference_without_a_value_fails_the_task(logs: Path, reference: str) -> None:
+    (logs / "a.log").write_text("nothing")
+
+    with pytest.raises(LeakError, match="no leaks"):
+        audit(logs, references=[reference, reference.replace("password", "gone")]).execute({})
+
+
+def test_references_are_not_templated() -> None:
+    assert "references" not in ConfigAuditOperator.template_fields

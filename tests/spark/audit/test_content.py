@@ -1,0 +1,141 @@
+"""The content of files, compressed or not, whole or broken."""
+
+from __future__ import annotations
+
+import gzip
+import os
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("pyarrow")
+
+from airflow_config_providers.spark.audit.content import (
+    BLOCK,
+    ContentError,
+    blocks,
+    compression_of,
+    decompressed,
+    doubt,
+    opened,
+    tail_hash,
+)
+from tests.spark.audit.compressing import COMPRESSED
+
+CONTENT = b"".join(b"2026-11-25 line %d of a log\n" % number for number in range(20_000))
+
+
+def pieces(data: bytes, size: int):
+    return (data[place : place + size] for place in range(0, len(data), size))
+
+
+@pytest.mark.parametrize("size", [1_000, 65_536, 1 << 30])
+@pytest.mark.parametrize("name", COMPRESSED)
+def test_what_was_compressed_is_read_as_it_was(name: str, size: int) -> None:
+    data = COMPRESSED[name](CONTENT)
+
+    assert b"".join(decompressed(compression_of(data), pieces(data, size))) == CONTENT
+
+
+@pytest.mark.parametrize("name", ["gzip", "bzip2", "lz4", "snappy", "zstd"])
+def test_a_truncated_file_is_read_as_far_as_it_goes(name: str) -> None:
+    noise = os.urandom(400_000)  # so that it has several blocks
+    data = COMPRESSED[name](noise + CONTENT)[:-40]
+    found = []
+
+    with pytest.raises(ContentError, match=r"^Its .* content (is broken|ends too early)"):
+        found.extend(decompressed(compression_of(data), pieces(data, 1_000)))
+
+    assert (noise + CONTENT).startswith(b"".join(found))
+    assert name == "bzip2" or found
+
+
+@pytest.mark.parametrize("name", COMPRESSED)
+def test_a_broken_file_is_an_error_without_its_content(name: str) -> None:
+    data = bytearray(COMPRESSED[name](CONTENT))
+    data[20:60] = os.urandom(40)
+
+    problem, read = _read(bytes(data))
+
+    assert "line" not in str(problem)
+    assert problem is None or (problem.__cause__, problem.__context__) == (None, None)
+    assert read != CONTENT  # formats without a checksum can yield something else
+
+
+def _read(data: bytes) -> tuple[ContentError | None, bytes]:
+    found: list[bytes] = []
+    try:
+        found.extend(decompressed(compression_of(data), pieces(data, 1_000)))
+    except ContentError as error:
+        return error, b"".join(found)
+    return None, b"".join(found)
+
+
+def test_a_bomb_is_read_in_small_blocks() -> None:
+    data = gzip.compress(bytes(64 * BLOCK))
+
+    assert max(map(len, decompressed("gzip", pieces(data, 1 << 20)))) <= BLOCK
+
+
+@pytest.mark.parametrize("name", ["lz4", "snappy"])
+def test_a_block_that_claims_to_be_huge_is_refused(name: str) -> None:
+    header = {
+        "lz4": b"LZ4Block\x26" + b"\xff\xff\xff\x7f" * 2 + bytes(4),
+        "snappy": b"\x82SNAPPY\x00" + bytes(8) + b"\x7f\xff\xff\xff",
+    }[name]
+
+    with pytest.raises(ContentError, match="too large"):
+        list(decompressed(name, iter([header + bytes(1000)])))
+
+
+@pytest.mark.parametrize(
+    ("name", "beginning", "expected"),
+    [
+        pytest.param("a.log", b"text", "", id="text"),
+        pytest.param("a.gz", b"\x1f\x8b\x08", "", id="gzip"),
+        pytest.param("a.gz", b"", "", id="empty"),
+        pytest.param("a.gz", b"text", "It does not begin like gzip", id="not-gzip"),
+        pytest.param("a.zip", b"PK\x03\x04", "It is compressed with zip", id="zip"),
+        pytest.param("a.log", b"\xfd7zXZ\x00", "It is compressed with xz", id="xz"),
+    ],
+)
+def test_content_that_is_perhaps_not_read_is_reported(name: str, beginning: bytes, expected: str) -> None:
+    assert doubt(name, beginning).startswith(expected)
+    assert bool(doubt(name, beginning)) == bool(expected)
+
+
+def test_a_pipe_is_not_opened(tmp_path: Path) -> None:
+    """Opening it would wait for a writer."""
+    os.mkfifo(tmp_path / "pipe")
+
+    with pytest.raises(ContentError, match="no regular file"), opened(str(tmp_path / "pipe")):
+        pass
+
+
+def test_a_link_is_not_opened(tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to("/etc/passwd")
+
+    with pytest.raises(ContentError, match="cannot be opened"), opened(str(tmp_path / "link")):
+        pass
+
+
+def test_a_file_that_becomes_shorter_is_reported(tmp_path: Path) -> None:
+    (tmp_path / "a").write_bytes(b"abc")
+
+    with opened(str(tmp_path / "a")) as descriptor, pytest.raises(ContentError, match="shorter"):
+        list(blocks(descriptor, 0, 10))
+
+
+def test_the_tail_hash_tells_grown_files_from_replaced_ones(tmp_path: Path) -> None:
+    file = tmp_path / "a"
+    file.write_bytes(b"a" * 9_000)
+    with opened(str(file)) as descriptor:
+        before = tail_hash(descriptor, 9_000)
+    file.write_bytes(b"a" * 9_000 + b"more")
+    with opened(str(file)) as descriptor:
+        grown = tail_hash(descriptor, 9_000)
+    file.write_bytes(b"b" * 9_000 + b"more")
+    with opened(str(file)) as descriptor:
+        replaced = tail_hash(descriptor, 9_000)
+
+    assert before == grown != replaced

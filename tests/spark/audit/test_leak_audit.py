@@ -1,0 +1,253 @@
+"""The audit as a Spark job."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("pyspark")
+pytest.importorskip("pyarrow")
+
+from airflow_config_providers.core.variable import ConfigVariable
+from airflow_config_providers.exceptions import ConfigException
+from airflow_config_providers.spark.audit.files import FileListing
+from airflow_config_providers.spark.audit.leak import read_baseline
+from airflow_config_providers.spark.audit.leak_audit import LeakAudit, LeakReport, LeakRequest, Work, audit_leaks
+from airflow_config_providers.spark.audit.leak_finder import KnownSecret
+from airflow_config_providers.spark.audit.leak_page import page, summary
+from airflow_config_providers.spark.audit.seen_files import SeenFiles
+from airflow_config_providers.spark.audit.session import audit_session
+
+pytestmark = [pytest.mark.integration, pytest.mark.xdist_group("audit")]
+
+PASSWORD = ConfigVariable("vault", "apps/db", "password")
+VALUE = "c4nary-Pa$$w0rd/of+the=audit"
+SECRETS = [KnownSecret(PASSWORD, VALUE)]
+QUIET = b"2026-11-25T08:00:00 INFO a line of a log that shows nothing\n"
+MARGIN = 1000
+
+
+@pytest.fixture(scope="module")
+def session() -> Iterator[Any]:
+    with audit_session("local[2]") as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def audit(session: Any) -> Iterator[LeakAudit]:
+    found = LeakAudit(session, SECRETS)
+    yield found
+    found.close()
+
+
+def run(audit: LeakAudit, folder: Path, seen: SeenFiles | None = None) -> LeakReport:
+    listing = FileListing.of([str(folder)])
+    work = Work.of(listing, seen.files if seen else {}, margin=MARGIN)
+    report = LeakReport()
+    for one in work.unchanged:
+        report.add(one)
+    for some in audit.run(work):
+        report.add_all(some, seen)
+    report.leaks.sort()
+    return report
+
+
+def places(report: LeakReport) -> list[tuple[str, int, int]]:
+    return [(Path(leak.file).name, leak.offset, leak.line) for leak in report.leaks]
+
+
+def test_leaks_of_many_files_are_found_with_their_places(audit: LeakAudit, tmp_path: Path) -> None:
+    for number in range(300):
+        text = QUIET * 3 + (VALUE.encode() if number % 100 == 7 else b"")
+        (tmp_path / f"{number:03}.log").write_bytes(text)
+
+    report = run(audit, tmp_path)
+
+    assert places(report) == [(f"{number}07.log", 3 * len(QUIET), 4) for number in range(3)]
+    assert (report.files, report.octets) == (300, 300 * 3 * len(QUIET) + 3 * len(VALUE))
+
+
+def test_line_numbers_count_on_over_the_splits_of_a_large_file(audit: LeakAudit, tmp_path: Path) -> None:
+    lines = 1_300_000  # more than one split
+    with (tmp_path / "large.log").open("wb") as file:
+        file.write(QUIET * lines)
+        file.write(VALUE.encode() + b"\n")
+
+    assert places(run(audit, tmp_path)) == [("large.log", lines * len(QUIET), lines + 1)]
+
+
+def test_broken_files_are_named_and_the_others_are_searched(audit: LeakAudit, tmp_path: Path) -> None:
+    (tmp_path / "a.log").write_text(VALUE)
+    (tmp_path / "b.gz").write_bytes(gzip.compress(os.urandom(1000))[:-5])
+
+    report = run(audit, tmp_path)
+
+    assert places(report) == [("a.log", 0, 1)]
+    assert {Path(path).name: why for path, why in report.unread.items()} == {
+        "b.gz": "Its compressed content ends too early."
+    }
+
+
+def test_copies_show_references_and_are_the_same_otherwise(audit: LeakAudit, tmp_path: Path) -> None:
+    content = QUIET + b"\xff\x00 pw=" + VALUE.encode() + b"\r\n" + QUIET
+    (tmp_path / "in" / "x").mkdir(parents=True)
+    (tmp_path / "in" / "x" / "a.log").write_bytes(content)
+    (tmp_path / "in" / "b.gz").write_bytes(gzip.compress(content))
+
+    problems = audit.copy(
+        FileListing.of([str(tmp_path / "in")]).files,
+        lambda path: tmp_path / "out" / os.path.relpath(path, tmp_path / "in"),
+    )
+
+    expected = content.replace(VALUE.encode(), str(PASSWORD).encode())
+    assert problems == {}
+    assert (tmp_path / "out" / "x" / "a.log").read_bytes() == expected
+    assert gzip.decompress((tmp_path / "out" / "b.gz").read_bytes()) == expected
+
+
+class TestSeenFiles:
+    def test_the_next_audit_reads_only_what_is_new(self, audit: LeakAudit, tmp_path: Path) -> None:
+        logs = tmp_path / "logs"
+        logs.mkdir()
+        (logs / "a.log").write_text(VALUE)
+        run(audit, logs, SeenFiles.open(str(tmp_path / "state"), SECRETS))
+        (logs / "b.log").write_text(f"x {VALUE}")
+
+        report = run(audit, logs, SeenFiles.open(str(tmp_path / "state"), SECRETS))
+
+        assert places(report) == [("a.log", 0, 1), ("b.log", 2, 1)]
+        assert report.read == 1
+
+    def test_of_a_grown_file_only_the_end_is_read(self, audit: LeakAudit, tmp_path: Path) -> None:
+        logs = tmp_path / "logs"
+        logs.mkdir()
+        (logs / "a.log").write_bytes(VALUE.encode() + b"\n" + QUIET * 100 + VALUE[:10].encode())
+        run(audit, logs, SeenFiles.open(str(tmp_path / "state"), SECRETS))
+        with (logs / "a.log").open("ab") as file:
+            file.write(VALUE[10:].encode() + b"\n" + VALUE.encode())
+
+        seen = SeenFiles.open(str(tmp_path / "state"), SECRETS)
+        work = Work.of(FileListing.of([str(logs)]), seen.files, margin=MARGIN)
+        report = run(audit, logs, seen)
+
+        second = len(VALUE) + 1 + 100 * len(QUIET)
+        assert work.octets < 2 * MARGIN
+        assert places(report) == [("a.log", 0, 1), ("a.log", second, 102), ("a.log", second + len(VALUE) + 1, 103)]
+        assert report.octets == (logs / "a.log").stat().st_size
+
+    def test_a_file_that_was_replaced_is_read_again(self, audit: LeakAudit, tmp_path: Path) -> None:
+        logs = tmp_path / "logs"
+        logs.mkdir()
+        (logs / "a.log").write_bytes(VALUE.encode() + QUIET)
+        run(audit, logs, SeenFiles.open(str(tmp_path / "state"), SECRETS))
+        (logs / "a.log").write_bytes(QUIET * 10)
+
+        assert places(run(audit, logs, SeenFiles.open(str(tmp_path / "state"), SECRETS))) == []
+
+    def test_other_values_make_everything_be_read_again(self, tmp_path: Path) -> None:
+        seen = SeenFiles.open(str(tmp_path), SECRETS)
+        seen.files.clear()
+
+        assert SeenFiles.open(str(tmp_path), SECRETS).files == {}
+        assert SeenFiles.open(str(tmp_path), [KnownSecret(PASSWORD, "another value")]).files == {}
+
+    def test_the_state_shows_no_value(self, audit: LeakAudit, tmp_path: Path) -> None:
+        (tmp_path / "logs").mkdir()
+        (tmp_path / "logs" / "a.log").write_text(VALUE)
+        run(audit, tmp_path / "logs", SeenFiles.open(str(tmp_path / "state"), SECRETS))
+
+        kept = b"".join(path.read_bytes() for path in (tmp_path / "state").iterdir())
+
+        assert str(PASSWORD).encode() in kept
+        assert VALUE.encode() not in kept
+
+    def test_a_folder_with_other_files_is_refused(self, tmp_path: Path) -> None:
+        (tmp_path / "report.txt").write_text("x")
+
+        with pytest.raises(ConfigException, match=r"other files, such as report\.txt"):
+            SeenFiles.open(str(tmp_path), SECRETS)
+
+
+def test_nothing_to_read_starts_no_spark(tmp_path: Path) -> None:
+    request = LeakRequest([str(tmp_path)], master="spark://nowhere.invalid:7077")
+
+    assert audit_leaks(request, SECRETS).files == 0
+
+
+def test_values_are_nowhere_in_sparks_configuration(audit: LeakAudit, session: Any, tmp_path: Path) -> None:
+    (tmp_path / "a.log").write_text(VALUE)
+    run(audit, tmp_path)
+
+    assert VALUE not in json.dumps(session.sparkContext.getConf().getAll())
+    assert session.sparkContext.getConf().get("spark.io.encryption.enabled") == "true"
+
+
+class TestBaseline:
+    @pytest.mark.parametrize(
+        "text",
+        [
+            pytest.param("0123456789abcdef0123\n# a comment\n\n", id="ids"),
+            pytest.param('{"file": "a", "id": "0123456789abcdef0123"}\n', id="JSON"),
+            pytest.param("0123456789abcdef0123  # accepted by Jo", id="comment"),
+        ],
+    )
+    def test_ids_are_read_from_lines(self, tmp_path: Path, text: str) -> None:
+        (tmp_path / "baseline").write_text(text)
+
+        assert read_baseline(str(tmp_path / "baseline")) == {"0123456789abcdef0123"}
+
+    def test_what_is_no_id_is_named(self, tmp_path: Path) -> None:
+        (tmp_path / "baseline").write_text("# fine\nsomething\n")
+
+        with pytest.raises(ConfigException, match=r"baseline:2: this is no id of a leak"):
+            read_baseline(str(tmp_path / "baseline"))
+
+    def test_accepted_leaks_are_counted_and_left_out(self, audit: LeakAudit, tmp_path: Path) -> None:
+        (tmp_path / "a.log").write_text(f"{VALUE} {VALUE}")
+        report = run(audit, tmp_path)
+
+        report.accept({report.leaks[0].id})
+
+        assert (len(report.leaks), report.accepted) == (1, 1)
+        assert summary(report).endswith("1 leak, and 1 that the baseline accepts.")
+
+
+def test_the_page_has_no_markup_from_outside(audit: LeakAudit, tmp_path: Path) -> None:
+    folder = tmp_path / "dag_id=<script>alert(1)<"
+    folder.mkdir()
+    (folder / "x\x1b[31m.log").write_text(VALUE)
+
+    shown = page(run(audit, tmp_path))
+
+    assert "<script" not in shown
+    assert "&lt;script&gt;" in shown
+    assert "\x1b" not in shown
+    assert "http" not in shown.replace("http-equiv", "")
+
+
+@pytest.mark.parametrize(
+    "configs",
+    [
+        pytest.param({"spark.io.encryption.enabled": "false"}, id="disk"),
+        pytest.param({"spark.network.crypto.enabled": "false"}, id="wire"),
+    ],
+)
+def test_a_session_without_encryption_is_refused(configs: Mapping[str, str], tmp_path: Path) -> None:
+    """In a process of its own, because a JVM has one session."""
+    script = (
+        "import json, sys; from airflow_config_providers.spark.audit.session import audit_session\n"
+        "with audit_session('local[1]', json.loads(sys.argv[1])): print('started')"
+    )
+    command = [sys.executable, "-c", script, json.dumps(configs)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+
+    assert "started" not in done.stdout
+    assert f"set {next(iter(configs))}=true" in done.stderr

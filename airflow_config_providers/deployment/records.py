@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import Any, Final, TypeVar
 
 from airflow_config_providers import settings
@@ -164,14 +165,21 @@ def recent_tries(session: Any, task: ConfigResource | None = None, *, limit: int
     :param task: None for all tasks
     :param limit: how many entries are read of each table; None for all
     """
+    yield from (one for one, _ in dated_tries(session, task, limit=limit))
+
+
+def dated_tries(
+    session: Any, task: ConfigResource | None = None, *, limit: int | None = None
+) -> Iterator[tuple[TaskTry, datetime]]:
+    """Yield the same tries as ``recent_tries``, and when the record of each was written."""
     from sqlalchemy import select  # noqa: PLC0415 - slow to import
 
     for model in _models():
         when = getattr(model, "updated_at", None) or model.timestamp
-        query = select(model.dag_id, model.task_id, model.run_id, map_index_of(model), model.key)
+        query = select(when, model.key, model.dag_id, model.task_id, model.run_id, map_index_of(model))
         ours = query.where(*_of_records(model, task)).order_by(when.desc()).limit(limit)
-        for dag_id, task_id, run_id, map_index, key in session.execute(ours).all():
-            yield from (TaskTry(dag_id, task_id, run_id, map_index, number) for number in tries_of([key]))
+        for at, key, dag_id, task_id, run_id, map_index in session.execute(ours).all():
+            yield from ((TaskTry(dag_id, task_id, run_id, map_index, number), at) for number in tries_of([key]))
 
 
 def _models() -> list[Any]:

@@ -348,8 +348,16 @@ def _against() -> Any:
 
 
 def _kind() -> Any:
-    kinds = ("always-loses", "before-failure", "between-dags", "between-environments", "between-runs")
-    kinds += ("default-not-taken", "only-in-failed", "unused")
+    kinds = (
+        "always-loses",
+        "before-failure",
+        "between-dags",
+        "between-environments",
+        "between-runs",
+        "default-not-taken",
+        "only-in-failed",
+        "unused",
+    )
     return _arg("--kind", help="Only findings of this kind; repeatable", action="append", choices=kinds)
 
 

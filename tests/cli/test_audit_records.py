@@ -13,7 +13,9 @@ import pytest
 pytest.importorskip("airflow.models.task_state_store", reason="the state of tasks came with Airflow 3.3")
 pytest.importorskip("pyspark.sql.session")
 
+from airflow_config_providers.cli.definition import commands
 from airflow_config_providers.core.layers import ConfigSource
+from airflow_config_providers.spark.audit.history_audit import KINDS
 from tests.cli.conftest import Cli, Ended
 from tests.cli.recorded import Records, records_in
 from tests.cli.test_docs import PAGE, codes, examples
@@ -204,6 +206,14 @@ def test_references_are_listed_with_what_is_known_of_them(cli: Cli, past: Past, 
         (PASSWORD, ["shared", "older values"], 2, ["billing.report"]),
         ("${vault:apps/db:unread}", ["unread"], None, []),
     ]
+
+
+def test_each_kind_of_finding_can_be_chosen():
+    (group,) = commands()
+    audits = next(one for one in group.subcommands if one.name == "audit")
+    history = next(one for one in audits.subcommands if one.name == "history")
+
+    assert next(arg.kwargs["choices"] for arg in history.args if arg.flags == ("--kind",)) == KINDS
 
 
 @pytest.mark.parametrize("page", [PAGE, HOW_TO], ids=lambda page: page.stem)

@@ -30,7 +30,7 @@ class KnownElsewhere:
 
 
 @dataclass(frozen=True, slots=True)
-class _History:
+class _FindingSources:
     """The rows from which findings are made."""
 
     runs: DataFrame
@@ -41,7 +41,7 @@ class _History:
     documents: DataFrame
 
 
-_FINDERS: Final[Mapping[str, Callable[[_History], DataFrame]]] = {
+_FINDERS: Final[Mapping[str, Callable[[_FindingSources], DataFrame]]] = {
     "always-loses": lambda rows: findings.always_loses(rows.values),
     BEFORE_FAILURE: lambda rows: findings.before_failure(rows.runs, rows.changes),
     "between-dags": lambda rows: findings.between_dags(rows.current),
@@ -80,6 +80,6 @@ def history_findings(
         values = values_of(runs)
         there = findings.now(values_of(runs_of(other, no_outcomes)))
         with persisted(findings.changes_of(values), findings.now(values)) as (changes, current):
-            found = [find(_History(runs, values, changes, current, there, documents)) for find in wanted]
+            found = [find(_FindingSources(runs, values, changes, current, there, documents)) for find in wanted]
             rows = reduce(lambda one, other: one.union(other), found)
             return [row.asDict() for row in rows.orderBy("kind", "dag", "task", "key").collect()]

@@ -89,11 +89,13 @@ class RecordReader:
     :param session: see ``audit_session``; it needs ``CONFIGS``
     :param read: returns the records in files
     :param parquet: the folder in which records are kept, in a table for each source; empty to keep none
+    :param round_files: about how many files are read between two moments at which they are kept
     """
 
     session: SparkSession
     read: Read
     parquet: str = ""
+    round_files: int = 100_000
 
     def of_files(self, path: str, wanted: RecordFilter) -> PastRecords:
         """Return the records in the files below ``path``. If records are kept, only files that are new are read."""
@@ -104,12 +106,19 @@ class RecordReader:
             return _past(self._kept(path), wanted, listed)
 
     def _keep_new(self, path: str, listed: DataFrame) -> None:
-        """Read the files that are not in the table yet, and add their records to it."""
+        """Add the records of files that the table does not have to it, some days at a time, each of which is kept."""
+        from pyspark.sql import functions as F  # noqa: N812, PLC0415 - as above
+
         with persisted(_not_in(self._kept(path), listed)) as (new,):
-            if count := new.count():
-                contents = self._contents(path, new)
-                some = contents if count == listed.count() else contents.join(new.select(*_FILE), [*_FILE], "left_semi")
-                self._keep(self._parsed(some), path)
+            counts, all_counts = _by_folder(new), _by_folder(listed)
+            if len(all_counts) > 1:
+                counts.pop("", None)  # what is beside the folders of days is named
+            for folders in _rounds(counts, most=self.round_files):
+                some = new.where(F.col("folder").isin(folders))
+                contents = self._contents(path, some)
+                if any(counts[folder] < all_counts[folder] for folder in folders):
+                    contents = contents.join(some.select(*_FILE), [*_FILE], "left_semi")
+                self._keep(self._parsed(contents), path)
 
     def of_batches(
         self,
@@ -211,6 +220,24 @@ def _past(rows: DataFrame, wanted: RecordFilter, listed: DataFrame) -> PastRecor
 def _not_in(rows: DataFrame, listed: DataFrame) -> DataFrame:
     """Return the files in ``listed`` of which there is no row."""
     return listed.join(rows.select(*_FILE), [*_FILE], "left_anti")
+
+
+def _by_folder(files: DataFrame) -> dict[str, int]:
+    """Return folder -> number of files, in order."""
+    counted = files.groupBy("folder").count().orderBy("folder").collect()
+    return {row["folder"]: row["count"] for row in counted}
+
+
+def _rounds(counts: Mapping[str, int], *, most: int) -> Iterator[list[str]]:
+    """Yield folders with about ``most`` files together, and at least one of them."""
+    folders: list[str] = []
+    for folder, count in counts.items():
+        if folders and sum(counts[one] for one in folders) + count > most:
+            yield folders
+            folders = []
+        folders.append(folder)
+    if folders:
+        yield folders
 
 
 def latest(rows: DataFrame) -> DataFrame:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import signal
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +17,23 @@ from airflow_config_providers.job.record_text import written
 from airflow_config_providers.spark.audit import past_records
 from airflow_config_providers.spark.audit.past_records import RecordFilter, RecordReader
 from airflow_config_providers.spark.audit.record_row import Content
+from tests.limits import eventually
 from tests.spark.audit.history.past import DAG_LAYER, Past, read, record_of, tries
 
 pytestmark = pytest.mark.slow
+
+KILLED = """
+import sys
+from pathlib import Path
+from airflow_config_providers.job.record_rows import rows_of
+from airflow_config_providers.spark.audit.past_records import CONFIGS, RecordFilter, RecordReader
+from airflow_config_providers.spark.audit.session import audit_session
+from tests.spark.audit.history.past import QUICK
+
+with audit_session("local[2]", {**CONFIGS, **QUICK}) as session:
+    RecordReader(session, rows_of, sys.argv[2], round_files=10).of_files(sys.argv[1], RecordFilter())
+"""
+"""Reads records, and is killed meanwhile."""
 
 ONE = ("flights", "report", "r1", 1)
 TWO = ("flights", "report", "r2", 1)
@@ -77,6 +94,17 @@ def test_a_file_beside_the_folders_of_days_is_named(session: Any, past: Past):
     assert problems(found) == {"lost.jsonl": "It is not below the folder of a day, as the other files are."}
 
 
+def test_a_file_beside_the_folders_of_days_is_never_kept(session: Any, past: Past, tmp_path: Path):
+    past({})
+    (past.folder / "lost.jsonl").write_bytes(written(record_of([], run="r2")))
+
+    for _ in range(2):
+        found = read(session, past, tmp_path / "parquet")
+
+    assert tries(found) == [ONE]
+    assert list(problems(found)) == ["lost.jsonl"]
+
+
 def test_a_second_run_reads_only_what_is_new(session: Any, past: Past, tmp_path: Path):
     first = past({"spark.a": "1"})
     read(session, past, tmp_path / "parquet")
@@ -89,6 +117,46 @@ def test_a_second_run_reads_only_what_is_new(session: Any, past: Past, tmp_path:
     found = read(session, past, tmp_path / "parquet")
 
     assert tries(found) == [ONE, TWO]
+    assert found.unread_count == 0
+
+
+def test_days_that_were_kept_before_a_failure_are_not_read_again(session: Any, past: Past, tmp_path: Path):
+    for day in (1, 2):
+        past({}, run=f"r{day}", day=day)
+    read_days = tmp_path / "read"
+    read_days.mkdir()
+
+    def reading(contents: Any) -> Any:  # in executors
+        for one in contents:
+            (read_days / one.file.partition("/day=")[2][:10]).touch()
+            if "day=2026-11-02" in one.file and not (read_days / "again").exists():
+                raise ConnectionError
+            yield from rows_of([one])
+
+    reader = RecordReader(session, reading, str(tmp_path / "parquet"), round_files=1)
+    with pytest.raises(Exception, match="ConnectionError"):
+        reader.of_files(str(past.folder), RecordFilter())
+    (read_days / "2026-11-01").unlink()
+    (read_days / "again").touch()
+
+    assert tries(reader.of_files(str(past.folder), RecordFilter())) == [ONE, TWO]
+    assert sorted(path.name for path in read_days.iterdir()) == ["2026-11-02", "again"]
+
+
+def test_an_audit_that_was_killed_is_completed_and_counts_nothing_twice(session: Any, past: Past, tmp_path: Path):
+    for number in range(60):
+        past({}, run=f"r{number:02}", day=1 + number % 6)
+    parquet = tmp_path / "parquet"
+    command = [sys.executable, "-c", KILLED, str(past.folder), str(parquet)]
+    environ = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[4])}
+    with subprocess.Popen(command, env=environ, start_new_session=True) as process:
+        written_some = eventually(lambda: process.poll() is not None or any(parquet.rglob("*.parquet")))
+        os.killpg(process.pid, signal.SIGKILL)
+
+    found = read(session, past, parquet)
+
+    assert written_some
+    assert [run for _, _, run, _ in tries(found)] == [f"r{number:02}" for number in range(60)]
     assert found.unread_count == 0
 
 

@@ -18,7 +18,7 @@ def telling_failures(what: str) -> Iterator[None]:
     """
     try:
         yield
-    except (ConfigProvidersError, OSError):
+    except ConfigProvidersError:
         raise
     except Exception as error:  # noqa: BLE001 - Spark, Py4J and the clients of storage raise errors of many kinds
         problem = _named(error)

@@ -148,6 +148,30 @@ Begin a YAML file with the line:
 """
 
 
+_AUDIT_HISTORY = """examples:
+  airflow config-providers audit history --since 2026-11-01
+  airflow config-providers audit history --records s3a://bucket/records --parquet /mnt/audit --dag flights
+  airflow config-providers audit history --against /mnt/staging/records --output json
+
+With --output json, each line is a finding. Files that are no record are named, and do not end the audit.
+"""
+
+_AUDIT_POLICIES = """examples:
+  airflow config-providers audit policies policies.yaml --since 2026-01-01
+  airflow config-providers audit policies tomorrow.yaml --records s3a://bucket/records --output json
+
+exit codes:
+  0 no run would have been stopped
+  1 some would have been stopped
+  2 not all records could be read, or wrong arguments
+  3 the policies cannot be opened
+"""
+
+_AUDIT_REFERENCES = """examples:
+  airflow config-providers audit references
+  airflow config-providers audit references '${vault:apps/db:*}' --known references.txt --output json
+"""
+
 _LEAKS = """examples:
   airflow config-providers audit leaks logs/
   airflow config-providers audit leaks logs/ --references references.txt --baseline accepted.jsonl --output json
@@ -180,7 +204,7 @@ def commands() -> list[Any]:
                 _schema(),
                 _group("policies", "Rules for changes", _policies()),
                 _group("providers", "Sources of the values of references", _providers()),
-                _group("audit", "Search logs for secrets, and the history of the configuration, on Spark", _leaks()),
+                _group("audit", "Search logs for secrets, and the history of the configuration, on Spark", *_audits()),
                 _group("encoder", "Encryption of stored secrets", _encoder()),
             ),
         )
@@ -279,6 +303,68 @@ def _encoder() -> Any:
     )
 
 
+def _audits() -> tuple[Any, ...]:
+    return (
+        _leaks(),
+        _command(
+            "audit_history.history",
+            "Show what differs between runs, DAGs and environments, what has no effect, and what failures share",
+            (_against(), _kind(), *_past(), *_spark_job()),
+            _AUDIT_HISTORY,
+        ),
+        ActionCommand(
+            name="policies",
+            help="Show which past runs the policies in a file would have stopped",
+            func=lazy_load_command("airflow_config_providers.cli.audit_policies.policies"),
+            args=(_arg("file", help="File of policies", metavar="FILE"), *_past(), *_spark_job(), ARG_OUTPUT),
+            epilog=_AUDIT_POLICIES,
+        ),
+        _command(
+            "audit_references.references",
+            "Show who used which reference in all runs, and how many values each had",
+            (_pattern(), _known_references(), *_past(), *_spark_job()),
+            _AUDIT_REFERENCES,
+        ),
+    )
+
+
+def _past() -> tuple[Any, ...]:
+    return (
+        _arg(
+            "--records",
+            help="Folder of records, in any place that Spark can read; by default the records_path of the deployment "
+            "or, without one, Airflow's database",
+            metavar="PATH",
+        ),
+        _arg("--parquet", help="Folder that keeps what was read, so that the next audit reads only what is new"),
+        _arg("--since", help="First day, such as 2026-11-01; by default all", metavar="DAY"),
+        _completed("dags", "--dag", help="Only the DAG with this id", metavar="DAG_ID"),
+        _arg("--no-database", help="Do not read Airflow's database: the records are of another", action="store_true"),
+    )
+
+
+def _against() -> Any:
+    return _arg("--against", help="Folder of the records of another environment, to compare with", metavar="PATH")
+
+
+def _kind() -> Any:
+    kinds = (
+        "always-loses",
+        "before-failure",
+        "between-dags",
+        "between-environments",
+        "between-runs",
+        "default-not-taken",
+        "only-in-failed",
+        "unused",
+    )
+    return _arg("--kind", help="Only findings of this kind; repeatable", action="append", choices=kinds)
+
+
+def _known_references() -> Any:
+    return _arg("--known", help="File with references: those that no record has are listed, too", metavar="FILE")
+
+
 def _leaks() -> Any:
     return ActionCommand(
         name="leaks",
@@ -360,8 +446,8 @@ def _schema() -> Any:
     )
 
 
-def _group(name: str, help_: str, command: Any) -> Any:
-    return GroupCommand(name=name, help=help_, subcommands=(command,))
+def _group(name: str, help_: str, *commands: Any) -> Any:
+    return GroupCommand(name=name, help=help_, subcommands=commands)
 
 
 def _command(path: str, help_: str, args: tuple[Any, ...], examples: str, *, name: str = "") -> Any:

@@ -16,7 +16,8 @@ from airflow_config_providers.deployment.admin import DeployedLayers, admin
 from airflow_config_providers.deployment.rows import Row
 from airflow_config_providers.deployment.verdicts import PolicyVerdict, Seeing, verdict_of
 from airflow_config_providers.exceptions import ConfigException
-from airflow_config_providers.job.policies import open_policies, rendered
+from airflow_config_providers.job.policies import open_policies
+from airflow_config_providers.job.rendered import rendered
 
 
 @reporting_errors

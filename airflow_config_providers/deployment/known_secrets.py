@@ -32,10 +32,11 @@ class KnownSecrets:
     problems: Sequence[str] = ()
 
 
-def references_in_file(path: str) -> list[ConfigVariable]:
+def references_in_file(path: str, option: str = "--references") -> list[ConfigVariable]:
     """
     Return the references in a file, whatever else is in it.
 
+    :param option: the option that names the file, for the message
     :raises ConfigException: the file cannot be read, or has no reference
     """
     try:
@@ -47,7 +48,7 @@ def references_in_file(path: str) -> list[ConfigVariable]:
         if found:
             return list(dict.fromkeys(found))
         problem = "it has no reference"
-    raise ConfigException(f"--references {printable(path)}: {problem}. Name a file with references, one a line.")
+    raise ConfigException(f"{option} {printable(path)}: {problem}. Name a file with references, one a line.")
 
 
 def references_of_records() -> list[ConfigVariable]:
@@ -119,5 +120,5 @@ def _problems(error: Exception) -> Collection[str]:
 
 
 def _of_try(session: Any, one: Any) -> Collection[str]:
-    record = kept(session, one)
+    record = kept(session, one.task)
     return () if record is None else tuple(record.references)

@@ -39,10 +39,10 @@ class RecordFiles:
 
     def write(self, record: TryRecord) -> None:
         """Write a record, in place of an earlier one of the same try. Readers never see a part of it."""
-        folder = self._root() / f"day={record.at[:10]}" / _below(record.task)
+        target = self._root() / f"day={record.at[:10]}" / place_of(record.task)
+        folder = target.parent
         folder.mkdir(parents=True, exist_ok=True)
         content = written(record) + b"\n"
-        target = folder / f"{_beginning(record.task)}{record.task.try_number}.jsonl"
         if target.protocol not in {"", "file", "local"}:  # a store of objects shows an object only when it is whole
             target.write_bytes(content)
             return
@@ -60,7 +60,7 @@ class RecordFiles:
 
         :raises ProviderUnavailableError: the files cannot be read now
         """
-        pattern = f"day=*/{_below(task)}/{_beginning(task)}{task.try_number}.jsonl"
+        pattern = f"day=*/{place_of(task)}"
         return TryRecord.read(parsed(self._reading(lambda: _last(self._root().glob(pattern)))), task)
 
     def tries(self, task: TaskTry) -> list[int]:
@@ -98,6 +98,11 @@ class RecordFiles:
             f"The records in [config_providers] records_path cannot be read ({problem}). Correct the path or its "
             f"connection, or try again later."
         )
+
+
+def place_of(task: TaskTry) -> str:
+    """Return the path of the file of a try, below the folder of its day."""
+    return f"{_below(task)}/{_beginning(task)}{task.try_number}.jsonl"
 
 
 def _last(paths: Iterable[Any]) -> bytes:

@@ -12,7 +12,7 @@ from airflow_config_providers.deployment.admin import admin
 from airflow_config_providers.deployment.verdicts import PolicyVerdict, Seeing, verdict_of
 from airflow_config_providers.job.authored_job import referring_paths
 from airflow_config_providers.job.deployed_task import Warn
-from airflow_config_providers.job.policies import rendered
+from airflow_config_providers.job.rendered import rendered
 from airflow_config_providers.planning.changes import Kind, TaskChange
 from airflow_config_providers.planning.running_jobs import RunningJob
 from airflow_config_providers.planning.stored_dags import Jobs

@@ -26,7 +26,7 @@ class Records:
         self._database = database
 
     def __call__(self, conf: Mapping[str, str], *, run: str = RUN, number: int = 1, **fields: Any) -> None:
-        layers = [ConfigLayer(fields.pop("source", ConfigSource.DAG_CONFIG), "conf", conf)]
+        layers = [ConfigLayer(fields.pop("source", ConfigSource.DAG_CONFIG), fields.pop("origin", "conf"), conf)]
         layered, job = LayeredConfig(layers, spark_definition()), fields.pop("job", None)
         task = TaskTry("flights", fields.pop("task", "report"), run, fields.pop("map_index", -1), number)
         references = {**references_of(layered), **fields.pop("references", {})}

@@ -27,6 +27,8 @@ def test_examples_of_the_page_run_in_order(cli: Cli):
         if snippet.title:
             (cli.deployment.home / snippet.title).write_text(snippet.text)
         for example in examples(snippet.text) if snippet.language == "sh" else ():
+            if example.startswith("audit "):  # they start Spark, so a slow test runs them
+                continue
             command, _, file = example.partition(" > ")[0].partition(" < ")
             text = (cli.deployment.home / file).read_text() if file else ""
             done = cli.airflow("config-providers", *shlex.split(command, comments=True), input=text, environ=environ)
@@ -48,7 +50,7 @@ def test_the_page_names_every_command_and_option():
                    for inner in one.subcommands]  # fmt: skip
     subcommands += [(one.name, one) for one in group.subcommands if not hasattr(one, "subcommands")]
 
-    assert len(subcommands) == 16
+    assert len(subcommands) == 19
     for name, command in subcommands:
         assert f"| `{name}` |" in text
         assert [flag for arg in command.args for flag in arg.flags if flag.startswith("--") and flag not in text] == []

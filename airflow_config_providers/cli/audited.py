@@ -1,0 +1,113 @@
+"""What the commands that audit records have in common."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import date
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+from airflow_config_providers import settings
+from airflow_config_providers.cli.arguments import pairs
+from airflow_config_providers.cli.failing import Notes, WrongArgumentsError
+from airflow_config_providers.cli.output import show
+from airflow_config_providers.core.text import printable
+from airflow_config_providers.deployment.database_records import DatabaseRecords
+from airflow_config_providers.deployment.rows import Row
+from airflow_config_providers.exceptions import ConfigProvidersError
+from airflow_config_providers.job.record_rows import rows_of
+from airflow_config_providers.spark.audit.past_records import CONFIGS, PastRecords, RecordFilter, RecordReader
+from airflow_config_providers.spark.audit.session import audit_session
+from airflow_config_providers.spark.audit.spark_failures import telling_failures
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_Known = TypeVar("_Known")
+
+_MOST_NAMED: Final = 20
+"""How many files without a record are named in notes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Audited:
+    """The records that a command is about, on Spark."""
+
+    session: SparkSession
+    records: PastRecords
+    read: Callable[[str], PastRecords]
+    """Returns the records in the files below another path."""
+
+
+@contextmanager
+def audited(args: Any, notes: Notes) -> Iterator[Audited]:
+    """
+    Yield the records that ``args`` select, and note what could not be read.
+
+    :raises WrongArgumentsError: an option is wrong
+    :raises ProviderUnavailableError: Spark or the database cannot read them
+    """
+    wanted = RecordFilter(_day(args.since), args.dag or "")
+    configs = dict(pair for text in args.conf or () for pair in pairs(text))
+    with audit_session(args.master, {**CONFIGS, **configs}) as session, telling_failures("The records"):
+        reader = RecordReader(session, rows_of, args.parquet or "")
+        records = _records(args, reader, wanted)
+        _explain(records, notes)
+        yield Audited(session, records, lambda path: reader.of_files(path, wanted))
+
+
+def _records(args: Any, reader: RecordReader, wanted: RecordFilter) -> PastRecords:
+    """Return the records of ``--records``, of the deployment's own path or, without one, of Airflow's database."""
+    if path := args.records or settings.records_path():
+        return reader.of_files(path, wanted)
+    if args.no_database:
+        raise WrongArgumentsError("--no-database leaves no records to read. Add --records PATH.")
+    found = DatabaseRecords(wanted.since)
+    return reader.of_batches("database", found.known, found.batches, wanted)
+
+
+def _day(text: str | None) -> str:
+    try:
+        return date.fromisoformat(text).isoformat() if text else ""
+    except ValueError:
+        problem = printable(text or "")
+    raise WrongArgumentsError(f"--since '{problem}' is no day. Write it as 2026-11-01.")
+
+
+def _explain(records: PastRecords, notes: Notes) -> None:
+    for file, problem in list(records.unread.items())[:_MOST_NAMED]:
+        notes(f"{printable(file)} has no record: {problem}")
+    if records.unread_count > _MOST_NAMED:
+        notes(f"{records.unread_count} files have no record. Only {_MOST_NAMED} of them are named.")
+    if records.later_count:
+        notes(
+            f"{records.later_count} records were written by a later version of airflow-config-providers. What this "
+            f"version does not know of them is left out."
+        )
+
+
+def known(args: Any, notes: Notes, what: str, read: Callable[[], Sequence[_Known]]) -> Sequence[_Known]:
+    """
+    Return what Airflow's database knows; nothing if it is not to be read or, with a note, if it cannot be.
+
+    :param what: what is missing then, as the subject of a sentence
+    """
+    if args.no_database:
+        return ()
+    try:
+        return read()
+    except ConfigProvidersError as error:
+        problem = " ".join(error.problems)
+    notes(f"{what} not known. {problem}")
+    return ()
+
+
+def show_found(rows: Sequence[Row], output: str, *, nothing: str) -> None:
+    """Print a row a line for programs, and a table for people."""
+    if output == "json":
+        sys.stdout.writelines(f"{json.dumps(row)}\n" for row in rows)
+    else:
+        show(rows, output, nothing=nothing)

@@ -1,0 +1,129 @@
+"""What Airflow's database knows of past tries, for the audit on Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from airflow_config_providers.core.alter import ResourceType
+from airflow_config_providers.deployment.records import kept, reading, recent_tries
+from airflow_config_providers.dynamic import document
+from airflow_config_providers.dynamic.airflow_store import VariableStore
+from airflow_config_providers.dynamic.document import PREFIX
+from airflow_config_providers.dynamic.inheritance import SOURCES
+from airflow_config_providers.dynamic.rotation import documents
+from airflow_config_providers.exceptions import ConfigException
+from airflow_config_providers.job.record import TaskTry
+from airflow_config_providers.job.record_files import place_of
+from airflow_config_providers.job.record_text import written
+from airflow_config_providers.spark.audit.record_row import Content
+
+_BATCH: Final = 500
+
+_DEFAULT: Final = f"{PREFIX}.default"
+_OF_DAG: Final = f"{PREFIX}.dag."
+
+
+class DatabaseRecords:
+    """
+    The records in Airflow's database, for ``RecordReader.of_batches``.
+
+    :param since: the first day, such as ``2026-11-01``; empty for all
+    :raises ProviderUnavailableError: the database is unavailable
+    """
+
+    def __init__(self, since: str = "") -> None:
+        stored = reading(lambda session: list(recent_tries(session)))
+        newest_last = ((f"database:{place_of(one.task)}", one.task, _in_utc(one.at)) for one in reversed(stored))
+        self._tries = {name: (one, at) for name, one, at in newest_last if at.date().isoformat() >= since}
+
+    @property
+    def known(self) -> Mapping[str, int]:
+        """Name of each record -> when it was written, in microseconds since 1970."""
+        return {name: _microseconds(at) for name, (_, at) in self._tries.items()}
+
+    def batches(self, names: Sequence[str]) -> Iterator[list[Content]]:
+        """
+        Yield the contents of records, some at a time.
+
+        :raises ProviderUnavailableError: the database is unavailable
+        """
+        for start in range(0, len(names), _BATCH):
+            some = names[start : start + _BATCH]
+            yield reading(lambda session, some=some: [self._content(session, name) for name in some])  # type: ignore[misc]
+
+    def _content(self, session: Any, name: str) -> Content:
+        one, at = self._tries[name]
+        return Content(name, _microseconds(at), 0, _bytes_of(session, one))
+
+
+def owners() -> list[tuple[str, str]]:
+    """
+    Return (DAG, owner) of all DAGs.
+
+    :raises ProviderUnavailableError: the database is unavailable
+    """
+    from airflow.models.dag import DagModel  # noqa: PLC0415 - heavy
+    from sqlalchemy import select  # noqa: PLC0415 - slow to import
+
+    query = select(DagModel.dag_id, DagModel.owners)
+    return [(dag, owner or "") for dag, owner in reading(lambda session: session.execute(query).all())]
+
+
+def outcomes(dags: Collection[str]) -> list[tuple[str, str, str, int, bool]]:
+    """
+    Return how the task instances of DAGs ended: (DAG, task, run, map index, whether it failed).
+
+    :raises ProviderUnavailableError: the database is unavailable
+    """
+    from airflow.models.taskinstance import TaskInstance as Ti  # noqa: PLC0415 - heavy
+    from sqlalchemy import select  # noqa: PLC0415 - slow to import
+
+    columns = (Ti.dag_id, Ti.task_id, Ti.run_id, Ti.map_index, Ti.state)
+    query = select(*columns).where(Ti.state.in_(("success", "failed")))
+    found: list[tuple[str, str, str, int, bool]] = []
+    for dag in sorted(dags):
+        rows = reading(lambda session, dag=dag: session.execute(query.where(Ti.dag_id == dag)).all())  # type: ignore[misc]
+        found += [(*instance, state == "failed") for *instance, state in rows]
+    return found
+
+
+def dynamic_keys() -> list[tuple[str, str, str, str]]:
+    """
+    Return the keys that dynamic configuration sets now: (name of its source, DAG, task, key).
+
+    A DAG whose id is too long for the name of a variable is left out: the name does not say which it is.
+
+    :raises ProviderUnavailableError: the database is unavailable
+    :raises ConfigException: a document cannot be read
+    """
+    store = VariableStore("")
+    names = [name for name in documents(store.names(PREFIX)) if name == _DEFAULT or name.startswith(_OF_DAG)]
+    return [row for name, text in store.read(names).items() for row in _keys(name, text.text)]
+
+
+def _keys(name: str, text: str | None) -> Iterator[tuple[str, str, str, str]]:
+    found = document.read(text, name=name)
+    dag = "" if name == _DEFAULT else name.removeprefix(_OF_DAG)
+    source = SOURCES[ResourceType.DAG if dag else ResourceType.DEFAULT].name
+    yield from ((source, dag, "", key) for key in found.own.values)
+    of_task = SOURCES[ResourceType.TASK].name
+    yield from ((of_task, dag, task, key) for task, config in found.tasks.items() for key in config.values)
+
+
+def _bytes_of(session: Any, one: TaskTry) -> bytes:
+    """Return the record of a try; nothing if it cannot be read, or a backend of the workers has it."""
+    try:
+        record = kept(session, one)
+    except ConfigException:
+        return b""
+    return b"" if record is None else written(record)
+
+
+def _in_utc(at: datetime) -> datetime:
+    return at.replace(tzinfo=at.tzinfo or UTC).astimezone(UTC)
+
+
+def _microseconds(at: datetime) -> int:
+    return round(at.timestamp() * 1_000_000)

@@ -1,0 +1,145 @@
+"""
+Records as rows of a table, for the audit on Spark.
+
+Runs in executors, and so needs no Airflow. Others write records: whatever is wrong with one is said in its row.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from datetime import UTC, datetime
+from functools import cache
+from typing import Any, Final
+
+from airflow_config_providers.core.layers import LayeredConfig
+from airflow_config_providers.core.text import is_unicode
+from airflow_config_providers.job.record import FORMAT, RecordedValue, TaskTry, TryRecord
+from airflow_config_providers.job.record_files import place_of
+from airflow_config_providers.job.record_text import parsed
+from airflow_config_providers.spark.audit.record_row import Content, RecordRow, ValueRow
+from airflow_config_providers.spark.catalogue import spark_definition
+
+_LAST_NUMBER: Final = 2**31 - 1
+
+_DAY: Final = re.compile(r"/day=([0-9]{4}-[0-9]{2}-[0-9]{2})/")
+
+_TOO_LARGE: Final = "It is too large to be a record."
+_NO_RECORD: Final = "Line {} is no record."
+_NO_TRY: Final = "Line {} does not say of which try it is."
+_NO_TIME: Final = "Line {} does not say when the try began."
+_OTHER_TRY: Final = "Line {} is the record of another try than the name of the file says."
+
+
+def rows_of(contents: Iterable[Content]) -> Iterator[RecordRow]:
+    """Yield a row for each record in files, one a line, and one for the first problem of each file."""
+    for file in contents:
+        if file.content is None:
+            yield _problem(file, _TOO_LARGE)
+        else:
+            yield from _rows(file, file.content)
+
+
+def _rows(file: Content, content: bytes) -> Iterator[RecordRow]:
+    is_told = False
+    for number, line in enumerate(content.rstrip().split(b"\n"), 1):
+        row = _row(file, number, line)
+        if not (row.problem and is_told):  # a file of millions of broken lines is one problem
+            yield row
+        is_told = is_told or bool(row.problem)
+
+
+def _row(file: Content, number: int, line: bytes) -> RecordRow:
+    """Return the row of one line."""
+    document = parsed(line)
+    task = _try(document)
+    record = TryRecord.read(document, task or TaskTry("", "", ""))
+    if record is None:
+        return _problem(file, _NO_RECORD.format(number))
+    if task is None:
+        return _problem(file, _NO_TRY.format(number))
+    if (at := _moment(record.at)) is None:
+        return _problem(file, _NO_TIME.format(number))
+    if "/dag=" in file.file and not file.file.endswith(f"/{place_of(task)}"):
+        return _problem(file, _OTHER_TRY.format(number))
+    return _recorded(file, record, at)
+
+
+def _recorded(file: Content, record: TryRecord, at: str) -> RecordRow:
+    task = record.task
+    return RecordRow(
+        **_of_file(file),
+        problem="",
+        day=_day(file) or at[:10],
+        dag=_sound(task.dag_id),
+        task=_sound(task.task_id),
+        run=_sound(task.run_id),
+        map_index=task.map_index,
+        try_number=task.try_number,
+        at=at,
+        is_later=record.format > FORMAT,
+        follows=record.follows if record.follows is not None and 0 < record.follows <= _LAST_NUMBER else None,
+        refusals=[_sound(text) for text in record.problems],
+        versions={_sound(name): _sound(version) for name, version in record.versions.items()},
+        key_id=_sound(record.key_id),
+        references={_sound(name): digest and _sound(digest) for name, digest in record.references.items()},
+        configs=[row for key, of in record.configs.items() for row in _values(key, of)],
+    )
+
+
+def _values(key: str, of: Sequence[RecordedValue]) -> Iterator[ValueRow]:
+    """Yield the values of a key. A secret that an older version did not know as one, or a task wrote, is hidden."""
+    is_secret = _secrets()
+    for rank, one in enumerate(of):
+        name, value = one.name or key, one.value
+        hidden = value is None or is_secret(name, value)
+        winner = "" if rank == 0 else _sound(of[0].source)
+        shown = None if value is None or hidden else _sound(value)
+        yield ValueRow(_sound(key), rank, _sound(one.source), _sound(one.origin), shown, _sound(name), winner)
+
+
+@cache
+def _secrets() -> Callable[[str, str], bool]:
+    """Return what says whether a string under a key is a plaintext secret."""
+    return LayeredConfig([], spark_definition()).is_secret
+
+
+def _problem(file: Content, problem: str) -> RecordRow:
+    return RecordRow(**_of_file(file), problem=problem, day=_day(file) or "unknown")
+
+
+def _of_file(file: Content) -> dict[str, Any]:
+    return {"file": file.file, "modified": file.modified, "length": file.length}
+
+
+def _day(file: Content) -> str:
+    found = _DAY.search(file.file)
+    return found[1] if found else ""
+
+
+def _try(document: Any) -> TaskTry | None:
+    """Return the try of which a document says it is; None if it says it in no way that a deployment would."""
+    if not isinstance(document, dict):
+        return None
+    names = ("dag_id", "task_id", "run_id", "map_index", "try_number")
+    found: list[Any] = [document.get(name) for name in names]
+    dag, task, run, index, number = found
+    has_names = all(isinstance(name, str) and name for name in (dag, task, run))
+    has_numbers = type(index) is int and type(number) is int
+    if not (has_names and has_numbers and -1 <= index <= _LAST_NUMBER and 0 < number <= _LAST_NUMBER):
+        return None
+    return TaskTry(dag, task, run, index, number)
+
+
+def _moment(text: str) -> str | None:
+    """Return a moment in UTC, such that its text sorts by time; None if ``text`` is none."""
+    try:
+        found = datetime.fromisoformat(text)
+        return found.replace(tzinfo=found.tzinfo or UTC).astimezone(UTC).isoformat(timespec="milliseconds")
+    except (ValueError, OverflowError):
+        return None
+
+
+def _sound(text: str) -> str:
+    """Return ``text`` such that Java can read it."""
+    return text if is_unicode(text) else text.encode("utf-8", "replace").decode()

@@ -1,0 +1,78 @@
+"""The runs of tasks in order of time, and the values of their configurations, as Spark sees them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+
+TASK: Final = ("dag", "task")
+INSTANCE: Final = ("dag", "task", "map_index")
+
+OUTCOMES: Final = "dag string, task string, run string, map_index int, has_failed boolean"
+"""How task instances ended, for Spark."""
+
+_LONGEST: Final = 200
+"""The most characters of a value in a finding."""
+
+
+def runs_of(records: DataFrame, outcomes: DataFrame) -> DataFrame:
+    """
+    Return a row for each run of a task instance, with what its last try had.
+
+    ``n`` counts the runs of an instance by time, and ``total`` is how many it has. ``failed`` says that the try was
+    refused, or that Airflow says that it failed. A try that only followed a job had no configuration of its own.
+
+    :param outcomes: with the columns of ``OUTCOMES``
+    """
+    from pyspark.sql import Window  # noqa: PLC0415 - slow to import
+    from pyspark.sql import functions as F  # noqa: N812, PLC0415 - its usual name; as above
+
+    of_run, of_instance = Window.partitionBy(*INSTANCE, "run"), Window.partitionBy(*INSTANCE)
+    by_time, of_task = of_instance.orderBy("at", "run"), Window.partitionBy(*TASK)
+    submitted = records.where(F.col("follows").isNull())
+    numbered = submitted.withColumn("number", F.row_number().over(of_run.orderBy(F.desc("try_number"))))
+    last = numbered.where(F.col("number") == 1).join(outcomes, [*INSTANCE, "run"], "left")
+    failed = (F.size("refusals") > 0) | F.coalesce("has_failed", F.lit(False))
+    runs = last.select(*INSTANCE, "run", "at", "configs", failed.alias("failed"))
+    return runs.repartition(*TASK).select(
+        "*",
+        F.row_number().over(by_time).alias("n"),
+        F.count("*").over(of_instance).alias("total"),
+        F.lead("at").over(by_time).alias("next_at"),
+        F.coalesce(~F.lag("failed").over(by_time), F.lit(False)).alias("was_good"),
+        F.count_if("failed").over(of_task).alias("failed_total"),
+        F.count_if(~F.col("failed")).over(of_task).alias("good_total"),
+    )
+
+
+def values_of(runs: DataFrame) -> DataFrame:
+    """Return a row for each value of each key of each run; the winner has rank 0."""
+    from pyspark.sql import functions as F  # noqa: N812, PLC0415 - as above
+
+    exploded = runs.withColumn("one", F.explode("configs")).drop("configs")
+    given = F.struct("one.value", "one.source", "one.origin").alias("given")
+    return exploded.select("*", "one.*", given).drop("one")
+
+
+def told(given: Column) -> Column:
+    """Return a value and its layer for people; ``not set`` for null."""
+    from pyspark.sql import functions as F  # noqa: N812, PLC0415 - as above
+
+    value = F.coalesce(given["value"], F.lit("[hidden]"))
+    cut = F.when(F.length(value) > _LONGEST, F.concat(F.left(value, F.lit(_LONGEST)), F.lit("..."))).otherwise(value)
+    text = F.concat(F.lit("`"), cut, F.lit("` ("), given["source"], F.lit(", "), given["origin"], F.lit(")"))
+    return F.when(given.isNull(), F.lit("not set")).otherwise(text)
+
+
+def layer(given: Column) -> Column:
+    """Return the layer of a value; null without one."""
+    from pyspark.sql import functions as F  # noqa: N812, PLC0415 - as above
+
+    return F.when(given.isNotNull(), F.concat(given["source"], F.lit(", "), given["origin"]))
+
+
+def is_same(one: Column, other: Column) -> Column:
+    """Return whether two values are the same and from the same kind of layer; what is hidden is not compared."""
+    return one["value"].eqNullSafe(other["value"]) & one["source"].eqNullSafe(other["source"])

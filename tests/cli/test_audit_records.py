@@ -1,0 +1,234 @@
+"""The commands that audit records, on a real database, with a local Spark."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("airflow.models.task_state_store", reason="the state of tasks came with Airflow 3.3")
+pytest.importorskip("pyspark.sql.session")
+
+from airflow_config_providers.cli.definition import commands
+from airflow_config_providers.core.layers import ConfigSource
+from airflow_config_providers.spark.audit.history_audit import KINDS
+from tests.cli.conftest import Cli, Ended
+from tests.cli.recorded import Records, records_in
+from tests.cli.test_docs import PAGE, codes, examples
+from tests.docs.pages import ROOT, snippets
+from tests.spark.audit.history.past import QUICK, Past
+
+pytestmark = pytest.mark.slow
+
+MEMORY = "spark.executor.memory"
+PASSWORD = "${vault:apps/db:password}"
+HOW_TO = ROOT / "docs" / "how-to" / "audit-history.md"
+AT_MOST_4G = "policies: [{name: small, class: bounds, params: {spark.executor.memory: {max: 4g}}}]"
+
+
+@pytest.fixture
+def records(cli: Cli) -> Iterator[Records]:
+    with records_in(cli.deployment) as found:
+        yield found
+
+
+@pytest.fixture
+def past(tmp_path: Path) -> Past:
+    return Past(tmp_path / "records")
+
+
+def audit(cli: Cli, words: str, *more: str) -> Ended:
+    quick = [word for key, value in QUICK.items() for word in ("--conf", f"{key}={value}")]
+    return cli("audit", *shlex.split(words), *more, "--master", "local[2]", *quick)
+
+
+def lines(done: Ended) -> list[Any]:
+    return [json.loads(line) for line in done.out.splitlines()]
+
+
+def test_findings_are_a_json_object_a_line(cli: Cli, past: Past):
+    past({MEMORY: "4g"}, run="r1", day=1)
+    past({MEMORY: "8g"}, run="r2", day=2)
+
+    done = audit(cli, f"history --records {past.folder} --no-database --output json")
+
+    assert (done.code, done.errors) == (0, [])
+    assert lines(done) == [
+        {
+            "kind": "between-runs",
+            "dag": "flights",
+            "task": "report",
+            "key": MEMORY,
+            "detail": "`4g` (DAG_CONFIG, conf), then `8g` (DAG_CONFIG, conf)",
+            "runs": 1,
+            "first": "2026-11-02T12:00:00.000+00:00",
+            "last": "2026-11-02T12:00:00.000+00:00",
+        }
+    ]
+
+
+def test_without_the_database_it_is_said_what_is_unknown(cli: Cli, past: Past):
+    past({})
+
+    done = audit(cli, f"history --records {past.folder} --no-database")
+
+    assert done.out == "Nothing found.\n"
+    assert done.notes == [
+        "Airflow's database was not read: runs that failed later, who changed what, and unused keys are unknown."
+    ]
+
+
+def test_records_of_the_database_are_read_and_kept(cli: Cli, records: Records, tmp_path: Path):
+    records({MEMORY: "4g"}, run="r1", at="2026-11-23T17:00:00.000+00:00")
+    records({MEMORY: "8g"}, run="r2", at="2026-11-23T18:00:00.000+00:00")
+    words = f"history --kind between-runs --parquet {tmp_path / 'parquet'} --output json"
+
+    before = lines(audit(cli, words))
+    records.run()
+    again = lines(audit(cli, words))
+
+    assert [row["key"] for row in before] == [MEMORY]
+    assert again == before
+
+
+def test_who_changed_what_before_a_failure_began_is_told(cli: Cli, records: Records):
+    cli(f"alter --dag flights --add-config {MEMORY}=8g")
+    dynamic = {"source": ConfigSource.DYNAMIC_DAG_CONFIG}
+    records({MEMORY: "4g"}, run="r1", at="2026-11-23T17:00:00.000+00:00")
+    records(
+        {MEMORY: "8g"}, run="r2", at="2026-11-23T18:00:00.000+00:00", origin="dynamic flights, version 1", **dynamic
+    )
+    records.ended("r1", "success", at="17:00")
+    records.ended("r2", "failed", at="18:00")
+
+    (row,) = lines(audit(cli, "history --kind before-failure --output json"))
+
+    assert row["key"] == MEMORY
+    assert "; changed by " in row["detail"]
+
+
+def test_keys_of_dynamic_configuration_that_no_run_had_are_found(cli: Cli, records: Records):
+    cli(f"alter --dag flights --add-config {MEMORY}=8g,spark.app.b=1")
+    records({MEMORY: "8g"}, source=ConfigSource.DYNAMIC_DAG_CONFIG)
+
+    (row,) = lines(audit(cli, "history --kind unused --output json"))
+
+    assert (row["dag"], row["task"], row["key"]) == ("flights", "", "spark.app.b")
+
+
+def test_a_file_that_is_no_record_is_named_without_control_characters(cli: Cli, past: Past):
+    past({"spark.a": "1"})
+    past.text("{", "odd\x1b[31m")
+
+    done = audit(cli, f"history --records {past.folder} --no-database")
+
+    assert done.code == 0
+    assert any("odd\\x1b[31m.jsonl has no record: Line 1 is no record." in note for note in done.notes)
+
+
+def test_names_and_values_of_others_steer_no_terminal(cli: Cli, past: Past):
+    past({"spark.a": "1"}, run="r1", day=1)
+    past({"spark.a": "<b>\x1b[31m"}, run="r2", day=2)
+
+    done = audit(cli, f"history --records {past.folder} --no-database --output plain")
+
+    assert "`<b>\\x1b[31m`" in done.out
+    assert "\x1b" not in done.out
+
+
+@pytest.mark.parametrize(
+    ("words", "problem"),
+    [
+        pytest.param("--since yesterday", "--since 'yesterday' is no day. Write it as 2026-11-01.", id="day"),
+        pytest.param("--no-database", "--no-database leaves no records to read. Add --records PATH.", id="nothing"),
+    ],
+)
+def test_wrong_options_are_refused(cli: Cli, words: str, problem: str):
+    done = audit(cli, f"history {words}")
+
+    assert (done.code, done.errors) == (2, [problem])
+
+
+def test_a_path_that_is_not_there_is_an_error(cli: Cli):
+    done = audit(cli, "history --records /nowhere --no-database")
+
+    assert done.code == 5
+    assert done.errors[0].startswith("The records could not be read by Spark (AnalysisException, PATH_NOT_FOUND).")
+
+
+@pytest.mark.parametrize(
+    ("memory", "odd", "code"),
+    [
+        pytest.param("2g", False, 0, id="none-stopped"),
+        pytest.param("8g", False, 1, id="some-stopped"),
+        pytest.param("8g", True, 2, id="not-all-read"),
+    ],
+)
+def test_the_code_says_what_policies_would_have_done(
+    cli: Cli, past: Past, tmp_path: Path, memory: str, odd: bool, code: int
+):
+    (tmp_path / "policies.yaml").write_text(AT_MOST_4G)
+    past({MEMORY: memory})
+    if odd:
+        past.text("{")
+
+    done = audit(cli, f"policies {tmp_path / 'policies.yaml'} --records {past.folder} --output json")
+
+    assert done.code == code, done.err
+    assert [(row["policy"], row["dag"], row["owner"]) for row in lines(done)] == (
+        [("small", "flights", "airflow")] if code else []
+    )
+
+
+def test_policies_that_cannot_be_opened_are_an_error(cli: Cli, past: Past, tmp_path: Path):
+    (tmp_path / "policies.yaml").write_text("policies: [{name: x, class: nosuch}]")
+    past({})
+
+    assert audit(cli, f"policies {tmp_path / 'policies.yaml'} --records {past.folder}").code == 3
+
+
+def test_references_are_listed_with_what_is_known_of_them(cli: Cli, past: Past, tmp_path: Path):
+    (tmp_path / "known.txt").write_text("${vault:apps/db:unread}\n")
+    for day, (dag, digest) in enumerate((("billing", "1"), ("flights", "2")), 1):
+        past({"spark.a": PASSWORD}, dag=dag, day=day, references={PASSWORD: digest}, key_id="k")
+    past({}, task="other", references={"${vault:apps/web:token}": "1"}, key_id="k")
+
+    done = audit(
+        cli, f"references '${{vault:apps/db:*}}' --known {tmp_path / 'known.txt'} --records {past.folder} --output json"
+    )
+
+    found = [(row["reference"], row["finding"], row["generations"], row["older"]) for row in lines(done)]
+    assert found == [
+        (PASSWORD, ["shared", "older values"], 2, ["billing.report"]),
+        ("${vault:apps/db:unread}", ["unread"], None, []),
+    ]
+
+
+def test_each_kind_of_finding_can_be_chosen():
+    (group,) = commands()
+    audits = next(one for one in group.subcommands if one.name == "audit")
+    history = next(one for one in audits.subcommands if one.name == "history")
+
+    assert next(arg.kwargs["choices"] for arg in history.args if arg.flags == ("--kind",)) == KINDS
+
+
+@pytest.mark.parametrize("page", [PAGE, HOW_TO], ids=lambda page: page.stem)
+def test_examples_of_the_pages_run(cli: Cli, records: Records, page: Path):
+    home = cli.deployment.home
+    staging = Past(home / "staging")
+    staging({MEMORY: "2g"})
+    records({MEMORY: "8g"}, references={PASSWORD: "1"}, key_id="k")
+    (home / "references.txt").write_text(PASSWORD)
+    for snippet in snippets(page):
+        if snippet.title:
+            (home / snippet.title).write_text(snippet.text)
+    wanted = [one for snippet in snippets(page) if snippet.language == "sh" for one in examples(snippet.text)]
+    for example in wanted:
+        command, _, tail = example.partition(" ")
+        if command == "audit" and not tail.startswith("leaks"):
+            done = audit(cli, tail.partition(" #")[0])
+            assert done.code in codes(example), f"{example}: {done.err}"

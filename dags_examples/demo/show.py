@@ -14,6 +14,7 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
+from dags_examples.demo.audit import Audited
 from dags_examples.demo.metadata import Setting
 from dags_examples.demo.pipeline import DATE, Found, Outcome
 from dags_examples.demo.workspace import CONF
@@ -64,6 +65,8 @@ class Screen:
         self._console.print(_quality(outcome.quality))
         if outcome.found:
             self._found(outcome.found)
+        if outcome.audited:
+            self._audited(outcome.audited)
         self._verdict(outcome)
 
     def _settings(self, task: str, settings: Sequence[Setting]) -> Table:
@@ -90,6 +93,18 @@ class Screen:
             self.fail(f"Not opened, so nothing is proved about it: {place}")
         for finding in found.findings:
             self.fail(f"FOUND {finding.secret} ({finding.form}) in {finding.place}")
+
+    def _audited(self, audited: Audited) -> None:
+        if audited.verdict:
+            self._console.print(f"Audit of what was left behind: {audited.verdict}", style="bold green")
+        else:
+            self.fail("Audit of what was left behind: it found something, or could not read everything")
+        self.note(f"Its page: {self._short(audited.page)}")
+        self.note(f"Password planted in {self._short(audited.planted)}")
+        for place in audited.found:
+            self.note(f"Audit found {self._short(place)}")
+        if list(audited.found) != [audited.planted]:
+            self.fail("The audit did not find the planted password, and only that")
 
     def _verdict(self, outcome: Outcome) -> None:
         if outcome.found and outcome.found.is_clean:

@@ -18,7 +18,6 @@ from airflow_config_providers.exceptions import (
     ProviderUnavailableError,
 )
 from airflow_config_providers.foreign import has_supervisor
-from airflow_config_providers.get_provider_info import OPTIONS
 from airflow_config_providers.providers.backend_faults import denied, fault, unavailable
 
 EXECUTION_API: Final = "Airflow's Execution API"
@@ -86,6 +85,8 @@ def max_workers() -> int:
     if airflow_is_starting():
         return 1
     from airflow.sdk.configuration import conf  # noqa: PLC0415 - heavy, and not needed to import the package
+
+    from airflow_config_providers.get_provider_info import OPTIONS  # noqa: PLC0415 - not in the zip for a driver
 
     return int(conf.getint("config_providers", "max_workers", fallback=int(OPTIONS["max_workers"].default)))
 

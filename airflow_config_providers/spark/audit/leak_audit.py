@@ -136,7 +136,7 @@ def audit_leaks(request: LeakRequest, secrets: Sequence[KnownSecret], *, tick: T
 def _audited(request: LeakRequest, secrets: Sequence[KnownSecret], tick: Tick) -> LeakReport:
     accepted = read_baseline(request.baseline) if request.baseline else frozenset()
     finder, listing = LeakFinder(secrets), FileListing.of(request.paths)
-    telling = TellingPaths.of(listing, finder)
+    telling = TellingPaths.of(listing, request.paths, finder)
     seen = SeenFiles.open(request.state, secrets) if request.state else None
     target = target_of(request.reversed_copy, request.paths) if request.reversed_copy else None
     work = Work.of(listing, seen.files if seen else {}, margin=finder.margin)

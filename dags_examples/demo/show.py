@@ -57,7 +57,7 @@ class Screen:
         self._console.print(f"  done in {monotonic() - start:.1f} s", style="green")
 
     def outcome(self, outcome: Outcome) -> None:
-        """Show all results, with the verdict last."""
+        """Show all results, with the verdict and the audit last."""
         for task, settings in outcome.configs.items():
             self._console.print(self._settings(task, settings))
         for name, rows in outcome.report.items():
@@ -65,9 +65,10 @@ class Screen:
         self._console.print(_quality(outcome.quality))
         if outcome.found:
             self._found(outcome.found)
+        self._verdict(outcome)
         if outcome.audited:
             self._audited(outcome.audited)
-        self._verdict(outcome)
+        self.note(f"All in all {sum(outcome.seconds.values()):.0f} s")
 
     def _settings(self, task: str, settings: Sequence[Setting]) -> Table:
         title = f"Task {task}: its configuration, as Airflow stores and shows it"
@@ -113,7 +114,6 @@ class Screen:
             self._console.print("Wrong password: the job failed, as it should", style="bold green")
         else:
             self.fail("Wrong password: the report did not fail at the database's door, so the secret proves nothing")
-        self.note(f"All in all {sum(outcome.seconds.values()):.0f} s")
 
     def _short(self, text: str) -> str:
         return text.replace(self._root, "")

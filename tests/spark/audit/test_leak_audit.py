@@ -419,3 +419,22 @@ def test_a_session_without_encryption_is_refused(configs: Mapping[str, str], tmp
 
     assert "started" not in done.stdout
     assert f"set {next(iter(configs))}=true" in done.stderr
+
+
+def test_the_master_of_sparks_defaults_is_taken(tmp_path: Path) -> None:
+    (tmp_path / "spark-defaults.conf").write_text("spark.master local[1]\n")
+    script = (
+        "from airflow_config_providers.spark.audit.session import audit_session\n"
+        "with audit_session() as session: print(session.sparkContext.master)"
+    )
+    environ = {**os.environ, "SPARK_CONF_DIR": str(tmp_path)}
+    done = subprocess.run([sys.executable, "-c", script], env=environ, capture_output=True, text=True, check=True)
+
+    assert done.stdout == "local[1]\n"
+
+
+def test_a_session_that_was_there_before_goes_on(session: Any) -> None:
+    with audit_session("local[2]"):
+        pass
+
+    assert session.range(3).count() == 3

@@ -7,6 +7,7 @@ from typing import Any
 
 from airflow_config_providers import settings
 from airflow_config_providers.airflow_compat import BaseOperator, mask_secrets
+from airflow_config_providers.core.text import one_line
 from airflow_config_providers.core.variable import ConfigVariable, variables
 from airflow_config_providers.deployment.known_secrets import references_in_files, resolved_secrets
 from airflow_config_providers.exceptions import ConfigException, LeakError
@@ -74,9 +75,9 @@ class ConfigAuditOperator(BaseOperator):
         """
         found = self._searched()
         for leak in found.leaks:
-            self.log.error("%s:%s: %s (%s, %s)", leak.file, leak.line, leak.reference, leak.encoding, leak.id)
+            self.log.error("%s:%s: %s (%s, %s)", one_line(leak.file), leak.line, leak.reference, leak.encoding, leak.id)
         for path, reason in found.unread.items():
-            self.log.error("%s was not searched, or not all of it: %s", path, reason)
+            self.log.error("%s was not searched, or not all of it: %s", one_line(path), reason)
         self.log.info("%s", summary(found))
         if self.report:
             write_report(self.report, found)

@@ -86,7 +86,7 @@ def max_workers() -> int:
         return 1
     from airflow.sdk.configuration import conf  # noqa: PLC0415 - heavy, and not needed to import the package
 
-    from airflow_config_providers.get_provider_info import OPTIONS  # noqa: PLC0415 - a driver lacks it
+    from airflow_config_providers.get_provider_info import OPTIONS  # noqa: PLC0415 - not in the zip for a driver
 
     return int(conf.getint("config_providers", "max_workers", fallback=int(OPTIONS["max_workers"].default)))
 

@@ -1,4 +1,4 @@
-"""The demo itself: prepare, run, run again with a wrong password, search."""
+"""The demo itself: prepare, run, run again with a wrong password, audit, search."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from typing import Any
 
 from dags_examples.demo import database, metadata
 from dags_examples.demo.airflow_cli import Airflow
+from dags_examples.demo.audit import Audit, Audited
 from dags_examples.demo.metadata import Setting
 from dags_examples.demo.sampler import Sampler
 from dags_examples.demo.search import Finding, Search, Secret
@@ -63,12 +64,19 @@ class Outcome:
     report: Mapping[str, Sequence[Mapping[str, Any]]] = field(default_factory=dict)
     wrong_password_refused: bool = False
     found: Found | None = None
+    audited: Audited | None = None
     seconds: dict[str, float] = field(default_factory=dict)
 
     @property
     def is_good(self) -> bool:
-        """Whether the pipeline worked, the wrong password did not, and no password was found."""
-        return self.wrong_password_refused and self.found is not None and self.found.is_clean
+        """Whether the pipeline worked, the wrong password did not, and only the planted password was found."""
+        return (
+            self.wrong_password_refused
+            and self.found is not None
+            and self.found.is_clean
+            and self.audited is not None
+            and self.audited.is_good
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,8 +110,12 @@ class Demo:
             self._collect(outcome)
             with self._timed(outcome, "run its report again with a wrong password"):
                 outcome.wrong_password_refused = self._run_with_wrong_password()
+            with self._timed(outcome, "audit what was left behind with Spark"):
+                verdict = self._audit().clean()
         with self._timed(outcome, "search what was left behind for the passwords"):
             outcome.found = self._search(secrets, sampler=sampler, since=started)
+        with self._timed(outcome, "plant a password in a log, and audit that"):
+            outcome.audited = Audited(str(self.workspace.audit_page), verdict, *self._audit().planted())
         return outcome
 
     @contextmanager
@@ -148,6 +160,11 @@ class Demo:
         self._airflow(self.workspace.wrong_secrets).run(arguments)
         has_failed = self._states(DATE_OF_WRONG_PASSWORD).get("report") == "failed"
         return has_failed and database.refusals(self.workspace.derby) > before
+
+    def _audit(self) -> Audit:
+        lines: list[str] = []
+        environment = self.workspace.environment(secrets_dir=self.workspace.secrets)
+        return Audit(self.workspace, Airflow(environment, self.workspace.root, self.workspace.log, lines.append), lines)
 
     def _states(self, date: str) -> Mapping[str, str | None]:
         states = metadata.states(self.workspace.metadata, dag_id=DAG_ID).get(date, {})

@@ -14,6 +14,7 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
+from dags_examples.demo.audit import Audited
 from dags_examples.demo.metadata import Setting
 from dags_examples.demo.pipeline import DATE, Found, Outcome
 from dags_examples.demo.workspace import CONF
@@ -56,7 +57,7 @@ class Screen:
         self._console.print(f"  done in {monotonic() - start:.1f} s", style="green")
 
     def outcome(self, outcome: Outcome) -> None:
-        """Show all results, with the verdict last."""
+        """Show all results, with the verdict and the audit last."""
         for task, settings in outcome.configs.items():
             self._console.print(self._settings(task, settings))
         for name, rows in outcome.report.items():
@@ -65,6 +66,9 @@ class Screen:
         if outcome.found:
             self._found(outcome.found)
         self._verdict(outcome)
+        if outcome.audited:
+            self._audited(outcome.audited)
+        self.note(f"All in all {sum(outcome.seconds.values()):.0f} s")
 
     def _settings(self, task: str, settings: Sequence[Setting]) -> Table:
         title = f"Task {task}: its configuration, as Airflow stores and shows it"
@@ -91,6 +95,18 @@ class Screen:
         for finding in found.findings:
             self.fail(f"FOUND {finding.secret} ({finding.form}) in {finding.place}")
 
+    def _audited(self, audited: Audited) -> None:
+        if audited.verdict:
+            self._console.print(f"Audit of what was left behind: {audited.verdict}", style="bold green")
+        else:
+            self.fail("Audit of what was left behind: it found something, or could not read everything")
+        self.note(f"Its page: {self._short(audited.page)}")
+        self.note(f"Password planted in {self._short(audited.planted)}")
+        for place in audited.found:
+            self.note(f"Audit found {self._short(place)}")
+        if list(audited.found) != [audited.planted]:
+            self.fail("The audit did not find the planted password, and only that")
+
     def _verdict(self, outcome: Outcome) -> None:
         if outcome.found and outcome.found.is_clean:
             self._console.print("Places where a password was found: none", style="bold green")
@@ -98,7 +114,6 @@ class Screen:
             self._console.print("Wrong password: the job failed, as it should", style="bold green")
         else:
             self.fail("Wrong password: the report did not fail at the database's door, so the secret proves nothing")
-        self.note(f"All in all {sum(outcome.seconds.values()):.0f} s")
 
     def _short(self, text: str) -> str:
         return text.replace(self._root, "")

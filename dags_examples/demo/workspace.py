@@ -70,6 +70,16 @@ class Workspace:
         """Spark's event logs."""
         return self.root / "events"
 
+    @property
+    def references(self) -> Path:
+        """The file that names what the audit searches for."""
+        return self.root / "references.txt"
+
+    @property
+    def audit_page(self) -> Path:
+        """The report of the audit, beside the directory, so that it stays."""
+        return self.root.with_name(f"{self.root.name}-audit.html")
+
     def create(self) -> None:
         """
         Create the directory, after removing an earlier one.

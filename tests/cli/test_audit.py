@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -108,6 +109,18 @@ def test_the_value_is_shown_nowhere(audit: Audit) -> None:
     assert done.code == 1
     assert len(shown) >= 4
     assert not any(VALUE in text for text in shown)
+
+
+def test_hostile_names_steer_no_terminal(audit: Audit) -> None:
+    Path(os.fsdecode(os.fsencode(audit.logs) + b"/\xff\n\x1b[31m.log")).write_text(VALUE)
+    Path(os.fsdecode(os.fsencode(audit.logs) + b"/\xff\n\x1b[31m.gz")).write_bytes(b"\x1f\x8b\x08")
+
+    done = audit("--report", str(audit.folder / "report.html"))
+
+    assert done.code == 2
+    assert "\\udcff\\n\\x1b[31m.log" in done.out
+    assert "\\udcff\\n\\x1b[31m.gz was not searched" in done.notes[0]
+    assert "\x1b" not in done.out + done.err + (audit.folder / "report.html").read_text()
 
 
 def test_the_references_of_the_records_are_searched_for(audit: Audit, cli: Cli) -> None:

@@ -6,12 +6,15 @@ import json
 import sqlite3
 import stat
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from dags_examples.demo import __main__ as command
 from dags_examples.demo import metadata
+from dags_examples.demo.audit import Audited
 from dags_examples.demo.java import NoJavaError, java_version, require_java
 from dags_examples.demo.metadata import Setting, read_setting
 from dags_examples.demo.pipeline import PROGRESS, Found, Outcome
@@ -165,22 +168,25 @@ def test_the_effective_configuration_of_the_latest_run_is_read(tmp_path: Path) -
 
 
 CLEAN = Found(searched={}, forms=(), findings=(), unread=())
+AUDITED = Audited("demo-audit.html", "Nothing found.", "planted/task.log:2", ["planted/task.log:2"])
+
+
+def outcome_of(**fields: Any) -> Outcome:
+    return Outcome(**{"wrong_password_refused": True, "found": CLEAN, "audited": AUDITED, **fields})
 
 
 @pytest.mark.parametrize(
     ("outcome", "is_good"),
     [
-        pytest.param(Outcome(wrong_password_refused=True, found=CLEAN), True, id="all-well"),
-        pytest.param(Outcome(wrong_password_refused=False, found=CLEAN), False, id="wrong-password-taken"),
-        pytest.param(Outcome(wrong_password_refused=True), False, id="not-searched"),
-        pytest.param(
-            Outcome(wrong_password_refused=True, found=Found({}, (), (Finding("a", "b", "c"),), ())),
-            False,
-            id="leak",
-        ),
-        pytest.param(
-            Outcome(wrong_password_refused=True, found=Found({}, (), (), ("sealed",))), False, id="left-unread"
-        ),
+        pytest.param(outcome_of(), True, id="all-well"),
+        pytest.param(outcome_of(wrong_password_refused=False), False, id="wrong-password-taken"),
+        pytest.param(outcome_of(found=None), False, id="not-searched"),
+        pytest.param(outcome_of(found=Found({}, (), (Finding("a", "b", "c"),), ())), False, id="leak"),
+        pytest.param(outcome_of(found=Found({}, (), (), ("sealed",))), False, id="left-unread"),
+        pytest.param(outcome_of(audited=None), False, id="not-audited"),
+        pytest.param(outcome_of(audited=replace(AUDITED, verdict="")), False, id="audit-found-something"),
+        pytest.param(outcome_of(audited=replace(AUDITED, found=[])), False, id="planted-password-overlooked"),
+        pytest.param(outcome_of(audited=replace(AUDITED, found=["a:1"])), False, id="another-place"),
     ],
 )
 def test_the_verdict_is_good_only_when_all_is_proved(outcome: Outcome, is_good: bool) -> None:
@@ -219,7 +225,21 @@ def test_the_screen_shows_each_setting_with_what_it_beat(capsys: pytest.CaptureF
 
 
 def test_the_outcome_as_json_says_whether_all_is_well() -> None:
-    assert json.loads(as_json(Outcome(wrong_password_refused=True, found=CLEAN)))["ok"] is True
+    assert json.loads(as_json(outcome_of()))["ok"] is True
+
+
+def test_the_screen_shows_the_audit(capsys: pytest.CaptureFixture[str]) -> None:
+    text = shown(outcome_of(), capsys)
+
+    assert "Audit of what was left behind: Nothing found.\nIts page: demo-audit.html\n" in text
+    assert "Password planted in planted/task.log:2\nAudit found planted/task.log:2\n" in text
+
+
+def test_the_screen_says_if_the_audit_overlooks_the_planted_password(capsys: pytest.CaptureFixture[str]) -> None:
+    text = shown(outcome_of(audited=replace(AUDITED, verdict="", found=[])), capsys)
+
+    assert "it found something, or could not read everything" in text
+    assert "The audit did not find the planted password, and only that" in text
 
 
 @pytest.mark.parametrize(

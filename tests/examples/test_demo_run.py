@@ -67,6 +67,8 @@ def test_the_demo_runs_the_flights_pipeline_and_finds_no_password(
     assert code == 0
     assert outcome["ok"]
     assert not (tmp_path / "demo").exists()
+    assert outcome["audited"]["found"] == [outcome["audited"]["planted"]]
+    assert "Nothing found." in (tmp_path / "demo-audit.html").read_text()
     flights = next(row for row in outcome["quality"] if row["dataset"] == "flights")
     assert flights["read"] == flights["accepted"] + flights["rejected"] == 336_776
     winners = {(task, setting["key"]): setting["layer"] for task in TASKS for setting in outcome["configs"][task]}

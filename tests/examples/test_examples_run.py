@@ -9,6 +9,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Mapping
+from pathlib import Path
 
 import pytest
 
@@ -33,7 +34,7 @@ def test_the_examples_parse_and_nothing_else_is_taken_for_a_dag(workspace: Works
     parsed = subprocess.run(command, env=environment, capture_output=True, text=True, check=True, cwd=workspace.root)
 
     [line] = [line for line in parsed.stdout.splitlines() if line.startswith("DAGS ")]
-    dags = ["flights_delay_report", "flights_vault", "mapped_reports", "quickstart", "resolve_in_driver"]
+    dags = ["audit_logs", "flights_delay_report", "flights_vault", "mapped_reports", "quickstart", "resolve_in_driver"]
     dags += ["stream_counts", "stream_counts_driver"]
     assert json.loads(line.removeprefix("DAGS ")) == [dags, {}]
 
@@ -152,3 +153,46 @@ def test_the_mapped_tasks_leave_their_key_nowhere(
     mapped_reports: tuple[int, str], workspace: Workspace, signing_key: str
 ) -> None:
     assert places_of(signing_key, workspace) == []
+
+
+def audited(folder: Path, workspace: Workspace) -> tuple[int, str]:
+    definition = {
+        "config.providers": "mounted",
+        "config.providers.mounted.class": "directory",
+        "config.providers.mounted.param.allowed.paths": str(folder / "secrets"),
+    }
+    return run(
+        workspace,
+        ["dags", "test", "audit_logs"],
+        AIRFLOW_VAR_AUDIT_HOME=str(folder),
+        AIRFLOW_CONN_CONFIG_PROVIDERS_DEFAULT=providers(**definition),
+    )
+
+
+@pytest.fixture
+def audit_home(tmp_path: Path) -> Path:
+    for name in ("secrets", "logs"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "secrets" / "token").write_text("a-token-of-the-audit")
+    (tmp_path / "logs" / "task.log").write_text("nothing\n")
+    return tmp_path
+
+
+@pytest.mark.slow
+def test_the_weekly_audit_succeeds_if_nothing_is_found(audit_home: Path, workspace: Workspace) -> None:
+    code, output = audited(audit_home, workspace)
+
+    assert code == 0
+    assert "1 file with 8 bytes searched (1 read now): no leaks." in output
+    assert "Nothing found." in (audit_home / "leaks.html").read_text()
+
+
+@pytest.mark.slow
+def test_the_weekly_audit_fails_if_a_value_is_in_a_log(audit_home: Path, workspace: Workspace) -> None:
+    (audit_home / "logs" / "task.log").write_text("first\nthe token is a-token-of-the-audit\n")
+
+    code, output = audited(audit_home, workspace)
+
+    assert code != 0
+    assert f"{audit_home}/logs/task.log:2: ${{mounted:{audit_home}/secrets:token}} (plain, " in output
+    assert places_of("a-token-of-the-audit", workspace) == []

@@ -56,6 +56,17 @@ def test_a_leak_fails_the_task_without_showing_the_value(
     assert VALUE not in shown.out + shown.err + str(raised.value)
 
 
+def test_a_name_with_a_line_end_is_one_line_of_the_log(
+    logs: Path, reference: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    (logs / "a.log").rename(logs / "a\nERROR forged.log")
+
+    audit(logs, references=[reference], fail_on_leaks=False).execute({})
+
+    shown = capfd.readouterr()
+    assert f"{logs}/a\\nERROR forged.log:1: {reference} (plain" in shown.out + shown.err
+
+
 def test_the_task_returns_numbers(logs: Path, reference: str) -> None:
     found = audit(logs, references=[reference], fail_on_leaks=False).execute({})
 

@@ -1,5 +1,5 @@
 """
-A real standalone cluster of Spark: a Master and a Worker on 127.0.0.1, from the jars of PySpark.
+A real standalone cluster of Spark: a Master and one or more Workers on 127.0.0.1, from the jars of PySpark.
 
     with spark_cluster(tmp_path / "cluster") as cluster:
         cluster.master_url                       # spark://127.0.0.1:PORT, for spark-submit --master
@@ -25,7 +25,7 @@ import time
 import urllib.error
 import urllib.parse
 import urllib.request
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -142,31 +142,33 @@ class Daemon:
 
 
 class SparkCluster:
-    """A Master and a Worker that run until ``spark_cluster`` ends them."""
+    """A Master and Workers that run until ``spark_cluster`` ends them; ``worker`` is the first one."""
 
-    def __init__(self, folder: Path, master: Daemon, worker: Daemon, work: Path) -> None:
+    def __init__(self, folder: Path, master: Daemon, workers: Sequence[Daemon], work: Path) -> None:
         self.folder = folder
         self.master = master
-        self.worker = worker
+        self.workers = workers
+        self.worker = workers[0]
         self.work = work
         self.master_url = master.wait_for(r"Starting Spark master at (spark://\S+)")
-        self._watcher = Watcher([master.pid, worker.pid])
+        self._daemons = (*workers, master)
+        self._watcher = Watcher([daemon.pid for daemon in self._daemons])
 
     def processes(self) -> list[psutil.Process]:
         """Return the running processes of the cluster."""
-        daemons = [psutil.Process(pid) for pid in (self.master.pid, self.worker.pid) if psutil.pid_exists(pid)]
-        return [*daemons, *self.master.descendants(), *self.worker.descendants()]
+        daemons = [psutil.Process(daemon.pid) for daemon in self._daemons if psutil.pid_exists(daemon.pid)]
+        return [*daemons, *(process for daemon in self._daemons for process in daemon.descendants())]
 
     def pages(self) -> dict[str, str]:
         """Return address -> text of the daemons' pages, of the pages to which they link, and of their JSON forms."""
         found: dict[str, str] = {}
-        for daemon in (self.master, self.worker):
+        for daemon in reversed(self._daemons):
             for path in ("", "/json/"):
                 found[daemon.page + path] = read_url(daemon.page + path)
             links = re.findall(r'href="([^"#]+)"', found[daemon.page])
             for link in links:
                 url = urllib.parse.urljoin(daemon.page, html.unescape(link))
-                if url.startswith((self.master.page, self.worker.page)) and "/static/" not in url:
+                if url.startswith(tuple(daemon.page for daemon in self._daemons)) and "/static/" not in url:
                     found.setdefault(url, read_url(url))
         return found
 
@@ -181,20 +183,28 @@ class SparkCluster:
     def close(self) -> None:
         """End it."""
         self._watcher.close()
-        for daemon in (self.worker, self.master):
+        for daemon in self._daemons:
             daemon.close()
 
 
 @contextlib.contextmanager
 def spark_cluster(
-    folder: Path, *, home: str | Path = "", variables: Mapping[str, str] | None = None
+    folder: Path,
+    *,
+    home: str | Path = "",
+    variables: Mapping[str, str] | None = None,
+    defaults: Mapping[str, str] | None = None,
+    workers: int = 1,
+    cores: int = 4,
 ) -> Iterator[SparkCluster]:
     """
-    Run a Master and a Worker, and end them.
+    Run a Master and Workers, and end them.
 
     :param folder: for their logs, work directories and temporary files; made where it is not there
     :param home: of Spark; empty for the one that is installed
-    :param variables: for the environment of both, and so of what they start
+    :param variables: for the environment of all, and so of what they start
+    :param defaults: what ``spark-defaults.conf`` has, in ``folder / "conf"``; None for the one of the installed Spark
+    :param cores: of each Worker
     """
     work = folder / "work"
     temp = folder / "temp"
@@ -206,6 +216,7 @@ def spark_cluster(
         "SPARK_NO_DAEMONIZE": "1",
         "SPARK_DAEMON_JAVA_OPTS": "-Dspark.worker.timeout=20 -Dspark.worker.cleanup.enabled=false",
         "JDK_JAVA_OPTIONS": quick_java.QUICK_JAVA,  # also for the drivers and executors that the Worker starts
+        **({} if defaults is None else {"SPARK_CONF_DIR": str(write_defaults(folder / "conf", defaults))}),
     }
     spark = SparkEnvironment.of(home, **own, **(variables or {}))
     run = [spark.script("spark-class"), "org.apache.spark.deploy"]
@@ -214,13 +225,24 @@ def spark_cluster(
         master = Daemon("master", [run[0], f"{run[1]}.master.Master", *at], spark.variables, folder)
         stack.callback(master.close)
         url = master.wait_for(r"Starting Spark master at (spark://\S+)")
-        has = ["--cores", "4", "--memory", "4g", "--work-dir", str(work)]
-        worker = Daemon("worker", [run[0], f"{run[1]}.worker.Worker", *at, *has, url], spark.variables, folder)
-        stack.callback(worker.close)
-        worker.wait_for("(Successfully registered with master)")
-        cluster = SparkCluster(folder, master, worker, work)
+        has = ["--cores", str(cores), "--memory", "4g", "--work-dir", str(work)]
+        command = [run[0], f"{run[1]}.worker.Worker", *at, *has, url]
+        started = []
+        for number in range(workers):
+            started.append(Daemon(f"worker{number or ''}", command, spark.variables, folder))
+            stack.callback(started[-1].close)
+        for worker in started:
+            worker.wait_for("(Successfully registered with master)")
+        cluster = SparkCluster(folder, master, started, work)
         stack.callback(cluster.close)
         yield cluster
+
+
+def write_defaults(folder: Path, defaults: Mapping[str, str]) -> Path:
+    """Write a ``spark-defaults.conf`` that nobody else can read, and return its folder."""
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    (folder / "spark-defaults.conf").write_text("".join(f"{key} {value}\n" for key, value in defaults.items()))
+    return folder
 
 
 class Watcher:

@@ -8,9 +8,11 @@ import os
 import stat
 import zlib
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Final
+
+from airflow_config_providers.providers.real_path import open_real, steps
 
 BLOCK: Final = 4 * 1024 * 1024
 """How many bytes are read at a time."""
@@ -22,6 +24,12 @@ _STEP: Final = 4096
 
 _LARGEST_FRAME: Final = 64 * 1024 * 1024
 """The most bytes of a compressed frame, and of its content. Those of Spark have at most 32 MiB."""
+
+_MOST_TIMES: Final = 1_100
+"""How many times as large as a file its content can be; gzip, which logs usually have, does not go further."""
+
+_ALWAYS: Final = 1024 * 1024 * 1024
+"""How many bytes of content are read in any case."""
 
 LONGEST_MAGIC: Final = 16
 
@@ -73,23 +81,20 @@ def doubt(path: str, beginning: bytes) -> str:
 @contextmanager
 def opened(path: str) -> Iterator[int]:
     """
-    Open a regular file, and yield its descriptor.
+    Open a regular file, through no link, and yield its descriptor.
+
+    A folder that was replaced by a link since the listing therefore leads nowhere.
 
     :raises ContentError: it has vanished, cannot be read, or is no regular file (any more)
     """
-    try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
-    except OSError as error:
-        problem = error.strerror or type(error).__name__
-    else:
+    with ExitStack() as stack:
         try:
-            if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-                raise ContentError("It is no regular file.")
-            yield descriptor
-        finally:
-            os.close(descriptor)
-        return
-    raise ContentError(f"It cannot be opened: {problem}.")
+            descriptor, problem = stack.enter_context(open_real(steps(path), is_kind=stat.S_ISREG)), ""
+        except OSError as error:
+            descriptor, problem = None, f"It cannot be opened: {error.strerror or type(error).__name__}."
+        if descriptor is None:
+            raise ContentError(problem or "It is no regular file.")
+        yield descriptor
 
 
 def blocks(descriptor: int, begin: int, end: int | None, *, size: int = BLOCK) -> Iterator[bytes]:
@@ -124,8 +129,11 @@ def decompressed(compression: str, source: Iterator[bytes]) -> Iterator[bytes]:
 
     :raises ContentError: it is broken, or ends too early; what could be read has been yielded
     """
+    read = _Counted(source)
     try:
-        yield from _DECOMPRESSED[compression](source)
+        for content in _DECOMPRESSED[compression](read):
+            read.allow(len(content))
+            yield content
     except ContentError:
         raise
     except Exception as error:  # noqa: BLE001 - decompressors raise what they like; nothing of the content is shown
@@ -133,6 +141,32 @@ def decompressed(compression: str, source: Iterator[bytes]) -> Iterator[bytes]:
     else:
         return
     raise ContentError(f"Its {compression} content is broken ({problem}).")
+
+
+class _Counted:
+    """Counts the bytes of an iterator, and stops what a few bytes would make almost endless."""
+
+    def __init__(self, source: Iterator[bytes]) -> None:
+        self._source = source
+        self._taken = self._given = 0
+
+    def __iter__(self) -> Iterator[bytes]:
+        return self
+
+    def __next__(self) -> bytes:
+        block = next(self._source)
+        self._taken += len(block)
+        return block
+
+    def allow(self, size: int) -> None:
+        """
+        Count ``size`` bytes of content.
+
+        :raises ContentError: there is too much content for the bytes that were taken
+        """
+        self._given += size
+        if self._given > max(_ALWAYS, _MOST_TIMES * self._taken):
+            raise ContentError(f"Its content is more than {_MOST_TIMES:,} times as large: only its beginning was read.")
 
 
 def _read(descriptor: int, size: int, at: int) -> bytes:
@@ -278,9 +312,12 @@ class _Reader:
 
     def exactly(self, size: int, *, may_end: bool = False) -> bytes:
         """Return ``size`` bytes; nothing at the end, if it ``may_end`` there."""
-        while len(self._kept) < size and (more := next(self._source, b"")):
-            self._kept += more
-        data, self._kept = self._kept[:size], self._kept[size:]
+        parts, got = [self._kept], len(self._kept)
+        while got < size and (more := next(self._source, b"")):
+            parts.append(more)
+            got += len(more)
+        whole = b"".join(parts)
+        data, self._kept = whole[:size], whole[size:]
         if len(data) < size and (data or not may_end):
             raise ContentError("Its compressed content ends too early.")
         return data

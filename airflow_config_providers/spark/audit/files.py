@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 from collections.abc import Iterable, Iterator, Sequence
@@ -15,6 +16,9 @@ SPLIT: Final = 64 * 1024 * 1024
 
 MOST_FILES: Final = 2_000
 """The most files in one group."""
+
+_BEFORE_DATA: Final = 4096
+"""How much of a hole before data is read: a value in UTF-16 can begin with a zero."""
 
 _OPENING: Final = 64 * 1024
 """What opening a file costs, in bytes that could be searched meanwhile."""
@@ -74,7 +78,7 @@ class FileListing:
             return
         if not stat.S_ISDIR(status.st_mode):
             folders = []
-            self._add_one(path, status)
+            self._add_given(path, status)
         while folders:
             folder = folders.pop()
             if folder not in seen:
@@ -97,6 +101,13 @@ class FileListing:
         except OSError as error:
             self.unread[folder] = error.strerror or type(error).__name__
         return folders
+
+    def _add_given(self, path: str, status: os.stat_result) -> None:
+        """Add a given path that is no folder. Unlike below a folder, it is no success if it cannot be searched."""
+        if stat.S_ISREG(status.st_mode):
+            self._add_one(path, status)
+        else:
+            self.unread[path] = "It is neither a folder nor a regular file."
 
     def _add_one(self, path: str, status: os.stat_result) -> None:
         if stat.S_ISREG(status.st_mode):
@@ -128,14 +139,21 @@ def splits_of(file: FoundFile, *, begin: int = 0, size: int = SPLIT) -> Iterator
     """
     Yield the splits of a file: one if it is small or compressed.
 
+    Splits in a hole are left out, because a sparse file can have terabytes of holes.
+
     :param begin: the offset at which the search begins; 0 for a compressed file
     :param size: the size of a split
     """
     if file.size - begin <= size or _is_compressed(file.path):
         yield Split(file, begin, None if begin == 0 else file.size)
         return
-    for start in range(begin, file.size, size):
-        yield Split(file, start, min(start + size, file.size))
+    last = begin + (file.size - begin - 1) // size * size
+    start = begin
+    while start < last:
+        start += max(0, min(_data_after(file, start), last) - _BEFORE_DATA - start) // size * size
+        yield Split(file, start, start + size)
+        start += size
+    yield Split(file, last, file.size)
 
 
 def grouped(splits: Iterable[Split], *, size: int = SPLIT) -> Iterator[Sequence[Split]]:
@@ -150,6 +168,17 @@ def grouped(splits: Iterable[Split], *, size: int = SPLIT) -> Iterator[Sequence[
         cost += split.cost
     if group:
         yield group
+
+
+def _data_after(file: FoundFile, start: int) -> int:
+    """Return the offset of the next byte that is in no hole of a sparse file; ``start`` if the system cannot say."""
+    try:
+        with opened(file.path) as descriptor:
+            return os.lseek(descriptor, start, os.SEEK_DATA)
+    except OSError as error:
+        return file.size if error.errno == errno.ENXIO else start
+    except (ContentError, AttributeError):  # whoever reads it says so; not every system has SEEK_DATA
+        return start
 
 
 def _is_compressed(path: str) -> bool:

@@ -2,15 +2,27 @@
 
 from __future__ import annotations
 
+import errno
 import json
-from collections.abc import Collection, Iterable, Mapping
+import os
+import stat
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from hashlib import blake2b
-from typing import Any, Self
+from typing import Any, Final, Self
 
 from airflow_config_providers.core.text import octets, printable
 from airflow_config_providers.exceptions import ConfigException
+
+_FIRST: Final = int(datetime(1, 1, 2, tzinfo=UTC).timestamp())
+_LAST: Final = int(datetime(9999, 12, 30, tzinfo=UTC).timestamp())
+
+_LONGEST_LINE: Final = 1024 * 1024
+_LARGEST_BASELINE: Final = 1024 * 1024 * 1024
+
+_MOST_ODD: Final = 10
+"""How many wrong lines of a baseline are named."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -55,13 +67,32 @@ class Leak:
 
     @classmethod
     def read(cls, row: Mapping[str, Any]) -> Self:
-        """Return the leak of a row."""
-        return cls(**{name: row[name] for name in cls.__slots__})
+        """
+        Return the leak of a row.
+
+        :raises KeyError: a field is missing
+        :raises TypeError: a field is of another type
+        """
+        leak = cls(**{name: row[name] for name in cls.__slots__})
+        require_types(row, {name: int if name in {"offset", "line"} else str for name in cls.__slots__})
+        return leak
+
+
+def require_types(row: Mapping[str, Any], types: Mapping[str, type]) -> None:
+    """
+    Check the fields of a row that was read.
+
+    :raises KeyError: a field is missing
+    :raises TypeError: a field is of another type
+    """
+    if any(type(row[name]) is not kind for name, kind in types.items()):
+        raise TypeError
 
 
 def moment(nanoseconds: int) -> str:
     """Return a moment, in nanoseconds since 1970, in ISO 8601."""
-    return datetime.fromtimestamp(nanoseconds // 1_000_000_000, UTC).isoformat()
+    seconds = min(max(_FIRST, nanoseconds // 1_000_000_000), _LAST)  # file systems know years that Python does not
+    return datetime.fromtimestamp(seconds, UTC).isoformat()
 
 
 def read_baseline(path: str) -> frozenset[str]:
@@ -70,16 +101,28 @@ def read_baseline(path: str) -> frozenset[str]:
 
     A ``#`` begins a comment.
 
-    :raises ConfigException: the file cannot be read
+    :raises ConfigException: the file cannot be read, or is no baseline
     """
     try:
-        with open(path, encoding="utf-8") as file:  # noqa: PTH123 - any path that a user names, also a pipe
-            lines = [line.strip() for line in file]
+        return frozenset(_ids(_lines(path), path))
     except (OSError, UnicodeDecodeError) as error:
         problem = getattr(error, "strerror", None) or type(error).__name__
-    else:
-        return frozenset(_ids(lines, path))
     raise ConfigException(f"The baseline {printable(path)} cannot be read: {problem}. Correct --baseline.")
+
+
+def _lines(path: str) -> Iterator[str]:
+    """Yield the lines of a file or a pipe. It does not wait for a pipe that nobody writes to."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    with os.fdopen(descriptor, encoding="utf-8") as file:
+        os.set_blocking(descriptor, True)
+        size = 0
+        while line := file.readline(_LONGEST_LINE):
+            size += len(line)
+            if size > _LARGEST_BASELINE:
+                raise OSError(errno.EFBIG, os.strerror(errno.EFBIG))
+            yield line.strip()
+        if not size and stat.S_ISFIFO(os.fstat(descriptor).st_mode):
+            raise OSError(errno.EPIPE, "It is a pipe that nobody writes to")
 
 
 def _ids(lines: Iterable[str], path: str) -> Collection[str]:
@@ -90,6 +133,8 @@ def _ids(lines: Iterable[str], path: str) -> Collection[str]:
             odd.append(number)
         elif one:
             found.add(one)
+        if len(odd) == _MOST_ODD:
+            break
     if odd:
         raise ConfigException(
             *(f"{printable(path)}:{number}: this is no id of a leak. Correct it, or remove the line." for number in odd)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
-from contextlib import closing
-from dataclasses import dataclass, field
+from contextlib import closing, nullcontext
+from dataclasses import dataclass, field, replace
 from itertools import groupby, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -17,7 +17,9 @@ from airflow_config_providers.spark.audit.leak_finder import KnownSecret, LeakFi
 from airflow_config_providers.spark.audit.reversed_copies import target_of, write_copy
 from airflow_config_providers.spark.audit.search import FoundLeak, Searched, search
 from airflow_config_providers.spark.audit.seen_files import SearchedFile, SeenFiles, grown_since, is_unchanged
-from airflow_config_providers.spark.audit.session import audit_session
+from airflow_config_providers.spark.audit.session import audit_session, saying_why
+from airflow_config_providers.spark.audit.state_folder import locked
+from airflow_config_providers.spark.audit.telling_paths import TellingPaths
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -74,13 +76,21 @@ class LeakReport:
         self.accepted += len(self.leaks) - len(fresh)
         self.leaks = fresh
 
-    def add_all(self, some: Sequence[SearchedFile], seen: SeenFiles | None) -> None:
-        """Add what was found in files that were read now, and let ``seen`` keep it."""
+    def add_all(
+        self, some: Sequence[SearchedFile], seen: SeenFiles | None, *, hidden: Collection[str] = frozenset()
+    ) -> None:
+        """Add what was found in files that were read now, and let ``seen`` keep it, but not of ``hidden`` paths."""
         for one in some:
             self.add(one)
         self.read += len(some)
         if seen:
-            seen.keep(some)
+            seen.keep([one for one in some if one.file.path not in hidden])
+
+    def show(self, telling: TellingPaths) -> None:
+        """Replace the values in paths, and add them as leaks."""
+        self.leaks = [replace(leak, file=telling.show(leak.file)) for leak in self.leaks] + list(telling.leaks)
+        self.unread = {telling.show(path): reason for path, reason in self.unread.items()}
+        self.skipped = {telling.show(path): reason for path, reason in self.skipped.items()}
 
     def add(self, one: SearchedFile) -> None:
         """Add what was found in a file."""
@@ -119,11 +129,17 @@ def audit_leaks(request: LeakRequest, secrets: Sequence[KnownSecret], *, tick: T
     :param tick: is called now and then with the bytes that were read so far, and the bytes to read in all
     :raises ConfigException: a file or folder of the request cannot be used, or Spark does not start
     """
+    with locked(request.state) if request.state else nullcontext():
+        return _audited(request, secrets, tick)
+
+
+def _audited(request: LeakRequest, secrets: Sequence[KnownSecret], tick: Tick) -> LeakReport:
     accepted = read_baseline(request.baseline) if request.baseline else frozenset()
-    listing = FileListing.of(request.paths)
+    finder, listing = LeakFinder(secrets), FileListing.of(request.paths)
+    telling = TellingPaths.of(listing, request.paths, finder)
     seen = SeenFiles.open(request.state, secrets) if request.state else None
     target = target_of(request.reversed_copy, request.paths) if request.reversed_copy else None
-    work = Work.of(listing, seen.files if seen else {}, margin=LeakFinder(secrets).margin)
+    work = Work.of(listing, seen.files if seen else {}, margin=finder.margin)
     report = LeakReport(unread=dict(listing.unread), skipped=listing.skipped)
     for one in work.unchanged:
         report.add(one)
@@ -133,10 +149,13 @@ def audit_leaks(request: LeakRequest, secrets: Sequence[KnownSecret], *, tick: T
             closing(LeakAudit(session, secrets, tick=tick)) as audit,
         ):
             for some in audit.run(work):
-                report.add_all(some, seen)
-            report.unread.update(audit.copy(listing.files, target) if target else {})
+                report.add_all(some, seen, hidden=telling.shown)
+            if target:
+                report.unread.update(dict.fromkeys(telling.shown, "It has no copy: its path shows a value."))
+                report.unread.update(audit.copy(telling.others(listing.files), target))
     if seen:
         seen.compact({file.path for file in listing.files})
+    report.show(telling)
     report.leaks.sort()
     report.accept(accepted)
     return report
@@ -222,19 +241,20 @@ class LeakAudit:
         pairs = [(file, target(file.path)) for file in files]
         groups = [[(one.file, target(one.file.path)) for one in group] for group in grouped(map(Split, files))]
         tasks = self._context.parallelize(groups, max(1, len(groups)))
-        problems = tasks.flatMap(lambda group: _copy_all(group, values)).collect()
+        with saying_why():
+            problems = tasks.flatMap(lambda group: _copy_all(group, values)).collect()
         return {file.path: problem for (file, _), problem in zip(pairs, problems, strict=True) if problem}
 
     def _round(self, groups: Sequence[Sequence[Split]], total: int) -> list[Searched]:
         """Return the results of all splits in ``groups``, in order. A lost executor costs its tasks only."""
         values, octets = self._values, self._octets
         tasks = self._context.parallelize(groups, len(groups))
-        with ThreadPoolExecutor(1) as threads:
+        with saying_why(), ThreadPoolExecutor(1) as threads:
             found = threads.submit(tasks.map(lambda group: _search_all(group, values, octets)).collect)
             while not found.done():
                 wait([found], _SECONDS)
                 self._tick(self._octets.value, total)
-        return [one for group in found.result() for one in group]
+            return [one for group in found.result() for one in group]
 
     def close(self) -> None:
         """Remove the values from the executors."""

@@ -75,9 +75,7 @@ def page(report: LeakReport) -> str:
         ("By encoding", Counter(leak.encoding for leak in leaks).most_common(_MOST_BARS)),
         ("By kind of file", Counter(map(_sink, leaks)).most_common(_MOST_BARS)),
     )
-    verdict = (
-        "" if leaks else f'<p class="good">{"Nothing found." if report.is_complete else "Nothing found so far."}</p>'
-    )
+    verdict = "Nothing found." if report.is_complete else "Nothing found so far."
     parts = [
         "<h1>Leaks of known values</h1>",
         f"<p>{_text(summary(report))}</p>",

@@ -34,9 +34,14 @@ def target_of(folder: str, paths: Sequence[str]) -> Callable[[str], Path]:
     """
     Return a function that returns where the copy of a file goes: below ``folder``, as it is below what ``paths`` share.
 
-    :raises ConfigException: the folder is not empty, or cannot be made
+    :raises ConfigException: the folder is not empty, is in one of ``paths``, or cannot be made
     """
-    target = Path(folder)
+    target = Path(os.path.realpath(folder))
+    if any(target.is_relative_to(os.path.realpath(path)) for path in paths):
+        raise ConfigException(
+            f"--reversed-copy {printable(folder)}: it is below a searched path, so the next audit would search the "
+            f"copies. Name another folder."
+        )
     try:
         target.mkdir(parents=True, exist_ok=True)
         is_empty = next(target.iterdir(), None) is None
@@ -64,7 +69,7 @@ def write_copy(file: FoundFile, target: Path, reversers: Sequence[ReverseTransfo
                 plain = decompressed(compression, blocks(descriptor, 0, None, size=COMPRESSED_BLOCK))
             else:
                 plain = blocks(descriptor, 0, file.size)
-            _write(_without(target, compression), _compressed(compression, reverse_chunks(plain, reversers)))
+            _write(_without(target, file.path, compression), _compressed(compression, reverse_chunks(plain, reversers)))
     except ContentError as error:
         return str(error)
     except OSError as error:
@@ -86,9 +91,14 @@ def _write(target: Path, content: Iterable[bytes]) -> None:
         raise
 
 
-def _without(target: Path, compression: str) -> Path:
+def _without(target: Path, path: str, compression: str) -> Path:
+    """Return where the copy of ``path`` goes, without the suffix of a compression that is not written."""
     suffix = _SUFFIXES.get(compression, "")
-    return target.with_name(target.name.removesuffix(suffix)) if suffix and target.name != suffix else target
+    if not suffix or not path.endswith(suffix) or target.name == suffix:
+        return target
+    if os.path.lexists(path.removesuffix(suffix)):  # that one has a copy of its own
+        return target.with_name(f"{target.name}.decompressed")
+    return target.with_name(target.name.removesuffix(suffix))
 
 
 def _compressed(compression: str, content: Iterable[bytes]) -> Iterator[bytes]:

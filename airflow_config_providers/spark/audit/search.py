@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Final
 
 from airflow_config_providers.spark.audit.content import (
     BLOCK,
@@ -20,6 +21,9 @@ from airflow_config_providers.spark.audit.content import (
 )
 from airflow_config_providers.spark.audit.files import Split
 from airflow_config_providers.spark.audit.leak_finder import LeakFinder, Occurrence
+
+MOST_LEAKS: Final = 10_000
+"""The most leaks that are listed of one split, so that a file that is full of a value does not fill the memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +70,11 @@ class Progress:
     lines: int = 0
     leaks: list[FoundLeak] = field(default_factory=list)
 
+    @property
+    def is_full(self) -> bool:
+        """Whether no more leaks are listed."""
+        return len(self.leaks) >= MOST_LEAKS
+
 
 Tick = Callable[[int], None]
 """Is told how many bytes were read."""
@@ -87,6 +96,8 @@ def search(split: Split, finder: LeakFinder, tick: Tick = lambda octets: None, *
         problems.append(str(error))
     except (OSError, MemoryError, ValueError) as error:
         problems.append(f"It could not be searched ({type(error).__name__}).")
+    if progress.is_full:
+        problems.append(f"It has {MOST_LEAKS:,} leaks in one place: no more are listed of that.")
     return Searched(split, tuple(progress.leaks), progress.octets, progress.lines, " ".join(problems), tail)
 
 
@@ -181,9 +192,9 @@ def _add(data: bytes, at: int, within: tuple[int, int], finder: LeakFinder, prog
     """Add the occurrences in ``data`` that begin ``within`` a range of offsets, and count its lines."""
     begin, end = within
     counted = begin
-    for one in finder.find(data):
+    for one in () if progress.is_full else finder.find(data):
         start = at + one.start
-        if begin <= start < end:
+        if begin <= start < end and not progress.is_full:
             progress.lines += data.count(b"\n", counted - at, one.start)
             counted = start
             progress.leaks.append(FoundLeak(replace(one, start=start, end=at + one.end), progress.lines))

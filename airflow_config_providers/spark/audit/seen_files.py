@@ -6,7 +6,7 @@ import hashlib
 import json
 import os
 import uuid
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -16,10 +16,13 @@ from airflow_config_providers.core.text import octets, printable
 from airflow_config_providers.exceptions import ConfigException
 from airflow_config_providers.spark.audit.content import ContentError, opened, tail_hash
 from airflow_config_providers.spark.audit.files import FoundFile
-from airflow_config_providers.spark.audit.leak import Leak
+from airflow_config_providers.spark.audit.leak import Leak, require_types
 from airflow_config_providers.spark.audit.leak_finder import KnownSecret
 
 _FORMAT: Final = 1
+_WRONG: Final = (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError)
+"""What reading a part that something else has written can raise."""
+
 _SCRYPT: Final = {"n": 2**14, "r": 8, "p": 1}
 
 
@@ -70,10 +73,11 @@ class SeenFiles:
 
         :raises ConfigException: the folder cannot be used
         """
-        seen = cls(Path(folder))
+        seen = cls(Path(os.path.realpath(folder)))
         try:
-            seen.folder.mkdir(parents=True, exist_ok=True)
+            seen.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             seen._require_ours()
+            seen._clean()
             if seen._is_for(secrets):
                 seen._load()
             else:
@@ -90,7 +94,7 @@ class SeenFiles:
         if not rows:
             return
         aside = self.folder / f".{uuid.uuid4().hex}"
-        with aside.open("w", encoding="utf-8") as file:
+        with os.fdopen(os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
             for one in rows:
                 file.write(f"{json.dumps(_plain(one), ensure_ascii=True)}\n")
         aside.rename(self.folder / f"seen-{len(list(self.folder.glob('seen-*.jsonl'))):08}-{uuid.uuid4().hex}.jsonl")
@@ -115,13 +119,19 @@ class SeenFiles:
                 f"Name an empty folder, or one of an earlier audit."
             )
 
+    def _clean(self) -> None:
+        """Remove what an audit that was killed was writing."""
+        for path in self.folder.glob(f".{'[0-9a-f]' * 32}"):
+            path.unlink(missing_ok=True)
+
     def _is_for(self, secrets: Collection[KnownSecret]) -> bool:
         try:
-            known = json.loads((self.folder / "secrets.json").read_text("utf-8"))
+            [line] = _lines(self.folder / "secrets.json")
+            known = json.loads(line)
             return bool(
                 known["format"] == _FORMAT and known["digest"] == _digest(secrets, bytes.fromhex(known["salt"]))
             )
-        except (OSError, ValueError, KeyError, TypeError):
+        except (ContentError, *_WRONG):
             return False
 
     def _begin(self, secrets: Collection[KnownSecret]) -> None:
@@ -136,9 +146,9 @@ class SeenFiles:
 
     def _load(self) -> None:
         for part in sorted(self.folder.glob("seen-*.jsonl")):
-            with part.open(encoding="utf-8") as file:
-                for line in file:
-                    with suppress(ValueError, KeyError, TypeError):  # it is searched again
+            with suppress(ContentError, UnicodeDecodeError):  # it is searched again
+                for line in _lines(part):
+                    with suppress(*_WRONG):  # as above
                         one = _read(json.loads(line))
                         self.files[one.file.path] = one
 
@@ -189,7 +199,14 @@ def _plain(one: SearchedFile) -> dict[str, Any]:
     }
 
 
+def _lines(path: Path) -> Iterator[str]:
+    with opened(str(path)) as descriptor, os.fdopen(os.dup(descriptor), encoding="utf-8") as file:
+        yield from file
+
+
 def _read(row: Mapping[str, Any]) -> SearchedFile:
+    texts, numbers = ("path", "problem", "tail"), ("size", "modified", "lines", "octets")
+    require_types(row, {**dict.fromkeys(texts, str), **dict.fromkeys(numbers, int)})
     file = FoundFile(row["path"], row["size"], row["modified"])
     leaks = tuple(Leak.read(leak) for leak in row["leaks"])
     return SearchedFile(file, leaks, row["lines"], row["octets"], row["problem"], row["tail"])

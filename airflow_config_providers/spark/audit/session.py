@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -20,6 +21,10 @@ _ENCRYPTED: Final = {
     "spark.network.crypto.enabled": "true",
 }
 """What keeps broadcast values from being read on a disk or on the wire."""
+
+_SECRET: Final = "spark.authenticate.secret"  # noqa: S105 - the name of a key
+
+_MISSING: Final = re.compile(r"ModuleNotFoundError: No module named '([\w.]+)'")
 
 _DEFAULTS: Final = {
     "spark.app.name": "airflow-config-providers audit",
@@ -43,19 +48,32 @@ def audit_session(master: str | None = None, configs: Mapping[str, str] | None =
 
     :param master: None for the one of Spark's own defaults, or else ``local[*]``
     :param configs: configuration that overrides the defaults of the audit
-    :raises ConfigException: Spark is not installed or does not start, or what leaves a process is not encrypted
+    :raises ConfigException: Spark is not installed or does not start, what leaves a process is not encrypted, or
+        executors do not have this package
     """
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     logging.getLogger("py4j").setLevel(logging.ERROR)  # it tells about each connection that it closes
-    session = _started(master, configs or {})
+    _require_unseen(configs or {})
+    session, is_new = _started(master, configs or {})
     try:
         _require_encryption(session)
+        _require_package(session)
         yield session
     finally:
-        session.stop()
+        if is_new:
+            session.stop()
 
 
-def _started(master: str | None, configs: Mapping[str, str]) -> Any:
+def _require_unseen(configs: Mapping[str, str]) -> None:
+    if _SECRET in configs:
+        raise ConfigException(
+            f"{_SECRET} must not be given here: other users of this machine would see it in the arguments of Spark. "
+            f"Write it to spark-defaults.conf, and let only this user read that file."
+        )
+
+
+def _started(master: str | None, configs: Mapping[str, str]) -> tuple[Any, bool]:
+    """Return the session, and whether it was not there before."""
     try:
         from pyspark import SparkConf  # noqa: PLC0415 - slow to import, and it may be missing
         from pyspark.sql import SparkSession  # noqa: PLC0415 - as above
@@ -67,18 +85,24 @@ def _started(master: str | None, configs: Mapping[str, str]) -> Any:
         raise ConfigException(_NO_SPARK)
     wanted = {**_DEFAULTS, **_ENCRYPTED, **configs}
     conf = SparkConf().setAll(list(wanted.items()))
-    if master or not conf.contains("spark.master"):
-        conf.setMaster(master or "local[*]")
+    if master:
+        conf.setMaster(master)  # without one, Spark takes that of spark-defaults.conf, or else local[*]
     try:
+        is_new = SparkSession.getActiveSession() is None
         session = SparkSession.builder.config(conf=conf).getOrCreate()
         session.sparkContext.setLogLevel("ERROR")
     except Exception as error:  # noqa: BLE001 - Py4J's errors are of many kinds, and hold a whole stack of Java
-        problem = type(error).__name__
+        problem, lacks_secret = type(error).__name__, _SECRET in str(error)
     else:
-        return session
+        return session, is_new
+    if lacks_secret:
+        raise ConfigException(
+            f"This cluster needs {_SECRET}, and spark-defaults.conf does not have it. Write it there, as on all "
+            f"machines of the cluster, and let only this user read that file."
+        )
     raise ConfigException(
         f"Spark did not start ({problem}). Its own messages are above. Java 17 or newer must be installed, and the "
-        f"master, if there is one, must be reachable."
+        f"master, if there is one, must be reachable, and have the same {_SECRET}."
     )
 
 
@@ -90,3 +114,41 @@ def _require_encryption(session: SparkSession) -> None:
             f"Values would reach executors without encryption: set {', '.join(lacking)}. A standalone cluster also "
             f"needs the same spark.authenticate.secret as this session."
         )
+
+
+def _require_package(session: SparkSession) -> None:
+    """Raise an error if executors do not have this package, before they get a value."""
+    context = session.sparkContext
+    if not str(context.master).startswith("local"):
+        with saying_why():
+            context.parallelize([0], 1).map(_imported).collect()
+
+
+def _imported(number: int) -> int:
+    """Return ``number``, where this package can be imported."""
+    return number
+
+
+@contextmanager
+def saying_why() -> Iterator[None]:
+    """
+    Say in a sentence why a job of Spark failed; the error itself holds a whole stack of Java.
+
+    :raises ConfigException: it failed
+    """
+    try:
+        yield
+    except Exception as error:  # noqa: BLE001 - as above
+        problem, missing = type(error).__name__, _MISSING.search(str(error))
+    else:
+        return
+    if missing:
+        raise ConfigException(
+            f"The executors have no module {missing[1]}. Install this package there, or send it with "
+            f"spark.submit.pyFiles, as the page 'Find leaked secrets in logs' says."
+        )
+    raise ConfigException(
+        f"Spark could not finish the job ({problem}). Its own messages are above: an executor perhaps needs more "
+        f"memory, or the master is not reachable, or does not have the same {_SECRET}. With --state, the next audit "
+        f"goes on where this one ended."
+    )

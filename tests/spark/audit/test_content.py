@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import bz2
 import gzip
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -139,3 +141,31 @@ def test_the_tail_hash_tells_grown_files_from_replaced_ones(tmp_path: Path) -> N
         replaced = tail_hash(descriptor, 9_000)
 
     assert before == grown != replaced
+
+
+def test_a_folder_that_became_a_link_leads_nowhere(tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "elsewhere" / "a.log").write_text("x")
+    (tmp_path / "logs").symlink_to(tmp_path / "elsewhere")
+
+    with pytest.raises(ContentError, match="It cannot be opened"), opened(str(tmp_path.resolve() / "logs" / "a.log")):
+        pass
+
+
+@pytest.mark.parametrize("make", [os.mkfifo, lambda path: path.symlink_to("/etc/passwd")], ids=["pipe", "link"])
+def test_a_file_that_became_something_else_is_not_opened(tmp_path: Path, make: Callable[[Path], None]) -> None:
+    make(tmp_path / "a.log")
+
+    with pytest.raises(ContentError), opened(str(tmp_path.resolve() / "a.log")):
+        pass
+
+
+def test_a_small_file_with_an_enormous_content_is_read_only_at_its_beginning() -> None:
+    compressor, zeros = bz2.BZ2Compressor(), bytes(16 * 1024 * 1024)
+    data = b"".join([*(compressor.compress(zeros) for _ in range(100)), compressor.flush()])
+    read: list[int] = []
+
+    with pytest.raises(ContentError, match="more than 1,100 times as large: only its beginning was read"):
+        read.extend(map(len, decompressed("bzip2", pieces(data, 65_536))))
+
+    assert 1 << 29 < sum(read) <= 1 << 30

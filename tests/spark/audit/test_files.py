@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
 
@@ -85,3 +86,65 @@ def test_many_small_files_are_few_groups() -> None:
     assert sum(map(len, groups)) == 100_000
     assert max(map(len, groups)) <= MOST_FILES
     assert len(groups) < 120
+
+
+@pytest.mark.parametrize("make", [os.mkfifo, lambda path: path.symlink_to(path)], ids=["pipe", "circle"])
+def test_a_given_path_that_is_nothing_to_search_is_no_success(tmp_path: Path, make: Callable[[Path], None]) -> None:
+    make(tmp_path / "given")
+
+    listing = FileListing.of([str(tmp_path / "given")])
+
+    assert list(listing.unread.values()) == ["It is neither a folder nor a regular file."]
+
+
+def test_splits_in_holes_are_left_out(tmp_path: Path) -> None:
+    size, path = 1 << 40, tmp_path / "sparse"
+    with path.open("wb") as file:
+        file.write(b"begin")
+        file.seek(size)
+        file.write(b"end")
+
+    splits = list(splits_of(FoundFile(str(path), path.stat().st_size, 0)))
+
+    assert [(splits[0].begin, splits[-1].end)] == [(0, size + 3)]
+    assert len(splits) <= 3
+
+
+def test_a_file_that_is_one_hole_has_its_last_split(tmp_path: Path) -> None:
+    path = tmp_path / "hole"
+    path.touch()
+    os.truncate(path, 1 << 40)
+
+    splits = list(splits_of(FoundFile(str(path), 1 << 40, 0)))
+
+    assert splits[-1].end == 1 << 40
+    assert len(splits) <= 2
+
+
+def test_names_of_any_bytes_are_listed(tmp_path: Path) -> None:
+    odd = [b"new\nline", b"\xff\xfe", b"a#b%20:c d", b"<script>", b"\x1b[31m"]
+    for name in odd:
+        Path(os.fsdecode(os.fsencode(tmp_path) + b"/" + name)).touch()
+
+    assert {os.fsencode(name) for name in names(FileListing.of([str(tmp_path)]), tmp_path)} == set(odd)
+
+
+def test_a_hundred_thousand_files_of_a_folder_are_listed(tmp_path: Path) -> None:
+    for number in range(100_000):
+        (tmp_path / f"{number}.log").touch()
+
+    assert len(FileListing.of([str(tmp_path)]).files) == 100_000
+
+
+def test_a_folder_too_deep_for_a_path_is_named(tmp_path: Path) -> None:
+    folder = os.open(tmp_path, os.O_RDONLY)
+    try:
+        for _ in range(60):
+            os.mkdir("d" * 100, dir_fd=folder)
+            inner = os.open("d" * 100, os.O_RDONLY, dir_fd=folder)
+            os.close(folder)
+            folder = inner
+    finally:
+        os.close(folder)
+
+    assert list(FileListing.of([str(tmp_path)]).unread.values()) == ["File name too long"]

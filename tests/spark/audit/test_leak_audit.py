@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import os
+import stat
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
@@ -19,12 +20,15 @@ pytest.importorskip("pyarrow")
 from airflow_config_providers.core.variable import ConfigVariable
 from airflow_config_providers.exceptions import ConfigException
 from airflow_config_providers.spark.audit.files import FileListing
-from airflow_config_providers.spark.audit.leak import read_baseline
+from airflow_config_providers.spark.audit.leak import moment, read_baseline
 from airflow_config_providers.spark.audit.leak_audit import LeakAudit, LeakReport, LeakRequest, Work, audit_leaks
 from airflow_config_providers.spark.audit.leak_finder import KnownSecret
 from airflow_config_providers.spark.audit.leak_page import page, summary
+from airflow_config_providers.spark.audit.reversed_copies import target_of
 from airflow_config_providers.spark.audit.seen_files import SeenFiles
 from airflow_config_providers.spark.audit.session import audit_session
+from airflow_config_providers.spark.audit.state_folder import locked
+from tests.spark.audit.compressing import COMPRESSED
 
 pytestmark = [pytest.mark.integration, pytest.mark.xdist_group("audit")]
 
@@ -169,6 +173,41 @@ class TestSeenFiles:
         assert str(PASSWORD).encode() in kept
         assert VALUE.encode() not in kept
 
+    @pytest.mark.parametrize(
+        "text",
+        [
+            pytest.param("[" * 200_000, id="deep"),
+            pytest.param('{"path": 1, "size": "x"}', id="types"),
+            pytest.param("[]", id="list"),
+            pytest.param("1" * 5_000, id="number"),
+            pytest.param("\x00", id="no-JSON"),
+        ],
+    )
+    def test_what_is_no_state_is_searched_again(self, tmp_path: Path, text: str) -> None:
+        SeenFiles.open(str(tmp_path), SECRETS)
+        (tmp_path / "seen-00000000-x.jsonl").write_text(f"{text}\n")
+
+        assert SeenFiles.open(str(tmp_path), SECRETS).files == {}
+
+        (tmp_path / "secrets.json").write_text(text)
+        assert SeenFiles.open(str(tmp_path), SECRETS).files == {}
+
+    @pytest.mark.parametrize("name", ["secrets.json", "seen-00000000-x.jsonl"])
+    def test_a_pipe_in_the_state_is_not_waited_for(self, tmp_path: Path, name: str) -> None:
+        SeenFiles.open(str(tmp_path), SECRETS)
+        (tmp_path / name).unlink(missing_ok=True)
+        os.mkfifo(tmp_path / name)
+
+        assert SeenFiles.open(str(tmp_path), SECRETS).files == {}
+
+    def test_nobody_else_can_read_the_state(self, audit: LeakAudit, tmp_path: Path) -> None:
+        (tmp_path / "logs").mkdir()
+        (tmp_path / "logs" / "a.log").write_text(VALUE)
+        run(audit, tmp_path / "logs", SeenFiles.open(str(tmp_path / "state"), SECRETS))
+
+        assert stat.S_IMODE((tmp_path / "state").stat().st_mode) == 0o700
+        assert {stat.S_IMODE(path.stat().st_mode) for path in (tmp_path / "state").glob("seen-*")} == {0o600}
+
     def test_a_folder_with_other_files_is_refused(self, tmp_path: Path) -> None:
         (tmp_path / "report.txt").write_text("x")
 
@@ -190,7 +229,124 @@ def test_values_are_nowhere_in_sparks_configuration(audit: LeakAudit, session: A
     assert session.sparkContext.getConf().get("spark.io.encryption.enabled") == "true"
 
 
+def test_hostile_names_harm_neither_the_state_nor_the_page(audit: LeakAudit, tmp_path: Path) -> None:
+    logs = tmp_path / "logs"
+    logs.mkdir()
+    names = [b"\xff\xfe", b"new\nline", b"\x1b[31m", b"<script>", b"a#b%20:c d", b"${vault:x:y}"]
+    for name in names:
+        Path(os.fsdecode(os.fsencode(logs) + b"/" + name)).write_text(VALUE)
+    run(audit, logs, SeenFiles.open(str(tmp_path / "state"), SECRETS))
+
+    report = run(audit, logs, SeenFiles.open(str(tmp_path / "state"), SECRETS))
+
+    shown = page(report)
+    assert {os.fsencode(Path(leak.file).name) for leak in report.leaks} == set(names)
+    assert report.read == 0
+    assert "\x1b" not in shown
+    assert "<script" not in shown
+    assert shown.encode()
+
+
+def test_values_in_paths_are_leaks_and_not_shown(tmp_path: Path) -> None:
+    value = "c4nary-in-a-path"
+    logs = tmp_path / "logs" / f"user={value}"
+    logs.mkdir(parents=True)
+    (logs / "a.log").write_text("nothing")
+    (logs / "broken.gz").write_bytes(b"\x1f\x8b\x08")
+    (logs / "link").symlink_to("nowhere")
+    request = LeakRequest(
+        [str(tmp_path / "logs")],
+        master="local[2]",
+        state=str(tmp_path / "state"),
+        reversed_copy=str(tmp_path / "copies"),
+    )
+
+    report = audit_leaks(request, [KnownSecret(PASSWORD, value)])
+
+    kept = [path.read_text() for path in (tmp_path / "state").iterdir()]
+    assert {(leak.line, leak.encoding) for leak in report.leaks} == {(0, "plain, in the path")}
+    assert len(report.leaks) == 2
+    assert value not in f"{report}{page(report)}{kept}"
+    assert list((tmp_path / "copies").iterdir()) == []
+
+
+class TestReversedCopies:
+    def test_a_folder_below_the_searched_ones_is_refused(self, tmp_path: Path) -> None:
+        with pytest.raises(ConfigException, match="it is below a searched path"):
+            target_of(str(tmp_path / "logs" / "copies"), [str(tmp_path)])
+
+        assert list(tmp_path.iterdir()) == []
+
+    def test_a_copy_does_not_replace_that_of_another_file(self, audit: LeakAudit, tmp_path: Path) -> None:
+        logs = tmp_path / "logs"
+        logs.mkdir()
+        (logs / "app").write_text("plain")
+        (logs / "app.lz4").write_bytes(COMPRESSED["lz4"](b"compressed"))
+
+        audit.copy(FileListing.of([str(logs)]).files, target_of(str(tmp_path / "copies"), [str(logs)]))
+
+        assert {path.name: path.read_text() for path in (tmp_path / "copies").iterdir()} == {
+            "app": "plain",
+            "app.lz4.decompressed": "compressed",
+        }
+
+
+class TestStateFolder:
+    def test_two_audits_do_not_use_one_folder_at_once(self, tmp_path: Path) -> None:
+        with (
+            locked(str(tmp_path)),
+            pytest.raises(ConfigException, match="another audit uses it"),
+            locked(str(tmp_path)),
+        ):
+            pass
+
+    def test_a_folder_to_which_everyone_can_write_is_refused(self, tmp_path: Path) -> None:
+        (tmp_path / "state").mkdir()
+        (tmp_path / "state").chmod(0o777)
+
+        with pytest.raises(ConfigException, match="every user can write to it"), locked(str(tmp_path / "state")):
+            pass
+
+    @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a folder away")
+    def test_a_folder_of_another_user_is_refused(self, tmp_path: Path) -> None:
+        (tmp_path / "state").mkdir()
+        os.chown(tmp_path / "state", 12345, -1)
+
+        with pytest.raises(ConfigException, match="it belongs to another user"), locked(str(tmp_path / "state")):
+            pass
+
+
+def test_times_beyond_those_of_python_are_shown_as_the_last() -> None:
+    assert (moment(10**30), moment(-(10**30))) == ("9999-12-30T00:00:00+00:00", "0001-01-02T00:00:00+00:00")
+
+
 class TestBaseline:
+    def test_a_pipe_that_nobody_writes_to_is_not_waited_for(self, tmp_path: Path) -> None:
+        os.mkfifo(tmp_path / "pipe")
+
+        with pytest.raises(ConfigException, match="It is a pipe that nobody writes to"):
+            read_baseline(str(tmp_path / "pipe"))
+
+    def test_a_pipe_is_read(self) -> None:
+        reading, writing = os.pipe()
+        os.write(writing, b"0123456789abcdef0123\n")
+        os.close(writing)
+
+        assert read_baseline(f"/dev/fd/{reading}") == {"0123456789abcdef0123"}
+        os.close(reading)
+
+    def test_what_never_ends_is_refused(self) -> None:
+        with pytest.raises(ConfigException, match="/dev/zero:1: this is no id of a leak"):
+            read_baseline("/dev/zero")
+
+    def test_few_of_many_wrong_lines_are_named(self, tmp_path: Path) -> None:
+        (tmp_path / "baseline").write_text("wrong\n" * 100_000)
+
+        with pytest.raises(ConfigException) as raised:
+            read_baseline(str(tmp_path / "baseline"))
+
+        assert len(raised.value.problems) == 10
+
     @pytest.mark.parametrize(
         "text",
         [
@@ -233,6 +389,18 @@ def test_the_page_has_no_markup_from_outside(audit: LeakAudit, tmp_path: Path) -
     assert "http" not in shown.replace("http-equiv", "")
 
 
+def test_the_secret_of_a_cluster_is_not_taken_from_arguments() -> None:
+    configs = {"spark.authenticate.secret": "s3cret-of-the-cluster"}
+
+    with (
+        pytest.raises(ConfigException, match=r"Write it to spark-defaults\.conf") as raised,
+        audit_session(configs=configs),
+    ):
+        pass
+
+    assert "s3cret" not in str(raised.value)
+
+
 @pytest.mark.parametrize(
     "configs",
     [
@@ -251,3 +419,22 @@ def test_a_session_without_encryption_is_refused(configs: Mapping[str, str], tmp
 
     assert "started" not in done.stdout
     assert f"set {next(iter(configs))}=true" in done.stderr
+
+
+def test_the_master_of_sparks_defaults_is_taken(tmp_path: Path) -> None:
+    (tmp_path / "spark-defaults.conf").write_text("spark.master local[1]\n")
+    script = (
+        "from airflow_config_providers.spark.audit.session import audit_session\n"
+        "with audit_session() as session: print(session.sparkContext.master)"
+    )
+    environ = {**os.environ, "SPARK_CONF_DIR": str(tmp_path)}
+    done = subprocess.run([sys.executable, "-c", script], env=environ, capture_output=True, text=True, check=True)
+
+    assert done.stdout == "local[1]\n"
+
+
+def test_a_session_that_was_there_before_goes_on(session: Any) -> None:
+    with audit_session("local[2]"):
+        pass
+
+    assert session.range(3).count() == 3

@@ -15,7 +15,7 @@ from airflow_config_providers.core.reversal.encodings import ENCODINGS, forms
 from airflow_config_providers.core.variable import ConfigVariable
 from airflow_config_providers.spark.audit.files import FoundFile, Split, splits_of
 from airflow_config_providers.spark.audit.leak_finder import KnownSecret, LeakFinder, searchable
-from airflow_config_providers.spark.audit.search import search
+from airflow_config_providers.spark.audit.search import MOST_LEAKS, search
 from tests.spark.audit.compressing import COMPRESSED
 
 PASSWORD = ConfigVariable("vault", "apps/db", "password")
@@ -150,3 +150,33 @@ def test_what_is_too_short_or_too_common_is_not_searched_for() -> None:
 
 def test_a_secret_does_not_show_its_value() -> None:
     assert VALUE not in repr(KnownSecret(PASSWORD, VALUE))
+
+
+def test_a_file_full_of_a_value_does_not_fill_the_memory(tmp_path: Path) -> None:
+    (tmp_path / "full.log").write_text(f"{OTHER}\n" * (MOST_LEAKS + 10))
+    [split] = splits_of(FoundFile(str(tmp_path / "full.log"), (tmp_path / "full.log").stat().st_size, 0))
+
+    result = search(split, FINDER)
+
+    assert len(result.leaks) == MOST_LEAKS
+    assert result.lines == MOST_LEAKS + 10
+    assert result.problem == "It has 10,000 leaks in one place: no more are listed of that."
+
+
+def test_a_value_of_a_megabyte_is_found(tmp_path: Path) -> None:
+    value = "9kQ/" * 250_000
+    (tmp_path / "a.log").write_text(f"x{value}y")
+    finder = LeakFinder([KnownSecret(PASSWORD, value)])
+
+    result = search(Split(FoundFile(str(tmp_path / "a.log"), len(value) + 2, 0)), finder)
+
+    assert [(one.occurrence.start, one.occurrence.end) for one in result.leaks] == [(1, 1 + len(value))]
+
+
+def test_a_value_at_the_end_of_a_line_of_two_gigabytes_is_found(tmp_path: Path) -> None:
+    size, path = 1 << 31, tmp_path / "line"
+    with path.open("wb") as file:  # sparse: the splits in the hole are left out
+        file.seek(size)
+        file.write(OTHER.encode())
+
+    assert found(path, size=1 << 26) == [(size, 1, str(TOKEN), "plain", True)]

@@ -1,0 +1,70 @@
+"""Paths that show a value by themselves, such as the log of a DAG that is named after a password."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from airflow_config_providers.core.reversal.reverse import find
+from airflow_config_providers.core.reversal.search import replace
+from airflow_config_providers.spark.audit.files import FileListing, FoundFile
+from airflow_config_providers.spark.audit.leak import Leak, moment
+from airflow_config_providers.spark.audit.leak_finder import LeakFinder, Occurrence
+
+
+@dataclass(frozen=True, slots=True)
+class TellingPaths:
+    """
+    The paths that show a value below a given path; what is in the given path itself is known to whoever gave it.
+
+    :param shown: path -> the path with references instead of values
+    :param leaks: a leak for each value in the path of a file; its line is 0
+    """
+
+    shown: Mapping[str, str] = field(default_factory=dict, repr=False)
+    leaks: Collection[Leak] = ()
+
+    @classmethod
+    def of(cls, listing: FileListing, given: Iterable[str], finder: LeakFinder) -> TellingPaths:
+        """
+        Return those of ``listing``.
+
+        :param given: the paths that were listed
+        """
+        paths = [*(file.path for file in listing.files), *listing.skipped, *listing.unread]
+        if not any(finder.find(b"\0".join(map(os.fsencode, paths)))):  # all at once, because that is fast
+            return cls()
+        roots = [os.fsencode(os.path.realpath(path)) for path in given]
+        found = {path: occurrences for path in paths if (occurrences := _telling(os.fsencode(path), roots, finder))}
+        files = [file for file in listing.files if file.path in found]
+        shown = {path: _shown(os.fsencode(path), roots, finder) for path in found}
+        return cls(shown, [leak for file in files for leak in _leaks(file, shown[file.path], found[file.path])])
+
+    def show(self, path: str) -> str:
+        """Return ``path`` as people may see it."""
+        return self.shown.get(path, path)
+
+    def others(self, files: Iterable[FoundFile]) -> list[FoundFile]:
+        """Return the files whose paths show nothing."""
+        return [file for file in files if file.path not in self.shown]
+
+
+def _telling(path: bytes, roots: Iterable[bytes], finder: LeakFinder) -> Sequence[Occurrence]:
+    begin = _length_of_root(path, roots)
+    return [one for one in finder.find(path) if one.end > begin]
+
+
+def _shown(path: bytes, roots: Iterable[bytes], finder: LeakFinder) -> str:
+    begin = _length_of_root(path, roots)
+    return os.fsdecode(replace(path, [match for match in find(path, finder.reversers) if match[1] > begin]))
+
+
+def _length_of_root(path: bytes, roots: Iterable[bytes]) -> int:
+    return max((len(root) for root in roots if path == root or path.startswith(root.rstrip(b"/") + b"/")), default=0)
+
+
+def _leaks(file: FoundFile, shown: str, occurrences: Iterable[Occurrence]) -> Iterator[Leak]:
+    for one in occurrences:
+        age = "current" if one.is_current else "earlier"
+        yield Leak(shown, one.start, 0, one.reference, f"{one.encoding}, in the path", age, moment(file.modified))

@@ -1,0 +1,163 @@
+"""No trace of an audit shows the values that it searches for, on this machine and on a cluster."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import socket
+import subprocess
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from secrets import token_hex
+from typing import Any
+
+import psutil
+import pytest
+
+pytest.importorskip("pyspark")
+pytest.importorskip("airflow")
+
+import airflow_config_providers
+from tests.integration.audit_command import AuditCommand, places, written_forms
+from tests.servers.spark_cluster import SparkCluster, Watcher, read_url, spark_cluster
+
+pytestmark = [pytest.mark.integration, pytest.mark.slow, pytest.mark.xdist_group("audit-cluster")]
+
+FORMS = written_forms()
+DEFAULTS = {
+    "spark.authenticate": "true",
+    "spark.authenticate.secret": token_hex(16),
+    "spark.network.crypto.enabled": "true",
+    "spark.driver.host": "127.0.0.1",
+}
+LARGEST = 16 * 1024 * 1024
+PAGES = ("environment/", "jobs/", "stages/", "storage/", "executors/", "api/v1/applications")
+OF_APPLICATION = ("environment", "jobs", "stages", "allexecutors", "storage/rdd")
+
+
+@dataclass
+class Traces:
+    """
+    What an audit leaves and shows while it runs; only places where a value was seen are kept.
+
+    :param folders: with temporary files
+    :param ui: the address of Spark's UI
+    """
+
+    folders: list[Path]
+    ui: str
+    shown: set[str] = field(default_factory=set)
+    looked: set[str] = field(default_factory=set)
+
+    def look(self, processes: list[psutil.Process]) -> None:
+        """Search what is there now."""
+        for folder in self.folders:
+            for path in folder.rglob("*"):
+                self.file(path, "temporary file")
+        for process in processes:
+            with contextlib.suppress(psutil.Error, OSError):
+                for open_file in Path(f"/proc/{process.pid}/fd").iterdir():
+                    if "(deleted)" in str(open_file.readlink()):
+                        self.file(open_file, "deleted file")
+        self._pages()
+
+    def add(self, kind: str, content: bytes, place: object = "") -> None:
+        """Search some content."""
+        self.looked.add(kind)
+        if any(form in content for form in FORMS):
+            self.shown.add(f"{kind} {place}")
+
+    def file(self, path: Path, kind: str) -> None:
+        """Search a file, if it is one."""
+        with contextlib.suppress(OSError):
+            if path.is_file():
+                with path.open("rb") as file:
+                    self.add(kind, file.read(LARGEST), path)
+
+    def _pages(self) -> None:
+        with contextlib.suppress(OSError, ValueError, LookupError):  # it has not begun, or has ended
+            for page in PAGES:
+                self.add("page", read_url(f"{self.ui}/{page}").encode(), page)
+            identity = json.loads(read_url(f"{self.ui}/{PAGES[-1]}"))[0]["id"]
+            for page in OF_APPLICATION:
+                self.add("REST", read_url(f"{self.ui}/api/v1/applications/{identity}/{page}").encode(), page)
+
+
+def free_port() -> int:
+    """Return a port that nobody uses now."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        return int(server.getsockname()[1])
+
+
+@contextlib.contextmanager
+def nowhere(folder: Path) -> Iterator[None]:
+    yield None
+
+
+@contextlib.contextmanager
+def of_two_workers(folder: Path) -> Iterator[SparkCluster]:
+    variables = {"PYTHONPATH": str(Path(airflow_config_providers.__file__).parents[1])}
+    with spark_cluster(folder / "cluster", defaults=DEFAULTS, variables=variables, workers=2, cores=1) as cluster:
+        yield cluster
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_value_in_a_temporary_file_would_be_seen(tmp_path: Path, form: bytes) -> None:
+    (tmp_path / "blockmgr").mkdir()
+    (tmp_path / "blockmgr" / "broadcast_0").write_bytes(b"\0" + form)
+    traces = Traces([tmp_path], f"http://127.0.0.1:{free_port()}")
+
+    traces.look([])
+
+    assert traces.shown == {f"temporary file {tmp_path}/blockmgr/broadcast_0"}
+
+
+@pytest.mark.parametrize("where", [pytest.param(nowhere, id="local"), pytest.param(of_two_workers, id="cluster")])
+def test_an_audit_shows_its_values_nowhere(
+    where: Callable[[Path], contextlib.AbstractContextManager[SparkCluster | None]], tmp_path: Path
+) -> None:
+    with where(tmp_path) as cluster:
+        traces, rows, planted = _audited(cluster, tmp_path)
+
+    assert places(rows) == planted
+    assert traces.looked >= {"temporary file", "page", "REST", "process", "event log", "output", "kept file"}
+    assert traces.shown == set()
+
+
+def _audited(cluster: SparkCluster | None, folder: Path) -> tuple[Traces, list[Any], list[tuple[str, int]]]:
+    environ = {"SPARK_CONF_DIR": str(cluster.folder / "conf")} if cluster else {}
+    audit = AuditCommand(folder, **environ)
+    planted = [audit.plant(f"{number}.log", 250_000) for number in range(8)]
+    port, events, kept = free_port(), folder / "events", folder / "kept"
+    for made in (events, kept):
+        made.mkdir()
+    traces = Traces([audit.temp, *([cluster.folder] if cluster else [])], f"http://127.0.0.1:{port}")
+    running = audit.start(
+        *("--master", cluster.master_url if cluster else "local[2]"),
+        *("--conf", "spark.ui.enabled=true", "--conf", f"spark.ui.port={port}"),
+        *("--conf", "spark.eventLog.enabled=true", "--conf", f"spark.eventLog.dir=file://{events}"),
+        *("--conf", "spark.eventLog.compress=false"),
+        *("--state", str(kept / "state"), "--report", str(kept / "report.html")),
+        *("--reversed-copy", str(kept / "copies")),
+    )
+    watcher = Watcher([running.pid])
+    out, err = _followed(running, traces, cluster)
+    watcher.close()
+    traces.add("process", (watcher.text() + (cluster.seen() if cluster else "")).encode())
+    traces.add("output", (out + err).encode())
+    for kind, place in (("event log", events), ("kept file", kept), ("Airflow's file", folder / "airflow")):
+        for path in place.rglob("*"):
+            traces.file(path, kind)
+    return traces, [json.loads(line) for line in out.splitlines()], planted
+
+
+def _followed(running: subprocess.Popen[str], traces: Traces, cluster: SparkCluster | None) -> tuple[str, str]:
+    """Look until the audit has ended, and return what it printed."""
+    while True:
+        try:
+            return running.communicate(timeout=0.3)
+        except subprocess.TimeoutExpired:
+            with contextlib.suppress(psutil.Error):
+                mine = psutil.Process(running.pid)
+                traces.look([mine, *mine.children(recursive=True), *(cluster.processes() if cluster else [])])

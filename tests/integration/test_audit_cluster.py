@@ -1,0 +1,144 @@
+"""The audit on a real standalone cluster with two workers, of which one dies."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from secrets import token_hex
+
+import psutil
+import pytest
+
+pytest.importorskip("pyspark")
+pytest.importorskip("airflow")
+
+import airflow_config_providers
+from tests.integration.audit_command import QUIET, VALUE, AuditCommand, ended, places
+from tests.limits import eventually
+from tests.servers.spark_cluster import Daemon, SparkCluster, spark_cluster, write_defaults
+
+pytestmark = [pytest.mark.integration, pytest.mark.slow, pytest.mark.xdist_group("audit-cluster")]
+
+SECRET = token_hex(16)
+DEFAULTS = {
+    "spark.authenticate": "true",
+    "spark.authenticate.secret": SECRET,
+    "spark.network.crypto.enabled": "true",
+    "spark.driver.host": "127.0.0.1",
+}
+MANY = 300
+ENOUGH = 24 * 1024 * 1024
+"""How many bytes a Python worker has read when it is in the middle of a task."""
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> Iterator[SparkCluster]:
+    variables = {"PYTHONPATH": str(Path(airflow_config_providers.__file__).parents[1])}
+    with spark_cluster(tmp_path / "cluster", defaults=DEFAULTS, variables=variables, workers=2, cores=1) as found:
+        yield found
+
+
+def audit_of(cluster: SparkCluster, folder: Path, **environ: str) -> AuditCommand:
+    return AuditCommand(folder, **{"SPARK_CONF_DIR": str(cluster.folder / "conf"), **environ})
+
+
+def python_workers(worker: Daemon) -> list[psutil.Process]:
+    return [process for process in worker.descendants() if "pyspark" in " ".join(process.cmdline())]
+
+
+def is_in_the_middle(worker: Daemon) -> bool:
+    try:
+        return any(process.io_counters().read_chars > ENOUGH for process in python_workers(worker))
+    except psutil.Error:
+        return False
+
+
+def lose(worker: Daemon) -> None:
+    """End a worker, its executor and what that has started, all at once."""
+    below = worker.descendants()
+    worker.kill()
+    for process in below:
+        process.kill()
+
+
+def plant(audit: AuditCommand) -> list[tuple[str, int]]:
+    """Write many small logs and a large one, with values, and return where they are."""
+    found = [audit.plant(f"{number:04}.log", number % 50) for number in range(MANY)]
+    large, step = audit.logs / "large.log", 8_000_000 // len(QUIET)
+    with large.open("wb") as file:
+        for _ in range(60):
+            file.write(QUIET * step)
+            found.append((str(large), file.tell()))
+            file.write(VALUE.encode() + b"\n")
+    return sorted(found)
+
+
+def test_a_lost_worker_costs_no_leak_and_doubles_none(cluster: SparkCluster, tmp_path: Path) -> None:
+    audit = audit_of(cluster, tmp_path)
+    planted = plant(audit)
+
+    running = audit.start("--master", cluster.master_url)
+    assert eventually(lambda: running.poll() is not None or is_in_the_middle(cluster.workers[1]))
+    assert running.poll() is None
+    lose(cluster.workers[1])
+    code, rows, err = ended(running)
+
+    assert code == 1, err
+    assert places(rows) == planted
+    assert f"{MANY + 1} files with" in err
+
+
+def test_a_cluster_without_the_secret_is_refused_at_once(cluster: SparkCluster, tmp_path: Path) -> None:
+    audit = audit_of(cluster, tmp_path, SPARK_CONF_DIR=str(write_defaults(tmp_path / "none", {})))
+    audit.plant("a.log", 1)
+
+    code, rows, err = audit.run("--master", cluster.master_url)
+
+    assert (code, rows) == (3, [])
+    assert "error: This cluster needs spark.authenticate.secret, and spark-defaults.conf does not have it." in err
+
+
+def test_a_cluster_with_another_secret_is_refused(cluster: SparkCluster, tmp_path: Path) -> None:
+    others = write_defaults(tmp_path / "others", {**DEFAULTS, "spark.authenticate.secret": token_hex(16)})
+    audit = audit_of(cluster, tmp_path, SPARK_CONF_DIR=str(others))
+    audit.plant("a.log", 1)
+
+    code, rows, err = audit.run("--master", cluster.master_url)
+
+    assert (code, rows) == (3, [])
+    assert "must be reachable, and have the same spark.authenticate.secret." in err
+    assert SECRET not in err
+
+
+def test_executors_without_the_package_are_refused_before_they_get_a_value(tmp_path: Path) -> None:
+    with spark_cluster(tmp_path / "cluster", defaults=DEFAULTS, variables={"PYTHONPATH": hidden(tmp_path)}) as cluster:
+        audit = audit_of(cluster, tmp_path)
+        audit.plant("a.log", 1)
+
+        code, rows, err = audit.run("--master", cluster.master_url)
+
+    assert (code, rows) == (3, [])
+    assert "error: The executors have no module airflow_config_providers" in err
+
+
+def test_a_bundle_brings_the_package_to_executors(tmp_path: Path) -> None:
+    bundle = tmp_path / "driver.zip"
+    subprocess.run([sys.executable, "-m", "airflow_config_providers.spark.bundle", str(bundle)], check=True)
+    with spark_cluster(tmp_path / "cluster", defaults=DEFAULTS, variables={"PYTHONPATH": hidden(tmp_path)}) as cluster:
+        audit = audit_of(cluster, tmp_path)
+        planted = audit.plant("a.log", 1)
+
+        code, rows, err = audit.run("--master", cluster.master_url, "--conf", f"spark.submit.pyFiles={bundle}")
+
+    assert code == 1, err
+    assert places(rows) == [planted]
+
+
+def hidden(folder: Path) -> str:
+    """Return a folder with a package of the name of ours, so that Python does not find the installed one."""
+    package = folder / "hiding" / "airflow_config_providers"
+    package.mkdir(parents=True)
+    (package / "__init__.py").touch()
+    return str(package.parent)

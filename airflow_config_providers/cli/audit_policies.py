@@ -6,7 +6,7 @@ import sys
 from typing import Any
 
 from airflow_config_providers import settings
-from airflow_config_providers.cli.audit import FOUND, INCOMPLETE
+from airflow_config_providers.cli.audit_leaks import FOUND, INCOMPLETE
 from airflow_config_providers.cli.audited import audited, known, show_found
 from airflow_config_providers.cli.failing import Finished, Notes, reporting_errors
 from airflow_config_providers.cli.target import require_here

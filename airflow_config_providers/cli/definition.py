@@ -369,7 +369,7 @@ def _leaks() -> Any:
     return ActionCommand(
         name="leaks",
         help="Find the values of references in logs and other files",
-        func=lazy_load_command("airflow_config_providers.cli.audit.leaks"),
+        func=lazy_load_command("airflow_config_providers.cli.audit_leaks.leaks"),
         args=(*_searched(), _connection_id(), *_spark_job(), ARG_OUTPUT),
         epilog=_LEAKS,
     )

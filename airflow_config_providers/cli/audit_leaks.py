@@ -1,17 +1,16 @@
-"""The commands that audit a deployment on Spark."""
+"""The command that searches files for known values, on Spark."""
 
 from __future__ import annotations
 
-import json
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Final
 
 from airflow_config_providers import settings
 from airflow_config_providers.cli.arguments import pairs
+from airflow_config_providers.cli.audited import show_found
 from airflow_config_providers.cli.failing import Finished, Notes, WrongArgumentsError, reporting_errors
-from airflow_config_providers.cli.output import show
 from airflow_config_providers.cli.providers import definitions_at
 from airflow_config_providers.cli.target import require_here
 from airflow_config_providers.core.text import printable
@@ -22,7 +21,6 @@ from airflow_config_providers.deployment.known_secrets import (
     resolved_secrets,
 )
 from airflow_config_providers.exceptions import ConfigException
-from airflow_config_providers.spark.audit.leak import Leak
 from airflow_config_providers.spark.audit.leak_audit import LeakReport, LeakRequest, audit_leaks
 from airflow_config_providers.spark.audit.leak_finder import searchable
 from airflow_config_providers.spark.audit.leak_page import summary, write_report
@@ -45,7 +43,7 @@ def leaks(args: Any) -> None:
     with _progress() as tick:
         report = audit_leaks(_request(args), secrets, tick=tick)
     report.unresolved = known.problems
-    _show(report.leaks, args.output)
+    show_found([leak.row() for leak in report.leaks], args.output, nothing="Nothing found.")
     if args.report:
         write_report(args.report, report)
     _tell(report, notes)
@@ -71,15 +69,6 @@ def _known(args: Any, notes: Notes) -> KnownSecrets:
     for problem in found.problems:
         notes(problem)
     return found
-
-
-def _show(leaks: Sequence[Leak], output: str) -> None:
-    """Print a leak a line for programs, and a table for people."""
-    rows = [leak.row() for leak in leaks]
-    if output == "json":
-        sys.stdout.writelines(f"{json.dumps(row)}\n" for row in rows)
-    else:
-        show(rows, output, nothing="Nothing found.")
 
 
 def _tell(report: LeakReport, notes: Notes) -> None:

@@ -8,8 +8,7 @@ from weakref import ref
 
 import pluggy
 
-from airflow_config_providers.job.families import ALL, require_known
-from airflow_config_providers.job.operator_specs import FAMILIES, spec_of
+from airflow_config_providers.job.operator_specs import ALL, FAMILIES, require_known, spec_of
 
 hookimpl: Final = pluggy.HookimplMarker("airflow.policy")
 """Like ``airflow.policies.hookimpl``. Importing that would make Airflow load this module before it is complete."""

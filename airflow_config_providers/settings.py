@@ -196,8 +196,10 @@ def require_strong(secret: str) -> None:
 
 
 def _password_encoder(secret: str) -> PasswordEncoder:
-    from airflow_config_providers.dynamic.encrypted_text import EncoderSettings  # noqa: PLC0415 - few need it
-    from airflow_config_providers.dynamic.password_encoder import PasswordEncoder  # noqa: PLC0415 - as above
+    from airflow_config_providers.dynamic.password_encoder import (  # noqa: PLC0415 - few need it
+        EncoderSettings,
+        PasswordEncoder,
+    )
 
     key_factory = _text("password_encoder_keyfactory_algorithm")
     cipher = _text("password_encoder_cipher_algorithm")

@@ -9,10 +9,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from airflow_config_providers import settings
-from airflow_config_providers.adoption.by_hand import ByHand
+from airflow_config_providers.adoption.dag_source import imported_files
 from airflow_config_providers.adoption.edits import blocks
-from airflow_config_providers.adoption.file_proposal import FileProposal, ProposalRules
-from airflow_config_providers.adoption.imported_files import imported_files
+from airflow_config_providers.adoption.file_proposal import ByHand, FileProposal, ProposalRules
 from airflow_config_providers.adoption.patch import FileChange, patch
 from airflow_config_providers.adoption.proof import ProofMaker
 from airflow_config_providers.adoption.references import Providers

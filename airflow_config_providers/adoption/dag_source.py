@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Final
 
 from airflow_config_providers.job.operator_specs import OperatorSpec, spec_of_path
@@ -218,3 +219,39 @@ def _bound(alias: ast.alias) -> str:
 
 def _text(node: ast.expr | None) -> str | None:
     return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else None
+
+
+def imported_files(sources: Mapping[str, str], root: Path) -> frozenset[str]:
+    """
+    Return those of the files that another one imports by name.
+
+    :param sources: path of a file -> its text
+    :param root: the folder from which the files import modules
+    """
+    names = {path: _module(Path(path).resolve().relative_to(root)) for path in sources}
+    imported = {name for path, text in sources.items() for name in _imported(text, names[path])}
+    return frozenset(path for path, name in names.items() if name in imported)
+
+
+def _module(path: Path) -> str:
+    parts = path.with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def _imported(text: str, module: str) -> Iterator[str]:
+    try:
+        tree = ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError):
+        return  # it is reported where it is changed
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield from _imported_from(node, module)
+
+
+def _imported_from(node: ast.ImportFrom, module: str) -> Iterator[str]:
+    above = module.split(".")[: -node.level] if node.level else []
+    base = ".".join([*above, *([node.module] if node.module else [])])
+    yield base
+    yield from (f"{base}.{alias.name}" if base else alias.name for alias in node.names)

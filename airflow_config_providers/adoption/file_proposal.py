@@ -6,19 +6,41 @@ import ast
 import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Any, Final
 
-from airflow_config_providers.adoption.by_hand import ByHand
 from airflow_config_providers.adoption.dag_source import DagSource, OperatorCall, Setting
 from airflow_config_providers.adoption.edits import Edit, Positions, edited, without_overlaps
 from airflow_config_providers.adoption.references import Providers, reads_secrets, with_references
 from airflow_config_providers.adoption.secret_lines import secret_lines
-from airflow_config_providers.core.templates import is_template
-from airflow_config_providers.core.text import printable
+from airflow_config_providers.core.text import is_template, one_line, printable
 from airflow_config_providers.lint.entry import WrittenEntry
+from airflow_config_providers.lint.entry_rules import literal_findings as literal_secrets
 from airflow_config_providers.lint.finding import SourcePlace
-from airflow_config_providers.lint.literals import of_entry as literal_secrets
 from airflow_config_providers.spark.exposure import is_exposed
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class ByHand:
+    """
+    A place that stays as it is. It shows no value.
+
+    :param path: the file; empty for the deployment
+    :param line: counted from 1; 0 for the file itself
+    :param reason: what is there, and what to do about it
+    """
+
+    path: str
+    line: int
+    reason: str
+
+    def __str__(self) -> str:
+        place = f"{one_line(self.path)}:{self.line}: " if self.line else f"{one_line(self.path)}: " if self.path else ""
+        return f"{place}{one_line(self.reason)}"
+
+    def row(self) -> dict[str, Any]:
+        """Return the place for programs."""
+        return {"file": self.path or None, "line": self.line or None, "reason": self.reason}
+
 
 CLASSES: Final[Mapping[str, tuple[str, str]]] = {
     "airflow.providers.apache.spark.operators.spark_submit.SparkSubmitOperator": (

@@ -6,8 +6,8 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from airflow_config_providers.adoption.by_hand import ByHand
 from airflow_config_providers.adoption.file_proposal import (
+    ByHand,
     FileProposal,
     FileProposer,
     MeaningDifference,

@@ -11,7 +11,7 @@ from airflow_config_providers.adoption.adopter import LAYERS, Adopter, Adoption,
 from airflow_config_providers.adoption.references import Providers
 from airflow_config_providers.cli.arguments import seconds
 from airflow_config_providers.cli.failing import WrongArgumentsError, reporting_errors
-from airflow_config_providers.cli.progress import progress
+from airflow_config_providers.cli.output import progress
 from airflow_config_providers.core.text import one_line, printable
 from airflow_config_providers.exceptions import ConfigException
 

@@ -8,13 +8,13 @@ from typing import Any
 
 from airflow_config_providers.cli.audited import Audited, audited, known, show_found
 from airflow_config_providers.cli.failing import Notes, reporting_errors
-from airflow_config_providers.cli.histories import known_history
+from airflow_config_providers.cli.runs import known_history
 from airflow_config_providers.cli.target import require_here
 from airflow_config_providers.core.alter import ConfigResource
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.deployment.configurations import DeployedConfigurations
 from airflow_config_providers.deployment.database_records import dynamic_keys, outcomes
-from airflow_config_providers.deployment.last_changes import with_authors
+from airflow_config_providers.deployment.differences import with_authors
 from airflow_config_providers.deployment.rows import Row
 from airflow_config_providers.spark.audit.findings import BEFORE_FAILURE
 from airflow_config_providers.spark.audit.history_audit import KINDS, KnownElsewhere, history_findings

@@ -6,15 +6,14 @@ from functools import partial
 from typing import Any
 
 from airflow_config_providers.cli.failing import Notes, WrongArgumentsError, reporting_errors
-from airflow_config_providers.cli.histories import known_history
 from airflow_config_providers.cli.output import show
+from airflow_config_providers.cli.runs import known_history
 from airflow_config_providers.cli.target import require_here
 from airflow_config_providers.core.alter import ConfigResource
 from airflow_config_providers.core.text import one_line
 from airflow_config_providers.deployment.admin import DeployedLayers
 from airflow_config_providers.deployment.configurations import DeployedConfigurations
-from airflow_config_providers.deployment.differences import differences
-from airflow_config_providers.deployment.last_changes import with_authors
+from airflow_config_providers.deployment.differences import differences, with_authors
 from airflow_config_providers.deployment.record_rows import about, of_record
 from airflow_config_providers.deployment.records import RunChoice, record_of
 from airflow_config_providers.deployment.rows import KeySelection, Row

@@ -9,14 +9,12 @@ from typing import Any
 from airflow_config_providers import settings
 from airflow_config_providers.cli.arguments import seconds
 from airflow_config_providers.cli.failing import Finished, WrongArgumentsError, reporting_errors
-from airflow_config_providers.cli.output import show
-from airflow_config_providers.cli.progress import progress
+from airflow_config_providers.cli.output import progress, show
 from airflow_config_providers.cli.target import require_here
 from airflow_config_providers.core.diagnosis import Severity
 from airflow_config_providers.core.text import nearest, printable
-from airflow_config_providers.doctor.check import Check, Site
 from airflow_config_providers.doctor.checks import CHECKS
-from airflow_config_providers.doctor.examination import examine
+from airflow_config_providers.doctor.examination import Check, Site, examine
 
 
 @reporting_errors

@@ -8,15 +8,14 @@ from typing import Any, Final
 
 from airflow_config_providers.cli.arguments import seconds
 from airflow_config_providers.cli.failing import Finished, WrongArgumentsError, reporting_errors
-from airflow_config_providers.cli.progress import progress
+from airflow_config_providers.cli.output import progress
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.exceptions import ConfigProvidersError
-from airflow_config_providers.lint.finding import Finding
+from airflow_config_providers.lint.finding import UNREAD, Finding, FindingLevel, RuleSelection
 from airflow_config_providers.lint.known_providers import KnownProviders, of_extra, of_file
 from airflow_config_providers.lint.linter import Linter
 from airflow_config_providers.lint.paths import LintedPaths
 from airflow_config_providers.lint.reports import REPORTS
-from airflow_config_providers.lint.rules import UNREAD, FindingLevel, RuleSelection
 
 FOUND: Final = 1
 UNREADABLE: Final = 2

@@ -4,12 +4,53 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Final
 
-from airflow_config_providers.cli.colours import colour
+from airflow_config_providers.core.data import HIDDEN
 from airflow_config_providers.core.text import one_line
 from airflow_config_providers.deployment.rows import Row, as_json
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+_GOOD: Final = "green"
+_NOTABLE: Final = "yellow"
+_BAD: Final = "red"
+_FAINT: Final = "dim"
+
+_COLOURS: Final[Mapping[str, Mapping[str, str]]] = {
+    "change": {"added": _GOOD, "removed": _BAD, "changed": _NOTABLE, "other secret": _NOTABLE},
+    "verdict": {
+        "allows": _GOOD,
+        "applies": _GOOD,
+        "beaten": _NOTABLE,
+        "denies": _BAD,
+        "filtered": _NOTABLE,
+        "not allowed": _BAD,
+        "not asked": _FAINT,
+        "not read": _BAD,
+        "not set": _FAINT,
+        "other spelling": _NOTABLE,
+        "typo": _BAD,
+    },
+    "is_newest": {"true": _GOOD, "false": _NOTABLE},
+}
+"""Column -> string of a cell -> its colour."""
+
+_PENDING: Final = "pending, "
+
+
+def colour(column: str, text: str) -> str:
+    """Return the colour of a cell, as rich names it; empty for the usual one."""
+    if text == HIDDEN:
+        return _FAINT
+    if column == "applied" and text.startswith(_PENDING):
+        return _NOTABLE
+    return _COLOURS.get(column, {}).get(text, "")
+
 
 _UNBOUNDED: Final = 1_000_000
 
@@ -128,3 +169,40 @@ _PRINTERS: Final[Mapping[str, Callable[[Sequence[Row]], None]]] = {
 }
 
 _DOCUMENTS: Final[Mapping[str, Callable[[Row], None]]] = {"json": _json, "yaml": _yaml}
+
+
+_PATIENCE: Final = 2.0
+"""Seconds after which progress is shown."""
+
+
+@contextmanager
+def progress(
+    total: int,
+    of: str = "DAG files",
+    *,
+    console: Console | None = None,
+    clock: Callable[[], float] = time.monotonic,
+) -> Iterator[Callable[[], None]]:
+    """
+    Yield a function that counts one. After two seconds, the number is shown, and removed at the end.
+
+    :param of: what is counted
+    :param console: where to show it, if that is a terminal; None for standard error
+    """
+    from rich.console import Console  # noqa: PLC0415 - only a command that runs needs these
+    from rich.progress import MofNCompleteColumn, Progress, TextColumn  # noqa: PLC0415
+
+    shown_on = console or Console(stderr=True)
+    columns = (TextColumn(of), MofNCompleteColumn())
+    bar = Progress(*columns, console=shown_on, transient=True, disable=not shown_on.is_terminal)
+    task, start = bar.add_task("", total=total), clock()
+
+    def tick() -> None:
+        bar.advance(task)
+        if clock() - start > _PATIENCE:
+            bar.start()
+
+    try:
+        yield tick
+    finally:
+        bar.stop()

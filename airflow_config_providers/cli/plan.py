@@ -9,17 +9,16 @@ from typing import Any, Final
 from airflow_config_providers import settings
 from airflow_config_providers.cli import arguments
 from airflow_config_providers.cli.failing import Finished, Notes, WrongArgumentsError, reporting_errors
-from airflow_config_providers.cli.output import is_for_people, show, show_document
-from airflow_config_providers.cli.progress import progress
+from airflow_config_providers.cli.output import is_for_people, progress, show, show_document
 from airflow_config_providers.cli.target import require_here
 from airflow_config_providers.core.alter import ConfigResource
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.exceptions import PolicyViolation
 from airflow_config_providers.job.policies import deployment_policies, open_policies
-from airflow_config_providers.planning.environment_file import read_environment
 from airflow_config_providers.planning.plan import Plan
 from airflow_config_providers.planning.plan_rows import changed_keys, document, running_tries, verdicts
 from airflow_config_providers.planning.planner import PlanMaker, PlanRequest
+from airflow_config_providers.planning.state import read_environment
 
 CHANGES: Final = 2
 """The exit code of ``--detailed-exit-code`` if something changes."""

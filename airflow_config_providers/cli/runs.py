@@ -4,12 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from airflow_config_providers.cli.failing import WrongArgumentsError
+from airflow_config_providers.cli.failing import Notes, WrongArgumentsError
 from airflow_config_providers.cli.target import address_in, is_address
+from airflow_config_providers.core.alter import ConfigResource
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.deployment.records import RunChoice
+from airflow_config_providers.deployment.rows import Row
+from airflow_config_providers.exceptions import ConfigProvidersError
+
+if TYPE_CHECKING:
+    from airflow_config_providers.deployment.configurations import Configurations
 
 _NOW = "now"
 
@@ -92,3 +98,13 @@ def _conflicts_of_why_not(args: Any) -> Iterator[str]:
 
 def _is_number(text: str) -> bool:
     return text.isascii() and text.isdigit() and len(text) < 10 and int(text) > 0
+
+
+def known_history(found: Configurations, notes: Notes, resource: ConfigResource) -> list[Row]:
+    """Return the changes of ``resource``; with a note, none if they cannot be read."""
+    try:
+        return found.history(resource)
+    except ConfigProvidersError as error:
+        problem = " ".join(error.problems)
+    notes(f"Who changed {resource} is not shown. {problem}")
+    return []

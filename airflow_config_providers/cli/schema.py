@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from airflow_config_providers.cli.failing import WrongArgumentsError, reporting_errors
 from airflow_config_providers.core.text import printable
-from airflow_config_providers.dynamic.policies.policy_schema import policy_schema
+from airflow_config_providers.dynamic.policies.policy_file import policy_schema
 from airflow_config_providers.spark.catalogue_file import minor_version
 from airflow_config_providers.spark.layer_schema import layer_schema
 

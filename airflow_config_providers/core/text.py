@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterable, Sequence
+from typing import Final
 
 _LONGEST = 200
 _MOST_OCTETS = 4  # of one character in UTF-8
@@ -113,3 +114,11 @@ def odd_character(name: str) -> int | None:
 
 def _script(character: str) -> str:
     return unicodedata.name(character, "").split(" ")[0] if character.isalpha() else ""
+
+
+_JINJA: Final = re.compile(r"\{[{%#]")
+
+
+def is_template(text: str) -> bool:
+    """Return whether ``text`` is a Jinja template, so that its value is known only in a run."""
+    return _JINJA.search(text) is not None

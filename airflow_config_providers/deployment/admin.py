@@ -25,7 +25,7 @@ from airflow_config_providers.job.deployed_task import Warn, deployed_job, is_co
 from airflow_config_providers.job.job_layers import deployed_layers
 from airflow_config_providers.job.policies import deployment_policies
 from airflow_config_providers.spark.catalogue import spark_definition
-from airflow_config_providers.spark.installed_version import version_at_hand
+from airflow_config_providers.spark.installation import version_at_hand
 
 _DYNAMIC_DISABLED: Final = (
     "[config_providers] dynamic_enabled is False here. Tasks with this setting ignore dynamic configuration."

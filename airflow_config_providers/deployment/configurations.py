@@ -11,7 +11,7 @@ from airflow_config_providers.core.alter import AlterConfigOp, ConfigResource, O
 from airflow_config_providers.core.layers import ConfigEntry, ConfigSource
 from airflow_config_providers.core.text import nearest, printable
 from airflow_config_providers.core.variable import scan
-from airflow_config_providers.deployment import record_rows, records, rows, usages
+from airflow_config_providers.deployment import record_rows, records, rows
 from airflow_config_providers.deployment.admin import Caller, DeployedLayers, admin, altering
 from airflow_config_providers.deployment.key_columns import key_columns
 from airflow_config_providers.deployment.objections import have_other_keys, refuse_keys, take_any_key
@@ -211,8 +211,8 @@ class DeployedConfigurations:
 
     def references(self, pattern: str) -> list[Row]:
         """Return the tasks whose last job used a reference, and whether its value was the newest."""
-        found = usages.usages(pattern, (self._caller or Caller()).may_see_runs_of)
-        for sentence in usages.about(found):
+        found = records.usages(pattern, (self._caller or Caller()).may_see_runs_of)
+        for sentence in records.about(found):
             self._warn(sentence)
         return found
 

@@ -14,9 +14,8 @@ from airflow_config_providers.dynamic.document import PREFIX
 from airflow_config_providers.dynamic.inheritance import SOURCES
 from airflow_config_providers.dynamic.rotation import documents
 from airflow_config_providers.exceptions import ConfigException
-from airflow_config_providers.job.record import TaskTry
-from airflow_config_providers.job.record_files import place_of
-from airflow_config_providers.job.record_text import written
+from airflow_config_providers.job.record import TaskTry, written
+from airflow_config_providers.job.record_store import place_of
 from airflow_config_providers.spark.audit.record_row import Content
 
 _BATCH: Final = 500

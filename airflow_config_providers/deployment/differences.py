@@ -1,11 +1,16 @@
-"""What differs between two descriptions of a task: of runs, of tries, or of what would settle now."""
+"""What differs between two configurations, and who changed it."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Final
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Self
 
+from airflow_config_providers.core.alter import ConfigResource, ResourceType
+from airflow_config_providers.core.layers import ConfigSource
 from airflow_config_providers.deployment.rows import Hidden, Row
+from airflow_config_providers.dynamic.inheritance import SOURCES
 
 _MISSING: Final[Mapping[str, Any]] = {"value": None, "source": None, "origin": None}
 
@@ -60,3 +65,88 @@ def _text(row: Row) -> str | None:
 
 def _layer(row: Row) -> str | None:
     return None if row["source"] is None else f"{row['source']}, {row['origin']}"
+
+
+_VERSION: Final = re.compile(r", version ([0-9]{1,9})$")
+
+_UNKNOWN: Final[Row] = {"changed_by": None, "changed_at": None}
+
+History = Callable[[ConfigResource], Sequence[Row]]
+"""Returns the changes of a resource, newest last."""
+
+
+@dataclass(frozen=True, slots=True)
+class _ValueLayer:
+    """
+    The layer of a value.
+
+    :param version: the version of the document that it comes from; None if it is not dynamic
+    """
+
+    source: ConfigSource | None
+    version: int | None
+
+    @classmethod
+    def of(cls, layer: str | None) -> Self:
+        """Return the layer that a difference shows; a record of a later version can have an unknown source."""
+        source, _, origin = (layer or "").partition(", ")
+        version = _VERSION.search(origin)
+        found = ConfigSource.__members__.get(source)
+        return cls(found, int(version[1]) if version and found in _TYPES else None)
+
+
+_TYPES: Final[Mapping[ConfigSource | None, ResourceType]] = {source: kind for kind, source in SOURCES.items()}
+
+
+def no_history(resource: ConfigResource) -> Sequence[Row]:
+    """Return no changes for any resource."""
+    return ()
+
+
+def with_authors(differences: Iterable[Row], task: ConfigResource, history: History) -> list[Row]:
+    """
+    Return ``differences`` with the user and the time of the change that caused each.
+
+    Both are None if the cause is not a recorded change of dynamic configuration, but a new version of the DAG, say.
+
+    :param history: called once for each resource that has a part in a difference
+    """
+    known: dict[ResourceType, Sequence[Row]] = {}
+
+    def changes(source: ConfigSource | None) -> Sequence[Row]:
+        kind = _TYPES[source]
+        if kind not in known:
+            known[kind] = history(_resource(kind, task))
+        return known[kind]
+
+    return [{**row, **_author(row, changes)} for row in differences]
+
+
+def _resource(kind: ResourceType, task: ConfigResource) -> ConfigResource:
+    if kind is ResourceType.TASK:
+        return task
+    return ConfigResource(kind, task.dag_id) if kind is ResourceType.DAG else ConfigResource(kind)
+
+
+def _author(row: Row, changes: Callable[[ConfigSource | None], Sequence[Row]]) -> Row:
+    before, after = _ValueLayer.of(row["before_layer"]), _ValueLayer.of(row["after_layer"])
+    if after.version is not None and _rank(after) >= _rank(before):
+        least = before.version or 0 if before.source is after.source else 0
+        found = [one for one in _of(row["key"], changes(after.source)) if least < one["version"] <= after.version]
+        return _shown(found[-1:])
+    if before.version is not None:  # its value was removed, because a weaker layer wins now
+        later = (one for one in _of(row["key"], changes(before.source)) if one["version"] > before.version)
+        return _shown([one for one in later if one["is"] is None])
+    return _UNKNOWN
+
+
+def _rank(place: _ValueLayer) -> int:
+    return 0 if place.source is None else place.source.value
+
+
+def _of(key: str, changes: Iterable[Row]) -> list[Row]:
+    return [one for one in changes if one["key"] == key]
+
+
+def _shown(found: Sequence[Row]) -> Row:
+    return {"changed_by": found[0]["by"], "changed_at": found[0]["at"]} if found else _UNKNOWN

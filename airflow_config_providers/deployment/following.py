@@ -12,8 +12,8 @@ from airflow_config_providers.core.transformer import ConfigTransformer
 from airflow_config_providers.deployment.admin import DeployedLayers
 from airflow_config_providers.dynamic.admin import ConfigAdmin, no_layers, no_notes
 from airflow_config_providers.dynamic.airflow_store import VariableStore
-from airflow_config_providers.dynamic.config_follower import ConfigFollower
-from airflow_config_providers.dynamic.read_only_store import ReadOnlyStore
+from airflow_config_providers.dynamic.followers import ConfigFollower
+from airflow_config_providers.dynamic.store import ReadOnlyStore
 from airflow_config_providers.foreign import has_supervisor
 from airflow_config_providers.job.providers import JobProviders
 from airflow_config_providers.providers import airflow_secrets

@@ -8,7 +8,7 @@ from typing import Any, Final
 from airflow_config_providers.core.definition.config_def import ConfigDef
 from airflow_config_providers.core.definition.config_type import ConfigType, parse_type
 from airflow_config_providers.core.java_text import SIZES, TIMES, read_quantity
-from airflow_config_providers.core.templates import is_template
+from airflow_config_providers.core.text import is_template
 from airflow_config_providers.core.variable import scan
 from airflow_config_providers.deployment.rows import Row
 from airflow_config_providers.exceptions import ConfigException

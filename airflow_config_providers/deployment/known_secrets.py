@@ -15,7 +15,7 @@ from airflow_config_providers.core.variable import ConfigVariable, variables
 from airflow_config_providers.deployment.records import kept, reading, recent_tries
 from airflow_config_providers.exceptions import ConfigException, ConfigProvidersError
 from airflow_config_providers.job.providers import deployment_registry
-from airflow_config_providers.job.record_files import RecordFiles
+from airflow_config_providers.job.record_store import RecordFiles
 from airflow_config_providers.spark.audit.leak_finder import KnownSecret
 
 

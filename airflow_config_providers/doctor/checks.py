@@ -6,28 +6,24 @@ from collections.abc import Mapping
 from typing import Final
 
 from airflow_config_providers.doctor import (
-    applied,
     connection,
-    encryption,
     files,
     own_settings,
-    records,
-    spark_here,
-    store,
+    stores,
     versions,
 )
-from airflow_config_providers.doctor.check import Check, PatientCheck
+from airflow_config_providers.doctor.examination import Check, PatientCheck
 
 CHECKS: Final[Mapping[str, Check]] = {
-    "versions": versions.check,
-    "settings": own_settings.check,
-    "store": store.check,
-    "apply_to": applied.check,
-    "encryption": encryption.check,
+    "versions": versions.check_versions,
+    "settings": own_settings.check_settings,
+    "store": stores.check_store,
+    "apply_to": own_settings.check_apply_to,
+    "encryption": stores.check_encryption,
     "files": files.check,
     "connection": connection.check,
     "providers": PatientCheck(connection.check_providers),
-    "records": records.check,
-    "spark": spark_here.check,
+    "records": stores.check_records,
+    "spark": versions.check_spark,
 }
 """Name -> check, in the order in which they run."""

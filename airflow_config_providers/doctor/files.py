@@ -6,14 +6,13 @@ from collections.abc import Iterator
 
 from airflow_config_providers import settings
 from airflow_config_providers.core.diagnosis import Diagnosis, fine, of_problem
-from airflow_config_providers.core.templates import is_template
-from airflow_config_providers.core.text import printable
+from airflow_config_providers.core.text import is_template, printable
 from airflow_config_providers.core.variable import scan
-from airflow_config_providers.doctor.check import Site
+from airflow_config_providers.doctor.examination import Site
 from airflow_config_providers.exceptions import ConfigProvidersError
 from airflow_config_providers.job.chosen_paths import bounds_of_deployment
 from airflow_config_providers.job.policies import open_policies
-from airflow_config_providers.providers.file_rights import rights_of
+from airflow_config_providers.providers.real_path import rights_of
 from airflow_config_providers.spark.layer_files import ConfigFile, file_layer
 
 

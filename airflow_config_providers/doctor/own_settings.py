@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Final
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any, Final
 
 from airflow_config_providers import settings
 from airflow_config_providers.airflow_compat import conf
-from airflow_config_providers.core.diagnosis import Diagnosis, fault, fine, of_problem
+from airflow_config_providers.core.diagnosis import Diagnosis, doubt, fault, fine, of_problem
 from airflow_config_providers.core.text import nearest, printable
-from airflow_config_providers.doctor.check import Site
+from airflow_config_providers.doctor.examination import Site
 from airflow_config_providers.exceptions import ConfigException
 from airflow_config_providers.get_provider_info import OPTIONS
-from airflow_config_providers.job import families
+from airflow_config_providers.job import operator_specs
+from airflow_config_providers.job.operator_specs import require_known
 
 _PREFIX: Final = "AIRFLOW__CONFIG_PROVIDERS__"
 _INDIRECT: Final = ("_cmd", "_secret")
@@ -21,7 +24,7 @@ _INDIRECT: Final = ("_cmd", "_secret")
 _BOOLEANS: Final = frozenset({"t", "true", "1", "f", "false", "0"})
 
 _READERS: Final[tuple[Callable[[], object], ...]] = (
-    lambda: families.require_known(settings.apply_to()),
+    lambda: operator_specs.require_known(settings.apply_to()),
     settings.follow_interval,
     settings.max_workers,
     settings.reload_settling,
@@ -33,7 +36,7 @@ _READERS: Final[tuple[Callable[[], object], ...]] = (
 )
 
 
-def check(site: Site) -> Iterator[Diagnosis]:
+def check_settings(site: Site) -> Iterator[Diagnosis]:
     """Yield the settings that are unknown or wrong."""
     written = {*_in_file(), *_in_environment(site.environ)}
     found = [*_unknown(written), *_booleans(), *_unreadable()]
@@ -75,3 +78,50 @@ def _unreadable() -> Iterator[Diagnosis]:
             read()
         except ConfigException as error:
             yield from map(of_problem, error.problems)
+
+
+_PROCESSES: Final = {"DagProcessorJob": "DAG processor", "SchedulerJob": "scheduler", "TriggererJob": "triggerer"}
+_ALIVE: Final = timedelta(minutes=5)
+
+
+def check_apply_to(site: Site) -> Iterator[Diagnosis]:
+    """
+    Yield the processes that started before airflow.cfg was changed, which use the settings from before.
+
+    :raises ConfigException: ``apply_to`` is wrong
+    """
+    families = settings.apply_to()
+    require_known(families)
+    changed = _changed(site)
+    waiting = [job for job in _jobs() if changed and job.start_date < changed]
+    for kind in sorted({str(job.job_type) for job in waiting}):
+        yield doubt(
+            f"A {_PROCESSES[kind]} has run since before airflow.cfg was changed, so it uses the settings from before.",
+            f"Restart the {_PROCESSES[kind]}.",
+        )
+    if not waiting:
+        yield fine(f"apply_to is {', '.join(families) or 'empty'}; no process waits for a restart.")
+
+
+def _changed(site: Site) -> datetime | None:
+    """Return when airflow.cfg was last changed; None if there is none."""
+    from airflow.configuration import AIRFLOW_CONFIG  # noqa: PLC0415 - slow to import
+
+    try:
+        return datetime.fromtimestamp(Path(AIRFLOW_CONFIG).stat().st_mtime, UTC)
+    except OSError:
+        return None
+
+
+def _jobs() -> list[Any]:
+    """Return the processes of Airflow that are alive and read DAGs or settings."""
+    from airflow.jobs.job import Job  # noqa: PLC0415 - heavy
+    from airflow.utils.session import create_session  # noqa: PLC0415 - heavy
+    from sqlalchemy import select  # noqa: PLC0415 - slow to import
+
+    since = datetime.now(UTC) - _ALIVE
+    query = select(Job.job_type, Job.start_date).where(
+        Job.job_type.in_(_PROCESSES), Job.state == "running", Job.latest_heartbeat >= since
+    )
+    with create_session() as session:
+        return list(session.execute(query))

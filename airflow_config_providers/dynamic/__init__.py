@@ -9,8 +9,8 @@ from airflow_config_providers import lazy
 if TYPE_CHECKING:
     from airflow_config_providers.dynamic.admin import AlterConfigResult as AlterConfigResult
     from airflow_config_providers.dynamic.admin import ConfigAdmin as ConfigAdmin
-    from airflow_config_providers.dynamic.config_follower import ConfigFollower as ConfigFollower
     from airflow_config_providers.dynamic.document import Sealed as Sealed
+    from airflow_config_providers.dynamic.followers import ConfigFollower as ConfigFollower
     from airflow_config_providers.dynamic.password_encoder import PasswordEncoder as PasswordEncoder
     from airflow_config_providers.dynamic.store import ConfigStore as ConfigStore
 
@@ -18,8 +18,8 @@ __getattr__, __dir__, __all__ = lazy.names(
     __name__,
     {
         "admin": "AlterConfigResult ConfigAdmin",
-        "config_follower": "ConfigFollower",
         "document": "Sealed",
+        "followers": "ConfigFollower",
         "password_encoder": "PasswordEncoder",
         "store": "ConfigStore",
     },

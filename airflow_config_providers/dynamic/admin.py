@@ -15,10 +15,9 @@ from airflow_config_providers.core.policy import AlterConfigPolicy, NamedPolicy,
 from airflow_config_providers.core.reconfigurable import Reconfigurables
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.core.variable import scan
-from airflow_config_providers.dynamic.config_follower import DEFAULT_INTERVAL, ConfigFollower, Fetch
 from airflow_config_providers.dynamic.contention import Attempts
 from airflow_config_providers.dynamic.document import DEPLOYMENT, StoredConfig, Value, name_of
-from airflow_config_providers.dynamic.followers import Followers, Settle
+from airflow_config_providers.dynamic.followers import DEFAULT_INTERVAL, ConfigFollower, Fetch, Followers, Settle
 from airflow_config_providers.dynamic.history import Change
 from airflow_config_providers.dynamic.inheritance import dynamic_layer, inherited, settled
 from airflow_config_providers.dynamic.planner import (

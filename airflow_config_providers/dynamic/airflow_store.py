@@ -3,22 +3,106 @@
 from __future__ import annotations
 
 import json
+import logging
+import select
+import socket
+import threading
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
+from airflow_config_providers.core.closing import ClosedOnExit
 from airflow_config_providers.core.text import printable
-from airflow_config_providers.dynamic.change_signals import ChangeSignals, has_signals, send_signal
 from airflow_config_providers.dynamic.contention import impatient, is_contention, lock_rows
 from airflow_config_providers.dynamic.store import AuditEntry, Kept
 from airflow_config_providers.exceptions import ProviderUnavailableError
 
 if TYPE_CHECKING:
     from airflow.models.crypto import FernetProtocol
-    from sqlalchemy import CursorResult
+    from sqlalchemy import CursorResult, Engine
     from sqlalchemy.orm import Session, scoped_session
+
+_log: Final = logging.getLogger(__name__)
+
+_CHANNEL: Final = "airflow_config_providers"
+_POSTGRESQL: Final = "postgresql"
+_DRIVER: Final = "psycopg2"
+
+_NEXT_TRY: Final = 60.0
+"""Seconds after which a lost connection is made again; followers poll meanwhile."""
+
+
+def send_signal(session: Session) -> None:
+    """Have PostgreSQL send a signal when the transaction of ``session`` is committed; other databases have none."""
+    from sqlalchemy import text  # noqa: PLC0415 - slow to import
+
+    if session.get_bind().dialect.name == _POSTGRESQL:
+        session.execute(text(f"NOTIFY {_CHANNEL}"))
+
+
+def has_signals(engine: Engine) -> bool:
+    """Return whether signals can be received with the database and the driver of ``engine``."""
+    return (engine.dialect.name, engine.dialect.driver) == (_POSTGRESQL, _DRIVER)
+
+
+class ChangeSignals(ClosedOnExit):
+    """
+    Receives signals, in a thread with a connection of its own, until it is closed. Thread-safe.
+
+    :param engine: the database, of which ``has_signals`` is true
+    :param call: called after each signal, and when the connection was made, since a signal can have been missed
+    """
+
+    def __init__(self, engine: Engine, call: Callable[[], object]) -> None:
+        self._engine = engine
+        self._call = call
+        self._end, self._ended = socket.socketpair()
+        self._thread = threading.Thread(target=self._run, name="config-signals", daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        """Receive no signals any longer; the thread and the connection end."""
+        with suppress(OSError):
+            self._end.send(b"x")
+        self._thread.join()
+        self._end.close()
+        self._ended.close()
+
+    def _run(self) -> None:
+        complaint = ""
+        while True:
+            try:
+                self._receive()
+            except Exception as error:  # noqa: BLE001 - of any driver; followers poll, and the text can hold an address
+                complaint, before = type(error).__name__, complaint
+            else:
+                return
+            if complaint != before:
+                _log.info("Signals of changed configuration are not received now (%s). It is polled.", complaint)
+            if self._is_ended_in(_NEXT_TRY):
+                return
+
+    def _is_ended_in(self, seconds: float) -> bool:
+        return bool(select.select([self._ended], [], [], seconds)[0])
+
+    def _receive(self) -> None:
+        """Receive signals until this is closed, or raise the error with which the connection was lost."""
+        with closing(self._engine.raw_connection()) as lent:
+            lent.detach()  # it does not count among the connections of the pool, and is closed and not given back
+            connection: Any = lent.dbapi_connection
+            connection.rollback()  # what the pool asked when it lent the connection
+            connection.set_session(autocommit=True)
+            with closing(connection.cursor()) as cursor:
+                cursor.execute(f"LISTEN {_CHANNEL}")
+            self._call()
+            while self._ended not in select.select([connection, self._ended], [], [])[0]:
+                connection.poll()
+                if connection.notifies:
+                    connection.notifies.clear()
+                    self._call()
+
 
 _T = TypeVar("_T")
 

@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from typing import Final
 
 from airflow_config_providers.core.alter import ConfigResource
+from airflow_config_providers.core.closing import Closable, ClosedOnExit
+from airflow_config_providers.core.content import ContentHash
 from airflow_config_providers.core.definition.config_def import ConfigDef
+from airflow_config_providers.core.per_process import forget_in_children
 from airflow_config_providers.core.reconfigurable import GoBack, Reconfigurables
-from airflow_config_providers.dynamic.document import Value
+from airflow_config_providers.core.timetable import Timetable
+from airflow_config_providers.core.variable import scan
+from airflow_config_providers.dynamic.document import DEPLOYMENT, Value
 from airflow_config_providers.dynamic.inheritance import inherited
 from airflow_config_providers.dynamic.planner import PlannedChange, Plans, by_resource
 from airflow_config_providers.dynamic.reasons import Reasons
-from airflow_config_providers.exceptions import ConfigException, ConfigProvidersError
+from airflow_config_providers.dynamic.snapshot import ChangeMark, Snapshot, change_mark
+from airflow_config_providers.dynamic.store import ConfigStore, Signalling
+from airflow_config_providers.exceptions import ConfigException, ConfigProvidersError, ProviderUnavailableError
 
 Settle = Callable[[ConfigResource, Plans], Mapping[str, Value]]
 """
@@ -175,3 +184,191 @@ class Followers:
 
 def _go_back(told: Mapping[ConfigResource, GoBack]) -> list[str]:
     return [f"{followed}: {problem}" for followed, go_back in reversed([*told.items()]) for problem in go_back()]
+
+
+_log: Final = logging.getLogger(__name__)
+
+DEFAULT_INTERVAL: Final = 10.0
+
+_OF_PARENTS: Final[list[Closable]] = []
+"""Signals of a parent: in its child nothing may close their connection, which is the parent's."""
+
+Fetch = Callable[[Mapping[str, str]], Mapping[str, str]]
+"""
+Returns key -> the string with the current values of its references.
+
+:raises ConfigProvidersError: the values cannot be read now
+"""
+
+Marks = Mapping[ConfigResource, ChangeMark]
+
+_Meanings = Mapping[str, tuple[str, object]]
+"""Key -> its string with references, and something that differs when the values of the references do."""
+
+
+class ConfigFollower(ClosedOnExit):
+    """
+    Gives followers the newest configuration, soon after any process has changed it. Thread-safe.
+
+    The store is asked for the versions of all followed resources with one request: regularly, and within a second
+    after a change if it is ``Signalling``. Only if one of them has changed are
+    followers asked and, if none refuses, notified; several changes in quick succession can be one. If one fails, all
+    that the change concerns get the old configuration back. This is logged, and the next change is applied with all
+    that was missed. What cannot be read is tried again each time. A change by this process finds its followers up to
+    date. There is no thread without followers, and none in a forked child.
+
+    :param settle: returns the values that win for a resource
+    :param interval: the most seconds between two requests
+    :param fetch: returns the values of strings with references
+    """
+
+    def __init__(  # noqa: PLR0913 - ConfigAdmin passes them; tests have a timetable of their own
+        self,
+        store: ConfigStore,
+        followers: Followers,
+        settle: Callable[[ConfigResource, Snapshot], Mapping[str, Value]],
+        *,
+        interval: float = DEFAULT_INTERVAL,
+        fetch: Fetch | None = None,
+        timetable: Timetable | None = None,
+    ) -> None:
+        self._store = store
+        self._followers = followers
+        self._settle = settle
+        self._interval = interval
+        self._fetch = fetch
+        self._timetable = timetable or Timetable("config-follower")
+        self._hash = ContentHash()
+        self._seen: dict[ConfigResource, ChangeMark] = {}
+        self._meanings: dict[ConfigResource, _Meanings] = {}
+        self._complaint = ""
+        self._is_closed = False
+        self._signals: Closable | None = None
+        forget_in_children(self)
+        if followers.sets:
+            self._timetable.add(self, self._timetable.clock(), self._poll)
+            self._signals = store.listen(self._poll_soon) if isinstance(store, Signalling) else None
+
+    def catch_up(self) -> None:
+        """
+        Notify the followers now of all that has changed; one request if nothing has.
+
+        :raises ConfigProvidersError: configuration cannot be read, or followers refuse it or have failed
+        """
+        reasons = Reasons()
+        if self._behind(self._read(), reasons):
+            reasons = self._catch_up()
+        if reasons:
+            raise reasons.together()
+
+    def close(self) -> None:
+        """Send no further notifications, except those under way; the threads end."""
+        self._is_closed = True
+        self._timetable.clear()
+        signals, self._signals = self._signals, None
+        if signals is not None:
+            signals.close()
+
+    def forget(self) -> None:
+        """In a forked child, which has no thread of the parent's: send no notifications."""
+        self._timetable = Timetable("config-follower", self._timetable.clock)
+        if self._signals is not None:
+            _OF_PARENTS.append(self._signals)
+        self._signals, self._is_closed = None, True
+        self._followers.forget_threads()
+
+    def _poll_soon(self) -> None:
+        """Poll within a second: many processes get the same signal."""
+        self._timetable.hasten(self, self._timetable.between(0, min(1.0, self._interval)))
+
+    def _poll(self) -> float:
+        """Catch up, and return when to do it again."""
+        complaint = ""
+        try:
+            self.catch_up()
+        except ConfigProvidersError as error:
+            complaint = " ".join(error.problems)
+        except BaseException as error:  # noqa: BLE001 - the next change is looked for in any case; its text can hold a value
+            complaint = type(error).__name__
+        if complaint and complaint != self._complaint:
+            _log.warning("Changed configuration is not in effect in this process. %s", complaint)
+        self._complaint = complaint
+        return self._timetable.between(0.9 * self._interval, self._interval)
+
+    def _read(self) -> Snapshot:
+        return Snapshot.read(self._store, self._followers.sets)
+
+    def _behind(self, snapshot: Snapshot, reasons: Reasons) -> Marks:
+        """Return the marks of resources that have changed since their followers were notified."""
+        behind: dict[ConfigResource, ChangeMark] = {}
+        for followed in self._followers.sets:
+            with reasons:
+                mark = _mark(followed, snapshot)
+                if mark != self._seen.get(followed):
+                    behind[followed] = mark
+        return behind
+
+    def _catch_up(self) -> Reasons:
+        """Read again, as a change by this process can have ended meanwhile, and apply; return what prevented it."""
+        reasons = Reasons()
+        with self._followers.turn(self._followers.sets):
+            snapshot = self._read()
+            for group in self._groups(self._behind(snapshot, reasons)):
+                with reasons:
+                    self._apply(group, snapshot)
+        return reasons
+
+    def _groups(self, behind: Marks) -> Iterable[Marks]:
+        """Return resources together that one change can concern: all or none of them get it."""
+        groups: dict[ConfigResource, dict[ConfigResource, ChangeMark]] = {}
+        for followed, mark in behind.items():
+            seen = self._seen.get(followed)
+            cause = followed if seen is None else [*inherited(followed)][mark.weakest_change(seen)]
+            groups.setdefault(cause, {})[followed] = mark
+        return groups.values()
+
+    def _apply(self, marks: Marks, snapshot: Snapshot) -> None:
+        configs = {followed: self._settle(followed, snapshot) for followed in marks}
+        meanings = {followed: self._meanings_of(followed, configs[followed], marks[followed]) for followed in marks}
+        if self._is_closed:
+            return
+        problems = self._followers.apply(
+            {one: News(configs[one], _different(self._meanings.get(one, {}), meanings[one])) for one in marks}
+        )
+        self._seen |= marks  # after a refusal too: only another change can end it
+        if problems:
+            raise ConfigException(*problems)
+        self._meanings |= meanings
+
+    def _meanings_of(self, followed: ConfigResource, configs: Mapping[str, Value], mark: ChangeMark) -> _Meanings:
+        keys = self._followers.sets[followed].keys()
+        texts = {key: text for key, text in configs.items() if key in keys and isinstance(text, str) and scan(text)}
+        if self._fetch is None or not texts:
+            return {key: (text, mark.refreshed) for key, text in texts.items()}
+        values = self._fetched(followed, self._fetch, texts)
+        return {key: (text, self._hash.of({key: values[key]})) for key, text in texts.items()}
+
+    def _fetched(self, followed: ConfigResource, fetch: Fetch, texts: Mapping[str, str]) -> Mapping[str, str]:
+        try:
+            values = fetch(texts)
+            return {key: values[key] for key in texts}
+        except ConfigProvidersError as error:
+            problems: tuple[str, ...] = error.problems
+        except Exception as error:  # noqa: BLE001 - whatever it raises, other resources are looked at
+            problems = (type(error).__name__,)
+        raise ProviderUnavailableError(
+            *(f"{followed}: the values of its references cannot be read ({problem})." for problem in problems)
+        )
+
+
+def _mark(followed: ConfigResource, snapshot: Snapshot) -> ChangeMark:
+    if snapshot.document(followed).beside > snapshot.document(DEPLOYMENT).version:
+        raise ProviderUnavailableError(
+            f"The dynamic configuration of {followed} is newer than that of the deployment, which was read before it."
+        )
+    return change_mark(followed, snapshot)
+
+
+def _different(before: _Meanings, now: _Meanings) -> list[str]:
+    """Return the keys that have the same string, but other values."""
+    return [key for key, found in now.items() if key in before and before[key] != found and before[key][0] == found[0]]

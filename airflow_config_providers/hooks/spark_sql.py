@@ -14,8 +14,8 @@ from airflow_config_providers.hooks.take_over import taken_over
 from airflow_config_providers.hooks.two_streams import TwoStreams
 from airflow_config_providers.spark import child_environment
 from airflow_config_providers.spark.command_line import refusing_too_long
-from airflow_config_providers.spark.defaults import require_spark_binary
 from airflow_config_providers.spark.delivery import Delivery
+from airflow_config_providers.spark.installation import require_spark_binary
 from airflow_config_providers.spark.private_file import private_properties
 
 

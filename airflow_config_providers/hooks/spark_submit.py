@@ -20,8 +20,8 @@ from airflow_config_providers.hooks.two_streams import TwoStreams
 from airflow_config_providers.spark import child_environment
 from airflow_config_providers.spark.arguments import FROM_CONNECTION, SUBMIT
 from airflow_config_providers.spark.command_line import refusing_too_long
-from airflow_config_providers.spark.defaults import conf_directory, require_spark_binary
 from airflow_config_providers.spark.delivery import Delivery, Submission
+from airflow_config_providers.spark.installation import conf_directory, require_spark_binary
 from airflow_config_providers.spark.private_file import private_properties
 from airflow_config_providers.spark.redaction import REDACTION_KEY
 from airflow_config_providers.spark.specification import is_specification

@@ -5,22 +5,98 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from airflow_config_providers import settings
+from airflow_config_providers.core.alter import ConfigResource
+from airflow_config_providers.core.cached import cached_property
 from airflow_config_providers.core.layers import ConfigLayer, ConfigSource
 from airflow_config_providers.core.reload import RELOAD_ACTION_KEYS, ReloadAction, without_reload_action
-from airflow_config_providers.core.templates import is_template
-from airflow_config_providers.core.text import printable
+from airflow_config_providers.core.text import is_template, printable
 from airflow_config_providers.core.variable import scan
-from airflow_config_providers.exceptions import ConfigException
+from airflow_config_providers.dynamic.inheritance import task_layers
+from airflow_config_providers.exceptions import ConfigException, ConfigProvidersError
+from airflow_config_providers.foreign import has_supervisor
 from airflow_config_providers.job.authored_job import AuthoredJob
 from airflow_config_providers.job.chosen_paths import bounds_of_deployment
 from airflow_config_providers.job.template_references import FilledIn, brought_problem
+from airflow_config_providers.providers import airflow_secrets
 from airflow_config_providers.spark.catalogue import spark_definition
 from airflow_config_providers.spark.key_check import find_in_layers
 from airflow_config_providers.spark.layer_files import AllowedDirectories, ConfigFile, file_layer
 from airflow_config_providers.spark.layer_sources import environment_layer, mapping_layer
+
+if TYPE_CHECKING:
+    from airflow_config_providers.dynamic.document import Sealed
+    from airflow_config_providers.dynamic.password_encoder import PasswordEncoder
+    from airflow_config_providers.dynamic.snapshot import ChangeMark
+
+
+def layers(task: ConfigResource) -> Sequence[ConfigLayer]:
+    """
+    Return the layers of a task that is about to run, with one or two requests.
+
+    Their secrets are decrypted only when the job gets them.
+
+    A plain Python process, such as a unit test of a DAG, reads nothing.
+
+    :raises ProviderUnavailableError: the layers cannot be read now
+    :raises AccessDeniedError: a secrets backend of the worker refuses
+    :raises ConfigException: stored configuration is unreadable
+    """
+    if not settings.dynamic_enabled() or not has_supervisor():
+        return ()
+    return task_layers(task.dag_id, task.task_id, airflow_secrets.variable, Opener())
+
+
+def refresh_mark(task: ConfigResource) -> ChangeMark:
+    """
+    Return the mark of a running task, with the requests and errors of ``layers``.
+
+    It differs as soon as someone changes the dynamic configuration of the task, or asks for its references to be
+    resolved again (``airflow config-providers refresh``).
+    """
+    from airflow_config_providers.dynamic.snapshot import ChangeMark, task_mark  # noqa: PLC0415 - only to reload
+
+    if not settings.dynamic_enabled() or not has_supervisor():
+        return ChangeMark((), ())
+    return task_mark(task, airflow_secrets.variable)
+
+
+def previewed(task: ConfigResource, *, warn: Callable[[str], None]) -> Sequence[ConfigLayer]:
+    """Return the layers of a previewed task, without decrypting secrets. Warn about layers that cannot be read."""
+    if not settings.dynamic_enabled():
+        return ()
+    try:
+        return task_layers(task.dag_id, task.task_id, airflow_secrets.variable)
+    except ConfigProvidersError as error:
+        problems = error.problems
+    for problem in problems:
+        warn(f"Dynamic configuration is not shown: {problem}")
+    return ()
+
+
+class Opener:
+    """Decrypts the sealed secrets of one run, and derives their key only once."""
+
+    def __call__(self, sealed: Sealed) -> str:
+        """
+        Return the plain text of a secret.
+
+        :raises ConfigException: this process cannot decrypt it
+        """
+        return self._encoder.decode(sealed.text).value
+
+    @cached_property
+    def _encoder(self) -> PasswordEncoder:
+        encoder = settings.password_encoder()
+        if encoder is None:
+            raise ConfigException(
+                "this secret is encrypted, but this process cannot decrypt it. Set password_encoder_secret in "
+                "[config_providers] for workers too."
+            )
+        return encoder
+
 
 ReadFile = Callable[[str, Callable[[str], None]], ConfigLayer | None]
 """Returns the layer of the file at a path; if it cannot, it calls the function with the reason and returns None."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -302,3 +302,26 @@ def spec_of(kind: type) -> OperatorSpec | None:
         if spec := SUPPORTED.get(f"{base.__module__}.{base.__qualname__}"):
             return spec
     return None
+
+
+ALL: Final = "spark"
+"""The word for all families in ``apply_to``."""
+
+
+def require_known(names: Sequence[str]) -> None:
+    """
+    Require that ``names`` are families.
+
+    :raises ConfigException: one is not; names each
+    """
+    from airflow_config_providers.core.text import not_one_of  # noqa: PLC0415 - few DAGs need it
+    from airflow_config_providers.exceptions import ConfigException  # noqa: PLC0415 - as above
+
+    known = (ALL, *FAMILIES)
+    problems = [
+        f"[config_providers] apply_to: {not_one_of(name, known)} Correct it in airflow.cfg."
+        for name in names
+        if name not in known
+    ]
+    if problems:
+        raise ConfigException(*problems)

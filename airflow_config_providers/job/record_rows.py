@@ -14,9 +14,8 @@ from typing import Any, Final
 
 from airflow_config_providers.core.layers import LayeredConfig
 from airflow_config_providers.core.text import is_unicode
-from airflow_config_providers.job.record import FORMAT, RecordedValue, TaskTry, TryRecord
-from airflow_config_providers.job.record_files import place_of
-from airflow_config_providers.job.record_text import parsed
+from airflow_config_providers.job.record import FORMAT, RecordedValue, TaskTry, TryRecord, parsed
+from airflow_config_providers.job.record_store import place_of
 from airflow_config_providers.spark.audit.record_row import Content, RecordRow, ValueRow
 from airflow_config_providers.spark.catalogue import spark_definition
 

@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
 from airflow_config_providers import settings
+from airflow_config_providers.airflow_compat import mask_secrets
 from airflow_config_providers.core.layers import ConfigLayer, LayeredConfig
-from airflow_config_providers.core.provider import ConfigProvider
+from airflow_config_providers.core.provider import ConfigProvider, SecretIdProvider
+from airflow_config_providers.core.provider_definition import ProviderDefinition, read_definitions
 from airflow_config_providers.core.resolver import ConfigResolver, ResolvedConfig, Unresolved
-from airflow_config_providers.core.text import printable
+from airflow_config_providers.core.text import nearest, printable, whole_number
 from airflow_config_providers.core.variable import scan, variables
-from airflow_config_providers.exceptions import ExposedValueError
+from airflow_config_providers.exceptions import ExposedValueError, ProviderDefinitionError
 from airflow_config_providers.job.providers import JobProviders
-from airflow_config_providers.spark import child_environment, exposure
+from airflow_config_providers.settings import ResolveIn
+from airflow_config_providers.spark import child_environment, exposure, specification
 from airflow_config_providers.spark.arguments import IN_COMMAND
 from airflow_config_providers.spark.catalogue import spark_definition
 from airflow_config_providers.spark.expansion import SUBSTITUTED_BY_SPARK
+from airflow_config_providers.spark.exposure import is_early
 from airflow_config_providers.spark.layer_files import ConfigFile
 
 _SAFE: Final = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_@%+=:,./~-")
@@ -168,3 +172,180 @@ def _elsewhere(item: PlacedText) -> str:
 def placed_texts(texts: Mapping[str, str]) -> list[PlacedText]:
     """Return the strings of a configuration, or other strings by name, each with its place."""
     return [PlacedText(name, name, text) for name, text in texts.items()]
+
+
+_ROLE: Final = "wrapping.role"
+_TTL: Final = "wrapping.ttl"
+_SECONDS: Final = 300
+_LONGEST: Final = 24 * 60 * 60
+
+
+@dataclass(frozen=True, slots=True)
+class Driver:
+    """
+    The driver of a job.
+
+    :param may_be_remote: whether it could run on another machine, as far as is known without any requests
+    :param is_remote: returns whether it does; it can read a connection
+    :param not_python: the field that shows that the job is not a Python program, so that its driver cannot resolve
+    :param closed: errors for fields in which the references of the configuration cannot be left to the driver
+    """
+
+    may_be_remote: bool
+    is_remote: Callable[[], bool]
+    not_python: str = ""
+    closed: tuple[str, ...] = ()
+
+
+def driver_definitions(
+    providers: JobProviders, place: ResolveIn, driver: Driver, *, concerns: bool
+) -> Mapping[str, str] | None:
+    """
+    Return the definitions of the providers with which the driver resolves; None if the worker resolves.
+
+    :param concerns: whether there is something for a driver to resolve or to refuse
+    :raises ProviderDefinitionError: the driver should resolve, but no driver providers are defined
+    """
+    suits = driver.may_be_remote and not driver.not_python and concerns
+    if place is ResolveIn.WORKER or (place is ResolveIn.AUTO and not suits):
+        return None
+    definitions = providers.driver_definitions()
+    if place is ResolveIn.AUTO and not (definitions and driver.is_remote()):
+        return None
+    if not definitions and not driver.not_python:
+        raise ProviderDefinitionError(
+            f"The driver should resolve the references, but no driver providers are defined. Add "
+            f"driver.config.providers and the keys below it to connection '{printable(providers.conn_id)}', "
+            f"or correct config_conn_id."
+        )
+    specification.require_open(definitions)
+    return definitions
+
+
+def concerns_driver(layered: LayeredConfig, texts: Mapping[str, str], clusters: Sequence[ConfigLayer] = ()) -> bool:
+    """Return whether a job has references, or what ``DriverResolver`` refuses: secrets, or keys of its providers."""
+    refers = any(map(scan, [*layered.settled.values(), *texts.values()]))
+    keys = [*layered.settled, *(key for cluster in clusters for key in cluster.configs)]
+    return refers or bool(layered.secrets) or any(map(specification.is_specification, keys))
+
+
+@dataclass(frozen=True, slots=True)
+class DriverResolver(JobResolver):
+    """
+    Leaves references to the driver, and sends it the definitions of its providers.
+
+    :param definitions: ``config.providers`` of the driver, and the keys below it
+    :param not_python: the field that shows that the job is not a Python program, which must not have references
+    """
+
+    definitions: Mapping[str, str] = field(default_factory=dict, repr=False)
+    not_python: str = ""
+
+    def resolve(
+        self, layered: LayeredConfig, texts: Mapping[str, str], own: Sequence[PlacedText] = ()
+    ) -> ResolvedConfig:
+        """
+        Return settled layers and ``own`` with their references, and ``texts``, which the worker resolves.
+
+        :param own: the own configuration of each of several clusters
+        :raises ExposedValueError: the driver cannot resolve a reference, or others could read its value
+        """
+        problems = list(self._problems(layered, texts, own))
+        if problems:
+            raise ExposedValueError(*problems)
+        kept = {item.name: item.text for item in own}
+        left = ConfigResolver({}, spark_definition(self.spark_version), unresolved=Unresolved.KEEP).resolve(
+            layered, kept
+        )
+        return left.with_texts(self._of_worker(texts)) if texts else left
+
+    def _of_worker(self, texts: Mapping[str, str]) -> ResolvedConfig:
+        providers = self.providers.needed_by(texts.values())
+        if not self.allow_exposed:
+            refuse_exposed(placed_texts(texts), providers)
+        return self._resolver(providers).resolve([], texts)
+
+    def carried(self) -> dict[str, str]:
+        """
+        Return the keys that define the driver's providers, with a new wrapped secret ID on each call.
+
+        :raises ProviderLookupError: Vault did not create a secret ID
+        """
+        found = {} if self.not_python else dict(self.definitions)
+        for definition in read_definitions(found)[0]:
+            found = {key: text for key, text in found.items() if key not in _asked(definition)}
+            if _ROLE in definition.params:
+                key = f"config.providers.{definition.name}.param.{specification.WRAPPED}"
+                found[key] = self._wrapped(definition)
+        return specification.carried(found)
+
+    def withheld(self) -> frozenset[str]:
+        """Return no names, because the driver's own providers can read its environment."""
+        return frozenset()
+
+    def _wrapped(self, definition: ProviderDefinition) -> str:
+        provider = self.providers.named(definition.name)
+        if not isinstance(provider, SecretIdProvider):
+            raise ProviderDefinitionError(
+                f"driver.{definition.key('param.' + _ROLE)}: the worker has no provider of class vault named "
+                f"'{printable(definition.name)}' to create a secret ID. Add one."
+            )
+        made = provider.wrapped_secret_id(
+            str(definition.params[_ROLE]),
+            mount_point=str(definition.params.get("auth_mount_point", "")).strip("/"),
+            seconds=_seconds(definition),
+        )
+        mask_secrets([made])
+        return made
+
+    def _problems(self, layered: LayeredConfig, texts: Mapping[str, str], own: Sequence[PlacedText]) -> Iterator[str]:
+        names = specification.names(self.definitions)
+        for key in layered.secrets:
+            yield (
+                f"{printable(key)}: its secret is encrypted for the worker, and the driver cannot decrypt it. Use a "
+                f"reference to a provider of the driver, or set resolve_in='worker'."
+            )
+        for item in [*placed_texts(layered.settled), *own]:
+            if specification.is_specification(item.key):
+                yield f"{printable(item.name)}: the providers of a driver belong to the deployment. Remove the key."
+            for variable in variables(item.text):
+                if problem := _why_not(item.key, variable.provider, names, self.not_python):
+                    yield f"{printable(item.name)}: {printable(str(variable))}: {problem}"
+        for name, text in texts.items():
+            if name.startswith("env_vars[") and variables(text):
+                yield (
+                    f"{printable(name)}: the environment of the driver is not resolved there, and its values would "
+                    f"leave the machine. Use a key in conf that the job reads, or set resolve_in='worker'."
+                )
+
+
+def _why_not(key: str, provider: str, names: set[str], not_python: str) -> str:
+    if provider not in names and provider in SUBSTITUTED_BY_SPARK:
+        return ""
+    if not_python:
+        return (
+            f"only a Python driver can resolve references, and {printable(not_python)} shows that this job has none. "
+            f"Set resolve_in='worker'."
+        )
+    if provider not in names:
+        hint = nearest(provider, names) or "."
+        return (
+            f"the driver has no provider '{printable(provider)}'{hint} It has: {printable(', '.join(sorted(names)))}."
+        )
+    if not key.startswith("spark."):
+        return "spark-submit ignores keys that do not begin with 'spark.'. Choose a name that does."
+    if is_early(key):
+        return "Spark reads it before the driver can resolve it, or shows it. Write a value, or resolve on the worker."
+    return ""
+
+
+def _asked(definition: ProviderDefinition) -> set[str]:
+    return {f"config.providers.{definition.name}.param.{name}" for name in (_ROLE, _TTL)}
+
+
+def _seconds(definition: ProviderDefinition) -> int:
+    if seconds := whole_number(definition.params.get(_TTL, _SECONDS), most=_LONGEST):
+        return seconds
+    raise ProviderDefinitionError(
+        f"driver.{definition.key('param.' + _TTL)} is not a whole number of seconds from 1 to {_LONGEST}. Correct it."
+    )

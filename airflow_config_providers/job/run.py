@@ -20,9 +20,8 @@ from airflow_config_providers.core.reversal.reverse import ReverseTransformer
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.core.variable import ConfigVariable
 from airflow_config_providers.exceptions import ConfigException
-from airflow_config_providers.job.driver_resolver import DriverResolver
 from airflow_config_providers.job.nested_texts import label_below
-from airflow_config_providers.job.resolver import JobResolver
+from airflow_config_providers.job.resolver import DriverResolver, JobResolver
 from airflow_config_providers.log import reversal
 from airflow_config_providers.spark.arguments import IN_COMMAND
 from airflow_config_providers.spark.command_line import refuse_unpassable, room

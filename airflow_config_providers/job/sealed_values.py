@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Self
 
@@ -117,3 +118,52 @@ def _read(text: str) -> ReverseTransformer:
         raise ValueError
     pairs = [(ConfigVariable(*variable), value) for *variable, value in content["pairs"]]
     return ReverseTransformer.of_pairs(pairs, hidden=content["hidden"])
+
+
+_PURPOSE: Final = ("airflow_config_providers", "hashes of values in records")
+
+_OCTETS: Final = 16
+
+_NO_KEY: Final = (
+    "There are no hashes of values, because [config_providers] password_encoder_secret is not set. A later change of a "
+    "value is therefore not seen."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ValueHashes:
+    """
+    Hashes values with a key that is derived from ``password_encoder_secret``.
+
+    The hash includes the reference, so it does not reveal that two references have the same value.
+
+    :param reason: why there are no hashes; empty if there are
+    """
+
+    reason: str = ""
+    _key: bytes = field(default=b"", repr=False)
+
+    @classmethod
+    def of_deployment(cls) -> Self:
+        """Return the hashes of this deployment. A secret that could be guessed would reveal values, so it has none."""
+        if not (secret := settings.password_encoder_secret()):
+            return cls(_NO_KEY)
+        try:
+            settings.require_strong(secret)
+        except ConfigException as error:
+            return cls(f"There are no hashes of values. {' '.join(error.problems)}")
+        return cls(_key=keyed_digest(octets(secret), *_PURPOSE))
+
+    @property
+    def key_id(self) -> str:
+        """A name of the key: only hashes of the same key can be compared. Empty if there are no hashes."""
+        return keyed_digest(self._key, "name of the key").hex()[:16] if self._key else ""
+
+    def of(self, reverser: ReverseTransformer) -> Mapping[str, str | None]:
+        """Return reference -> hash of its current value, for the values that ``reverser`` knows."""
+        return {str(variable): self._hash(variable, value) for variable, value in sorted(reverser.current.items())}
+
+    def _hash(self, variable: ConfigVariable, value: str) -> str | None:
+        if not self._key:
+            return None
+        return keyed_digest(self._key, variable.provider, variable.path, variable.key, value)[:_OCTETS].hex()

@@ -9,14 +9,13 @@ from functools import cache
 from itertools import chain
 
 from airflow_config_providers import settings
-from airflow_config_providers.lint import keys, layer_file, literals, overrides, policy_file, references
+from airflow_config_providers.lint import entry_rules, other_files, overrides
 from airflow_config_providers.lint.dag_files import DagImports, read_all
 from airflow_config_providers.lint.entry import LayerFile, WrittenEntry, WrittenJob
-from airflow_config_providers.lint.finding import Finding, sorted_findings
+from airflow_config_providers.lint.finding import Finding, RuleSelection, sorted_findings
 from airflow_config_providers.lint.known_providers import KnownProviders, in_environment
 from airflow_config_providers.lint.paths import LintedPaths
-from airflow_config_providers.lint.rules import RuleSelection
-from airflow_config_providers.spark.installed_version import version_at_hand
+from airflow_config_providers.spark.installation import version_at_hand
 
 
 def _nothing() -> None:
@@ -47,12 +46,12 @@ class Linter:
         """
         source = DagImports(paths.roots, self.seconds)
         dags = list(read_all(paths.dags, source=source, tick=self.tick))
-        read = [layer_file.read(path) for path in paths.layers]
+        read = [other_files.read_layer_file(path) for path in paths.layers]
         files = [one for one in read if isinstance(one, LayerFile)]
         found = [
             *chain.from_iterable(dag.findings for dag in dags),
             *chain.from_iterable(one for one in read if not isinstance(one, LayerFile)),
-            *chain.from_iterable(map(policy_file.check, paths.policies)),
+            *chain.from_iterable(map(other_files.check_policy_file, paths.policies)),
             *_Rules([job for dag in dags for job in dag.jobs], files, self.providers).findings(),
         ]
         return sorted_findings(one for one in found if self.selection.has(one.rule))
@@ -78,10 +77,10 @@ class _Rules:
     def _of_job(self, job: WrittenJob) -> Iterator[Finding]:
         version = None if job.is_remote else self._spark_version
         yield from self._of_entries(job.entries(), takes_any_key=job.takes_any_key, spark_version=version)
-        yield from references.of_unconfigured(job)
+        yield from entry_rules.of_unconfigured(job)
         known = None if job.keeps_unresolved or not job.is_configured else self._known(job.conn_id)
         for entry in (*job.entries(), *job.texts):
-            yield from references.of_entry(entry, known)
+            yield from entry_rules.reference_findings(entry, known)
 
     def _of_file(self, file: LayerFile) -> Iterator[Finding]:
         yield from overrides.repeated(file)
@@ -93,11 +92,13 @@ class _Rules:
         )
         known = self._known(settings.config_conn_id())
         for entry in file.entries:
-            yield from references.of_entry(entry, known)
+            yield from entry_rules.reference_findings(entry, known)
 
     def _of_entries(
         self, entries: Iterable[WrittenEntry], *, takes_any_key: bool, spark_version: str | None
     ) -> Iterator[Finding]:
         for entry in entries:
-            yield from literals.of_entry(entry)
-            yield from keys.of_entry(entry, self._misspelt, takes_any_key=takes_any_key, spark_version=spark_version)
+            yield from entry_rules.literal_findings(entry)
+            yield from entry_rules.key_findings(
+                entry, self._misspelt, takes_any_key=takes_any_key, spark_version=spark_version
+            )

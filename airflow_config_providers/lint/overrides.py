@@ -8,8 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from airflow_config_providers.core.spellings import current_name
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.lint.entry import LayerFile, WrittenEntry, WrittenJob
-from airflow_config_providers.lint.finding import Finding
-from airflow_config_providers.lint.rules import DEAD_OVERRIDE, REPEATED_KEY
+from airflow_config_providers.lint.finding import DEAD_OVERRIDE, REPEATED_KEY, Finding
 from airflow_config_providers.spark.catalogue import spark_definition
 
 

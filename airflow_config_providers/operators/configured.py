@@ -26,15 +26,14 @@ from airflow_config_providers.job.options import NO_OPTIONS, JobOptions
 from airflow_config_providers.operators.no_retry import failing_at_once
 from airflow_config_providers.operators.recording import RecordingOperator
 from airflow_config_providers.operators.reloading import attributes
-from airflow_config_providers.spark.defaults import locate_spark_defaults
-from airflow_config_providers.spark.installed_version import installed_version
+from airflow_config_providers.spark.installation import installed_version, locate_spark_defaults
 
 if TYPE_CHECKING:
     from airflow_config_providers.core.layers import LayeredConfig
     from airflow_config_providers.core.reversal.reverse import ReverseTransformer
     from airflow_config_providers.job.authorship import Authorship
     from airflow_config_providers.job.configuration import JobConfiguration
-    from airflow_config_providers.job.driver_resolver import Driver
+    from airflow_config_providers.job.resolver import Driver
     from airflow_config_providers.job.run import JobRun
     from airflow_config_providers.job.sealed_values import ValueSeal
     from airflow_config_providers.spark.layer_files import ConfigFile
@@ -329,7 +328,7 @@ class ConfiguredOperator(RecordingOperator):
         return fields.spec.binary
 
     def _job_driver(self, fields: JobFields) -> Driver:
-        from airflow_config_providers.job.driver_resolver import Driver
+        from airflow_config_providers.job.resolver import Driver
 
         is_remote = fields.spec.is_remote and bool(fields.conf or fields.cluster_confs)
         return Driver(is_remote, lambda: is_remote, fields.not_python(), tuple(fields.closed_confs()))

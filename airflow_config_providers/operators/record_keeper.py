@@ -11,7 +11,7 @@ from airflow_config_providers.airflow_compat import masked
 from airflow_config_providers.core.reversal.reverse import ReverseTransformer
 from airflow_config_providers.foreign import has_supervisor
 from airflow_config_providers.job.record import TryRecord
-from airflow_config_providers.job.record_parts import job_key, packed, record_key
+from airflow_config_providers.job.record_store import job_key, packed, record_key
 
 Write = Callable[[str, Any], object]
 """Stores an entry under its key."""
@@ -80,7 +80,7 @@ class RecordKeeper:
 
     def _write_file(self, record: TryRecord) -> None:
         if path := settings.records_path():
-            from airflow_config_providers.job.record_files import RecordFiles
+            from airflow_config_providers.job.record_store import RecordFiles
 
             RecordFiles(path).write(record)
 

@@ -56,7 +56,7 @@ class RecordingOperator(ReloadingOperator):
         )
 
     def _try_record(self, context: Any) -> TryRecord:
-        from airflow_config_providers.job.value_hashes import ValueHashes
+        from airflow_config_providers.job.sealed_values import ValueHashes
 
         run, hashes = self._job_run, ValueHashes.of_deployment()
         record = self._begun(context, run.layered)

@@ -17,7 +17,7 @@ from airflow_config_providers.operators.durable import DurableMixin
 
 if TYPE_CHECKING:
     from airflow_config_providers.hooks.spark_submit import ConfiguredSparkSubmitHook
-    from airflow_config_providers.job.driver_resolver import Driver
+    from airflow_config_providers.job.resolver import Driver
     from airflow_config_providers.spark.delivery import Submission
     from airflow_config_providers.spark.layer_files import ConfigFile
 

@@ -14,8 +14,8 @@ from airflow_config_providers.job.authored_job import referring_paths
 from airflow_config_providers.job.deployed_task import Warn
 from airflow_config_providers.job.rendered import rendered
 from airflow_config_providers.planning.changes import Kind, TaskChange
+from airflow_config_providers.planning.dag_folder import Jobs
 from airflow_config_providers.planning.running_jobs import RunningJob
-from airflow_config_providers.planning.stored_dags import Jobs
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from airflow_config_providers.exceptions import UnknownResourceError
 from airflow_config_providers.job.deployed_task import Warn
 from airflow_config_providers.lint.paths import dags_folder
 from airflow_config_providers.planning.changes import Comparison, TaskChange
-from airflow_config_providers.planning.dag_folder import DagFolder
+from airflow_config_providers.planning.dag_folder import DagFolder, Jobs, stored_dag_ids, stored_jobs
 from airflow_config_providers.planning.git_revision import Checkout, checked_out
 from airflow_config_providers.planning.plan import (
     Judgement,
@@ -32,7 +32,6 @@ from airflow_config_providers.planning.state import (
     stored_dynamic_layers,
     unread,
 )
-from airflow_config_providers.planning.stored_dags import Jobs, stored_dag_ids, stored_jobs
 
 StepProgress = Callable[[int, str], AbstractContextManager[Callable[[], None]]]
 """Shows how many of so many items, which have this name, are done."""

@@ -11,7 +11,7 @@ from airflow_config_providers.core.keys import key_problem
 from airflow_config_providers.core.layers import ConfigLayer, ConfigSource
 from airflow_config_providers.core.reload import RELOAD_ACTION_KEYS
 from airflow_config_providers.core.text import printable
-from airflow_config_providers.spark.key_versions import absence
+from airflow_config_providers.spark.key_notes import absence
 from airflow_config_providers.spark.known_keys import SPARK, meant, with_prefix
 
 _SETTING: Final = "[config_providers] unknown_keys"

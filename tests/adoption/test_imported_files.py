@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from airflow_config_providers.adoption.imported_files import imported_files
+from airflow_config_providers.adoption.dag_source import imported_files
 
 
 @pytest.mark.parametrize(

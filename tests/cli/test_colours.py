@@ -6,7 +6,7 @@ import pytest
 
 pytest.importorskip("airflow")
 
-from airflow_config_providers.cli.colours import colour
+from airflow_config_providers.cli.output import colour
 from airflow_config_providers.deployment.why_not import SettingStatus
 
 

@@ -6,7 +6,7 @@ import pytest
 
 pytest.importorskip("airflow")
 
-from airflow_config_providers.cli.key_text import about_key
+from airflow_config_providers.cli.dynamic import about_key
 from airflow_config_providers.deployment.key_columns import key_columns
 from tests.cli.conftest import Cli
 

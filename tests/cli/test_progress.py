@@ -7,7 +7,7 @@ import io
 import pytest
 from rich.console import Console
 
-from airflow_config_providers.cli.progress import progress
+from airflow_config_providers.cli.output import progress
 
 
 def shown(seconds: float, *, is_terminal: bool) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from airflow_config_providers.job.record import RecordedValue, TaskTry, TryRecord
-from airflow_config_providers.job.record_parts import job_key, packed
+from airflow_config_providers.job.record_store import job_key, packed
 from tests.cli.conftest import Cli
 from tests.cli.recorded import RUN, Records, records_in
 

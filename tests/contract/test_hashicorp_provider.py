@@ -20,7 +20,7 @@ from airflow.providers.hashicorp._internal_client import vault_client
 from airflow.providers.hashicorp.hooks.vault import VaultHook
 from hvac.adapters import JSONAdapter, RawAdapter
 
-from airflow_config_providers.providers.vault import connection as ours
+from airflow_config_providers.providers.vault import parameters as ours
 from airflow_config_providers.providers.vault.logins import jwt
 from airflow_config_providers.providers.vault.parameters import AUTH_TYPES, read_settings
 from tests.servers.recorder import Recorder, signed_in

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from airflow_config_providers.core.alter import ConfigResource
-from airflow_config_providers.deployment.last_changes import with_authors
+from airflow_config_providers.deployment.differences import with_authors
 
 TASK = ConfigResource.of_task("flights", "report")
 CONF = "DAG_CONFIG, conf"

@@ -19,8 +19,7 @@ from airflow_config_providers.core.policy import Moment, RequestMetadata
 from airflow_config_providers.dynamic.policies import PolicySet
 from airflow_config_providers.dynamic.policies.cel import CelExpression, _variables
 from airflow_config_providers.dynamic.policies.classes import READY, PolicyClasses
-from airflow_config_providers.dynamic.policies.policy_file import _FIELDS
-from airflow_config_providers.dynamic.policies.policy_schema import policy_schema
+from airflow_config_providers.dynamic.policies.policy_file import _FIELDS, policy_schema
 from tests.docs.pages import PAGES, ROOT, snippets
 from tests.docs.test_snippets import write_files
 

@@ -10,7 +10,7 @@ import pytest
 
 pytest.importorskip("airflow")
 
-from airflow_config_providers.doctor.check import Site
+from airflow_config_providers.doctor.examination import Site
 
 PREFIX = "AIRFLOW__CONFIG_PROVIDERS__"
 

@@ -11,16 +11,13 @@ import pytest
 from airflow_config_providers.core.provider import ConfigProvider
 from airflow_config_providers.doctor import (
     connection,
-    encryption,
     files,
     own_settings,
-    records,
-    spark_here,
+    stores,
     versions,
 )
-from airflow_config_providers.doctor.check import Site
 from airflow_config_providers.doctor.checks import CHECKS
-from airflow_config_providers.doctor.examination import examine
+from airflow_config_providers.doctor.examination import Site, examine
 from airflow_config_providers.exceptions import SubmitError
 from tests.doctor.conftest import said
 
@@ -54,7 +51,9 @@ class Failing(Hanging):
 
 def of_settings(**environ):
     return said(
-        own_settings.check(Site("x", environ={f"AIRFLOW__CONFIG_PROVIDERS__{k}": v for k, v in environ.items()}))
+        own_settings.check_settings(
+            Site("x", environ={f"AIRFLOW__CONFIG_PROVIDERS__{k}": v for k, v in environ.items()})
+        )
     )
 
 
@@ -90,7 +89,7 @@ def test_a_secret_may_come_from_a_command():
 def test_a_wrong_setting_is_an_error(setting, name, text):
     setting(name, text)
 
-    (found,) = said(own_settings.check(Site("x")))
+    (found,) = said(own_settings.check_settings(Site("x")))
     assert found.startswith(f"error: [config_providers] {name}")
 
 
@@ -106,7 +105,7 @@ def test_the_secret_of_the_encoder_is_judged(setting, monkeypatch, secret, expec
     monkeypatch.setenv("AIRFLOW__CORE__FERNET_KEY", "c2VjcmV0LW9mLXRoaXMtdGVzdC0wMTIzNDU2Nzg5MDE=")
     setting("password_encoder_secret", secret)
 
-    (found,) = said(encryption.check(SITE))
+    (found,) = said(stores.check_encryption(SITE))
     assert found.startswith(expected)
     assert not secret or secret not in found
 
@@ -114,13 +113,15 @@ def test_the_secret_of_the_encoder_is_judged(setting, monkeypatch, secret, expec
 def test_without_the_secret_of_the_encoder_what_is_missing_is_said(setting):
     setting("password_encoder_secret", "")
 
-    assert "no secret can be stored, and records have no hashes of values" in "".join(said(encryption.check(SITE)))
+    assert "no secret can be stored, and records have no hashes of values" in "".join(
+        said(stores.check_encryption(SITE))
+    )
 
 
 def test_a_rotation_that_has_not_ended_is_found(setting):
     setting("password_encoder_old_secret", CANARY * 4)
 
-    found = "".join(said(encryption.check(SITE)))
+    found = "".join(said(stores.check_encryption(SITE)))
     assert "A rotation has not ended" in found
     assert CANARY not in found
 
@@ -209,17 +210,17 @@ def test_layer_files_and_policies_are_loaded_and_their_rights_judged(setting, tm
 def test_records_in_a_folder_of_this_machine_are_a_warning(setting, tmp_path):
     setting("records_path", str(tmp_path))
 
-    assert any(one.startswith("warning: ") and "workers elsewhere" in one for one in said(records.check(SITE)))
+    assert any(one.startswith("warning: ") and "workers elsewhere" in one for one in said(stores.check_records(SITE)))
 
 
 def test_no_records_are_a_warning(setting):
     setting("records_enabled", "False")
 
-    assert said(records.check(SITE)) == ["warning: Tries leave no records, so describe --run shows nothing."]
+    assert said(stores.check_records(SITE)) == ["warning: Tries leave no records, so describe --run shows nothing."]
 
 
 def test_the_versions_that_are_tested_are_supported():
-    assert not [one for one in said(versions.check(SITE)) if not one.startswith("ok: ")]
+    assert not [one for one in said(versions.check_versions(SITE)) if not one.startswith("ok: ")]
 
 
 @pytest.mark.parametrize(("version", "is_in"), [("3.2.1", False), ("3.3.0", True), ("3.4.0b2", True), ("3.5.0", False)])
@@ -239,7 +240,7 @@ def spark_of(tmp_path, version, java):
     (tmp_path / "RELEASE").write_text(f"Spark {version} built for Hadoop 3.4.1\n")
     program(tmp_path / "java" / "bin" / "java", f"echo 'openjdk version \"{java}\"' >&2")
     environ = {"PATH": f"{tmp_path}/bin:/bin", "JAVA_HOME": f"{tmp_path}/java", "SPARK_HOME": str(tmp_path)}
-    return "\n".join(said(spark_here.check(Site("x", environ=environ))))
+    return "\n".join(said(versions.check_spark(Site("x", environ=environ))))
 
 
 @pytest.mark.parametrize(
@@ -258,4 +259,4 @@ def test_spark_and_java_must_fit_together(tmp_path, version, java, expected):
 
 def test_a_machine_without_spark_is_an_error(tmp_path):
     with pytest.raises(SubmitError, match="is not on the PATH"):
-        list(spark_here.check(Site("x", environ={"PATH": str(tmp_path)})))
+        list(versions.check_spark(Site("x", environ={"PATH": str(tmp_path)})))

@@ -7,9 +7,7 @@ import threading
 import pytest
 
 from airflow_config_providers.core.diagnosis import Severity, doubt, fine, of_problem
-from airflow_config_providers.doctor.check import Site
-from airflow_config_providers.doctor.examination import examine
-from airflow_config_providers.doctor.finding import CheckResult
+from airflow_config_providers.doctor.examination import CheckResult, Site, examine
 from airflow_config_providers.exceptions import ConfigException
 
 CANARY = "c4nary-of-a-driver"

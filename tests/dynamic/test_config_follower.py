@@ -13,11 +13,10 @@ from airflow_config_providers.core.alter import AlterConfigOp, ConfigResource, R
 from airflow_config_providers.core.reconfigurable import Reconfigurable, Reconfigurables
 from airflow_config_providers.core.timetable import Timetable
 from airflow_config_providers.dynamic.admin import ConfigAdmin
-from airflow_config_providers.dynamic.config_follower import ConfigFollower
 from airflow_config_providers.dynamic.document import DEPLOYMENT, Document, name_of, read, write
-from airflow_config_providers.dynamic.followers import Followers
+from airflow_config_providers.dynamic.followers import ConfigFollower, Followers
 from airflow_config_providers.dynamic.inheritance import inherited, settled
-from airflow_config_providers.dynamic.read_only_store import ReadOnlyStore
+from airflow_config_providers.dynamic.store import ReadOnlyStore
 from airflow_config_providers.exceptions import ConfigException, ForbiddenError, ProviderUnavailableError
 from airflow_config_providers.testing import FakeClock, InMemoryConfigStore
 from tests.limits import eventually

@@ -23,8 +23,8 @@ import pytest
 
 from airflow_config_providers.core.properties import dump
 from airflow_config_providers.spark.command_line import room, size
-from airflow_config_providers.spark.defaults import locate_spark_defaults, require_spark_binary
 from airflow_config_providers.spark.delivery import plan
+from airflow_config_providers.spark.installation import locate_spark_defaults, require_spark_binary
 from airflow_config_providers.spark.private_file import private_file
 from tests.limits import LONGEST
 from tests.servers import quick_java

@@ -9,8 +9,8 @@ import pytest
 
 from airflow_config_providers.core.layers import ConfigLayer, ConfigSource, LayeredConfig
 from airflow_config_providers.job.record import TaskTry, TryRecord, recorded
-from airflow_config_providers.job.record_files import place_of
 from airflow_config_providers.job.record_rows import rows_of
+from airflow_config_providers.job.record_store import place_of
 from airflow_config_providers.spark.audit.record_row import Content, RecordRow, ValueRow
 
 TRY = TaskTry("flights", "report", "r1")

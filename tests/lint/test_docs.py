@@ -6,7 +6,7 @@ import re
 
 import yaml
 
-from airflow_config_providers.lint.rules import RULES
+from airflow_config_providers.lint.finding import RULES
 from tests.docs.pages import ROOT
 
 

@@ -4,8 +4,17 @@ from __future__ import annotations
 
 import pytest
 
-from airflow_config_providers.lint.finding import Finding, SourcePlace, sorted_findings
-from airflow_config_providers.lint.rules import DEAD_OVERRIDE, LITERAL_SECRET, MALFORMED, RULES, Rule, RuleSelection
+from airflow_config_providers.lint.finding import (
+    DEAD_OVERRIDE,
+    LITERAL_SECRET,
+    MALFORMED,
+    RULES,
+    Finding,
+    Rule,
+    RuleSelection,
+    SourcePlace,
+    sorted_findings,
+)
 
 
 def of_task(task: str, line: int | None = 7) -> Finding:

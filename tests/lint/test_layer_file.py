@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from airflow_config_providers.lint import layer_file
+from airflow_config_providers.lint import other_files
 from airflow_config_providers.lint.entry import LayerFile
 
 
@@ -15,7 +15,7 @@ def test_each_entry_has_its_line(tmp_path: Path):
     path = tmp_path / "base.properties"
     path.write_text("# comment\nspark.a=1\n\nspark.b=\\\n  2\nspark.a=3\n")
 
-    read = layer_file.read(str(path))
+    read = other_files.read_layer_file(str(path))
 
     assert isinstance(read, LayerFile)
     assert [(one.key, one.text, one.place.line) for one in read.entries] == [
@@ -37,7 +37,7 @@ def test_a_file_that_cannot_be_read_is_a_finding(tmp_path: Path, content: bytes,
     path = tmp_path / "base.properties"
     path.write_bytes(content)
 
-    (found,) = layer_file.read(str(path))
+    (found,) = other_files.read_layer_file(str(path))
 
     assert (found.rule.code, found.place.path, found.place.line) == ("CP003", str(path), line)
     assert problem in found.message
@@ -48,7 +48,7 @@ def test_each_entry_of_a_yaml_file_has_its_line(tmp_path: Path):
     path = tmp_path / "base.yaml"
     path.write_text("spark:\n  a: 1\n  sql.b: two\nspark.a: 3\n")
 
-    read = layer_file.read(str(path))
+    read = other_files.read_layer_file(str(path))
 
     assert isinstance(read, LayerFile)
     assert [(one.key, one.text, one.place.line) for one in read.entries] == [
@@ -62,7 +62,7 @@ def test_a_problem_of_a_yaml_file_has_its_line(tmp_path: Path):
     path = tmp_path / "base.yaml"
     path.write_text("spark:\n  a: [c4nary]\n")
 
-    (found,) = layer_file.read(str(path))
+    (found,) = other_files.read_layer_file(str(path))
 
     assert (found.rule.code, found.place.line) == ("CP003", 2)
     assert found.message == "'spark.a' has a list. Write it as one string, such as \"a,b\"."
@@ -72,6 +72,6 @@ def test_a_pipe_does_not_block(tmp_path: Path):
     path = tmp_path / "base.properties"
     os.mkfifo(path)
 
-    (found,) = layer_file.read(str(path))
+    (found,) = other_files.read_layer_file(str(path))
 
     assert "not a regular file" in found.message

@@ -7,8 +7,7 @@ from pathlib import Path
 
 from airflow_config_providers.lint import overrides
 from airflow_config_providers.lint.entry import LayerFile, WrittenEntry
-from airflow_config_providers.lint.finding import SourcePlace
-from airflow_config_providers.lint.rules import FindingLevel
+from airflow_config_providers.lint.finding import FindingLevel, SourcePlace
 from tests.lint.making import codes, in_conf, in_file, job
 
 MEMORY = "spark.executor.memory"

@@ -6,7 +6,7 @@ import textwrap
 
 import pytest
 
-from airflow_config_providers.lint.source_lines import SourceLines
+from airflow_config_providers.lint.task_jobs import SourceLines
 
 SOURCE = textwrap.dedent(
     """\

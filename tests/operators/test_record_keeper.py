@@ -7,7 +7,7 @@ import pytest
 from airflow_config_providers.core.reversal.reverse import ReverseTransformer
 from airflow_config_providers.core.variable import ConfigVariable
 from airflow_config_providers.job.record import RecordedValue, TaskTry, TryRecord
-from airflow_config_providers.job.record_parts import record_key, unpacked
+from airflow_config_providers.job.record_store import record_key, unpacked
 from airflow_config_providers.operators.record_keeper import RecordKeeper
 
 CANARY = "c4nary/s3cret+value"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from airflow_config_providers.exceptions import ConfigException
-from airflow_config_providers.planning.environment_file import read_environment
+from airflow_config_providers.planning.state import read_environment
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import pytest
 pytest.importorskip("airflow.models.task_state_store", reason="the state of tasks came with Airflow 3.3")
 
 from airflow_config_providers.job.record import RecordedValue, TaskTry, TryRecord
-from airflow_config_providers.job.record_parts import packed
+from airflow_config_providers.job.record_store import packed
 from tests.cli.conftest import Cli
 from tests.cli.recorded import RUN, Records, records_in
 from tests.plugins.serving import Server

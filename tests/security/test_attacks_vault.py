@@ -34,8 +34,7 @@ from airflow_config_providers.exceptions import (
     UnresolvedReferenceError,
 )
 from airflow_config_providers.providers.vault.provider import VaultConfigProvider
-from airflow_config_providers.providers.vault.session import Session
-from airflow_config_providers.providers.vault.sessions import Sessions
+from airflow_config_providers.providers.vault.session import Session, Sessions
 from tests.limits import LONGEST, eventually
 from tests.providers.vault.opened import ManualSessions, counted, opened, parameters, provider_of, refused, side_by_side
 from tests.providers.vault.processes import helper_of, is_running, open_files, run_job, said, started_job

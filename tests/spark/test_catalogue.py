@@ -147,10 +147,10 @@ def test_spark_modules_import_no_airflow_and_no_pyspark() -> None:
     modules = [
         "catalogue",
         "catalogue_file",
-        "defaults",
         "delivery",
         "expansion",
         "fidelity",
+        "installation",
         "private_file",
         "redaction",
     ]

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from airflow_config_providers.exceptions import SubmitError
-from airflow_config_providers.spark.defaults import conf_directory, locate_spark_defaults, require_spark_binary
+from airflow_config_providers.spark.installation import conf_directory, locate_spark_defaults, require_spark_binary
 
 
 def executable(path: Path) -> Path:

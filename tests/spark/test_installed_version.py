@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from airflow_config_providers.spark.installed_version import installed_version, version_in
+from airflow_config_providers.spark.installation import installed_version, version_in
 
 
 def spark(home: Path, *, release: str = "", jar: str = "") -> Path:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from airflow_config_providers.spark.catalogue_file import rows, versions
-from airflow_config_providers.spark.key_versions import absence
+from airflow_config_providers.spark.key_notes import absence
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import accumulate
 from typing import Final
 
-from airflow_config_providers.core.reversal.automaton import BytesAhoCorasick, Implementation
 from airflow_config_providers.core.reversal.copies import (
     ESCAPE,
     ESCAPED,
@@ -24,7 +23,16 @@ from airflow_config_providers.core.reversal.copies import (
     unescaped,
 )
 from airflow_config_providers.core.reversal.parts import Match, Parts, Source
-from airflow_config_providers.core.reversal.windows import NEAR, WINDOW, Find, Hits, Windows, beginnings
+from airflow_config_providers.core.reversal.windows import (
+    NEAR,
+    WINDOW,
+    BytesAhoCorasick,
+    Find,
+    Hits,
+    Implementation,
+    Windows,
+    beginnings,
+)
 
 _CHUNK: Final = 64 * 1024
 """Bytes that are searched at a time, which limits the memory for matches."""

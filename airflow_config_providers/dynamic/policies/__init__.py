@@ -15,12 +15,12 @@ if TYPE_CHECKING:
     from airflow_config_providers.dynamic.policies.code_loading_keys import CodeLoadingKeys as CodeLoadingKeys
     from airflow_config_providers.dynamic.policies.if_then import DynamicAllocation as DynamicAllocation
     from airflow_config_providers.dynamic.policies.if_then import IfThen as IfThen
+    from airflow_config_providers.dynamic.policies.key_policies import AllowedReferences as AllowedReferences
     from airflow_config_providers.dynamic.policies.key_policies import ForbiddenKeys as ForbiddenKeys
     from airflow_config_providers.dynamic.policies.key_policies import ImmutableKeys as ImmutableKeys
+    from airflow_config_providers.dynamic.policies.key_policies import ReferencesOnly as ReferencesOnly
     from airflow_config_providers.dynamic.policies.key_policies import RequiredKeys as RequiredKeys
     from airflow_config_providers.dynamic.policies.policy_set import PolicySet as PolicySet
-    from airflow_config_providers.dynamic.policies.reference_policies import AllowedReferences as AllowedReferences
-    from airflow_config_providers.dynamic.policies.reference_policies import ReferencesOnly as ReferencesOnly
 
 __getattr__, __dir__, __all__ = lazy.names(
     __name__,
@@ -30,8 +30,7 @@ __getattr__, __dir__, __all__ = lazy.names(
         "classes": "PolicyClasses",
         "code_loading_keys": "CODE_LOADING_KEYS CodeLoadingKeys",
         "if_then": "DynamicAllocation IfThen",
-        "key_policies": "ForbiddenKeys ImmutableKeys RequiredKeys",
+        "key_policies": "AllowedReferences ForbiddenKeys ImmutableKeys ReferencesOnly RequiredKeys",
         "policy_set": "PolicySet",
-        "reference_policies": "AllowedReferences ReferencesOnly",
     },
 )

@@ -14,7 +14,7 @@ ENTRY_POINT_GROUP: Final = "airflow_config_providers.policies"
 
 _PACKAGE: Final = "airflow_config_providers.dynamic.policies"
 READY: Final[Mapping[str, str]] = {
-    "allowed_references": f"{_PACKAGE}.reference_policies.AllowedReferences",
+    "allowed_references": f"{_PACKAGE}.key_policies.AllowedReferences",
     "bounds": f"{_PACKAGE}.bounds.Bounds",
     "cel": f"{_PACKAGE}.cel.CelPolicy",
     "code_loading_keys": f"{_PACKAGE}.code_loading_keys.CodeLoadingKeys",
@@ -22,7 +22,7 @@ READY: Final[Mapping[str, str]] = {
     "forbidden_keys": f"{_PACKAGE}.key_policies.ForbiddenKeys",
     "if_then": f"{_PACKAGE}.if_then.IfThen",
     "immutable_keys": f"{_PACKAGE}.key_policies.ImmutableKeys",
-    "references_only": f"{_PACKAGE}.reference_policies.ReferencesOnly",
+    "references_only": f"{_PACKAGE}.key_policies.ReferencesOnly",
     "required_keys": f"{_PACKAGE}.key_policies.RequiredKeys",
 }
 """Short name -> class of the ready policies. No other package can use these names."""

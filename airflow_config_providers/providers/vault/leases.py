@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from airflow_config_providers.exceptions import ConfigProvidersError
-from airflow_config_providers.providers.vault.renewals import seconds, when_to_renew, when_to_retry
+from airflow_config_providers.providers.vault.session import seconds, when_to_renew, when_to_retry
 
 if TYPE_CHECKING:
     from airflow_config_providers.providers.vault.faults import VaultAnswer

@@ -8,12 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from airflow_config_providers.core.single_flight import SingleFlight
 from airflow_config_providers.providers.vault.leases import Lease, Leases
-from airflow_config_providers.providers.vault.outcome import VaultOutcome, reason_of_absence
 from airflow_config_providers.providers.vault.paths import VaultPath
-from airflow_config_providers.providers.vault.reader import VaultReader
-from airflow_config_providers.providers.vault.renewals import seconds
-from airflow_config_providers.providers.vault.sessions import SESSIONS, Sessions
-from airflow_config_providers.providers.vault.versions import Versions
+from airflow_config_providers.providers.vault.reader import VaultOutcome, VaultReader, Versions, reason_of_absence
+from airflow_config_providers.providers.vault.session import SESSIONS, Sessions, seconds
 
 if TYPE_CHECKING:
     from airflow_config_providers.providers.vault.session import Session

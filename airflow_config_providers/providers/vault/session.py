@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import logging
 import math
+import random
 import threading
 import time
-from collections.abc import Mapping
+import weakref
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol
 
+from airflow_config_providers.core.per_process import hold_forks, run_in_children
 from airflow_config_providers.core.single_flight import SingleFlight
 from airflow_config_providers.core.timetable import Clock, Start, Timetable
 from airflow_config_providers.exceptions import ConfigProvidersError, ProviderLookupError
@@ -19,11 +22,32 @@ from airflow_config_providers.providers.vault.helper import Returns, RevokeReque
 from airflow_config_providers.providers.vault.logins.attempts import LoginAttempts, LoginRefusal
 from airflow_config_providers.providers.vault.logins.signing_in import SigningIn
 from airflow_config_providers.providers.vault.paths import Mounts
-from airflow_config_providers.providers.vault.renewals import seconds, when_to_renew, when_to_retry
 from airflow_config_providers.providers.vault.transport import Breakers, Clients, MakeClient, Transport, make_client
 
 if TYPE_CHECKING:
     from airflow_config_providers.providers.vault.settings import VaultSettings
+
+LONGEST: Final = 10 * 365 * 24 * 3600
+"""The longest duration in seconds; longer ones are cut to it."""
+
+
+def when_to_renew(start: float, ttl: float) -> float:
+    """Return a moment after about two thirds of ``ttl`` seconds, spread so that many processes do not coincide."""
+    return start + ttl * random.uniform(0.6, 0.7)  # noqa: S311 - spreads load, no security
+
+
+def when_to_retry(now: float, expires: float) -> float | None:
+    """Return when to retry a renewal that failed; None if too little time is left."""
+    left = expires - now
+    return now + max(1.0, left / 4) if left > 2 else None
+
+
+def seconds(duration: object) -> float:
+    """Return a duration of Vault's in seconds, at most ten years; 0 for anything else."""
+    if isinstance(duration, bool) or not isinstance(duration, int | float) or not duration > 0:
+        return 0.0
+    return float(min(duration, LONGEST))
+
 
 _log = logging.getLogger(__name__)
 
@@ -360,3 +384,77 @@ class Session:
 def _ttl(answer: VaultAnswer) -> float:
     auth = answer.body.get("auth") if answer.is_good else None
     return seconds(auth.get("lease_duration")) if isinstance(auth, Mapping) else 0.0
+
+
+class Member(Protocol):
+    """A user of a session."""
+
+    def forget(self) -> None:
+        """In a forked child: leave everything of the parent to the parent."""
+
+
+MakeSession = Callable[["VaultSettings", threading.Lock], Session]
+
+
+class Sessions:
+    """
+    Gives equal settings the same session while anyone uses it. Thread-safe; a forked child starts afresh.
+
+    :param make: returns a new session; its second argument is held while a fork would do harm
+    :ivar attempts: what all sessions know about refused logins; outlives them, and a forked child keeps it
+    """
+
+    def __init__(self, make: MakeSession | None = None) -> None:
+        self.attempts = LoginAttempts()
+        self._make = make or self._session
+        self._lock = threading.Lock()
+        self._no_fork = threading.Lock()
+        self._open: dict[VaultSettings, tuple[Session, list[Member]]] = {}
+        self._watches_forks = False
+
+    def join(self, settings: VaultSettings, member: Member) -> Session:
+        """Return the session for ``settings``, which ``member`` uses from now on; connects to nothing."""
+        with self._lock:
+            if not self._watches_forks:
+                self._watches_forks = True
+                _watch_forks(weakref.ref(self), self._no_fork)
+            if settings not in self._open:
+                self._open[settings] = (self._make(settings, self._no_fork), [])
+            session, members = self._open[settings]
+            members.append(member)
+            return session
+
+    def leave(self, session: Session, member: Member) -> bool:
+        """Have ``member`` no longer use it; return True for the last one, which must close it."""
+        with self._lock:
+            _, members = self._open.get(session.settings, (session, [member]))
+            members.remove(member)
+            if not members:
+                self._open.pop(session.settings, None)
+            return not members
+
+    def forget(self) -> None:
+        """In a forked child: start afresh, with new locks: threads that do not exist here might hold the old ones."""
+        self._lock = threading.Lock()
+        self.attempts.forget_threads()
+        for session, members in list(self._open.values()):
+            session.forget()
+            for member in list(members):
+                member.forget()
+
+    def _session(self, settings: VaultSettings, no_fork: threading.Lock) -> Session:
+        return Session(settings, no_fork=no_fork, attempts=self.attempts)
+
+
+def _watch_forks(sessions: weakref.ref[Sessions], no_fork: threading.Lock) -> None:
+    def start_anew() -> None:
+        found = sessions()
+        if found is not None:
+            found.forget()
+
+    hold_forks(no_fork)
+    run_in_children(start_anew)  # after the lock was released, which is the order of registration
+
+
+SESSIONS: Final = Sessions()
+"""Those of this process. A session exists from its first provider's ``configure`` to its last one's ``close``."""

@@ -10,8 +10,7 @@ import yaml
 from jsonschema import Draft7Validator
 
 from airflow_config_providers.dynamic.policies.classes import READY
-from airflow_config_providers.dynamic.policies.policy_file import _FIELDS
-from airflow_config_providers.dynamic.policies.policy_schema import policy_schema
+from airflow_config_providers.dynamic.policies.policy_file import _FIELDS, policy_schema
 from airflow_config_providers.dynamic.policies.policy_set import PolicySet
 from airflow_config_providers.exceptions import ConfigException
 

@@ -17,7 +17,7 @@ from collections.abc import Callable
 
 from airflow_config_providers.core import ProviderRegistry
 from airflow_config_providers.core.provider import ConfigProvider
-from airflow_config_providers.providers.vault.sessions import SESSIONS
+from airflow_config_providers.providers.vault.session import SESSIONS
 from tests.limits import LONGEST
 
 

@@ -8,8 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 
 from airflow_config_providers.providers.vault.provider import VaultConfigProvider
-from airflow_config_providers.providers.vault.session import Session
-from airflow_config_providers.providers.vault.sessions import Sessions
+from airflow_config_providers.providers.vault.session import Session, Sessions
 from airflow_config_providers.testing import FakeClock
 from tests.limits import LONGEST
 

@@ -11,8 +11,7 @@ import pytest
 
 from airflow_config_providers.core.data import ConfigData
 from airflow_config_providers.providers.vault.provider import VaultConfigProvider
-from airflow_config_providers.providers.vault.session import Session
-from airflow_config_providers.providers.vault.sessions import Sessions
+from airflow_config_providers.providers.vault.session import Session, Sessions
 from airflow_config_providers.testing import FakeClock
 from tests.limits import eventually
 from tests.providers.vault.lease_server import Given, LeaseServer, Terms

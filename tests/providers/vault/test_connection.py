@@ -13,8 +13,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from airflow_config_providers.exceptions import ProviderDefinitionError
-from airflow_config_providers.providers.vault.connection import _EXTRA, _KWARGS, read_connection
-from airflow_config_providers.providers.vault.parameters import AUTH_TYPES, read_settings
+from airflow_config_providers.providers.vault.parameters import (
+    _EXTRA,
+    _KWARGS,
+    AUTH_TYPES,
+    read_connection,
+    read_settings,
+)
 from airflow_config_providers.providers.vault.settings import VaultSettings
 from tests.servers.recorder import GIVEN_TOKEN, Recorded, Recorder, signed_in
 

@@ -5,7 +5,7 @@ import threading
 
 import pytest
 
-from airflow_config_providers.providers.vault.sessions import Sessions
+from airflow_config_providers.providers.vault.session import Sessions
 from tests.providers.vault.opened import counted, opened, parameters
 from tests.providers.vault.processes import run_job
 

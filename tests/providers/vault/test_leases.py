@@ -6,7 +6,7 @@ import pytest
 
 from airflow_config_providers.core import ConfigTransformer
 from airflow_config_providers.exceptions import AccessDeniedError
-from airflow_config_providers.providers.vault.sessions import Sessions
+from airflow_config_providers.providers.vault.session import Sessions
 from tests.limits import eventually
 from tests.providers.vault.opened import ManualSessions, counted, opened, parameters, provider_of, seen, side_by_side
 

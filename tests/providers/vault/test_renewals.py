@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from airflow_config_providers.providers.vault.renewals import LONGEST, seconds, when_to_renew, when_to_retry
+from airflow_config_providers.providers.vault.session import LONGEST, seconds, when_to_renew, when_to_retry
 
 
 def test_the_moment_is_about_two_thirds_and_differs() -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from airflow_config_providers.exceptions import AccessDeniedError, ProviderLookupError, ProviderUnavailableError
-from airflow_config_providers.providers.vault.sessions import Sessions
+from airflow_config_providers.providers.vault.session import Sessions
 from tests.providers.vault.opened import ManualSessions, counted, opened, parameters, provider_of, seen, side_by_side
 
 LOGIN = "POST auth/approle/login 200"

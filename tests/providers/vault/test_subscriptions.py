@@ -12,9 +12,8 @@ import pytest
 
 from airflow_config_providers.core.data import ConfigData
 from airflow_config_providers.exceptions import ProviderDefinitionError
-from airflow_config_providers.providers.vault.lease_watch import LeaseWatch
 from airflow_config_providers.providers.vault.paths import VaultPath
-from airflow_config_providers.providers.vault.provider import VaultConfigProvider
+from airflow_config_providers.providers.vault.provider import LeaseWatch, VaultConfigProvider
 from tests.limits import eventually
 from tests.providers.vault.opened import ManualSessions, counted, opened, parameters, provider_of
 from tests.servers.vault_answers import DENIED_BY_POLICY

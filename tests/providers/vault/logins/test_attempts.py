@@ -16,7 +16,7 @@ from airflow_config_providers.providers.vault.logins.attempts import LoginAttemp
 from airflow_config_providers.providers.vault.logins.signing_in import unanswered_login
 from airflow_config_providers.providers.vault.parameters import read_settings
 from airflow_config_providers.providers.vault.provider import VaultConfigProvider
-from airflow_config_providers.providers.vault.sessions import Sessions
+from airflow_config_providers.providers.vault.session import Sessions
 from airflow_config_providers.providers.vault.settings import VaultSettings
 from airflow_config_providers.testing import FakeClock
 from tests.limits import eventually

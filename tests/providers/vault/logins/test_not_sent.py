@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import pytest
 
 from airflow_config_providers.exceptions import ProviderLookupError, ProviderUnavailableError
-from airflow_config_providers.providers.vault.sessions import Sessions
+from airflow_config_providers.providers.vault.session import Sessions
 from tests.providers.vault.opened import Parameters, provider_of
 from tests.servers.web import LINGER_ZERO
 

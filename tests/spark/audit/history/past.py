@@ -9,8 +9,8 @@ from typing import Any
 
 from airflow_config_providers.core.layers import ConfigLayer, ConfigSource, LayeredConfig
 from airflow_config_providers.job.record import TaskTry, TryRecord, recorded, references_of
-from airflow_config_providers.job.record_files import RecordFiles, place_of
 from airflow_config_providers.job.record_rows import rows_of
+from airflow_config_providers.job.record_store import RecordFiles, place_of
 from airflow_config_providers.spark.audit.past_records import PastRecords, RecordFilter, RecordReader
 from airflow_config_providers.spark.catalogue import spark_definition
 

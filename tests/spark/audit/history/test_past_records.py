@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
+from airflow_config_providers.job.record import written
 from airflow_config_providers.job.record_rows import rows_of
-from airflow_config_providers.job.record_text import written
 from airflow_config_providers.spark.audit import past_records
 from airflow_config_providers.spark.audit.past_records import RecordFilter, RecordReader
 from airflow_config_providers.spark.audit.record_row import Content

@@ -1,19 +1,101 @@
-"""Files of records, one for each try, in any place that Airflow's ``ObjectStoragePath`` can write."""
+"""Where records of tries are kept: in Airflow's task state store or XCom, in parts, or in files."""
 
 from __future__ import annotations
 
+import base64
+import re
 import uuid
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from functools import partial
 from hashlib import sha256
 from typing import Any, Final, TypeVar
 from urllib.parse import quote
 
 from airflow_config_providers.core.text import octets
-from airflow_config_providers.exceptions import ProviderUnavailableError
-from airflow_config_providers.job.record import TaskTry, TryRecord
-from airflow_config_providers.job.record_text import LARGEST, parsed, written
+from airflow_config_providers.exceptions import LimitExceededError, ProviderUnavailableError
+from airflow_config_providers.job.record import LARGEST, TaskTry, TryRecord, parsed, written
+
+PREFIX: Final = "config_providers_record"
+"""The beginning of the keys of all entries of records, in the task's state or in its XComs."""
+
+_ENTRY: Final = re.compile(rf"{PREFIX}_([1-9][0-9]{{0,8}})(?:_(?:job|part([0-9]{{1,4}})))?")
+
+_PART: Final = 60_000
+"""The most characters of data in an entry. Airflow warns above 65,535 bytes, by default."""
+
+_MOST_PARTS: Final = 200
+
+LARGEST_ENTRY: Final = 2 * _PART
+"""The most characters of JSON in an entry that is read: those of tasks are shorter, however they are spaced."""
+
+
+def record_key(try_number: int) -> str:
+    """Return the key of the first entry of a record."""
+    return f"{PREFIX}_{try_number}"
+
+
+def job_key(try_number: int) -> str:
+    """Return the key of the entry with the external id of the job, which is known later than the rest."""
+    return f"{PREFIX}_{try_number}_job"
+
+
+def keys_of(try_number: int) -> list[str]:
+    """Return the keys of all entries that the record of a try can have."""
+    key = record_key(try_number)
+    return [key, job_key(try_number), *(_part_key(key, number) for number in range(2, _MOST_PARTS + 1))]
+
+
+def _part_key(key: str, number: int) -> str:
+    return f"{key}_part{number}"
+
+
+def tries_of(keys: Any) -> list[int]:
+    """Return the numbers of the tries of which ``keys`` has records, the last one first."""
+    found = (_ENTRY.fullmatch(key) for key in keys)
+    return sorted({int(match[1]) for match in found if match and match[0] == record_key(int(match[1]))}, reverse=True)
+
+
+def packed(record: TryRecord) -> dict[str, Any]:
+    """
+    Return key -> entry, in the order in which to write them: the first part, which makes the record exist, is last.
+
+    :raises LimitExceededError: the record is too large
+    """
+    data = base64.b64encode(zlib.compress(written(record))).decode()
+    parts = [data[start : start + _PART] for start in range(0, len(data), _PART)]
+    if len(parts) > _MOST_PARTS:
+        raise LimitExceededError(f"Compressed, the record has more than {_MOST_PARTS * _PART} characters.")
+    key = record_key(record.task.try_number)
+    rest = {_part_key(key, number): part for number, part in enumerate(parts[1:], 2)}
+    return {**rest, key: {"format": record.format, "parts": len(parts), "data": parts[0]}}
+
+
+def unpacked(entries: Mapping[str, Any], task: TaskTry) -> TryRecord | None:
+    """Return the record of ``task`` in ``entries``, which others could have written; None if there is none."""
+    record = TryRecord.read(_document(entries, record_key(task.try_number)), task)
+    job = entries.get(job_key(task.try_number))
+    return replace(record, job=job) if record is not None and isinstance(job, str) else record
+
+
+def _document(entries: Mapping[str, Any], key: str) -> Any:
+    first = entries.get(key)
+    if not isinstance(first, dict) or type(first.get("parts")) is not int or not 0 < first["parts"] <= _MOST_PARTS:
+        return None
+    rest = (entries.get(_part_key(key, number)) for number in range(2, first["parts"] + 1))
+    parts = [part for part in (first.get("data"), *rest) if isinstance(part, str)]
+    return _opened("".join(parts)) if len(parts) == first["parts"] else None
+
+
+def _opened(data: str) -> Any:
+    opener = zlib.decompressobj()
+    try:
+        text = opener.decompress(base64.b64decode(data, validate=True), LARGEST)
+    except (ValueError, zlib.error):  # another try has overwritten a part, or it is not ours
+        return None
+    return parsed(text) if opener.eof else None
+
 
 _LONGEST_NAME: Final = 160
 """The most characters of a name in a path: file systems allow 255 bytes for the whole name of a file."""

@@ -1,0 +1,163 @@
+"""What is wrong with one entry: its key, its reference, or a secret written as it is."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from airflow_config_providers.core.definition.config_type import ConfigType
+from airflow_config_providers.core.keys import key_problem
+from airflow_config_providers.core.older_names import OLDER_NAMES
+from airflow_config_providers.core.provider_definition import unknown_provider
+from airflow_config_providers.core.sensitive import shows_secret
+from airflow_config_providers.core.spellings import current_name
+from airflow_config_providers.core.text import is_template, printable
+from airflow_config_providers.core.variable import ConfigVariable, no_default, scan, unclosed, variables
+from airflow_config_providers.lint.entry import WrittenEntry, WrittenJob
+from airflow_config_providers.lint.finding import (
+    ABSENT_KEY,
+    DEPRECATED_KEY,
+    IGNORED_KEY,
+    LITERAL_SECRET,
+    MALFORMED,
+    MISSPELT_KEY,
+    REFUSED_KEY,
+    UNCONFIGURED,
+    UNKNOWN,
+    WRONG_TYPE,
+    Finding,
+)
+from airflow_config_providers.lint.known_providers import KnownProviders
+from airflow_config_providers.spark.catalogue import spark_definition
+from airflow_config_providers.spark.expansion import SUBSTITUTED_BY_SPARK
+from airflow_config_providers.spark.key_check import UnknownKeys, absent, find_in
+from airflow_config_providers.spark.redaction import sounds_sensitive
+
+
+def key_findings(
+    entry: WrittenEntry, misspelt: UnknownKeys, *, takes_any_key: bool = False, spark_version: str | None = None
+) -> Iterator[Finding]:
+    """
+    Yield the mistakes in the key of an entry, and in the type of its value.
+
+    :param misspelt: what the deployment does with misspelt keys
+    :param takes_any_key: whether the job also gets keys that do not begin with ``spark.``
+    :param spark_version: the version of the Spark that runs the job; None if it is not known
+    """
+    if refused := key_problem(entry.key, f"'{printable(entry.key)}'"):
+        yield Finding(REFUSED_KEY, entry.place, str(refused))
+        return
+    found = find_in({entry.key: entry.origin}, _but_telling(misspelt), takes_any_key=takes_any_key)
+    yield from (Finding(IGNORED_KEY, entry.place, problem) for problem in found.problems)
+    yield from (Finding(MISSPELT_KEY, entry.place, doubt) for doubt in found.doubts)
+    yield from _replaced(entry, spark_version)
+    if misspelt is not UnknownKeys.IGNORE:
+        yield from (
+            Finding(ABSENT_KEY, entry.place, doubt) for doubt in absent({entry.key: entry.origin}, spark_version)
+        )
+    yield from _of_type(entry, spark_version)
+
+
+def _but_telling(misspelt: UnknownKeys) -> UnknownKeys:
+    """Return how to look for misspelt keys so that they are not mixed with those that Spark ignores."""
+    return UnknownKeys.WARN if misspelt is UnknownKeys.FAIL else misspelt
+
+
+def _replaced(entry: WrittenEntry, spark_version: str | None) -> Iterator[Finding]:
+    new = current_name(entry.key, OLDER_NAMES)
+    if new != entry.key and not absent({new: ""}, spark_version):
+        yield Finding(DEPRECATED_KEY, entry.place, f"{entry.name} is deprecated. Use '{printable(new)}'.")
+
+
+def _of_type(entry: WrittenEntry, spark_version: str | None) -> Iterator[Finding]:
+    definition = spark_definition(spark_version)
+    if entry.key not in definition.config_keys or scan(entry.text) or is_template(entry.text):
+        return
+    for problem in definition.misfits(entry.key, entry.text):
+        yield Finding(WRONG_TYPE, entry.place, problem)
+
+
+_NAMES_ONLY: Final = re.compile(
+    r"spark\.kubernetes\.(?:driver|executor)\.(?:secrets|secretKeyRef)\.|.*(?:file|path|provider)\Z",
+    re.IGNORECASE | re.DOTALL,
+)
+"""Keys with sensitive names whose values are names of Kubernetes' secrets, paths or classes."""
+
+
+def literal_findings(entry: WrittenEntry) -> Iterator[Finding]:
+    """Yield a finding if the value of an entry is a secret; it says how long the value is, and nothing else of it."""
+    if scan(entry.text) or is_template(entry.text) or not _is_secret(entry.key, entry.text):
+        return
+    length = len(entry.text)
+    yield Finding(
+        LITERAL_SECRET,
+        entry.place,
+        f"{entry.name}: a literal of {length} character{'s' * (length != 1)} looks like a secret. Keep it outside, and "
+        f"write a reference such as ${{vault:path:key}}.",
+    )
+
+
+def _is_secret(key: str, text: str) -> bool:
+    if shows_secret(text):
+        return True
+    is_value = text.strip() and text.strip().lower() not in {"true", "false"}
+    return bool(is_value) and sounds_sensitive(key) and not _NAMES_ONLY.match(key) and not _has_other_type(key)
+
+
+def _has_other_type(key: str) -> bool:
+    """Return whether Spark reads a number, a size or a time under the key."""
+    known = spark_definition().config_keys.get(key)
+    return known is not None and (known.type not in {ConfigType.STRING, ConfigType.PASSWORD} or bool(known.type_name))
+
+
+def reference_findings(entry: WrittenEntry, known: KnownProviders | None) -> Iterator[Finding]:
+    """
+    Yield the mistakes in the references of an entry.
+
+    :param known: the providers that are defined; None if that is unknown
+    """
+    if provider := unclosed(entry.text):
+        yield Finding(MALFORMED, entry.place, f"{entry.name}: {_UNCLOSED.format(printable(provider))}")
+    for variable in variables(entry.text):
+        if variable.provider in SUBSTITUTED_BY_SPARK and not (known and variable.provider in known.names):
+            continue
+        if problem := _form_problem(variable):
+            yield Finding(MALFORMED, entry.place, f"{entry.name}: {problem}")
+        elif known is not None and variable.provider not in known.names:
+            problem = unknown_provider(variable, known.names, unlisted=known.unlisted, home=known.home)
+            yield Finding(UNKNOWN, entry.place, f"{entry.name}: {problem}")
+
+
+_UNCLOSED: Final = "a reference to provider '{}' lacks the closing brace. Write it as ${{provider:path:key}}."
+
+
+def _form_problem(variable: ConfigVariable) -> str:
+    """Return what is wrong with the form of a reference. A default, or what is nested, can be a secret: not shown."""
+    provider = printable(variable.provider)
+    if "${" in variable.text[2:]:
+        return "a reference contains another one. References cannot be nested: a brace always ends the first one."
+    if not provider.strip():
+        return "a reference names no provider. Write it as ${provider:path:key}."
+    if hint := no_default(variable):
+        return f"a reference to provider '{provider}' has a default. {hint}"
+    if variable.provider != variable.provider.strip():
+        return f"a reference has a blank beside its provider '{provider}'. Remove the blank."
+    return (
+        "" if variable.key else f"a reference to provider '{provider}' has no key. Write it as ${{provider:path:key}}."
+    )
+
+
+def of_unconfigured(job: WrittenJob) -> Iterator[Finding]:
+    """Yield the references in a job whose operator does not resolve them."""
+    if job.is_configured:
+        return
+    for entry in (*job.entries(), *job.texts):
+        found = [variable for variable in variables(entry.text) if variable.provider not in SUBSTITUTED_BY_SPARK]
+        if found:
+            yield Finding(
+                UNCONFIGURED,
+                entry.place,
+                f"{entry.name}: nothing resolves its reference, because this package does not configure the operator. "
+                f"Use a configured operator, or set apply_to in [config_providers].",
+            )

@@ -12,6 +12,7 @@ from airflow_config_providers.core.variable import ConfigVariable, variables
 from airflow_config_providers.deployment.known_secrets import references_in_files, resolved_secrets
 from airflow_config_providers.exceptions import ConfigException, LeakError
 from airflow_config_providers.job.providers import ProvidersConnection
+from airflow_config_providers.operators.no_retry import failing_at_once
 from airflow_config_providers.spark.audit.leak_audit import LeakReport, LeakRequest, audit_leaks
 from airflow_config_providers.spark.audit.leak_finder import searchable
 from airflow_config_providers.spark.audit.leak_page import summary, write_report
@@ -66,6 +67,7 @@ class ConfigAuditOperator(BaseOperator):
         self.master = master
         self.spark_conf = dict(spark_conf or {})
 
+    @failing_at_once
     def execute(self, context: Any) -> dict[str, int]:
         """
         Search, and return the summary.

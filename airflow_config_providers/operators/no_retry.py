@@ -11,12 +11,15 @@ from airflow_config_providers.airflow_compat import AirflowFailException
 from airflow_config_providers.exceptions import (
     AccessDeniedError,
     ConfigException,
+    LeakError,
     PolicyViolation,
     ProviderDefinitionError,
     UnsupportedVersionError,
 )
 
-LASTING: Final = (AccessDeniedError, ConfigException, PolicyViolation, ProviderDefinitionError, UnsupportedVersionError)
+LASTING: Final = (
+    *(AccessDeniedError, ConfigException, LeakError, PolicyViolation, ProviderDefinitionError, UnsupportedVersionError),
+)
 """Errors that persist until somebody changes something. Other errors can be gone in the next try."""
 
 

@@ -31,7 +31,7 @@ class Verdict(NamedTuple):
     problem: str = ""
 
 
-_VERDICT: Final = ", ".join(f"{name} string" for name in Verdict._fields)
+_VERDICT: Final = ", ".join(f"{name} string" for name in Verdict.__annotations__)
 
 
 @dataclass(frozen=True, slots=True)

@@ -41,6 +41,7 @@ BENCHMARKS = [
     "describe",
     "page",
     "reverse",
+    "audit",
 ]
 LIBRARIES = [
     "apache-airflow",

@@ -1,0 +1,213 @@
+"""Searches logs for 1,000 secrets, in every encoding, on Spark with two cores."""
+
+from __future__ import annotations
+
+import random
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any
+
+from airflow_config_providers.core.variable import ConfigVariable
+from airflow_config_providers.spark.audit.content import blocks, opened
+from airflow_config_providers.spark.audit.files import FileListing, grouped, splits_of
+from airflow_config_providers.spark.audit.leak_audit import LeakAudit, LeakReport, Work
+from airflow_config_providers.spark.audit.leak_finder import KnownSecret, LeakFinder
+from airflow_config_providers.spark.audit.session import audit_session
+from benchmarks.measure import Aim, Effort, Report, number
+from benchmarks.reverse import MB, all_forms, alternation, log, re2_pattern, secrets
+
+OURS = "ours: `audit leaks`"
+FLOOR = "floor: the same tasks, which only read and count lines"
+ARROW = "floor: Spark reads lines, and counts them in Arrow batches"
+ALONE = "ours, in one process without Spark, whole buffers"
+SECRETS = 1_000
+BLOCK = 8 * MB
+SAMPLE = 4 * MB
+"""How much of the text slow peers get."""
+
+
+def block(values: Sequence[str], random_: random.Random) -> bytes:
+    """Return lines like those of Spark's driver, one of which has a secret in some encoding."""
+    lines = log(BLOCK, random_)
+    forms = all_forms(random_.sample(values, 1))
+    lines[len(lines) // 2] += " value=" + random_.choice(forms).decode("utf-8", "replace")
+    return "\n".join(lines).encode() + b"\n"
+
+
+def write(path: Path, size: int, parts: Sequence[bytes]) -> None:
+    with path.open("wb") as file:
+        while file.tell() < size:
+            file.write(parts[file.tell() // BLOCK % len(parts)])
+
+
+@contextmanager
+def folder() -> Iterator[Path]:
+    with tempfile.TemporaryDirectory() as name:
+        yield Path(name)
+
+
+def known(values: Sequence[str]) -> list[KnownSecret]:
+    return [KnownSecret(ConfigVariable("vault", "apps", f"k{place:04}"), value) for place, value in enumerate(values)]
+
+
+def timed(work: Callable[[], Any]) -> tuple[float, Any]:
+    start = time.perf_counter()
+    result = work()
+    return time.perf_counter() - start, result
+
+
+def rate(path: Path, work: Callable[[], Any]) -> float:
+    """Return the megabytes of a file that ``work`` processes in a second."""
+    return path.stat().st_size / MB / timed(work)[0]
+
+
+def searched(audit: LeakAudit, path: Path) -> LeakReport:
+    """Search a folder, listing included."""
+    report = LeakReport()
+    for some in audit.run(Work.of(FileListing.of([str(path)]), {}, margin=0)):
+        report.add_all(some, None)
+    return report
+
+
+def only_read(group: Iterable[Any]) -> int:
+    lines = 0
+    for split in group:
+        with opened(split.file.path) as descriptor:
+            lines += sum(part.count(b"\n") for part in blocks(descriptor, split.begin, split.end))
+    return lines
+
+
+def reading(session: Any, path: Path) -> int:
+    files = FileListing.of([str(path)]).files
+    groups = list(grouped(split for file in files for split in splits_of(file)))
+    return sum(session.sparkContext.parallelize(groups, len(groups)).map(only_read).collect())
+
+
+def in_arrow(session: Any, path: Path) -> int:
+    import pyarrow as pa
+
+    def count(batches: Iterable[Any]) -> Iterator[Any]:
+        yield pa.RecordBatch.from_pydict({"lines": [sum(batch.num_rows for batch in batches)]})
+
+    lines = session.read.text(str(path)).mapInArrow(count, "lines long")
+    return sum(row.lines for row in lines.collect())
+
+
+def by_pattern(session: Any, path: Path, make: Callable[[], Any]) -> int:
+    """Count the lines that a pattern of Python finds, as a job that is written by hand does."""
+
+    def count(lines: Iterable[str]) -> Iterator[int]:
+        pattern = make()
+        yield sum(pattern.search(line.encode()) is not None for line in lines)
+
+    return sum(session.sparkContext.textFile(str(path), 2).mapPartitions(count).collect())
+
+
+def ripgrep(path: Path, patterns: Sequence[bytes]) -> float | None:
+    if not shutil.which("rg"):
+        print(" (without ripgrep, as there is no rg on the PATH)", end="", file=sys.stderr)
+        return None
+    with folder() as words:
+        (words / "patterns").write_bytes(b"\n".join(patterns))
+        options = ["--threads=2", "--no-config", "--count", "--text", "-F", "-f", str(words / "patterns")]
+        return rate(path, lambda: subprocess.run(["rg", *options, str(path)], capture_output=True, check=False))
+
+
+def run(effort: Effort) -> list[Report]:
+    random_ = random.Random(16)
+    values = secrets(SECRETS, random_)
+    patterns = all_forms(values)
+    parts = [block(values, random_) for _ in range(4)]
+    with folder() as home, audit_session("local[2]") as session, closing(LeakAudit(session, known(values))) as audit:
+        session.sparkContext.setLogLevel("OFF")
+        write(warm := home / "warm", BLOCK, parts)
+        searched(audit, warm)  # builds the finders of the workers
+        return [
+            rates(session, audit, home, patterns, values, parts, effort),
+            *([growth(audit, home, parts)] if effort.seconds else []),
+        ]
+
+
+def rates(  # noqa: PLR0913, PLR0917 - what run has made
+    session: Any,
+    audit: LeakAudit,
+    home: Path,
+    patterns: Sequence[bytes],
+    values: Sequence[str],
+    parts: Sequence[bytes],
+    effort: Effort,
+) -> Report:
+    large, sample, short = (home / name for name in ("large", "sample", "short"))
+    write(large, 1_000 * MB if effort.seconds else 64 * MB, parts)
+    sample.write_bytes(parts[0][:SAMPLE])
+    short.write_bytes(parts[0][: SAMPLE // 100])
+    finder = LeakFinder(known(values))
+    list(finder.find(parts[0]))
+    lines, plain = session.read.text(str(sample)), "|".join(map(re.escape, values))
+    speed = {
+        OURS: rate(large, lambda: searched(audit, large)),
+        FLOOR: rate(large, lambda: reading(session, large)),
+        ARROW: rate(large, lambda: in_arrow(session, large)),
+        "floor: ripgrep -F, two threads": ripgrep(large, patterns),
+        "google-re2 in `mapPartitions`": rate(
+            sample, lambda: by_pattern(session, sample, lambda: re2_pattern(patterns))
+        ),
+        "`re` in `mapPartitions`": rate(
+            short, lambda: by_pattern(session, short, lambda: re.compile(alternation(patterns)))
+        ),
+        "Spark's `rlike`, plain values only": rate(sample, lambda: lines.where(lines.value.rlike(plain)).count()),
+        ALONE: len(parts[0]) / MB / timed(lambda: list(finder.find(parts[0])))[0],
+    }
+    ours, arrow, alone = (speed[name] or 0.0 for name in (OURS, ARROW, ALONE))
+    return Report(
+        "Search logs for 1,000 secrets on Spark",
+        f"{number(large.stat().st_size / MB)} MB of text on `local[2]`, with a secret every 8 MB. All but `rlike` "
+        "search for every encoding. The slow peers get a few megabytes, or less, and their start is in their time. "
+        "gitleaks and Kingfisher look for rules and not for given values, so they are not compared.",
+        ("", "MB/s", "times ours"),
+        [[name, number(found), number(found / ours)] for name, found in speed.items() if found],
+        [
+            Aim("search logs for 1,000 secrets on two cores", 150, ours, "MB/s", is_least=True),
+            Aim("the same, against an Arrow pass that counts lines", 0.8, ours / arrow, "times", is_least=True),
+            Aim("search whole buffers in one process", 500, alone, "MB/s", is_least=True),
+        ],
+    )
+
+
+def growth(audit: LeakAudit, home: Path, parts: Sequence[bytes]) -> Report:
+    """Measure whether twice as much takes twice as long, in one file and in many."""
+    rows = []
+    for gigabytes in (1, 2, 5, 10):
+        write(path := home / "growing", gigabytes * 1_000 * MB, parts)
+        taken, report = timed(lambda path=path: searched(audit, path))
+        rows.append(
+            [f"one file of {gigabytes} GB", number(taken), number(gigabytes * 1000 / taken), str(len(report.leaks))]
+        )
+        path.unlink()
+    many = home / "many"
+    for place in range(1_000_000):
+        path = many / f"{place // 1000:03}" / f"{place % 1000:03}"
+        if place % 1000 == 0:
+            path.parent.mkdir(parents=True)
+        path.write_bytes(parts[0][place % 7_000 * 1000 :][:1000])
+    taken, report = timed(lambda: searched(audit, many))
+    rows.append(
+        ["a million files of 1 KB, listing included", number(taken), number(1000 / taken), str(len(report.leaks))]
+    )
+    return Report(
+        "Search more and more",
+        "The same text in larger files, and 1 GB in a million files.",
+        ("", "seconds", "MB/s", "leaks"),
+        rows,
+    )
+
+
+def row(name: str, gigabytes: int, seconds: float, report: LeakReport) -> list[str]:
+    return [name, number(seconds), number(gigabytes * 1000 / seconds), str(len(report.leaks))]

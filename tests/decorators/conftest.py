@@ -3,8 +3,8 @@
 from tests.operators.conftest import (  # noqa: F401 - fixtures
     connections,
     dag,
+    jvm_of_a_test,
     no_leak,
-    own_jvm,
     password,
     run_task,
     secrets_dir,

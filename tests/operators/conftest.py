@@ -20,8 +20,8 @@ import pytest
 from airflow_config_providers.job.record_store import PREFIX
 from airflow_config_providers.job.run import JobRun
 from airflow_config_providers.testing import InMemoryConfigStore
-from tests.limits import LONGEST
 from tests.operators.standalone_master import Master
+from tests.servers.own_jvm import own_jvm
 from tests.servers.web import WebServer
 
 CANARY = "c4nary/s3cret+value"
@@ -339,21 +339,11 @@ def password(secrets_dir):
     return f"${{dir:{secrets_dir}:db-password}}"
 
 
-@pytest.fixture
-def own_jvm(monkeypatch):
-    """Let PySpark start a JVM of this test, and end it afterwards; what another test has left is put aside."""
-    from pyspark import SparkContext
-    from pyspark.sql import SparkSession
-
-    with monkeypatch.context() as aside:
-        for name in ("_active_spark_context", "_gateway", "_jvm"):
-            aside.setattr(SparkContext, name, None)
-        aside.setattr(SparkSession, "_instantiatedSession", None)
+@pytest.fixture(name="own_jvm")
+def jvm_of_a_test():
+    """A JVM of PySpark for this test."""
+    with own_jvm():
         yield
-        gateway = SparkContext._gateway
-    gateway.shutdown()
-    gateway.proc.stdin.close()
-    gateway.proc.wait(LONGEST)
 
 
 @contextmanager

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -12,10 +13,18 @@ pytest.importorskip("pyspark")
 
 from airflow_config_providers.exceptions import ConfigException, LeakError
 from airflow_config_providers.operators.audit import ConfigAuditOperator
+from tests.servers.own_jvm import own_jvm
 
-pytestmark = pytest.mark.integration
+pytestmark = [pytest.mark.integration, pytest.mark.usefixtures("jvm")]
 
 VALUE = "c4nary-Pa$$w0rd/of+the=audit"
+
+
+@pytest.fixture(scope="module")
+def jvm() -> Iterator[None]:
+    """A JVM of this file: a session that another one has left is not encrypted."""
+    with own_jvm():
+        yield
 
 
 @pytest.fixture

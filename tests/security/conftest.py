@@ -5,7 +5,7 @@ from __future__ import annotations
 from tests.operators.conftest import (  # noqa: F401 - as below
     connections,
     dag,
-    own_jvm,
+    jvm_of_a_test,
     run_task,
     secrets_dir,
     spark_submit,

@@ -30,7 +30,7 @@ from airflow_config_providers.spark.audit.session import audit_session
 from airflow_config_providers.spark.audit.state_folder import locked
 from tests.spark.audit.compressing import COMPRESSED
 
-pytestmark = [pytest.mark.integration, pytest.mark.xdist_group("audit")]
+pytestmark = [pytest.mark.integration, pytest.mark.usefixtures("jvm")]
 
 PASSWORD = ConfigVariable("vault", "apps/db", "password")
 VALUE = "c4nary-Pa$$w0rd/of+the=audit"
@@ -40,7 +40,7 @@ MARGIN = 1000
 
 
 @pytest.fixture(scope="module")
-def session() -> Iterator[Any]:
+def session(jvm: None) -> Iterator[Any]:
     with audit_session("local[2]") as found:
         yield found
 

@@ -17,7 +17,7 @@ from tests.spark.audit.history.past import QUICK, Past
 
 
 @pytest.fixture(scope="module")
-def session() -> Iterator[Any]:
+def session(jvm: None) -> Iterator[Any]:
     with audit_session("local[2]", {**CONFIGS, **QUICK}) as session:
         yield session
 

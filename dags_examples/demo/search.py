@@ -156,7 +156,7 @@ class Search:
     def file(self, path: Path) -> None:
         """Search one file."""
         try:
-            content = path.read_bytes()
+            content = b"\0".join(_data(path))
         except FileNotFoundError:
             return
         except OSError as error:
@@ -210,6 +210,21 @@ class Search:
                     yield f"{place}, member {name}", archive.read(name)
         except (zipfile.BadZipFile, NotImplementedError, RuntimeError):
             self.unread.append(f"{place} (damaged)")
+
+
+def _data(path: Path) -> Iterator[bytes]:
+    """Yield what is in a file, without its holes, which can be larger than any memory, and hold nothing."""
+    with path.open("rb") as file:
+        size, start = os.fstat(file.fileno()).st_size, 0
+        while start < size:
+            try:
+                start = os.lseek(file.fileno(), start, os.SEEK_DATA)
+            except OSError:  # there is only a hole
+                return
+            end = os.lseek(file.fileno(), start, os.SEEK_HOLE)
+            file.seek(start)
+            yield file.read(end - start)
+            start = end
 
 
 def _is_ours(path: Path, since: float) -> bool:

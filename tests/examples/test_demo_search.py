@@ -177,6 +177,19 @@ def test_files_below_are_searched_and_counted(search: Search, tmp_path: Path) ->
     assert [finding.place for finding in search.found] == [str(tmp_path / "a/b/log")]
 
 
+def test_a_file_with_huge_holes_is_searched_without_them(search: Search, tmp_path: Path) -> None:
+    path = tmp_path / "sparse"
+    with path.open("wb") as file:
+        file.write(b"beginning")
+        file.seek(1 << 40)
+        file.write(CANARY.encode())
+        file.truncate(1 << 41)
+
+    search.tree(tmp_path)
+
+    assert [finding.place for finding in search.found] == [str(path)]
+
+
 def test_what_is_left_out_is_not_searched(search: Search, tmp_path: Path) -> None:
     (tmp_path / "secrets").mkdir()
     (tmp_path / "secrets/db").write_text(CANARY)

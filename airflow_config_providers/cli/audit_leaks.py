@@ -8,8 +8,7 @@ from contextlib import contextmanager
 from typing import Any, Final
 
 from airflow_config_providers import settings
-from airflow_config_providers.cli.arguments import pairs
-from airflow_config_providers.cli.audited import show_found
+from airflow_config_providers.cli.audited import show_found, spark_configs
 from airflow_config_providers.cli.failing import Finished, Notes, WrongArgumentsError, reporting_errors
 from airflow_config_providers.cli.providers import definitions_at
 from airflow_config_providers.cli.target import require_here
@@ -19,10 +18,9 @@ from airflow_config_providers.deployment.known_secrets import (
     references_in_file,
     references_of_records,
     resolved_secrets,
+    search_for,
 )
-from airflow_config_providers.exceptions import ConfigException
-from airflow_config_providers.spark.audit.leak_audit import LeakReport, LeakRequest, audit_leaks
-from airflow_config_providers.spark.audit.leak_finder import searchable
+from airflow_config_providers.spark.audit.leak_audit import LeakReport, LeakRequest
 from airflow_config_providers.spark.audit.leak_page import summary, write_report
 
 FOUND: Final = 1
@@ -31,18 +29,12 @@ INCOMPLETE: Final = 2
 
 @reporting_errors
 def leaks(args: Any) -> None:
-    """Report where known values stand in files; exit with 0 if nowhere, 1 if some do, 2 if not all could be read."""
+    """Report which files contain known values; exit with 0 if none does, 1 if some do, 2 if not all could be read."""
     require_here("audit leaks")
     notes = Notes()
-    known = _known(args, notes)
-    secrets, short = searchable(known.secrets)
-    for reference in short:
-        notes(f"{printable(reference)}: its value is too short or too common to be searched for.")
-    if not secrets:
-        raise ConfigException("There is no value to search for.", *known.problems)
+    known = _known(args)
     with _progress() as tick:
-        report = audit_leaks(_request(args), secrets, tick=tick)
-    report.unresolved = known.problems
+        report = search_for(known, _request(args), notes, tick=tick)
     show_found([leak.row() for leak in report.leaks], args.output, nothing="Nothing found.")
     if args.report:
         write_report(args.report, report)
@@ -52,12 +44,11 @@ def leaks(args: Any) -> None:
 
 
 def _request(args: Any) -> LeakRequest:
-    configs = dict(pair for text in args.conf or () for pair in pairs(text))
-    return LeakRequest(args.paths, args.baseline, args.state, args.reversed_copy, args.master, configs)
+    return LeakRequest(args.paths, args.baseline, args.state, args.reversed_copy, args.master, spark_configs(args))
 
 
-def _known(args: Any, notes: Notes) -> KnownSecrets:
-    """Return the values to search for, and tell which references have none."""
+def _known(args: Any) -> KnownSecrets:
+    """Return the values to search for."""
     references = [one for path in args.references or () for one in references_in_file(path)]
     if not args.no_records:
         references += references_of_records()
@@ -65,10 +56,7 @@ def _known(args: Any, notes: Notes) -> KnownSecrets:
         raise WrongArgumentsError(
             "No reference is known: no record has one. Name a file with references: --references FILE."
         )
-    found = resolved_secrets(references, definitions_at(args.conn_id or settings.config_conn_id()))
-    for problem in found.problems:
-        notes(problem)
-    return found
+    return resolved_secrets(references, definitions_at(args.conn_id or settings.config_conn_id()))
 
 
 def _tell(report: LeakReport, notes: Notes) -> None:

@@ -42,6 +42,15 @@ class Audited:
     """Returns the records in the files below another path."""
 
 
+def spark_configs(args: Any) -> dict[str, str]:
+    """
+    Return the configuration of the Spark job in ``--conf``.
+
+    :raises WrongArgumentsError: one has another form
+    """
+    return dict(pair for text in args.conf or () for pair in pairs(text))
+
+
 @contextmanager
 def audited(args: Any, notes: Notes) -> Iterator[Audited]:
     """
@@ -51,8 +60,7 @@ def audited(args: Any, notes: Notes) -> Iterator[Audited]:
     :raises ProviderUnavailableError: Spark or the database cannot read them
     """
     wanted = RecordFilter(_day(args.since), args.dag or "")
-    configs = dict(pair for text in args.conf or () for pair in pairs(text))
-    with audit_session(args.master, {**CONFIGS, **configs}) as session, telling_failures("The records"):
+    with audit_session(args.master, {**CONFIGS, **spark_configs(args)}) as session, telling_failures("The records"):
         reader = RecordReader(session, rows_of, args.parquet or "")
         records = _records(args, reader, wanted)
         _explain(records, notes)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -16,7 +16,8 @@ from airflow_config_providers.deployment.records import kept, reading, recent_tr
 from airflow_config_providers.exceptions import ConfigException, ConfigProvidersError
 from airflow_config_providers.job.providers import deployment_registry
 from airflow_config_providers.job.record_store import RecordFiles
-from airflow_config_providers.spark.audit.leak_finder import KnownSecret
+from airflow_config_providers.spark.audit.leak_audit import LeakReport, LeakRequest, Tick, audit_leaks, no_tick
+from airflow_config_providers.spark.audit.leak_finder import KnownSecret, searchable
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,8 +61,7 @@ def references_of_records() -> list[ConfigVariable]:
     texts = dict.fromkeys(
         reading(lambda session: [text for one in recent_tries(session) for text in _of_try(session, one)])
     )
-    in_database = (one for text in texts for one in variables(text))
-    return list(dict.fromkeys((*in_database, *references_in_files())))
+    return list(dict.fromkeys((*_variables_in(texts), *references_in_files())))
 
 
 def references_in_files() -> list[ConfigVariable]:
@@ -72,7 +72,7 @@ def references_in_files() -> list[ConfigVariable]:
     """
     path = settings.records_path()
     texts = dict.fromkeys(RecordFiles(path).references() if path else ())
-    return list(dict.fromkeys(one for text in texts for one in variables(text)))
+    return _variables_in(texts)
 
 
 def resolved_secrets(references: Iterable[ConfigVariable], definitions: Mapping[str, Any]) -> KnownSecrets:
@@ -93,6 +93,32 @@ def resolved_secrets(references: Iterable[ConfigVariable], definitions: Mapping[
             secrets += found.secrets
             problems += found.problems
     return KnownSecrets(secrets, problems)
+
+
+def search_for(
+    known: KnownSecrets, request: LeakRequest, tell: Callable[[str], None], *, tick: Tick = no_tick
+) -> LeakReport:
+    """
+    Search files for the values of references.
+
+    :param tell: is called with a sentence for each reference whose value is not searched for
+    :param tick: as for ``audit_leaks``
+    :raises ConfigException: there is no value to search for, or the request cannot be used
+    """
+    for problem in known.problems:
+        tell(problem)
+    secrets, short = searchable(known.secrets)
+    for reference in short:
+        tell(f"{printable(reference)}: its value is too short or too common to be searched for.")
+    if not secrets:
+        raise ConfigException("There is no value to search for.", *known.problems)
+    report = audit_leaks(request, secrets, tick=tick)
+    report.unresolved = known.problems
+    return report
+
+
+def _variables_in(texts: Iterable[str]) -> list[ConfigVariable]:
+    return list(dict.fromkeys(one for text in texts for one in variables(text)))
 
 
 def _of_provider(references: Collection[ConfigVariable], providers: Mapping[str, Any]) -> KnownSecrets:

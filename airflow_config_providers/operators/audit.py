@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from airflow_config_providers import settings
 from airflow_config_providers.airflow_compat import BaseOperator, mask_secrets
 from airflow_config_providers.core.text import one_line
 from airflow_config_providers.core.variable import ConfigVariable, variables
-from airflow_config_providers.deployment.known_secrets import references_in_files, resolved_secrets
+from airflow_config_providers.deployment.known_secrets import references_in_files, resolved_secrets, search_for
 from airflow_config_providers.exceptions import ConfigException, LeakError
 from airflow_config_providers.job.providers import ProvidersConnection
 from airflow_config_providers.operators.no_retry import failing_at_once
-from airflow_config_providers.spark.audit.leak_audit import LeakReport, LeakRequest, audit_leaks
-from airflow_config_providers.spark.audit.leak_finder import searchable
+from airflow_config_providers.spark.audit.leak_audit import LeakReport, LeakRequest
 from airflow_config_providers.spark.audit.leak_page import summary, write_report
 
 
@@ -96,19 +96,10 @@ class ConfigAuditOperator(BaseOperator):
     def _searched(self) -> LeakReport:
         conn_id = settings.config_conn_id() if self.config_conn_id is None else self.config_conn_id
         known = resolved_secrets(self._all_references(), ProvidersConnection(conn_id).definitions())
-        for problem in known.problems:
-            self.log.warning("%s", problem)
         mask_secrets([one.value for one in known.secrets])
-        secrets, short = searchable(known.secrets)
-        for reference in short:
-            self.log.warning("%s: its value is too short or too common to be searched for.", reference)
-        if not secrets:
-            raise ConfigException("There is no value to search for.", *known.problems)
         paths = [self.paths] if isinstance(self.paths, str) else list(self.paths)
         request = LeakRequest(paths, self.baseline, self.state, self.reversed_copy, self.master, self.spark_conf)
-        report = audit_leaks(request, secrets)
-        report.unresolved = known.problems
-        return report
+        return search_for(known, request, partial(self.log.warning, "%s"))
 
     def _all_references(self) -> list[ConfigVariable]:
         found = [one for text in self.references for one in variables(text)]

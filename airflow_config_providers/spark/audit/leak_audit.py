@@ -220,10 +220,10 @@ class LeakAudit:
 
     def run(self, work: Work) -> Iterator[list[SearchedFile]]:
         """Search files, and yield what was found in some of them as soon as a round of tasks is over."""
-        groups = grouped(work.splits())
+        groups, total = grouped(work.splits()), work.octets
         pending: list[Searched] = []
         while some := list(islice(groups, _ROUND * self._context.defaultParallelism)):
-            pending += self._round(some, work.octets)
+            pending += self._round(some, total)
             last = pending[-1].split.file.path  # perhaps not all of it was searched in this round
             yield _by_file((one for one in pending if one.split.file.path != last), work.grown)
             pending = [one for one in pending if one.split.file.path == last]

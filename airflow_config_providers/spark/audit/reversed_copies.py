@@ -1,4 +1,4 @@
-"""Copies of files in which references stand in place of the values."""
+"""Copies of files, with references in place of the values."""
 
 from __future__ import annotations
 

@@ -190,7 +190,7 @@ def observe(site: Site, vault: Any, folder: Path, mode: str) -> Observed:
     places |= {f"after: {path.name} {n}": text for n, (path, text) in enumerate(site.cluster.files().items())}
     places |= {"events": texts(site.folder / "events"), "temp": texts(site.folder / "temp")}
     places |= {"processes": site.cluster.seen() + watcher.text(), "output": output.read_text(errors="replace")}
-    wait_until(lambda: not vault.live_tokens())
+    wait_until(lambda: not vault.live_tokens() and not vault.live_leases())
     after = {"leases after": len(vault.live_leases()), "tokens after": len(vault.live_tokens())}
     return Observed(found, places, {**during, **after}, expected)
 

@@ -17,6 +17,8 @@ from collections.abc import Collection, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
+import pytest
+
 from benchmarks import ratios
 from benchmarks.measure import QUICK, Aim, Effort, Report, number
 
@@ -89,7 +91,7 @@ def installed(library: str) -> str:
 
 
 def measured(name: str, effort: Effort) -> list[Report]:
-    """Return the reports of a benchmark. If a library that it measures is missing, print that and return none."""
+    """Return the reports of a benchmark. If a library or program that it needs is missing, say so and return none."""
     try:
         benchmark = importlib.import_module(f"benchmarks.{name}")
     except ModuleNotFoundError as error:
@@ -97,7 +99,11 @@ def measured(name: str, effort: Effort) -> list[Report]:
         return []
     print(f"measuring: {name}", end="", file=sys.stderr, flush=True)
     start = time.monotonic()
-    reports: list[Report] = benchmark.run(effort)
+    try:
+        reports: list[Report] = benchmark.run(effort)
+    except pytest.skip.Exception as error:  # what it shares with tests skips
+        print(f", skipped: {error.msg}", file=sys.stderr)
+        return []
     print(f", took {time.monotonic() - start:.0f} s", file=sys.stderr)
     return reports
 

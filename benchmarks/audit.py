@@ -20,6 +20,7 @@ from airflow_config_providers.spark.audit.files import FileListing, grouped, spl
 from airflow_config_providers.spark.audit.leak_audit import LeakAudit, LeakReport, Work
 from airflow_config_providers.spark.audit.leak_finder import KnownSecret, LeakFinder
 from airflow_config_providers.spark.audit.session import audit_session
+from airflow_config_providers.spark.audit.sought import Sought
 from benchmarks.measure import Aim, Effort, Report, number
 from benchmarks.reverse import MB, all_forms, alternation, log, re2_pattern, secrets
 
@@ -125,7 +126,11 @@ def run(effort: Effort) -> list[Report]:
     values = secrets(SECRETS, random_)
     patterns = all_forms(values)
     parts = [block(values, random_) for _ in range(4)]
-    with folder() as home, audit_session("local[2]") as session, closing(LeakAudit(session, known(values))) as audit:
+    with (
+        folder() as home,
+        audit_session("local[2]") as session,
+        closing(LeakAudit(session, Sought(known(values)))) as audit,
+    ):
         session.sparkContext.setLogLevel("OFF")
         write(warm := home / "warm", BLOCK, parts)
         searched(audit, warm)  # builds the finders of the workers

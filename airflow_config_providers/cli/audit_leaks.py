@@ -44,19 +44,45 @@ def leaks(args: Any) -> None:
 
 
 def _request(args: Any) -> LeakRequest:
-    return LeakRequest(args.paths, args.baseline, args.state, args.reversed_copy, args.master, spark_configs(args))
+    return LeakRequest(
+        args.paths,
+        args.baseline,
+        args.state,
+        args.reversed_copy,
+        args.master,
+        spark_configs(args),
+        args.fingerprints or (),
+        args.write_fingerprints,
+        args.tokens,
+    )
 
 
 def _known(args: Any) -> KnownSecrets:
     """Return the values to search for."""
+    if args.no_values:
+        return _no_values(args)
     references = [one for path in args.references or () for one in references_in_file(path)]
     if not args.no_records:
         references += references_of_records()
+    if not references and (args.tokens or args.fingerprints):
+        return KnownSecrets(())
     if not references:
         raise WrongArgumentsError(
             "No reference is known: no record has one. Name a file with references: --references FILE."
         )
     return resolved_secrets(references, definitions_at(args.conn_id or settings.config_conn_id()))
+
+
+def _no_values(args: Any) -> KnownSecrets:
+    if args.references or args.write_fingerprints:
+        raise WrongArgumentsError(
+            "--no-values asks for no value, so --references and --write-fingerprints need none of it."
+        )
+    if not (args.fingerprints or args.tokens or args.state):
+        raise WrongArgumentsError(
+            "--no-values leaves nothing to search for. Add --fingerprints FILE, --tokens, or both."
+        )
+    return KnownSecrets(())
 
 
 def _tell(report: LeakReport, notes: Notes) -> None:

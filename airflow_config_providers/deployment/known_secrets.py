@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Final
 
 from airflow_config_providers import settings
 from airflow_config_providers.core.lookup import PATIENT, Lookup
@@ -16,8 +17,20 @@ from airflow_config_providers.deployment.records import kept, reading, recent_tr
 from airflow_config_providers.exceptions import ConfigException, ConfigProvidersError
 from airflow_config_providers.job.providers import deployment_registry
 from airflow_config_providers.job.record_store import RecordFiles
+from airflow_config_providers.job.sealed_values import deployment_key
+from airflow_config_providers.spark.audit.fingerprint import DIGEST_BITS, FingerprintKey
+from airflow_config_providers.spark.audit.fingerprint_file import read_fingerprints, write_fingerprints
 from airflow_config_providers.spark.audit.leak_audit import LeakReport, LeakRequest, Tick, audit_leaks, no_tick
 from airflow_config_providers.spark.audit.leak_finder import KnownSecret, searchable
+from airflow_config_providers.spark.audit.sought import Sought
+
+FINGERPRINTS: Final = ("airflow_config_providers", "fingerprints of values")
+"""What the key is for that is derived from the deployment's secret."""
+
+_NO_KEY: Final = (
+    "Fingerprints need a key, which is derived from [config_providers] password_encoder_secret. Set it, to the same "
+    "secret wherever fingerprints are written and searched for."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,18 +116,58 @@ def search_for(
 
     :param tell: is called with a sentence for each reference whose value is not searched for
     :param tick: as for ``audit_leaks``
-    :raises ConfigException: there is no value to search for, or the request cannot be used
+    :raises ConfigException: there is nothing to search for, or the request cannot be used
     """
     for problem in known.problems:
         tell(problem)
     secrets, short = searchable(known.secrets)
     for reference in short:
         tell(f"{printable(reference)}: its value is too short or too common to be searched for.")
-    if not secrets:
+    sought = _sought(secrets, request)
+    if not sought:
         raise ConfigException("There is no value to search for.", *known.problems)
-    report = audit_leaks(request, secrets, tick=tick)
+    report = audit_leaks(request, sought, tick=tick)
     report.unresolved = known.problems
+    for note in (*report.notes, *_limits(report)):
+        tell(note)
     return report
+
+
+def fingerprint_key() -> FingerprintKey | None:
+    """
+    Return the key of this deployment's fingerprints; None if ``password_encoder_secret`` is not set.
+
+    :raises ConfigException: the secret could be guessed
+    """
+    secret = settings.password_encoder_secret()
+    return FingerprintKey(deployment_key(secret, *FINGERPRINTS)) if secret else None
+
+
+def _sought(secrets: Sequence[KnownSecret], request: LeakRequest) -> Sought:
+    """Return what to search for, and write the fingerprints that are wanted."""
+    key = fingerprint_key() if request.fingerprints or request.write_fingerprints or request.state else None
+    sought = Sought(secrets, key=key, tokens=request.tokens)
+    if not request.fingerprints and not request.write_fingerprints:
+        return sought
+    if key is None:
+        raise ConfigException(_NO_KEY)
+    sought = sought.with_fingerprints(one for path in request.fingerprints for one in read_fingerprints(path, key))
+    if request.write_fingerprints:
+        own = sought.own_fingerprints()
+        write_fingerprints(request.write_fingerprints, (*own, *sought.fingerprints), key)
+    return sought
+
+
+def _limits(report: LeakReport) -> Iterator[str]:
+    """Yield what a search for fingerprints misses, and how often it is wrong, if there was one."""
+    if count := len(report.sought.fingerprints):
+        references = len({one.reference for one in report.sought.fingerprints})
+        rarity = int(DIGEST_BITS * math.log10(2) - math.log10(count * max(1, report.octets)))
+        yield (
+            f"Values of {references} references were searched for by their fingerprints. That finds them whole, in one "
+            f"encoding, and not cut, coloured, or broken over lines. By chance, fewer than one of 10^{rarity} such "
+            f"audits reports a value that is none."
+        )
 
 
 def _variables_in(texts: Iterable[str]) -> list[ConfigVariable]:

@@ -130,6 +130,17 @@ _NO_KEY: Final = (
 )
 
 
+def deployment_key(secret: str, *purpose: str) -> bytes:
+    """
+    Return a key of 32 bytes for one purpose.
+
+    :param secret: ``password_encoder_secret``
+    :raises ConfigException: the secret could be guessed
+    """
+    settings.require_strong(secret)
+    return keyed_digest(octets(secret), *purpose)
+
+
 @dataclass(frozen=True, slots=True)
 class ValueHashes:
     """
@@ -149,10 +160,9 @@ class ValueHashes:
         if not (secret := settings.password_encoder_secret()):
             return cls(_NO_KEY)
         try:
-            settings.require_strong(secret)
+            return cls(_key=deployment_key(secret, *_PURPOSE))
         except ConfigException as error:
             return cls(f"There are no hashes of values. {' '.join(error.problems)}")
-        return cls(_key=keyed_digest(octets(secret), *_PURPOSE))
 
     @property
     def key_id(self) -> str:

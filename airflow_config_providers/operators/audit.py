@@ -10,7 +10,12 @@ from airflow_config_providers import settings
 from airflow_config_providers.airflow_compat import BaseOperator, mask_secrets
 from airflow_config_providers.core.text import one_line
 from airflow_config_providers.core.variable import ConfigVariable, variables
-from airflow_config_providers.deployment.known_secrets import references_in_files, resolved_secrets, search_for
+from airflow_config_providers.deployment.known_secrets import (
+    KnownSecrets,
+    references_in_files,
+    resolved_secrets,
+    search_for,
+)
 from airflow_config_providers.exceptions import ConfigException, LeakError
 from airflow_config_providers.job.providers import ProvidersConnection
 from airflow_config_providers.operators.no_retry import failing_at_once
@@ -34,11 +39,13 @@ class ConfigAuditOperator(BaseOperator):
     :param reversed_copy: a folder for copies with references in place of the values (templated)
     :param report: an HTML file to write (templated)
     :param fail_on_leaks: whether the task fails if there are leaks, or if something could not be read
+    :param fingerprints: files with fingerprints of values, as ``audit leaks --write-fingerprints`` writes (templated)
+    :param tokens: whether tokens of well-known formats are found, too
     :param master: Spark's master; None for the one of ``spark-defaults.conf``, or else this machine
     :param spark_conf: configuration of the Spark job
     """
 
-    template_fields: Sequence[str] = ("paths", "baseline", "state", "reversed_copy", "report")
+    template_fields: Sequence[str] = ("paths", "baseline", "state", "reversed_copy", "report", "fingerprints")
 
     def __init__(  # noqa: PLR0913 - the parameters of an operator
         self,
@@ -50,6 +57,8 @@ class ConfigAuditOperator(BaseOperator):
         state: str | None = None,
         reversed_copy: str | None = None,
         report: str | None = None,
+        fingerprints: Sequence[str] | str = (),
+        tokens: bool = False,
         fail_on_leaks: bool = True,
         master: str | None = None,
         spark_conf: Mapping[str, str] | None = None,
@@ -63,6 +72,8 @@ class ConfigAuditOperator(BaseOperator):
         self.state = state
         self.reversed_copy = reversed_copy
         self.report = report
+        self.fingerprints = fingerprints
+        self.tokens = tokens
         self.fail_on_leaks = fail_on_leaks
         self.master = master
         self.spark_conf = dict(spark_conf or {})
@@ -94,19 +105,38 @@ class ConfigAuditOperator(BaseOperator):
         }
 
     def _searched(self) -> LeakReport:
-        conn_id = settings.config_conn_id() if self.config_conn_id is None else self.config_conn_id
-        known = resolved_secrets(self._all_references(), ProvidersConnection(conn_id).definitions())
+        known = self._known()
         mask_secrets([one.value for one in known.secrets])
-        paths = [self.paths] if isinstance(self.paths, str) else list(self.paths)
-        request = LeakRequest(paths, self.baseline, self.state, self.reversed_copy, self.master, self.spark_conf)
+        request = LeakRequest(
+            _several(self.paths),
+            self.baseline,
+            self.state,
+            self.reversed_copy,
+            self.master,
+            self.spark_conf,
+            _several(self.fingerprints),
+            tokens=self.tokens,
+        )
         return search_for(known, request, partial(self.log.warning, "%s"))
+
+    def _known(self) -> KnownSecrets:
+        """Return the values to search for."""
+        references = self._all_references()
+        if not references:
+            return KnownSecrets(())
+        conn_id = settings.config_conn_id() if self.config_conn_id is None else self.config_conn_id
+        return resolved_secrets(references, ProvidersConnection(conn_id).definitions())
 
     def _all_references(self) -> list[ConfigVariable]:
         found = [one for text in self.references for one in variables(text)]
         found += references_in_files()
-        if not found:
+        if not found and not self.fingerprints and not self.tokens:
             raise ConfigException(
                 "No reference is known. Name some in references=[...], or set [config_providers] records_path, so that "
-                "those of the records are known."
+                "those of the records are known. Without references, fingerprints or tokens can be searched for."
             )
         return found
+
+
+def _several(one_or_more: Sequence[str] | str) -> Sequence[str]:
+    return [one_or_more] if isinstance(one_or_more, str) else list(one_or_more)

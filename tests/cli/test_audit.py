@@ -28,6 +28,7 @@ class Audit:
         self.folder = folder
         self.logs = folder / "logs"
         self.secrets = folder / "secrets"
+        self.encoder_secret = "the-secret-of-the-encoder"
         for made in (self.logs, self.secrets):
             made.mkdir()
         (self.secrets / "password").write_text(VALUE)
@@ -41,18 +42,28 @@ class Audit:
         (self.folder / "references").write_text("# what the audit searches for\n" + "".join(lines))
 
     def __call__(self, *words: str, records: bool = False) -> Ended:
+        given = () if records else ("--references", str(self.folder / "references"), "--no-records")
+        return self._search(*given, *words)
+
+    def _search(self, *words: str) -> Ended:
         extra = {
             "config.providers": "dir",
             "config.providers.dir.class": "directory",
             "config.providers.dir.param.allowed.paths": str(self.secrets),
         }
         connection = json.dumps({"conn_type": "config_providers", "extra": extra})
-        given = () if records else ("--references", str(self.folder / "references"), "--no-records")
         return self._cli.airflow(
-            *("config-providers", "audit", "leaks", str(self.logs), *given, "--master", "local[2]"),
-            *words,
-            environ={"AIRFLOW_CONN_CONFIG_PROVIDERS_DEFAULT": connection},
+            *("config-providers", "audit", "leaks", str(self.logs), *words, "--master", "local[2]"),
+            environ={
+                "AIRFLOW_CONN_CONFIG_PROVIDERS_DEFAULT": connection,
+                "AIRFLOW__CONFIG_PROVIDERS__PASSWORD_ENCODER_SECRET": self.encoder_secret,
+            },
         )
+
+    def unnamed(self, *words: str) -> Ended:
+        """Search without references."""
+        (self.folder / "references").unlink()
+        return self._search("--no-records", *words)
 
     def rows(self, *words: str, code: int = 1, records: bool = False) -> list[Any]:
         done = self(*words, "--output", "json", records=records)
@@ -169,6 +180,60 @@ def test_the_output_of_an_audit_is_a_baseline_for_the_next(audit: Audit) -> None
     rows = audit.rows("--baseline", str(audit.folder / "accepted.jsonl"))
 
     assert [Path(row["file"]).name for row in rows] == ["b.log"]
+
+
+class TestFingerprints:
+    def test_a_rotated_value_is_found_by_the_next_audit_with_the_same_state(self, audit: Audit) -> None:
+        (audit.logs / "a.log").write_text(f"pw={VALUE}\n")
+        audit.rows("--state", str(audit.folder / "state"))
+        (audit.secrets / "password").write_text("the new passw0rd")
+        (audit.logs / "b.log").write_text(f"{VALUE} the new passw0rd\n")
+
+        rows = audit.rows("--state", str(audit.folder / "state"))
+
+        assert [(Path(row["file"]).name, row["offset"], row["age"]) for row in rows] == [
+            ("a.log", 3, "earlier"),
+            ("b.log", 0, "earlier"),
+            ("b.log", len(VALUE) + 1, "current"),
+        ]
+
+    def test_who_may_read_no_value_searches_with_fingerprints(self, audit: Audit) -> None:
+        (audit.logs / "a.log").write_text(f"pw={VALUE}\n")
+        prints = str(audit.folder / "prints")
+        [known] = audit.rows("--write-fingerprints", prints)
+        (audit.secrets / "password").unlink()
+
+        done = audit.unnamed("--fingerprints", prints, "--no-values", "--output", "json")
+
+        [row] = [json.loads(line) for line in done.out.splitlines()]
+        assert row == {**known, "age": "unknown"}
+        assert "Values of 1 references were searched for by their fingerprints" in " ".join(done.notes)
+        assert VALUE not in Path(prints).read_text() + done.out + done.err
+
+    def test_the_fingerprints_of_another_deployment_are_refused(self, audit: Audit) -> None:
+        (audit.logs / "a.log").write_text(VALUE)
+        audit.rows("--write-fingerprints", str(audit.folder / "prints"))
+        audit.encoder_secret = "the-secret-of-another-one"
+
+        done = audit.unnamed("--fingerprints", str(audit.folder / "prints"), "--no-values")
+
+        assert done.code == 3
+        assert "were made with another key. Set [config_providers] password_encoder_secret" in done.err
+
+    def test_without_a_key_the_setting_is_named(self, audit: Audit) -> None:
+        audit.encoder_secret = ""
+
+        done = audit("--write-fingerprints", str(audit.folder / "prints"))
+
+        assert done.code == 3
+        assert "derived from [config_providers] password_encoder_secret" in done.err
+
+    def test_tokens_need_no_reference(self, audit: Audit) -> None:
+        (audit.logs / "a.log").write_text(f"token=glpat-{'aB1_-' * 4}\n")
+
+        [row] = [json.loads(line) for line in audit.unnamed("--tokens", "--output", "json").out.splitlines()]
+
+        assert (row["reference"], row["offset"], row["encoding"]) == ("[token: GitLab token]", 6, "plain")
 
 
 def test_copies_have_the_references(audit: Audit) -> None:

@@ -19,12 +19,16 @@ pytest.importorskip("pyspark")
 pytest.importorskip("airflow")
 
 import airflow_config_providers
+from airflow_config_providers.deployment.known_secrets import FINGERPRINTS
+from airflow_config_providers.job.sealed_values import deployment_key
 from tests.integration.audit_command import AuditCommand, places, written_forms
 from tests.servers.spark_cluster import SparkCluster, Watcher, read_url, spark_cluster
 
 pytestmark = [pytest.mark.integration, pytest.mark.slow, pytest.mark.xdist_group("audit-cluster")]
 
-FORMS = written_forms()
+ENCODER_SECRET = "the-secret-of-the-encoder"
+KEY = deployment_key(ENCODER_SECRET, *FINGERPRINTS)
+FORMS = [*written_forms(), KEY, KEY.hex().encode()]
 DEFAULTS = {
     "spark.authenticate": "true",
     "spark.authenticate.secret": token_hex(16),
@@ -127,7 +131,7 @@ def test_an_audit_shows_its_values_nowhere(
 
 def _audited(cluster: SparkCluster | None, folder: Path) -> tuple[Traces, list[Any], list[tuple[str, int]]]:
     environ = {"SPARK_CONF_DIR": str(cluster.folder / "conf")} if cluster else {}
-    audit = AuditCommand(folder, **environ)
+    audit = AuditCommand(folder, AIRFLOW__CONFIG_PROVIDERS__PASSWORD_ENCODER_SECRET=ENCODER_SECRET, **environ)
     planted = [audit.plant(f"{number}.log", 250_000) for number in range(8)]
     port, events, kept = free_port(), folder / "events", folder / "kept"
     for made in (events, kept):
@@ -138,8 +142,15 @@ def _audited(cluster: SparkCluster | None, folder: Path) -> tuple[Traces, list[A
         *("--conf", "spark.ui.enabled=true", "--conf", f"spark.ui.port={port}"),
         *("--conf", "spark.eventLog.enabled=true", "--conf", f"spark.eventLog.dir=file://{events}"),
         *("--conf", "spark.eventLog.compress=false"),
-        *("--state", str(kept / "state"), "--report", str(kept / "report.html")),
-        *("--reversed-copy", str(kept / "copies")),
+        *(
+            "--state",
+            str(kept / "state"),
+            "--write-fingerprints",
+            str(kept / "prints"),
+            "--report",
+            str(kept / "report.html"),
+        ),
+        *("--reversed-copy", str(kept / "copies"), "--tokens"),
     )
     watcher = Watcher([running.pid])
     out, err = _followed(running, traces, cluster)

@@ -94,5 +94,17 @@ def test_a_reference_without_a_value_fails_the_task(logs: Path, reference: str) 
         audit(logs, references=[reference, reference.replace("password", "gone")]).execute({})
 
 
+def test_tokens_need_no_reference(logs: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    token = f"glpat-{'aB1_-' * 4}"
+    (logs / "a.log").write_text(f"token={token}\n")
+
+    with pytest.raises(LeakError, match="1 leak"):
+        audit(logs, tokens=True).execute({})
+
+    shown = capfd.readouterr()
+    assert "[token: GitLab token] (plain" in shown.out + shown.err
+    assert token not in shown.out + shown.err
+
+
 def test_references_are_not_templated() -> None:
     assert "references" not in ConfigAuditOperator.template_fields

@@ -214,6 +214,11 @@ def find(data: bytes, reversers: Sequence[ReverseTransformer]) -> list[Match]:
     return matches
 
 
+def telling_forms(value: str) -> list[bytes]:
+    """Return the forms of a value that are searched for inside texts: in all encodings, whole, then line by line."""
+    return list(dict.fromkeys(form for form, _, _ in _searched({value: ""})))
+
+
 def _finder(references: Mapping[str, str], shown: Iterable[str]) -> Finder:
     """
     Return a finder of the values with their labels, which have no control characters.

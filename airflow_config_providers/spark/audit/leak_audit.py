@@ -10,14 +10,13 @@ from itertools import groupby, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from airflow_config_providers.core.variable import ConfigVariable
 from airflow_config_providers.spark.audit.files import FileListing, FoundFile, Split, grouped, splits_of
 from airflow_config_providers.spark.audit.leak import Leak, moment, read_baseline
-from airflow_config_providers.spark.audit.leak_finder import KnownSecret, LeakFinder
 from airflow_config_providers.spark.audit.reversed_copies import target_of, write_copy
 from airflow_config_providers.spark.audit.search import FoundLeak, Searched, search
 from airflow_config_providers.spark.audit.seen_files import SearchedFile, SeenFiles, grown_since, is_unchanged
 from airflow_config_providers.spark.audit.session import audit_session, saying_why
+from airflow_config_providers.spark.audit.sought import Sought, SoughtFinder
 from airflow_config_providers.spark.audit.state_folder import locked
 from airflow_config_providers.spark.audit.telling_paths import TellingPaths
 
@@ -37,8 +36,8 @@ def no_tick(octets: int, total: int) -> None:
     """Ignore the progress."""
 
 
-_made: list[tuple[object, LeakFinder]] = []
-"""The finder of this process of an executor, which takes a while to build, and the values that it finds."""
+_made: list[tuple[Sought, SoughtFinder]] = []
+"""The finder of this process of an executor, which takes a while to build, and what it finds."""
 
 
 @dataclass(slots=True)
@@ -54,6 +53,8 @@ class LeakReport:
     :param octets: how many bytes were searched
     :param read: how many of the files were read by this audit, and not by an earlier one
     :param accepted: how many leaks are left out, because a baseline accepts them
+    :param sought: what was searched for
+    :param notes: what else people should know, in sentences
     """
 
     leaks: list[Leak] = field(default_factory=list)
@@ -64,6 +65,8 @@ class LeakReport:
     octets: int = 0
     read: int = 0
     accepted: int = 0
+    sought: Sought = field(default=Sought(), repr=False)
+    notes: Sequence[str] = ()
 
     @property
     def is_complete(self) -> bool:
@@ -112,6 +115,9 @@ class LeakRequest:
     :param reversed_copy: a folder for copies with references in place of the values
     :param master: Spark's master; None for the one of Spark's own defaults, or else this machine
     :param configs: configuration of the Spark job
+    :param fingerprints: files with fingerprints of values to search for
+    :param write_fingerprints: a file for the fingerprints of the values
+    :param tokens: whether tokens of well-known formats are searched for, too
     """
 
     paths: Sequence[str]
@@ -120,33 +126,38 @@ class LeakRequest:
     reversed_copy: str | None = None
     master: str | None = None
     configs: Mapping[str, str] = field(default_factory=dict)
+    fingerprints: Sequence[str] = ()
+    write_fingerprints: str | None = None
+    tokens: bool = False
 
 
-def audit_leaks(request: LeakRequest, secrets: Sequence[KnownSecret], *, tick: Tick = no_tick) -> LeakReport:
+def audit_leaks(request: LeakRequest, sought: Sought, *, tick: Tick = no_tick) -> LeakReport:
     """
-    Search files for values, in a Spark session of its own, and return what was found without what is accepted.
+    Search files, in a Spark session of its own, and return what was found without what is accepted.
 
     :param tick: is called now and then with the bytes that were read so far, and the bytes to read in all
     :raises ConfigException: a file or folder of the request cannot be used, or Spark does not start
     """
     with locked(request.state) if request.state else nullcontext():
-        return _audited(request, secrets, tick)
+        return _audited(request, sought, tick)
 
 
-def _audited(request: LeakRequest, secrets: Sequence[KnownSecret], tick: Tick) -> LeakReport:
+def _audited(request: LeakRequest, wanted: Sought, tick: Tick) -> LeakReport:
     accepted = read_baseline(request.baseline) if request.baseline else frozenset()
-    finder, listing = LeakFinder(secrets), FileListing.of(request.paths)
+    seen = SeenFiles.open(request.state, wanted) if request.state else None
+    sought = seen.sought if seen else wanted
+    finder, listing = sought.finder(), FileListing.of(request.paths)
     telling = TellingPaths.of(listing, request.paths, finder)
-    seen = SeenFiles.open(request.state, secrets) if request.state else None
     target = target_of(request.reversed_copy, request.paths) if request.reversed_copy else None
     work = Work.of(listing, seen.files if seen else {}, margin=finder.margin)
-    report = LeakReport(unread=dict(listing.unread), skipped=listing.skipped)
+    report = LeakReport(unread=dict(listing.unread), skipped=listing.skipped, sought=sought)
     for one in work.unchanged:
         report.add(one)
+    report.notes = seen.notes if seen else ()
     if work.files or (target and listing.files):
         with (
             audit_session(request.master, request.configs) as session,
-            closing(LeakAudit(session, secrets, tick=tick)) as audit,
+            closing(LeakAudit(session, sought, tick=tick)) as audit,
         ):
             for some in audit.run(work):
                 report.add_all(some, seen, hidden=telling.shown)
@@ -202,19 +213,19 @@ class LeakAudit:
     The values reach executors by one broadcast, which is encrypted. They are in no configuration, plan or argument.
 
     :param session: see ``audit_session``
-    :param secrets: the values to search for
+    :param sought: what to search for
     :param tick: is called now and then with the bytes that were read so far, and the bytes to read in all
     """
 
     def __init__(
         self,
         session: SparkSession,
-        secrets: Sequence[KnownSecret],
+        sought: Sought,
         *,
         tick: Tick = no_tick,
     ) -> None:
         self._context = session.sparkContext
-        self._values = self._context.broadcast([(one.variable, one.value, one.is_current) for one in secrets])
+        self._sought = self._context.broadcast(sought)
         self._octets = self._context.accumulator(0)
         self._tick = tick
 
@@ -237,20 +248,20 @@ class LeakAudit:
         :param target: returns where the copy of a file goes
         :return: path -> why there is no copy
         """
-        values = self._values
+        sought = self._sought
         pairs = [(file, target(file.path)) for file in files]
         groups = [[(one.file, target(one.file.path)) for one in group] for group in grouped(map(Split, files))]
         tasks = self._context.parallelize(groups, max(1, len(groups)))
         with saying_why():
-            problems = tasks.flatMap(lambda group: _copy_all(group, values)).collect()
+            problems = tasks.flatMap(lambda group: _copy_all(group, sought)).collect()
         return {file.path: problem for (file, _), problem in zip(pairs, problems, strict=True) if problem}
 
     def _round(self, groups: Sequence[Sequence[Split]], total: int) -> list[Searched]:
         """Return the results of all splits in ``groups``, in order. A lost executor costs its tasks only."""
-        values, octets = self._values, self._octets
+        sought, octets = self._sought, self._octets
         tasks = self._context.parallelize(groups, len(groups))
         with saying_why(), ThreadPoolExecutor(1) as threads:
-            found = threads.submit(tasks.map(lambda group: _search_all(group, values, octets)).collect)
+            found = threads.submit(tasks.map(lambda group: _search_all(group, sought, octets)).collect)
             while not found.done():
                 wait([found], _SECONDS)
                 self._tick(self._octets.value, total)
@@ -258,24 +269,24 @@ class LeakAudit:
 
     def close(self) -> None:
         """Remove the values from the executors."""
-        self._values.destroy()
+        self._sought.destroy()
 
 
-def _search_all(group: Iterable[Split], values: Any, octets: Any) -> list[Searched]:
-    finder = _finder(values.value)
+def _search_all(group: Iterable[Split], sought: Any, octets: Any) -> list[Searched]:
+    finder = _finder(sought.value)
     return [search(split, finder, octets.add) for split in group]
 
 
-def _copy_all(group: Iterable[tuple[FoundFile, Path]], values: Any) -> list[str]:
-    finder = _finder(values.value)
-    return [write_copy(file, target, finder.reversers) for file, target in group]
+def _copy_all(group: Iterable[tuple[FoundFile, Path]], sought: Any) -> list[str]:
+    finder = _finder(sought.value)
+    return [write_copy(file, target, finder) for file, target in group]
 
 
-def _finder(values: Sequence[tuple[ConfigVariable, str, bool]]) -> LeakFinder:
+def _finder(sought: Sought) -> SoughtFinder:
     """Return the finder of this process. Spark keeps a broadcast value while the process has tasks that use it."""
-    if _made and _made[0][0] is values:
+    if _made and _made[0][0] is sought:
         return _made[0][1]
-    _made[:] = [(values, LeakFinder(KnownSecret(*one) for one in values))]
+    _made[:] = [(sought, sought.finder())]
     return _made[0][1]
 
 
@@ -297,5 +308,6 @@ def _of_file(results: Sequence[Searched], before: SearchedFile | None) -> Search
 
 def _leak(file: FoundFile, found: FoundLeak, lines: int) -> Leak:
     one = found.occurrence
-    age = "current" if one.is_current else "earlier"
-    return Leak(file.path, one.start, lines + found.lines + 1, one.reference, one.encoding, age, moment(file.modified))
+    return Leak(
+        file.path, one.start, lines + found.lines + 1, one.reference, one.encoding, one.age, moment(file.modified)
+    )

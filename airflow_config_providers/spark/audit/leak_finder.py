@@ -17,18 +17,22 @@ _PART: Final = "in part"
 _BROKEN: Final = "broken over lines"
 _COPY: Final = "escaped or coloured"
 
+CURRENT: Final = "current"
+EARLIER: Final = "earlier"
+UNKNOWN: Final = "unknown"
+
 
 @dataclass(frozen=True, slots=True)
 class KnownSecret:
     """
     A value that must not be anywhere.
 
-    :param is_current: whether the reference has this value now; otherwise it had it earlier
+    :param age: ``current``, if the reference has this value now; ``earlier``, if it had it
     """
 
     variable: ConfigVariable
     value: str = field(repr=False)
-    is_current: bool = True
+    age: str = CURRENT
 
     @property
     def is_searchable(self) -> bool:
@@ -37,7 +41,7 @@ class KnownSecret:
         return len(text) >= SHORTEST and text.casefold() not in COMMON_WORDS
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, order=True)
 class Occurrence:
     """
     A place of a value.
@@ -45,13 +49,14 @@ class Occurrence:
     :param start: the offset of its first byte
     :param end: the offset after its last byte
     :param encoding: how it is written, such as ``base64``
+    :param age: as that of a leak
     """
 
     start: int
     end: int
     reference: str
     encoding: str
-    is_current: bool
+    age: str
 
 
 class LeakFinder:
@@ -79,17 +84,22 @@ class LeakFinder:
         for start, end, label in find(data, self.reversers):
             matched = data[start:end]
             if matched != label:
-                encoding, is_current = self._described(label, matched)
-                yield Occurrence(start, end, label.decode("utf-8", "replace"), encoding, is_current)
+                encoding, age = self._described(label, matched)
+                yield Occurrence(start, end, label.decode("utf-8", "replace"), encoding, age)
 
-    def _describe(self, label: bytes, matched: bytes) -> tuple[str, bool]:
-        """Return the encoding of a match, and whether its value is the current one."""
-        secrets = sorted(self._of_label[label], key=lambda one: not one.is_current)
+    def _describe(self, label: bytes, matched: bytes) -> tuple[str, str]:
+        """Return the encoding of a match, and the age of its value."""
+        secrets = sorted(self._of_label[label], key=lambda one: one.age)
         for is_whole in (True, False):
             for one in secrets:
                 if encoding := _encoding(one.value, matched, is_whole=is_whole):
-                    return encoding, one.is_current
-        return (_BROKEN if b"\n" in matched else _COPY), secrets[0].is_current if secrets else True
+                    return encoding, one.age
+        return (_BROKEN if b"\n" in matched else _COPY), secrets[0].age if secrets else CURRENT
+
+
+def encoding_of(value: str, form: bytes) -> str:
+    """Return the name of the encoding of a form of a value, or of one of its lines."""
+    return _encoding(value, form, is_whole=True) or _encoding(value, form, is_whole=False) or _COPY
 
 
 def _encoding(value: str, matched: bytes, *, is_whole: bool) -> str | None:

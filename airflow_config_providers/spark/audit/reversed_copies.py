@@ -8,12 +8,12 @@ import os
 import uuid
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any, Final
 
-from airflow_config_providers.core.reversal.reverse import ReverseTransformer
 from airflow_config_providers.core.reversal.stream import reverse_chunks
-from airflow_config_providers.core.text import printable
+from airflow_config_providers.core.text import octets, printable
 from airflow_config_providers.exceptions import ConfigException
 from airflow_config_providers.spark.audit.content import (
     COMPRESSED_BLOCK,
@@ -25,6 +25,7 @@ from airflow_config_providers.spark.audit.content import (
     opened,
 )
 from airflow_config_providers.spark.audit.files import FoundFile
+from airflow_config_providers.spark.audit.sought import OccurrenceFinder, SoughtFinder
 
 _SUFFIXES: Final = {"lz4": ".lz4", "snappy": ".snappy"}
 """The compressions of Spark's event logs, which are not written: such a copy is not compressed, nor named so."""
@@ -55,7 +56,7 @@ def target_of(folder: str, paths: Sequence[str]) -> Callable[[str], Path]:
     return lambda path: target / os.path.relpath(path, shared)
 
 
-def write_copy(file: FoundFile, target: Path, reversers: Sequence[ReverseTransformer]) -> str:
+def write_copy(file: FoundFile, target: Path, finder: SoughtFinder) -> str:
     """
     Write the copy of a file. Everything but the values is the same, byte for byte.
 
@@ -69,12 +70,39 @@ def write_copy(file: FoundFile, target: Path, reversers: Sequence[ReverseTransfo
                 plain = decompressed(compression, blocks(descriptor, 0, None, size=COMPRESSED_BLOCK))
             else:
                 plain = blocks(descriptor, 0, file.size)
-            _write(_without(target, file.path, compression), _compressed(compression, reverse_chunks(plain, reversers)))
+            content = _reversed(plain, finder)
+            _write(_without(target, file.path, compression), _compressed(compression, content))
     except ContentError as error:
         return str(error)
     except OSError as error:
         return f"Its copy cannot be written: {error.strerror or type(error).__name__}."
     return ""
+
+
+def _reversed(content: Iterable[bytes], finder: SoughtFinder) -> Iterable[bytes]:
+    """Replace the values, and then what else is found in what is left."""
+    left = reverse_chunks(content, finder.reversers) if finder.reversers else content
+    for other in finder.others:
+        left = replaced(left, other)
+    return left
+
+
+def replaced(content: Iterable[bytes], finder: OccurrenceFinder) -> Iterator[bytes]:
+    """Yield ``content`` with references in place of what ``finder`` finds, whatever its blocks are."""
+    data, done = b"", 0  # done: how many bytes of data were yielded, and are only context
+    for block in chain(filter(None, content), [b""]):
+        data += block
+        end = max(done, len(data) - finder.margin) if block else len(data)
+        pieces: list[bytes] = []
+        for one in finder.find(data):
+            if done <= one.start < end:
+                pieces += data[done : one.start], octets(one.reference)
+                done = one.end
+        pieces.append(data[done:end])
+        yield b"".join(pieces)
+        done = max(done, end)
+        kept = max(0, done - finder.margin)
+        data, done = data[kept:], done - kept
 
 
 def _write(target: Path, content: Iterable[bytes]) -> None:

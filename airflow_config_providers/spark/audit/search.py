@@ -20,7 +20,8 @@ from airflow_config_providers.spark.audit.content import (
     tail_hash,
 )
 from airflow_config_providers.spark.audit.files import Split
-from airflow_config_providers.spark.audit.leak_finder import LeakFinder, Occurrence
+from airflow_config_providers.spark.audit.leak_finder import Occurrence
+from airflow_config_providers.spark.audit.sought import OccurrenceFinder
 
 MOST_LEAKS: Final = 10_000
 """The most leaks that are listed of one split, so that a file that is full of a value does not fill the memory."""
@@ -60,78 +61,97 @@ class Searched:
 @dataclass(slots=True)
 class Progress:
     """
-    How far a search has come.
+    How far the search of a split is.
 
     :param octets: bytes of content
     :param lines: line ends
+    :param problems: why not all of it could be read
     """
 
     octets: int = 0
     lines: int = 0
     leaks: list[FoundLeak] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
+    tail: str = ""
 
     @property
     def is_full(self) -> bool:
         """Whether no more leaks are listed."""
         return len(self.leaks) >= MOST_LEAKS
 
+    def until_broken(self, content: Iterator[bytes]) -> Iterator[bytes]:
+        """Yield what can be read, so that it is searched, and keep why the rest cannot be."""
+        try:
+            yield from content
+        except ContentError as error:
+            self.problems.append(str(error))
+
+    def of(self, split: Split) -> Searched:
+        """Return the result of ``split``."""
+        if self.is_full:
+            self.problems.append(f"It has {MOST_LEAKS:,} leaks in one place: no more are listed of that.")
+        return Searched(split, tuple(self.leaks), self.octets, self.lines, " ".join(self.problems), self.tail)
+
 
 Tick = Callable[[int], None]
 """Is told how many bytes were read."""
 
 
-def search(split: Split, finder: LeakFinder, tick: Tick = lambda octets: None, *, block: int = BLOCK) -> Searched:
+def search(split: Split, finder: OccurrenceFinder, tick: Tick = lambda octets: None, *, block: int = BLOCK) -> Searched:
     """
     Search one split. It never fails: what cannot be read is a problem in the result.
 
     :param block: how many bytes are searched at a time
     """
-    progress, problems, tail = Progress(), list[str](), ""
+    progress = Progress()
     try:
         with opened(split.file.path) as descriptor:
-            _search(descriptor, split, finder, progress, problems=problems, tick=tick, block=block)
+            _find_in(_stretch(descriptor, split, finder.margin, tick), finder, progress, block)
             if split.end in {None, split.file.size}:
-                tail = tail_hash(descriptor, split.file.size)
+                progress.tail = tail_hash(descriptor, split.file.size)
+            progress.problems += _doubts(descriptor, split)
     except ContentError as error:
-        problems.append(str(error))
+        progress.problems.append(str(error))
     except (OSError, MemoryError, ValueError) as error:
-        problems.append(f"It could not be searched ({type(error).__name__}).")
-    if progress.is_full:
-        problems.append(f"It has {MOST_LEAKS:,} leaks in one place: no more are listed of that.")
-    return Searched(split, tuple(progress.leaks), progress.octets, progress.lines, " ".join(problems), tail)
+        progress.problems.append(f"It could not be searched ({type(error).__name__}).")
+    return progress.of(split)
 
 
-def _search(  # noqa: PLR0913 - what is added to is given
-    descriptor: int,
-    split: Split,
-    finder: LeakFinder,
-    progress: Progress,
-    *,
-    problems: list[str],
-    tick: Tick,
-    block: int,
-) -> None:
-    beginning = os.pread(descriptor, LONGEST_MAGIC, 0)
-    compression = compression_of(beginning)
-    if compression and split.end is None:
-        content = decompressed(compression, _ticking(blocks(descriptor, 0, None, size=COMPRESSED_BLOCK), tick))
-        _find_in(_joined(_until_broken(content, problems), block), finder, progress, within=(0, None))
-        return
-    first = max(0, split.begin - finder.margin)
+@dataclass(frozen=True, slots=True)
+class _Stretch:
+    """
+    The content in which a split is searched for.
+
+    :param first: the offset of its first byte
+    :param begin: the offset of the split; what begins before it belongs to another
+    :param end: the offset after the split; None if it ends with the content
+    """
+
+    content: Iterator[bytes]
+    first: int = 0
+    begin: int = 0
+    end: int | None = None
+
+
+def _stretch(descriptor: int, split: Split, margin: int, tick: Tick) -> _Stretch:
+    if split.end is None and (compression := _compression(descriptor)):
+        compressed = _ticking(blocks(descriptor, 0, None, size=COMPRESSED_BLOCK), tick)
+        return _Stretch(decompressed(compression, compressed))
+    first = max(0, split.begin - margin)
     last = split.file.size if split.end is None else split.end
-    content = _ticking(_bounded(descriptor, first, last, finder.margin), tick)
-    whole = _joined(_until_broken(content, problems), block)
-    _find_in(whole, finder, progress, within=(split.begin, last), first=first)
-    if split.begin == 0 and (reason := doubt(split.file.path, beginning)):
-        problems.append(reason)
+    return _Stretch(_ticking(_bounded(descriptor, first, last, margin), tick), first, split.begin, last)
 
 
-def _until_broken(content: Iterator[bytes], problems: list[str]) -> Iterator[bytes]:
-    """Yield what can be read, so that it is searched, and add to ``problems`` why the rest cannot be."""
-    try:
-        yield from content
-    except ContentError as error:
-        problems.append(str(error))
+def _doubts(descriptor: int, split: Split) -> Iterator[str]:
+    """Yield why what was searched is perhaps not the content of the file."""
+    beginning = os.pread(descriptor, LONGEST_MAGIC, 0)
+    is_decompressed = split.end is None and compression_of(beginning)
+    if split.begin == 0 and not is_decompressed and (reason := doubt(split.file.path, beginning)):
+        yield reason
+
+
+def _compression(descriptor: int) -> str:
+    return compression_of(os.pread(descriptor, LONGEST_MAGIC, 0))
 
 
 def _bounded(descriptor: int, first: int, last: int, margin: int) -> Iterator[bytes]:
@@ -147,25 +167,23 @@ def _ticking(content: Iterator[bytes], tick: Tick) -> Iterator[bytes]:
         yield block
 
 
-def _find_in(
-    content: Iterator[bytes], finder: LeakFinder, progress: Progress, *, within: tuple[int, int | None], first: int = 0
-) -> None:
+def _find_in(stretch: _Stretch, finder: OccurrenceFinder, progress: Progress, least: int) -> None:
     """
-    Add to ``progress`` the occurrences that begin ``within`` a range.
+    Add to ``progress`` the occurrences that begin in the split.
 
     Each is searched for with as many bytes around it as the longest can have, so that the blocks make no difference.
 
-    :param first: the offset of the first byte of ``content``
+    :param least: how many bytes are searched at a time
     """
-    begin, last = within
-    kept, at, done = b"", first, begin  # at: the offset of kept; done: up to there, all were found
+    content = _joined(progress.until_broken(stretch.content), least)
+    kept, at, done = b"", stretch.first, stretch.begin  # at: the offset of kept; done: up to there, all were found
     block = next(content, b"")
     while True:
         following = next(content, None)
         data = kept + block
         end = at + len(data) if following is None else max(done, at + len(data) - finder.margin)
-        if last is not None:
-            end = min(end, last)
+        if stretch.end is not None:
+            end = min(end, stretch.end)
         _add(data, at, (done, end), finder, progress)
         done = max(done, end)
         if following is None:
@@ -188,7 +206,7 @@ def _joined(content: Iterable[bytes], least: int) -> Iterator[bytes]:
         yield b"".join(parts)
 
 
-def _add(data: bytes, at: int, within: tuple[int, int], finder: LeakFinder, progress: Progress) -> None:
+def _add(data: bytes, at: int, within: tuple[int, int], finder: OccurrenceFinder, progress: Progress) -> None:
     """Add the occurrences in ``data`` that begin ``within`` a range of offsets, and count its lines."""
     begin, end = within
     counted = begin

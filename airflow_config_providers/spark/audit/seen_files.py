@@ -16,12 +16,24 @@ from airflow_config_providers.core.text import octets, printable
 from airflow_config_providers.exceptions import ConfigException
 from airflow_config_providers.spark.audit.content import ContentError, opened, tail_hash
 from airflow_config_providers.spark.audit.files import FoundFile
+from airflow_config_providers.spark.audit.fingerprint_file import OtherKeyError, read_fingerprints, write_fingerprints
 from airflow_config_providers.spark.audit.leak import Leak, require_types
-from airflow_config_providers.spark.audit.leak_finder import KnownSecret
+from airflow_config_providers.spark.audit.sought import Sought
 
 _FORMAT: Final = 1
 _WRONG: Final = (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError)
 """What reading a part that something else has written can raise."""
+
+_FINGERPRINTS: Final = "fingerprints.jsonl"
+
+_NO_KEY: Final = (
+    "[config_providers] password_encoder_secret is not set, so --state remembers no fingerprints: later audits will "
+    "not search for today's values when they have been rotated."
+)
+_OTHER_KEY: Final = (
+    "The fingerprints of earlier values in --state were made with another password_encoder_secret. These values are "
+    "not searched for, and new fingerprints replace theirs."
+)
 
 _SCRYPT: Final = {"n": 2**14, "r": 8, "p": 1}
 
@@ -57,31 +69,37 @@ class SeenFiles:
     """
     The files that earlier audits have searched, in a folder. It holds no values.
 
-    What is kept belongs to the values that were searched for: if they are others now, everything is read again. A run
-    that is killed loses only what it found since the last ``keep``.
+    What is kept belongs to what was searched for: if that is something else now, everything is read again. A run that
+    is killed loses only what it found since the last ``keep``. The folder also remembers the fingerprints of values,
+    so that they are searched for when they are no longer current.
 
     :param folder: where they are kept
+    :param sought: what is searched for: also the values that earlier audits knew
+    :param notes: what people should know of the folder, in sentences
     """
 
     folder: Path
+    sought: Sought
+    notes: Sequence[str] = ()
     files: dict[str, SearchedFile] = field(default_factory=dict)
 
     @classmethod
-    def open(cls, folder: str, secrets: Collection[KnownSecret]) -> SeenFiles:
+    def open(cls, folder: str, sought: Sought) -> SeenFiles:
         """
-        Return what was kept in ``folder`` for these values.
+        Return what was kept in ``folder`` for what is ``sought``.
 
         :raises ConfigException: the folder cannot be used
         """
-        seen = cls(Path(os.path.realpath(folder)))
+        seen = cls(Path(os.path.realpath(folder)), sought)
         try:
             seen.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             seen._require_ours()
             seen._clean()
-            if seen._is_for(secrets):
+            seen._remember()
+            if seen._is_for(seen.sought):
                 seen._load()
             else:
-                seen._begin(secrets)
+                seen._begin(seen.sought)
         except OSError as error:
             problem = error.strerror or type(error).__name__
         else:
@@ -111,7 +129,9 @@ class SeenFiles:
 
     def _require_ours(self) -> None:
         others = [
-            path.name for path in self.folder.iterdir() if not path.name.startswith((".", "seen-", "secrets.json"))
+            path.name
+            for path in self.folder.iterdir()
+            if not path.name.startswith((".", "seen-", "secrets.json", _FINGERPRINTS))
         ]
         if others:
             raise ConfigException(
@@ -124,23 +144,33 @@ class SeenFiles:
         for path in self.folder.glob(f".{'[0-9a-f]' * 32}"):
             path.unlink(missing_ok=True)
 
-    def _is_for(self, secrets: Collection[KnownSecret]) -> bool:
+    def _remember(self) -> None:
+        """Search for the values of earlier audits, too, and keep the fingerprints of all for later ones."""
+        if key := self.sought.key:
+            path = self.folder / _FINGERPRINTS
+            try:
+                self.sought = self.sought.with_fingerprints(read_fingerprints(str(path), key) if path.exists() else ())
+            except OtherKeyError:
+                self.notes = (_OTHER_KEY,)
+            write_fingerprints(str(path), (*self.sought.own_fingerprints(), *self.sought.fingerprints), key)
+        else:
+            self.notes = (_NO_KEY,)
+
+    def _is_for(self, sought: Sought) -> bool:
         try:
             [line] = _lines(self.folder / "secrets.json")
             known = json.loads(line)
-            return bool(
-                known["format"] == _FORMAT and known["digest"] == _digest(secrets, bytes.fromhex(known["salt"]))
-            )
+            return bool(known["format"] == _FORMAT and known["digest"] == _digest(sought, bytes.fromhex(known["salt"])))
         except (ContentError, *_WRONG):
             return False
 
-    def _begin(self, secrets: Collection[KnownSecret]) -> None:
+    def _begin(self, sought: Sought) -> None:
         for part in self.folder.glob("seen-*.jsonl"):
             part.unlink(missing_ok=True)
         salt = os.urandom(16)
         aside = self.folder / f".{uuid.uuid4().hex}"
         aside.write_text(
-            json.dumps({"format": _FORMAT, "salt": salt.hex(), "digest": _digest(secrets, salt)}), encoding="utf-8"
+            json.dumps({"format": _FORMAT, "salt": salt.hex(), "digest": _digest(sought, salt)}), encoding="utf-8"
         )
         aside.rename(self.folder / "secrets.json")
 
@@ -179,9 +209,11 @@ def grown_since(file: FoundFile, seen: SearchedFile | None, margin: int) -> Sear
     return replace(seen, file=replace(seen.file, size=size), leaks=kept, lines=seen.lines - lines, octets=octets)
 
 
-def _digest(secrets: Collection[KnownSecret], salt: bytes) -> str:
+def _digest(sought: Sought, salt: bytes) -> str:
     """Return a hash of all values together, slow enough that a weak one among strong ones cannot be guessed from it."""
-    parts = sorted(json.dumps([str(one.variable), one.value, one.is_current]) for one in secrets)
+    values = [json.dumps([str(one.variable), one.value, one.age]) for one in sought.secrets]
+    fingerprints = [json.dumps([*one.row().values(), one.age]) for one in sought.fingerprints]
+    parts = [*sorted(values), *sorted(fingerprints), str(sought.tokens)]
     return hashlib.scrypt(octets(json.dumps(parts)), salt=salt, dklen=32, **_SCRYPT).hex()
 
 

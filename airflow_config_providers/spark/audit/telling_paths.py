@@ -6,11 +6,12 @@ import os
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from airflow_config_providers.core.reversal.reverse import find
 from airflow_config_providers.core.reversal.search import replace
+from airflow_config_providers.core.text import octets
 from airflow_config_providers.spark.audit.files import FileListing, FoundFile
 from airflow_config_providers.spark.audit.leak import Leak, moment
-from airflow_config_providers.spark.audit.leak_finder import LeakFinder, Occurrence
+from airflow_config_providers.spark.audit.leak_finder import Occurrence
+from airflow_config_providers.spark.audit.sought import OccurrenceFinder
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +27,7 @@ class TellingPaths:
     leaks: Collection[Leak] = ()
 
     @classmethod
-    def of(cls, listing: FileListing, given: Iterable[str], finder: LeakFinder) -> TellingPaths:
+    def of(cls, listing: FileListing, given: Iterable[str], finder: OccurrenceFinder) -> TellingPaths:
         """
         Return those of ``listing``.
 
@@ -38,7 +39,7 @@ class TellingPaths:
         roots = [os.fsencode(os.path.realpath(path)) for path in given]
         found = {path: occurrences for path in paths if (occurrences := _telling(os.fsencode(path), roots, finder))}
         files = [file for file in listing.files if file.path in found]
-        shown = {path: _shown(os.fsencode(path), roots, finder) for path in found}
+        shown = {path: _shown(os.fsencode(path), occurrences) for path, occurrences in found.items()}
         return cls(shown, [leak for file in files for leak in _leaks(file, shown[file.path], found[file.path])])
 
     def show(self, path: str) -> str:
@@ -50,14 +51,13 @@ class TellingPaths:
         return [file for file in files if file.path not in self.shown]
 
 
-def _telling(path: bytes, roots: Iterable[bytes], finder: LeakFinder) -> Sequence[Occurrence]:
+def _telling(path: bytes, roots: Iterable[bytes], finder: OccurrenceFinder) -> Sequence[Occurrence]:
     begin = _length_of_root(path, roots)
     return [one for one in finder.find(path) if one.end > begin]
 
 
-def _shown(path: bytes, roots: Iterable[bytes], finder: LeakFinder) -> str:
-    begin = _length_of_root(path, roots)
-    return os.fsdecode(replace(path, [match for match in find(path, finder.reversers) if match[1] > begin]))
+def _shown(path: bytes, occurrences: Iterable[Occurrence]) -> str:
+    return os.fsdecode(replace(path, [(one.start, one.end, octets(one.reference)) for one in occurrences]))
 
 
 def _length_of_root(path: bytes, roots: Iterable[bytes]) -> int:
@@ -66,5 +66,4 @@ def _length_of_root(path: bytes, roots: Iterable[bytes]) -> int:
 
 def _leaks(file: FoundFile, shown: str, occurrences: Iterable[Occurrence]) -> Iterator[Leak]:
     for one in occurrences:
-        age = "current" if one.is_current else "earlier"
-        yield Leak(shown, one.start, 0, one.reference, f"{one.encoding}, in the path", age, moment(file.modified))
+        yield Leak(shown, one.start, 0, one.reference, f"{one.encoding}, in the path", one.age, moment(file.modified))

@@ -27,6 +27,7 @@ from airflow_config_providers.spark.audit.leak_page import page, summary
 from airflow_config_providers.spark.audit.reversed_copies import target_of
 from airflow_config_providers.spark.audit.seen_files import SeenFiles
 from airflow_config_providers.spark.audit.session import audit_session
+from airflow_config_providers.spark.audit.sought import Sought
 from airflow_config_providers.spark.audit.state_folder import locked
 from tests.spark.audit.compressing import COMPRESSED
 
@@ -34,7 +35,7 @@ pytestmark = [pytest.mark.integration, pytest.mark.usefixtures("jvm")]
 
 PASSWORD = ConfigVariable("vault", "apps/db", "password")
 VALUE = "c4nary-Pa$$w0rd/of+the=audit"
-SECRETS = [KnownSecret(PASSWORD, VALUE)]
+SOUGHT = Sought([KnownSecret(PASSWORD, VALUE)])
 QUIET = b"2026-11-25T08:00:00 INFO a line of a log that shows nothing\n"
 MARGIN = 1000
 
@@ -47,7 +48,7 @@ def session(jvm: None) -> Iterator[Any]:
 
 @pytest.fixture(scope="module")
 def audit(session: Any) -> Iterator[LeakAudit]:
-    found = LeakAudit(session, SECRETS)
+    found = LeakAudit(session, SOUGHT)
     yield found
     found.close()
 
@@ -122,10 +123,10 @@ class TestSeenFiles:
         logs = tmp_path / "logs"
         logs.mkdir()
         (logs / "a.log").write_text(VALUE)
-        run(audit, logs, SeenFiles.open(str(tmp_path / "state"), SECRETS))
+        run(audit, logs, SeenFiles.open(str(tmp_path / "state"), SOUGHT))
         (logs / "b.log").write_text(f"x {VALUE}")
 
-        report = run(audit, logs, SeenFiles.open(str(tmp_path / "state"), SECRETS))
+        report = run(audit, logs, SeenFiles.open(str(tmp_path / "state"), SOUGHT))
 
         assert places(report) == [("a.log", 0, 1), ("b.log", 2, 1)]
         assert report.read == 1
@@ -134,11 +135,11 @@ class TestSeenFiles:
         logs = tmp_path / "logs"
         logs.mkdir()
         (logs / "a.log").write_bytes(VALUE.encode() + b"\n" + QUIET * 100 + VALUE[:10].encode())
-        run(audit, logs, SeenFiles.open(str(tmp_path / "state"), SECRETS))
+        run(audit, logs, SeenFiles.open(str(tmp_path / "state"), SOUGHT))
         with (logs / "a.log").open("ab") as file:
             file.write(VALUE[10:].encode() + b"\n" + VALUE.encode())
 
-        seen = SeenFiles.open(str(tmp_path / "state"), SECRETS)
+        seen = SeenFiles.open(str(tmp_path / "state"), SOUGHT)
         work = Work.of(FileListing.of([str(logs)]), seen.files, margin=MARGIN)
         report = run(audit, logs, seen)
 
@@ -151,22 +152,22 @@ class TestSeenFiles:
         logs = tmp_path / "logs"
         logs.mkdir()
         (logs / "a.log").write_bytes(VALUE.encode() + QUIET)
-        run(audit, logs, SeenFiles.open(str(tmp_path / "state"), SECRETS))
+        run(audit, logs, SeenFiles.open(str(tmp_path / "state"), SOUGHT))
         (logs / "a.log").write_bytes(QUIET * 10)
 
-        assert places(run(audit, logs, SeenFiles.open(str(tmp_path / "state"), SECRETS))) == []
+        assert places(run(audit, logs, SeenFiles.open(str(tmp_path / "state"), SOUGHT))) == []
 
     def test_other_values_make_everything_be_read_again(self, tmp_path: Path) -> None:
-        seen = SeenFiles.open(str(tmp_path), SECRETS)
+        seen = SeenFiles.open(str(tmp_path), SOUGHT)
         seen.files.clear()
 
-        assert SeenFiles.open(str(tmp_path), SECRETS).files == {}
-        assert SeenFiles.open(str(tmp_path), [KnownSecret(PASSWORD, "another value")]).files == {}
+        assert SeenFiles.open(str(tmp_path), SOUGHT).files == {}
+        assert SeenFiles.open(str(tmp_path), Sought([KnownSecret(PASSWORD, "another value")])).files == {}
 
     def test_the_state_shows_no_value(self, audit: LeakAudit, tmp_path: Path) -> None:
         (tmp_path / "logs").mkdir()
         (tmp_path / "logs" / "a.log").write_text(VALUE)
-        run(audit, tmp_path / "logs", SeenFiles.open(str(tmp_path / "state"), SECRETS))
+        run(audit, tmp_path / "logs", SeenFiles.open(str(tmp_path / "state"), SOUGHT))
 
         kept = b"".join(path.read_bytes() for path in (tmp_path / "state").iterdir())
 
@@ -184,26 +185,26 @@ class TestSeenFiles:
         ],
     )
     def test_what_is_no_state_is_searched_again(self, tmp_path: Path, text: str) -> None:
-        SeenFiles.open(str(tmp_path), SECRETS)
+        SeenFiles.open(str(tmp_path), SOUGHT)
         (tmp_path / "seen-00000000-x.jsonl").write_text(f"{text}\n")
 
-        assert SeenFiles.open(str(tmp_path), SECRETS).files == {}
+        assert SeenFiles.open(str(tmp_path), SOUGHT).files == {}
 
         (tmp_path / "secrets.json").write_text(text)
-        assert SeenFiles.open(str(tmp_path), SECRETS).files == {}
+        assert SeenFiles.open(str(tmp_path), SOUGHT).files == {}
 
     @pytest.mark.parametrize("name", ["secrets.json", "seen-00000000-x.jsonl"])
     def test_a_pipe_in_the_state_is_not_waited_for(self, tmp_path: Path, name: str) -> None:
-        SeenFiles.open(str(tmp_path), SECRETS)
+        SeenFiles.open(str(tmp_path), SOUGHT)
         (tmp_path / name).unlink(missing_ok=True)
         os.mkfifo(tmp_path / name)
 
-        assert SeenFiles.open(str(tmp_path), SECRETS).files == {}
+        assert SeenFiles.open(str(tmp_path), SOUGHT).files == {}
 
     def test_nobody_else_can_read_the_state(self, audit: LeakAudit, tmp_path: Path) -> None:
         (tmp_path / "logs").mkdir()
         (tmp_path / "logs" / "a.log").write_text(VALUE)
-        run(audit, tmp_path / "logs", SeenFiles.open(str(tmp_path / "state"), SECRETS))
+        run(audit, tmp_path / "logs", SeenFiles.open(str(tmp_path / "state"), SOUGHT))
 
         assert stat.S_IMODE((tmp_path / "state").stat().st_mode) == 0o700
         assert {stat.S_IMODE(path.stat().st_mode) for path in (tmp_path / "state").glob("seen-*")} == {0o600}
@@ -212,13 +213,13 @@ class TestSeenFiles:
         (tmp_path / "report.txt").write_text("x")
 
         with pytest.raises(ConfigException, match=r"other files, such as report\.txt"):
-            SeenFiles.open(str(tmp_path), SECRETS)
+            SeenFiles.open(str(tmp_path), SOUGHT)
 
 
 def test_nothing_to_read_starts_no_spark(tmp_path: Path) -> None:
     request = LeakRequest([str(tmp_path)], master="spark://nowhere.invalid:7077")
 
-    assert audit_leaks(request, SECRETS).files == 0
+    assert audit_leaks(request, SOUGHT).files == 0
 
 
 def test_values_are_nowhere_in_sparks_configuration(audit: LeakAudit, session: Any, tmp_path: Path) -> None:
@@ -235,9 +236,9 @@ def test_hostile_names_harm_neither_the_state_nor_the_page(audit: LeakAudit, tmp
     names = [b"\xff\xfe", b"new\nline", b"\x1b[31m", b"<script>", b"a#b%20:c d", b"${vault:x:y}"]
     for name in names:
         Path(os.fsdecode(os.fsencode(logs) + b"/" + name)).write_text(VALUE)
-    run(audit, logs, SeenFiles.open(str(tmp_path / "state"), SECRETS))
+    run(audit, logs, SeenFiles.open(str(tmp_path / "state"), SOUGHT))
 
-    report = run(audit, logs, SeenFiles.open(str(tmp_path / "state"), SECRETS))
+    report = run(audit, logs, SeenFiles.open(str(tmp_path / "state"), SOUGHT))
 
     shown = page(report)
     assert {os.fsencode(Path(leak.file).name) for leak in report.leaks} == set(names)
@@ -261,7 +262,7 @@ def test_values_in_paths_are_leaks_and_not_shown(tmp_path: Path) -> None:
         reversed_copy=str(tmp_path / "copies"),
     )
 
-    report = audit_leaks(request, [KnownSecret(PASSWORD, value)])
+    report = audit_leaks(request, Sought([KnownSecret(PASSWORD, value)]))
 
     kept = [path.read_text() for path in (tmp_path / "state").iterdir()]
     assert {(leak.line, leak.encoding) for leak in report.leaks} == {(0, "plain, in the path")}

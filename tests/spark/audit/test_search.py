@@ -14,14 +14,14 @@ from hypothesis import strategies as st
 from airflow_config_providers.core.reversal.encodings import ENCODINGS, forms
 from airflow_config_providers.core.variable import ConfigVariable
 from airflow_config_providers.spark.audit.files import FoundFile, Split, splits_of
-from airflow_config_providers.spark.audit.leak_finder import KnownSecret, LeakFinder, searchable
+from airflow_config_providers.spark.audit.leak_finder import CURRENT, EARLIER, KnownSecret, LeakFinder, searchable
 from airflow_config_providers.spark.audit.search import MOST_LEAKS, search
 from tests.spark.audit.compressing import COMPRESSED
 
 PASSWORD = ConfigVariable("vault", "apps/db", "password")
 TOKEN = ConfigVariable("vault", "apps/web", "token")
 VALUE, OLD, OTHER = 'k9#Qv"7/wZ&é\\x2', "0ld-pass-w0rd", "t0ken-of-the-web"
-FINDER = LeakFinder([KnownSecret(PASSWORD, VALUE), KnownSecret(PASSWORD, OLD, False), KnownSecret(TOKEN, OTHER)])
+FINDER = LeakFinder([KnownSecret(PASSWORD, VALUE), KnownSecret(PASSWORD, OLD, EARLIER), KnownSecret(TOKEN, OTHER)])
 QUIET = b"2026-11-25T08:00:00 INFO a line of a log that shows nothing\n"
 
 
@@ -34,7 +34,7 @@ def found(path: Path, *, size: int = 1 << 30, block: int = 4096) -> list[tuple[i
         assert result.problem == ""
         for leak in result.leaks:
             one = leak.occurrence
-            rows.append((one.start, lines + leak.lines + 1, one.reference, one.encoding, one.is_current))
+            rows.append((one.start, lines + leak.lines + 1, one.reference, one.encoding, one.age))
         lines += result.lines
     return rows
 
@@ -45,10 +45,10 @@ def test_each_encoding_is_found_and_named(tmp_path: Path, encoding: str) -> None
         file = tmp_path / str(number)
         file.write_bytes(QUIET * 2 + b"value=" + form + b" end\n")
 
-        [(offset, line, reference, _, is_current)] = found(file)
+        [(offset, line, reference, _, age)] = found(file)
 
         assert file.read_bytes()[offset:].startswith(form[:4])
-        assert (line, reference, is_current) == (3, str(PASSWORD), True)
+        assert (line, reference, age) == (3, str(PASSWORD), CURRENT)
 
 
 @pytest.mark.parametrize(
@@ -70,9 +70,9 @@ def test_the_encoding_is_named(form: bytes, encoding: str) -> None:
 
 
 def test_an_earlier_value_is_told_from_the_current_one() -> None:
-    ages = [one.is_current for one in FINDER.find(f"{OLD} {VALUE} {OTHER}".encode())]
+    ages = [one.age for one in FINDER.find(f"{OLD} {VALUE} {OTHER}".encode())]
 
-    assert ages == [False, True, True]
+    assert ages == [EARLIER, CURRENT, CURRENT]
 
 
 def test_a_reference_is_no_leak() -> None:
@@ -111,7 +111,7 @@ def test_values_in_compressed_files_have_offsets_of_the_content(tmp_path: Path, 
     content = QUIET * 900 + VALUE.encode() + b"\n" + QUIET * 900
     (tmp_path / "log").write_bytes(COMPRESSED[name](content))
 
-    assert found(tmp_path / "log", size=1000) == [(len(QUIET) * 900, 901, str(PASSWORD), "plain", True)]
+    assert found(tmp_path / "log", size=1000) == [(len(QUIET) * 900, 901, str(PASSWORD), "plain", CURRENT)]
 
 
 def test_what_could_be_read_of_a_broken_file_is_searched(tmp_path: Path) -> None:
@@ -179,4 +179,4 @@ def test_a_value_at_the_end_of_a_line_of_two_gigabytes_is_found(tmp_path: Path) 
         file.seek(size)
         file.write(OTHER.encode())
 
-    assert found(path, size=1 << 26) == [(size, 1, str(TOKEN), "plain", True)]
+    assert found(path, size=1 << 26) == [(size, 1, str(TOKEN), "plain", CURRENT)]

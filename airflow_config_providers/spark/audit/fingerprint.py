@@ -1,0 +1,123 @@
+"""Fingerprints of values: with them a value is found in files, by people and audits that do not know it."""
+
+from __future__ import annotations
+
+import hmac
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from hashlib import blake2b
+from typing import Any, Final, Self
+
+from airflow_config_providers.core.reversal.reverse import telling_forms
+from airflow_config_providers.core.text import octets
+from airflow_config_providers.spark.audit.leak import require_types
+from airflow_config_providers.spark.audit.leak_finder import CURRENT, KnownSecret, encoding_of
+
+WINDOW: Final = 8
+"""How many bytes of a form decide where its digest is compared."""
+
+SHORT_WINDOW: Final = 5
+"""The same for shorter forms; no form has fewer bytes."""
+
+START_BITS: Final = 24
+"""Bits of the hash of a window: enough to skip almost all places, and too few to find the window from them."""
+
+DIGEST_BITS: Final = 128
+"""Bits of the digest of a form."""
+
+_DIGEST: Final = DIGEST_BITS // 8
+_LONGEST: Final = 16 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Fingerprint:
+    """
+    What is known of one form of a value, such as its base64, without the value.
+
+    :param reference: the reference that has, or had, the value
+    :param encoding: the encoding of the form
+    :param size: the bytes of the form
+    :param start: a keyed hash of its first bytes, with ``START_BITS`` bits
+    :param digest: a keyed digest of the form, in hexadecimal digits
+    :param age: as that of a leak
+    """
+
+    reference: str
+    encoding: str
+    size: int
+    start: int
+    digest: str
+    age: str = CURRENT
+
+    def row(self) -> dict[str, Any]:
+        """Return what is kept of it. The age is not: it is that of the moment at which it is searched for."""
+        return {name: getattr(self, name) for name in ("reference", "encoding", "size", "start", "digest")}
+
+    @classmethod
+    def read(cls, row: Mapping[str, Any]) -> Self:
+        """
+        Return the fingerprint of a row.
+
+        :raises KeyError: a field is missing
+        :raises TypeError: a field is of another type
+        :raises ValueError: a field cannot be that of a fingerprint
+        """
+        require_types(row, {"reference": str, "encoding": str, "size": int, "start": int, "digest": str})
+        found = cls(*(row[name] for name in ("reference", "encoding", "size", "start", "digest")))
+        is_possible = SHORT_WINDOW <= found.size <= _LONGEST and 0 <= found.start < 1 << START_BITS
+        if not is_possible or len(bytes.fromhex(found.digest)) != _DIGEST:
+            raise ValueError
+        return found
+
+    def of_age(self, age: str) -> Fingerprint:
+        """Return the same with another age."""
+        return replace(self, age=age)
+
+
+@dataclass(frozen=True, slots=True)
+class FingerprintKey:
+    """
+    The secret key of fingerprints.
+
+    Without it, they reveal nothing but lengths. With it, guesses of a value can be tested, as with any hash.
+
+    :param secret: 32 bytes
+    """
+
+    secret: bytes = field(repr=False)
+
+    @property
+    def id(self) -> str:
+        """A name of the key: only fingerprints of the same key can be compared."""
+        return self._derived("name")[:8].hex()
+
+    def multipliers(self, window: int) -> tuple[int, int]:
+        """Return the two numbers, of 64 bits, of the hash of a window; the first is odd."""
+        made = self._derived(f"window of {window}")
+        return int.from_bytes(made[:8], "little") | 1, int.from_bytes(made[8:16], "little")
+
+    def start(self, form: bytes) -> int:
+        """Return the hash of the first bytes of a form."""
+        window = window_of(len(form))
+        factor, summand = self.multipliers(window)
+        number = int.from_bytes(form[:window], "little") * factor + summand
+        return (number & (1 << 64) - 1) >> (64 - START_BITS)
+
+    def digest(self, form: bytes) -> str:
+        """Return the digest of a form."""
+        return blake2b(form, key=self.secret, digest_size=_DIGEST).hexdigest()
+
+    def of_secrets(self, secrets: Iterable[KnownSecret]) -> Iterator[Fingerprint]:
+        """Yield the fingerprints of every form of ``secrets`` that the audit searches for."""
+        for one in secrets:
+            for form in telling_forms(one.value):
+                encoding = encoding_of(one.value, form)
+                yield Fingerprint(str(one.variable), encoding, len(form), self.start(form), self.digest(form), one.age)
+
+    def _derived(self, purpose: str) -> bytes:
+        return hmac.digest(self.secret, octets(purpose), "sha256")
+
+
+def window_of(size: int) -> int:
+    """Return how many bytes of a form of ``size`` bytes its hash is of."""
+    return WINDOW if size >= WINDOW else SHORT_WINDOW

@@ -1,0 +1,129 @@
+"""Finds values by their fingerprints."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Final
+
+from airflow_config_providers.exceptions import ConfigException
+from airflow_config_providers.spark.audit.fingerprint import (
+    START_BITS,
+    WINDOW,
+    Fingerprint,
+    FingerprintKey,
+    window_of,
+)
+from airflow_config_providers.spark.audit.leak_finder import Occurrence
+
+if TYPE_CHECKING:
+    from numpy import uint32
+    from numpy.typing import NDArray
+
+_CHUNK: Final = 1 << 16
+"""How many places are hashed at a time: their numbers fit into a processor's cache."""
+
+_FIRST_BITS: Final = 19
+"""Bits of the first of two tables, which fits into a cache, too."""
+
+_REST_BITS: Final = START_BITS - _FIRST_BITS
+
+_NO_NUMPY: Final = (
+    "Fingerprints are searched for with numpy, which is not installed. Install the extra 'audit', as the page "
+    "'Install' of the documentation says, also where Spark's executors run."
+)
+
+
+class FingerprintFinder:
+    """
+    Finds the forms of values of which only ``fingerprints`` are known.
+
+    At each place, a keyed hash of the next bytes says whether a form can begin there; a digest of as many bytes as it
+    has confirms that. Safe to use from several threads.
+
+    :raises ConfigException: numpy is not installed
+    """
+
+    def __init__(self, fingerprints: Iterable[Fingerprint], key: FingerprintKey) -> None:
+        by_window: dict[int, list[Fingerprint]] = defaultdict(list)
+        for one in fingerprints:
+            by_window[window_of(one.size)].append(one)
+        self._starts = [_Starts(some, key, window) for window, some in sorted(by_window.items())]
+        self.margin = max((one.longest for one in self._starts), default=0)
+
+    def find(self, data: bytes) -> Iterator[Occurrence]:
+        """Yield the occurrences in ``data``, in order. Those that overlap are one, the longest."""
+        found = sorted(one for starts in self._starts for one in starts.find(data))
+        last: Occurrence | None = None
+        for one in found:
+            if last is None:
+                last = one
+            elif one.start >= last.end:
+                yield last
+                last = one
+            elif one.end - one.start > last.end - last.start:
+                last = one
+        if last is not None:
+            yield last
+
+
+class _Starts:
+    """The fingerprints of forms whose first ``window`` bytes decide."""
+
+    def __init__(self, fingerprints: Sequence[Fingerprint], key: FingerprintKey, window: int) -> None:
+        np = _numpy()
+        self._window = window
+        self._digest = lru_cache(maxsize=4096)(key.digest)  # a hostile text can have the same bytes at every place
+        self._shift = np.uint64(64 - START_BITS)
+        self._factor, self._summand = (np.uint64(number) for number in key.multipliers(window))
+        self._sizes: dict[int, list[int]] = defaultdict(list)
+        self._of_digest: dict[str, Fingerprint] = {}
+        for one in sorted(fingerprints, reverse=True):  # of several with the same form, the first counts
+            self._of_digest[one.digest] = one
+            if one.size not in self._sizes[one.start]:
+                self._sizes[one.start].append(one.size)
+        self.longest = max((one.size for one in fingerprints), default=0)
+        known = np.array(sorted(self._sizes), dtype=np.uint32)
+        self._is_known = np.zeros(1 << START_BITS, dtype=np.bool_)
+        self._is_known[known] = True
+        self._is_possible = np.zeros(1 << _FIRST_BITS, dtype=np.bool_)
+        self._is_possible[known >> _REST_BITS] = True
+
+    def find(self, data: bytes) -> Iterator[Occurrence]:
+        for place, start in self._candidates(data):
+            for size in self._sizes[start]:
+                form = data[place : place + size]
+                if len(form) == size and (known := self._of_digest.get(self._digest(form))):
+                    yield Occurrence(place, place + size, known.reference, known.encoding, known.age)
+
+    def _candidates(self, data: bytes) -> Iterator[tuple[int, int]]:
+        """Yield the places at which a form can begin, with the hash there."""
+        np = _numpy()
+        padded = data + bytes(WINDOW)  # so that a number can be read at the last places, too
+        for first in range(0, len(data) - self._window + 1, _CHUNK):
+            count = min(_CHUNK, len(data) - self._window + 1 - first)
+            hashes = self._hashes(padded[first : first + count + WINDOW], count)
+            places = np.flatnonzero(self._is_possible[hashes >> _REST_BITS])
+            places = places[self._is_known[hashes[places]]]
+            for place in places.tolist():
+                yield first + place, int(hashes[place])
+
+    def _hashes(self, data: bytes, count: int) -> NDArray[uint32]:
+        """Return the hash of the window at each of the first ``count`` places."""
+        np = _numpy()
+        numbers = np.ndarray(count, "<u8", buffer=data, strides=(1,))
+        if self._window < WINDOW:
+            numbers = numbers & np.uint64((1 << 8 * self._window) - 1)
+        found: NDArray[uint32] = (numbers * self._factor + self._summand >> self._shift).astype(np.uint32)
+        return found
+
+
+def _numpy() -> Any:
+    try:
+        import numpy  # noqa: PLC0415 - slow to import, and it may be missing
+    except ImportError:
+        problem = _NO_NUMPY
+    else:
+        return numpy
+    raise ConfigException(problem)

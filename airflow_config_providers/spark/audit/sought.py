@@ -1,0 +1,111 @@
+"""What an audit searches files for: values, fingerprints of values, and tokens."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Protocol, Self
+
+from airflow_config_providers.core.reversal.reverse import ReverseTransformer
+from airflow_config_providers.spark.audit.fingerprint import Fingerprint, FingerprintKey
+from airflow_config_providers.spark.audit.fingerprint_finder import FingerprintFinder
+from airflow_config_providers.spark.audit.leak_finder import EARLIER, UNKNOWN, KnownSecret, LeakFinder, Occurrence
+from airflow_config_providers.spark.audit.token_finder import TokenFinder
+
+
+class OccurrenceFinder(Protocol):
+    """Finds something in bytes."""
+
+    @property
+    def margin(self) -> int:
+        """The most bytes from the start of an occurrence to its end, with what must be seen around it."""
+
+    def find(self, data: bytes) -> Iterator[Occurrence]:
+        """Yield the occurrences in ``data``, in order."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sought:
+    """
+    What an audit searches for.
+
+    :param secrets: values
+    :param fingerprints: fingerprints of further values
+    :param key: the key of fingerprints; None if the deployment has none
+    :param tokens: whether tokens of well-known formats are found, too
+    """
+
+    secrets: Sequence[KnownSecret] = field(default=(), repr=False)
+    fingerprints: Sequence[Fingerprint] = ()
+    key: FingerprintKey | None = None
+    tokens: bool = False
+
+    def __bool__(self) -> bool:
+        return bool(self.secrets or self.fingerprints or self.tokens)
+
+    def own_fingerprints(self) -> list[Fingerprint]:
+        """Return the fingerprints of ``secrets``; none without a key."""
+        return list(self.key.of_secrets(self.secrets)) if self.key else []
+
+    def with_fingerprints(self, some: Iterable[Fingerprint]) -> Self:
+        """Add fingerprints, except those of values that are among ``secrets``."""
+        taken = {one.digest for one in (*self.own_fingerprints(), *self.fingerprints)}
+        resolved = {str(one.variable) for one in self.secrets}
+        added = {
+            one.digest: one.of_age(EARLIER if one.reference in resolved else UNKNOWN)
+            for one in some
+            if one.digest not in taken
+        }
+        return replace(self, fingerprints=(*self.fingerprints, *added.values()))
+
+    def finder(self) -> SoughtFinder:
+        """
+        Return what finds all of it.
+
+        :raises ConfigException: fingerprints need numpy, which is not installed
+        """
+        return SoughtFinder(self)
+
+
+class SoughtFinder:
+    """Finds all that is ``sought``. A place that has several of it counts once: as a value, if it is one."""
+
+    def __init__(self, sought: Sought) -> None:
+        self._values = LeakFinder(sought.secrets) if sought.secrets else None
+        self.others = tuple(_others(sought))
+
+    @property
+    def reversers(self) -> Sequence[ReverseTransformer]:
+        """What replaces the values by their references."""
+        return self._values.reversers if self._values else ()
+
+    @cached_property
+    def margin(self) -> int:
+        """The most bytes from the start of an occurrence to its end, with what must be seen around it."""
+        return max(one.margin for one in (self._values, *self.others) if one)
+
+    def find(self, data: bytes) -> Iterator[Occurrence]:
+        """Yield the occurrences in ``data``, in order."""
+        found = list(self._values.find(data)) if self._values else []
+        for other in self.others:
+            found = sorted((*found, *_beside(found, other.find(data))))
+        yield from found
+
+
+def _others(sought: Sought) -> Iterator[OccurrenceFinder]:
+    if sought.fingerprints and sought.key:
+        yield FingerprintFinder(sought.fingerprints, sought.key)
+    if sought.tokens:
+        yield TokenFinder()
+
+
+def _beside(found: Sequence[Occurrence], others: Iterable[Occurrence]) -> Iterator[Occurrence]:
+    """Yield the ``others`` that do not overlap with what was ``found``, which is in order and does not overlap."""
+    starts = [one.start for one in found]
+    for other in others:
+        place = bisect_right(starts, other.start)
+        is_after = place == 0 or found[place - 1].end <= other.start
+        if is_after and (place == len(found) or other.end <= starts[place]):
+            yield other

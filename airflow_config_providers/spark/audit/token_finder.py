@@ -1,0 +1,69 @@
+"""Finds tokens of well-known formats: each has a fixed prefix, so there is nothing to guess."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from airflow_config_providers.core.reversal.windows import BytesAhoCorasick
+from airflow_config_providers.spark.audit.leak_finder import UNKNOWN, Occurrence
+
+FORMATS: Final[Mapping[str, Mapping[str, str]]] = {
+    "AWS access key id": dict.fromkeys(("AKIA", "ASIA"), r"[A-Z2-7]{16}"),
+    "Databricks access token": {"dapi": r"[0-9a-f]{32}(?:-[0-9]{1,2})?"},
+    "Docker access token": dict.fromkeys(("dckr_pat_", "dckr_oat_"), r"[A-Za-z0-9_-]{27,64}"),
+    "GitHub token": {
+        **dict.fromkeys(("ghp_", "gho_", "ghu_", "ghs_", "ghr_"), r"[A-Za-z0-9]{36,255}"),
+        "github_pat_": r"[A-Za-z0-9]{22}_[A-Za-z0-9]{59}",
+    },
+    "GitLab token": dict.fromkeys(("glpat-", "glrt-", "gldt-", "glptt-"), r"[A-Za-z0-9_-]{20,128}"),
+    "Google API key": {"AIza": r"[A-Za-z0-9_-]{35}"},
+    "Hugging Face token": {"hf_": r"[A-Za-z]{34}"},
+    "npm token": {"npm_": r"[A-Za-z0-9]{36}"},
+    "private key": {
+        f"-----BEGIN {kind}PRIVATE KEY": r"(?: BLOCK)?-----"
+        for kind in ("", "RSA ", "EC ", "DSA ", "OPENSSH ", "ENCRYPTED ", "PGP ")
+    },
+    "PyPI token": {"pypi-AgEIcHlwaS5vcmc": r"[A-Za-z0-9_-]{50,1000}"},
+    "SendGrid API key": {"SG.": r"[A-Za-z0-9_-]{22}\.[A-Za-z0-9_-]{43}"},
+    "Slack token": dict.fromkeys(
+        ("xoxa-", "xoxb-", "xoxe-", "xoxp-", "xoxr-", "xoxs-"), r"[0-9]{1,20}-[A-Za-z0-9-]{10,250}"
+    ),
+    "Stripe secret key": dict.fromkeys(("sk_live_", "rk_live_"), r"[A-Za-z0-9]{24,247}"),
+    "Vault token": dict.fromkeys(("hvs.", "hvb.", "hvr."), r"[A-Za-z0-9_-]{24,1000}"),
+}
+"""Name of a format -> prefix -> pattern of what follows."""
+
+LONGEST: Final = 1024
+"""The most bytes of a token, with what is looked at before and after it."""
+
+_BEFORE: Final = rb"(?<![A-Za-z0-9])"
+_AFTER: Final = rb"(?![A-Za-z0-9])"
+_MARK: Final = b"-----"
+
+
+class TokenFinder:
+    """Finds tokens of the ``FORMATS``. Safe to use from several threads."""
+
+    margin = LONGEST
+
+    def __init__(self) -> None:
+        found = [(prefix, name, rest) for name, formats in FORMATS.items() for prefix, rest in formats.items()]
+        self._find = BytesAhoCorasick([prefix.encode() for prefix, _, _ in found]).find_matches_as_indexes
+        self._formats = [(f"[token: {name}]", _pattern(prefix.encode(), rest.encode())) for prefix, name, rest in found]
+
+    def find(self, data: bytes) -> Iterator[Occurrence]:
+        """Yield the tokens in ``data``, in order."""
+        end = 0
+        for index, start, _ in self._find(data):
+            name, pattern = self._formats[index]
+            if start >= end and (match := pattern.match(data, start)):
+                end = match.end()
+                yield Occurrence(start, end, name, "plain", UNKNOWN)
+
+
+def _pattern(prefix: bytes, rest: bytes) -> re.Pattern[bytes]:
+    if prefix.startswith(_MARK):
+        return re.compile(re.escape(prefix) + rest)
+    return re.compile(_BEFORE + re.escape(prefix) + rest + _AFTER)

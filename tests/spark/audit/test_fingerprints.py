@@ -1,0 +1,278 @@
+"""Values are found by their fingerprints, which reveal nothing of them."""
+
+from __future__ import annotations
+
+import json
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("numpy")
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from airflow_config_providers.core.reversal.encodings import ENCODINGS, forms
+from airflow_config_providers.core.variable import ConfigVariable
+from airflow_config_providers.exceptions import ConfigException
+from airflow_config_providers.spark.audit.files import FoundFile, splits_of
+from airflow_config_providers.spark.audit.fingerprint import START_BITS, FingerprintKey
+from airflow_config_providers.spark.audit.fingerprint_file import read_fingerprints, write_fingerprints
+from airflow_config_providers.spark.audit.fingerprint_finder import FingerprintFinder
+from airflow_config_providers.spark.audit.leak_finder import CURRENT, EARLIER, UNKNOWN, KnownSecret, Occurrence
+from airflow_config_providers.spark.audit.reversed_copies import replaced
+from airflow_config_providers.spark.audit.search import search
+from airflow_config_providers.spark.audit.seen_files import SeenFiles
+from airflow_config_providers.spark.audit.sought import Sought
+
+PASSWORD = ConfigVariable("vault", "apps/db", "password")
+TOKEN = ConfigVariable("vault", "apps/web", "token")
+PIN = ConfigVariable("vault", "apps/db", "pin")
+VALUE, OTHER, SHORT = 'k9#Qv"7/wZ&é\\x2', "t0ken-of-the-web", "p1n-7"
+SECRETS = [KnownSecret(PASSWORD, VALUE), KnownSecret(TOKEN, OTHER), KnownSecret(PIN, SHORT)]
+KEY, OTHER_KEY = FingerprintKey(b"k" * 32), FingerprintKey(b"o" * 32)
+FINGERPRINTS = list(KEY.of_secrets(SECRETS))
+FINDER = FingerprintFinder(FINGERPRINTS, KEY)
+QUIET = b"2026-11-25T08:00:00 INFO a line of a log that shows nothing\n"
+
+
+def found(path: Path, *, size: int = 1 << 30, block: int = 4096) -> list[tuple[int, str, str]]:
+    """Return offset, reference and encoding of what is found with splits and blocks of these sizes."""
+    results = [
+        search(split, FINDER, block=block)
+        for split in splits_of(FoundFile(str(path), path.stat().st_size, 0), size=size)
+    ]
+    assert not any(result.problem for result in results)
+    occurrences = [leak.occurrence for result in results for leak in result.leaks]
+    return [(one.start, one.reference, one.encoding) for one in occurrences]
+
+
+@pytest.mark.parametrize("encoding", ENCODINGS)
+@pytest.mark.parametrize("secret", SECRETS[:2], ids=lambda one: one.variable.key)
+def test_each_form_of_each_encoding_is_found_as_by_its_value(secret: KnownSecret, encoding: str) -> None:
+    for form in forms(secret.value, (encoding,)):
+        [one] = FINDER.find(QUIET + form + b" end\n")
+
+        assert (one.start, one.end) == (len(QUIET), len(QUIET) + len(form))
+        assert one.reference == str(secret.variable)
+
+
+def test_a_line_of_a_value_is_found() -> None:
+    finder = FingerprintFinder(KEY.of_secrets([KnownSecret(TOKEN, "first-line-of-it\nsecond-line-of-it")]), KEY)
+
+    [one] = finder.find(b"it says second-line-of-it.")
+
+    assert (one.start, one.end) == (8, 25)
+
+
+def test_a_short_value_is_found() -> None:
+    assert [one.reference for one in FINDER.find(b"the pin is p1n-7")] == [str(PIN)]
+
+
+@pytest.mark.parametrize("place", [0, 1, 7, 65_530, 65_536, 65_540, 131_072])
+def test_a_value_is_found_at_each_place_of_a_text_and_at_its_end(place: int) -> None:
+    for value in (VALUE.encode(), SHORT.encode()):
+        for data in (b"x" * place + value, b"x" * place + value + b"y" * 70_000):
+            assert [one.start for one in FINDER.find(data)] == [place]
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=40)
+@given(
+    places=st.lists(st.tuples(st.integers(0, 20_000), st.sampled_from([VALUE, OTHER, SHORT])), min_size=1, max_size=6),
+    size=st.integers(500, 9_000),
+    block=st.integers(1, 9_000),
+)
+def test_splits_and_blocks_make_no_difference(
+    tmp_path: Path, places: list[tuple[int, str]], size: int, block: int
+) -> None:
+    content = QUIET * 350
+    for place, value in sorted(places, reverse=True):
+        content = content[:place] + b" " + value.encode() + b" " + content[place:]
+    (tmp_path / "log").write_bytes(content)
+
+    whole = found(tmp_path / "log")
+
+    assert len(whole) == len(places)
+    assert found(tmp_path / "log", size=size, block=block) == whole
+
+
+@settings(deadline=None, max_examples=100)
+@given(value=st.text(min_size=5, max_size=60), around=st.binary(max_size=40))
+def test_what_the_values_find_whole_the_fingerprints_find(value: str, around: bytes) -> None:
+    secret = KnownSecret(TOKEN, value)
+    data = around + b"\n" + value.encode("utf-8", "surrogatepass") + b"\n" + around
+    known = [(one.start, one.end) for one in Sought([secret]).finder().find(data) if one.encoding == "plain"]
+
+    prints = list(FingerprintFinder(KEY.of_secrets([secret]), KEY).find(data))
+
+    assert all(any(one.start <= start and end <= one.end for one in prints) for start, end in known)
+
+
+def test_many_values_with_one_beginning_are_told_apart() -> None:
+    secrets = [KnownSecret(ConfigVariable("v", "", f"k{n}"), f"the-same-beginning-{n:05}") for n in range(3_000)]
+    finder = FingerprintFinder(KEY.of_secrets(secrets), KEY)
+
+    [one] = finder.find(b"the-same-beginning-" * 1_000 + b"02718")
+
+    assert one.reference == "${v:k2718}"
+
+
+class TestSought:
+    def test_a_place_that_has_a_value_counts_once(self) -> None:
+        sought = Sought(SECRETS[:1], FINGERPRINTS, KEY)
+
+        ages = [(one.reference, one.age) for one in sought.finder().find(f"{VALUE} {OTHER}".encode())]
+
+        assert ages == [(str(PASSWORD), CURRENT), (str(TOKEN), CURRENT)]
+
+    def test_fingerprints_of_current_values_are_not_added(self) -> None:
+        assert Sought(SECRETS, key=KEY).with_fingerprints(FINGERPRINTS).fingerprints == ()
+
+    def test_a_value_that_its_reference_has_no_longer_is_an_earlier_one(self) -> None:
+        sought = Sought([KnownSecret(PASSWORD, "the new passw0rd")], key=KEY).with_fingerprints(FINGERPRINTS)
+
+        found = {one.reference: one.age for one in sought.finder().find(f"{VALUE} {OTHER}".encode())}
+
+        assert found == {str(PASSWORD): EARLIER, str(TOKEN): UNKNOWN}
+
+    def test_a_copy_has_the_reference_whatever_the_blocks(self) -> None:
+        content = QUIET + VALUE.encode() + QUIET + OTHER.encode() * 2
+        expected = content.replace(VALUE.encode(), str(PASSWORD).encode()).replace(OTHER.encode(), str(TOKEN).encode())
+
+        for size in (1, 7, 64, 10_000):
+            blocks = [content[place : place + size] for place in range(0, len(content), size)]
+            assert b"".join(replaced(blocks, FINDER)) == expected
+
+
+class TestFile:
+    def test_what_is_written_is_read(self, tmp_path: Path) -> None:
+        write_fingerprints(str(tmp_path / "prints"), FINGERPRINTS, KEY)
+
+        assert set(read_fingerprints(str(tmp_path / "prints"), KEY)) == set(FINGERPRINTS)
+        assert stat.S_IMODE((tmp_path / "prints").stat().st_mode) == 0o600
+
+    @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=40)
+    @given(value=st.text(st.characters(min_codepoint=33, max_codepoint=126), min_size=12, max_size=40))
+    def test_no_part_of_a_value_is_in_it(self, tmp_path: Path, value: str) -> None:
+        write_fingerprints(str(tmp_path / "prints"), KEY.of_secrets([KnownSecret(TOKEN, value)]), KEY)
+
+        content = (tmp_path / "prints").read_text()
+
+        names = "".join([*ENCODINGS, str(TOKEN), "reference encoding size start digest kind format key airflow-config"])
+        parts = {value[place : place + 6] for place in range(len(value) - 5)}
+        assert not [part for part in parts if part in content and part not in names]
+
+    def test_without_the_key_nothing_of_it_depends_on_guesses(self) -> None:
+        [mine] = [one for one in KEY.of_secrets(SECRETS[1:2]) if one.encoding == "hex"][:1]
+        [theirs] = [one for one in OTHER_KEY.of_secrets(SECRETS[1:2]) if one.encoding == "hex"][:1]
+
+        assert mine.digest != theirs.digest
+        assert mine.start != theirs.start
+
+    def test_the_fingerprints_of_another_key_are_refused(self, tmp_path: Path) -> None:
+        write_fingerprints(str(tmp_path / "prints"), FINGERPRINTS, KEY)
+
+        with pytest.raises(ConfigException, match="made with another key"):
+            read_fingerprints(str(tmp_path / "prints"), OTHER_KEY)
+
+    @pytest.mark.parametrize(
+        "content",
+        [
+            pytest.param(b"", id="empty"),
+            pytest.param(b"hello\n", id="text"),
+            pytest.param(b"\xff\xfe\x00", id="binary"),
+            pytest.param(b"[" * 10_000 + b"\n", id="nested"),
+            pytest.param(b"x" * 200_000, id="endless line"),
+            pytest.param(b'{"kind": "airflow-config-providers fingerprints", "format": 2, "key": ""}\n', id="later"),
+        ],
+    )
+    def test_another_file_is_refused_and_not_replaced(self, tmp_path: Path, content: bytes) -> None:
+        (tmp_path / "other").write_bytes(content)
+
+        for use in (lambda path: read_fingerprints(path, KEY), lambda path: write_fingerprints(path, [], KEY)):
+            with pytest.raises(ConfigException, match="has no fingerprints, or is damaged"):
+                use(str(tmp_path / "other"))
+        assert (tmp_path / "other").read_bytes() == content
+
+    @pytest.mark.parametrize(
+        "change",
+        [
+            pytest.param({"size": 4}, id="too short"),
+            pytest.param({"size": 1 << 40}, id="too long"),
+            pytest.param({"size": True}, id="no number"),
+            pytest.param({"start": 1 << START_BITS}, id="start"),
+            pytest.param({"start": -1}, id="negative"),
+            pytest.param({"digest": "00"}, id="digest"),
+            pytest.param({"digest": "x" * 32}, id="no digits"),
+            pytest.param({"reference": None}, id="reference"),
+        ],
+    )
+    def test_a_damaged_row_is_refused(self, tmp_path: Path, change: dict[str, object]) -> None:
+        write_fingerprints(str(tmp_path / "prints"), FINGERPRINTS[:1], KEY)
+        header, row = (tmp_path / "prints").read_text().splitlines()
+        (tmp_path / "prints").write_text(f"{header}\n{json.dumps({**json.loads(row), **change})}\n")
+
+        with pytest.raises(ConfigException, match="damaged"):
+            read_fingerprints(str(tmp_path / "prints"), KEY)
+
+    def test_a_missing_file_is_named(self, tmp_path: Path) -> None:
+        with pytest.raises(ConfigException, match="cannot be read: It cannot be opened: No such file"):
+            read_fingerprints(str(tmp_path / "missing"), KEY)
+
+
+class TestState:
+    def test_a_rotated_value_is_searched_for_by_its_fingerprint(self, tmp_path: Path) -> None:
+        SeenFiles.open(str(tmp_path), Sought([KnownSecret(PASSWORD, VALUE)], key=KEY))
+
+        seen = SeenFiles.open(str(tmp_path), Sought([KnownSecret(PASSWORD, "the new passw0rd")], key=KEY))
+
+        [one] = seen.sought.finder().find(VALUE.encode())
+        assert (one.reference, one.age) == (str(PASSWORD), EARLIER)
+
+    def test_several_generations_are_remembered(self, tmp_path: Path) -> None:
+        for value in ("generation-1", "generation-2", "generation-3"):
+            seen = SeenFiles.open(str(tmp_path), Sought([KnownSecret(PASSWORD, value)], key=KEY))
+
+        found: list[Occurrence] = list(seen.sought.finder().find(b"generation-1 generation-2 generation-3"))
+
+        assert [one.age for one in found] == [EARLIER, EARLIER, CURRENT]
+
+    def test_with_another_key_the_earlier_ones_are_given_up_with_a_note(self, tmp_path: Path) -> None:
+        SeenFiles.open(str(tmp_path), Sought(SECRETS, key=KEY))
+
+        seen = SeenFiles.open(str(tmp_path), Sought(SECRETS[:1], key=OTHER_KEY))
+
+        assert seen.sought.fingerprints == ()
+        assert "made with another password_encoder_secret" in seen.notes[0]
+
+    def test_without_a_key_a_note_says_what_is_missing(self, tmp_path: Path) -> None:
+        seen = SeenFiles.open(str(tmp_path), Sought(SECRETS))
+
+        assert "password_encoder_secret is not set" in seen.notes[0]
+
+    def test_the_folder_has_no_value(self, tmp_path: Path) -> None:
+        SeenFiles.open(str(tmp_path), Sought(SECRETS, key=KEY))
+
+        kept = b"".join(path.read_bytes() for path in tmp_path.iterdir())
+        assert not list(Sought(SECRETS).finder().find(kept))
+
+
+def test_a_fingerprint_shows_no_key_and_no_value() -> None:
+    assert "kkkk" not in repr(KEY)
+    assert VALUE not in repr(Sought(SECRETS, FINGERPRINTS, KEY))
+
+
+def test_without_numpy_the_way_out_is_named() -> None:
+    script = (
+        "import sys; sys.modules['numpy'] = None\n"
+        "from airflow_config_providers.spark.audit.fingerprint import Fingerprint, FingerprintKey\n"
+        "from airflow_config_providers.spark.audit.fingerprint_finder import FingerprintFinder\n"
+        "FingerprintFinder([Fingerprint('r', 'plain', 8, 1, '00')], FingerprintKey(b'k'))\n"
+    )
+
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+
+    assert "numpy, which is not installed. Install the extra 'audit'" in done.stderr

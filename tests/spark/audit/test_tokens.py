@@ -1,0 +1,84 @@
+"""Tokens of well-known formats are found by their prefixes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from airflow_config_providers.core.variable import ConfigVariable
+from airflow_config_providers.spark.audit.files import FoundFile, splits_of
+from airflow_config_providers.spark.audit.leak_finder import KnownSecret
+from airflow_config_providers.spark.audit.search import search
+from airflow_config_providers.spark.audit.sought import Sought
+from airflow_config_providers.spark.audit.token_finder import FORMATS, TokenFinder
+
+FINDER = TokenFinder()
+TOKENS = {  # put together here, so that no scanner takes them for real ones
+    "AWS access key id": "AKIA" + "Q7" * 8,
+    "Databricks access token": "dapi" + "0f" * 16,
+    "Docker access token": "dckr_pat_" + "aB1" * 9,
+    "GitHub token": "ghp_" + "aB1c" * 9,
+    "GitLab token": "glpat-" + "aB1_-" * 4,
+    "Google API key": "AIza" + "aB1_-" * 7,
+    "Hugging Face token": "hf_" + "aB" * 17,
+    "npm token": "npm_" + "aB1c" * 9,
+    "private key": "-----BEGIN " + "RSA PRIVATE KEY-----",
+    "PyPI token": "pypi-" + "AgEIcHlwaS5vcmc" + "aB1_-" * 20,
+    "SendGrid API key": "SG." + "a1" * 11 + "." + "bC3" * 14 + "d",
+    "Slack token": "xoxb-" + "12345678901-" + "aB1c" * 6,
+    "Stripe secret key": "sk_live_" + "aB1c" * 6,
+    "Vault token": "hvs." + "aB1_-c" * 8,
+}
+FINE_GRAINED = "github_pat_" + "aB" * 11 + "_" + "c4" * 29 + "d"
+
+
+def test_each_format_has_an_example() -> None:
+    assert set(TOKENS) == set(FORMATS)
+
+
+@pytest.mark.parametrize(("name", "token"), [*TOKENS.items(), ("GitHub token", FINE_GRAINED)])
+@pytest.mark.parametrize("around", [("", ""), ("token=", "\n"), ('"', '"'), ("é", "é")])
+def test_a_token_is_found_and_named(name: str, token: str, around: tuple[str, str]) -> None:
+    before, after = (part.encode() for part in around)
+
+    [one] = FINDER.find(before + token.encode() + after)
+
+    assert (one.start, one.end) == (len(before), len(before) + len(token))
+    assert (one.reference, one.encoding, one.age) == (f"[token: {name}]", "plain", "unknown")
+
+
+@pytest.mark.parametrize("token", [token for name, token in TOKENS.items() if name != "private key"])
+def test_what_continues_a_word_is_none(token: str) -> None:
+    assert list(FINDER.find(b"x" + token.encode())) == []
+
+
+@pytest.mark.parametrize("token", TOKENS.values(), ids=TOKENS)
+def test_the_beginning_of_a_token_is_none(token: str) -> None:
+    assert list(FINDER.find(token.encode()[:12] + b" ")) == []
+
+
+@pytest.mark.parametrize("token", TOKENS.values(), ids=TOKENS)
+def test_a_token_around_a_seam_is_found_once(tmp_path: Path, token: str) -> None:
+    for place in range(3_000 - len(token) - 2, 3_003, 7):
+        (tmp_path / "log").write_bytes(b"." * place + token.encode() + b"." * 2_000)
+        splits = splits_of(FoundFile(str(tmp_path / "log"), place + len(token) + 2_000, 0), size=3_000)
+
+        found = [leak.occurrence.start for split in splits for leak in search(split, FINDER, block=64).leaks]
+
+        assert found == [place]
+
+
+def test_a_known_value_that_is_a_token_counts_as_its_reference() -> None:
+    token = TOKENS["GitHub token"]
+    secret = KnownSecret(ConfigVariable("vault", "ci", "token"), token)
+
+    [one] = Sought([secret], tokens=True).finder().find(f"token={token}".encode())
+
+    assert one.reference == "${vault:ci:token}"
+
+
+def test_only_tokens_can_be_sought() -> None:
+    found = [one.reference for one in Sought(tokens=True).finder().find(" ".join(TOKENS.values()).encode())]
+
+    assert found == [f"[token: {name}]" for name in TOKENS]

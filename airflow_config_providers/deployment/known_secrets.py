@@ -20,12 +20,16 @@ from airflow_config_providers.job.record_store import RecordFiles
 from airflow_config_providers.job.sealed_values import deployment_key
 from airflow_config_providers.spark.audit.fingerprint import DIGEST_BITS, FingerprintKey
 from airflow_config_providers.spark.audit.fingerprint_file import read_fingerprints, write_fingerprints
+from airflow_config_providers.spark.audit.leak import lines_of
 from airflow_config_providers.spark.audit.leak_audit import LeakReport, LeakRequest, Tick, audit_leaks, no_tick
 from airflow_config_providers.spark.audit.leak_finder import KnownSecret, searchable
 from airflow_config_providers.spark.audit.sought import Sought
 
 FINGERPRINTS: Final = ("airflow_config_providers", "fingerprints of values")
 """What the key is for that is derived from the deployment's secret."""
+
+_LARGEST: Final = 64 * 1024 * 1024
+"""The most characters of a file with references."""
 
 _NO_KEY: Final = (
     "Fingerprints need a key, which is derived from [config_providers] password_encoder_secret. Set it, to the same "
@@ -54,8 +58,8 @@ def references_in_file(path: str, option: str = "--references") -> list[ConfigVa
     :raises ConfigException: the file cannot be read, or has no reference
     """
     try:
-        with open(path, encoding="utf-8") as file:  # noqa: PTH123 - any path that a user names, also a pipe
-            found = [one for line in file if not line.lstrip().startswith("#") for one in variables(line)]
+        lines = lines_of(path, largest=_LARGEST)
+        found = [one for line in lines if not line.startswith("#") for one in variables(line)]
     except (OSError, UnicodeDecodeError) as error:
         problem = getattr(error, "strerror", None) or type(error).__name__
     else:

@@ -104,21 +104,26 @@ def read_baseline(path: str) -> frozenset[str]:
     :raises ConfigException: the file cannot be read, or is no baseline
     """
     try:
-        return frozenset(_ids(_lines(path), path))
+        return frozenset(_ids(lines_of(path), path))
     except (OSError, UnicodeDecodeError) as error:
         problem = getattr(error, "strerror", None) or type(error).__name__
     raise ConfigException(f"The baseline {printable(path)} cannot be read: {problem}. Correct --baseline.")
 
 
-def _lines(path: str) -> Iterator[str]:
-    """Yield the lines of a file or a pipe. It does not wait for a pipe that nobody writes to."""
+def lines_of(path: str, *, largest: int = _LARGEST_BASELINE) -> Iterator[str]:
+    """
+    Yield the lines of a file or a pipe, without blanks around them. It does not wait for a pipe nobody writes to.
+
+    :raises OSError: it cannot be read, or has more than ``largest`` characters, as a device without an end has
+    :raises UnicodeDecodeError: it is no text
+    """
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     with os.fdopen(descriptor, encoding="utf-8") as file:
         os.set_blocking(descriptor, True)
         size = 0
         while line := file.readline(_LONGEST_LINE):
             size += len(line)
-            if size > _LARGEST_BASELINE:
+            if size > largest:
                 raise OSError(errno.EFBIG, os.strerror(errno.EFBIG))
             yield line.strip()
         if not size and stat.S_ISFIFO(os.fstat(descriptor).st_mode):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 import re
 import shutil
@@ -14,9 +15,13 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
+import psutil
+
 from airflow_config_providers.core.variable import ConfigVariable
 from airflow_config_providers.spark.audit.content import blocks, opened
 from airflow_config_providers.spark.audit.files import FileListing, grouped, splits_of
+from airflow_config_providers.spark.audit.fingerprint import FingerprintKey
+from airflow_config_providers.spark.audit.fingerprint_finder import FingerprintFinder
 from airflow_config_providers.spark.audit.leak_audit import LeakAudit, LeakReport, Work
 from airflow_config_providers.spark.audit.leak_finder import KnownSecret, LeakFinder
 from airflow_config_providers.spark.audit.session import audit_session
@@ -28,6 +33,7 @@ OURS = "ours: `audit leaks`"
 FLOOR = "floor: the same tasks, which only read and count lines"
 ARROW = "floor: Spark reads lines, and counts them in Arrow batches"
 ALONE = "ours, in one process without Spark, whole buffers"
+KEY = FingerprintKey(bytes(32))
 SECRETS = 1_000
 BLOCK = 8 * MB
 SAMPLE = 4 * MB
@@ -136,6 +142,7 @@ def run(effort: Effort) -> list[Report]:
         searched(audit, warm)  # builds the finders of the workers
         return [
             rates(session, audit, home, patterns, values, parts, effort),
+            *by_rules(home, values),
             *([growth(audit, home, parts)] if effort.seconds else []),
         ]
 
@@ -154,7 +161,9 @@ def rates(  # noqa: PLR0913, PLR0917 - what run has made
     sample.write_bytes(parts[0][:SAMPLE])
     short.write_bytes(parts[0][: SAMPLE // 100])
     finder = LeakFinder(known(values))
-    list(finder.find(parts[0]))
+    prints = FingerprintFinder(KEY.of_secrets(known(values)), KEY)
+    for one in (finder, prints):
+        list(one.find(parts[0]))
     lines, plain = session.read.text(str(sample)), "|".join(map(re.escape, values))
     speed = {
         OURS: rate(large, lambda: searched(audit, large)),
@@ -169,13 +178,14 @@ def rates(  # noqa: PLR0913, PLR0917 - what run has made
         ),
         "Spark's `rlike`, plain values only": rate(sample, lambda: lines.where(lines.value.rlike(plain)).count()),
         ALONE: len(parts[0]) / MB / timed(lambda: list(finder.find(parts[0])))[0],
+        "ours, the same by fingerprints": len(parts[0]) / MB / timed(lambda: list(prints.find(parts[0])))[0],
     }
     ours, arrow, alone = (speed[name] or 0.0 for name in (OURS, ARROW, ALONE))
     return Report(
         "Search logs for 1,000 secrets on Spark",
         f"{number(large.stat().st_size / MB)} MB of text on `local[2]`, with a secret every 8 MB. All but `rlike` "
         "search for every encoding. The slow peers get a few megabytes, or less, and their start is in their time. "
-        "gitleaks and Kingfisher look for rules and not for given values, so they are not compared.",
+        "gitleaks and Kingfisher look for rules and not for given values, so they are not among these.",
         ("", "MB/s", "times ours"),
         [[name, number(found), number(found / ours)] for name, found in speed.items() if found],
         [
@@ -186,15 +196,50 @@ def rates(  # noqa: PLR0913, PLR0917 - what run has made
     )
 
 
+def by_rules(home: Path, values: Sequence[str]) -> Iterator[Report]:
+    """Yield what a tool finds that knows rules and not values, if it is on the PATH."""
+    if not shutil.which("gitleaks"):
+        print(" (without gitleaks, as there is none on the PATH)", end="", file=sys.stderr)
+        return
+    forms = all_forms(values[:50])
+    path = home / "forms" / "log"
+    path.parent.mkdir()
+    lines = [f"INFO api_key={form.decode('utf-8', 'replace')} was read" for form in forms]
+    path.write_text("\n".join(lines) + "\n")
+    seconds, found = timed(lambda: gitleaks(path))
+    ours_seconds, ours = timed(lambda: lines_with(LeakFinder(known(values[:50])), path.read_bytes()))
+    megabytes = path.stat().st_size / MB
+    yield Report(
+        "Find given values, and what looks like a secret",
+        f"{len(forms)} lines, each with one of 50 values in some encoding, after `api_key=`. gitleaks, with its "
+        "own rules, does not know the values; it is for those that nobody knows, which ours does not find, except for "
+        "tokens with a fixed prefix.",
+        ("", "lines found", "MB/s"),
+        [
+            ["**ours**", f"{len(ours)} of {len(forms)}", number(megabytes / ours_seconds)],
+            ["gitleaks", f"{len(found)} of {len(forms)}", number(megabytes / seconds)],
+        ],
+    )
+
+
+def gitleaks(path: Path) -> set[int]:
+    """Return the lines in which it finds something."""
+    report = path.parent.with_suffix(".json")
+    options = ["--no-banner", "--exit-code=0", "--report-format=json", f"--report-path={report}"]
+    subprocess.run(["gitleaks", "dir", str(path.parent), *options], capture_output=True, check=True)
+    return {found["StartLine"] for found in json.loads(report.read_text())}
+
+
+def lines_with(finder: LeakFinder, data: bytes) -> set[int]:
+    return {data.count(b"\n", 0, one.start) for one in finder.find(data)}
+
+
 def growth(audit: LeakAudit, home: Path, parts: Sequence[bytes]) -> Report:
     """Measure whether twice as much takes twice as long, in one file and in many."""
     rows = []
     for gigabytes in (1, 2, 5, 10):
         write(path := home / "growing", gigabytes * 1_000 * MB, parts)
-        taken, report = timed(lambda path=path: searched(audit, path))
-        rows.append(
-            [f"one file of {gigabytes} GB", number(taken), number(gigabytes * 1000 / taken), str(len(report.leaks))]
-        )
+        rows.append(row(f"one file of {gigabytes} GB", gigabytes, *timed(lambda path=path: searched(audit, path))))
         path.unlink()
     many = home / "many"
     for place in range(1_000_000):
@@ -202,17 +247,27 @@ def growth(audit: LeakAudit, home: Path, parts: Sequence[bytes]) -> Report:
         if place % 1000 == 0:
             path.parent.mkdir(parents=True)
         path.write_bytes(parts[0][place % 7_000 * 1000 :][:1000])
-    taken, report = timed(lambda: searched(audit, many))
-    rows.append(
-        ["a million files of 1 KB, listing included", number(taken), number(1000 / taken), str(len(report.leaks))]
-    )
+    rows.append(row("a million files of 1 KB, listing included", 1, *timed(lambda: searched(audit, many))))
     return Report(
         "Search more and more",
-        "The same text in larger files, and 1 GB in a million files.",
-        ("", "seconds", "MB/s", "leaks"),
+        "The same text in larger files, and 1 GB in a million files. Memory is the most that one of Spark's Python "
+        "workers has had since its start.",
+        ("", "seconds", "MB/s", "leaks", "memory, MB"),
         rows,
     )
 
 
 def row(name: str, gigabytes: int, seconds: float, report: LeakReport) -> list[str]:
-    return [name, number(seconds), number(gigabytes * 1000 / seconds), str(len(report.leaks))]
+    return [name, number(seconds), number(gigabytes * 1000 / seconds), str(len(report.leaks)), number(most_memory())]
+
+
+def most_memory() -> float:
+    """Return the megabytes of the Python worker, below this process, that has had most."""
+    below = psutil.Process().children(recursive=True)
+    workers = [process for process in below if "pyspark" in " ".join(process.cmdline())]
+    return max(peak(process.pid) for process in workers)
+
+
+def peak(pid: int) -> float:
+    status = Path(f"/proc/{pid}/status").read_text()
+    return int(re.findall(r"VmHWM:\s+(\d+) kB", status)[0]) / 1000

@@ -13,6 +13,7 @@ from airflow_config_providers.cli.failing import Finished, Notes, WrongArguments
 from airflow_config_providers.cli.providers import definitions_at
 from airflow_config_providers.cli.target import require_here
 from airflow_config_providers.core.text import printable
+from airflow_config_providers.deployment.database_tables import airflow_database
 from airflow_config_providers.deployment.known_secrets import (
     KnownSecrets,
     references_in_file,
@@ -31,6 +32,7 @@ INCOMPLETE: Final = 2
 def leaks(args: Any) -> None:
     """Report which files contain known values; exit with 0 if none does, 1 if some do, 2 if not all could be read."""
     require_here("audit leaks")
+    _require_any(args)
     notes = Notes()
     known = _known(args)
     with _progress() as tick:
@@ -43,6 +45,13 @@ def leaks(args: Any) -> None:
         raise Finished(code)
 
 
+def _require_any(args: Any) -> None:
+    if not args.paths and not args.database:
+        raise WrongArgumentsError("There is nothing to search. Name files or folders, or add --database.")
+    if not args.paths and args.reversed_copy:
+        raise WrongArgumentsError("--reversed-copy copies files. Name files or folders to copy.")
+
+
 def _request(args: Any) -> LeakRequest:
     return LeakRequest(
         args.paths,
@@ -51,9 +60,10 @@ def _request(args: Any) -> LeakRequest:
         args.reversed_copy,
         args.master,
         spark_configs(args),
-        args.fingerprints or (),
-        args.write_fingerprints,
-        args.tokens,
+        database=airflow_database() if args.database else None,
+        fingerprints=args.fingerprints or (),
+        write_fingerprints=args.write_fingerprints,
+        tokens=args.tokens,
     )
 
 

@@ -175,6 +175,7 @@ _AUDIT_REFERENCES = """examples:
 _LEAKS = """examples:
   airflow config-providers audit leaks logs/
   airflow config-providers audit leaks logs/ --references references.txt --baseline accepted.jsonl --output json
+  airflow config-providers audit leaks logs/ --database --conf spark.jars=/opt/postgresql-jdbc.jar
   airflow config-providers audit leaks /mnt/logs --master spark://spark:7077 --state /mnt/audit --reversed-copy copies/
 
 Searches for the values of the references in all records, and in --references, in every encoding that logs can have.
@@ -377,7 +378,8 @@ def _leaks() -> Any:
 
 def _searched() -> tuple[Any, ...]:
     return (
-        _arg("paths", help="Files and folders to search", nargs="+", metavar="PATH"),
+        _arg("paths", help="Files and folders to search", nargs="*", metavar="PATH"),
+        _arg("--database", help="Also search the text in Airflow's own database", action="store_true"),
         _arg("--references", help="File with references to search for; repeatable", action="append", metavar="FILE"),
         _arg("--no-records", help="Do not search for the references of the records", action="store_true"),
         _arg("--fingerprints", help="File with fingerprints of values; repeatable", action="append", metavar="FILE"),

@@ -10,6 +10,7 @@ from airflow_config_providers import settings
 from airflow_config_providers.airflow_compat import BaseOperator, mask_secrets
 from airflow_config_providers.core.text import one_line
 from airflow_config_providers.core.variable import ConfigVariable, variables
+from airflow_config_providers.deployment.database_tables import database_of_connection
 from airflow_config_providers.deployment.known_secrets import (
     KnownSecrets,
     references_in_files,
@@ -25,10 +26,10 @@ from airflow_config_providers.spark.audit.leak_page import summary, write_report
 
 class ConfigAuditOperator(BaseOperator):
     """
-    Searches files for the values of references, on Spark, and fails if it finds one.
+    Searches files, and Airflow's own database, for the values of references, on Spark, and fails if it finds one.
 
-    The task returns a summary: ``files``, ``octets``, ``leaks``, ``accepted`` and ``unread``, which are numbers. The
-    log names each leak by file, line and reference, and never shows a value.
+    The task returns a summary: ``files``, ``octets``, ``leaks``, ``accepted``, ``unread`` and, of a database, ``rows``,
+    which are numbers. The log names each leak by file, line and reference, and never shows a value.
 
     :param paths: the files and folders to search (templated)
     :param references: the references to search for; not templated, so that a run cannot choose them. Those in the
@@ -43,6 +44,9 @@ class ConfigAuditOperator(BaseOperator):
     :param tokens: whether tokens of well-known formats are found, too
     :param master: Spark's master; None for the one of ``spark-defaults.conf``, or else this machine
     :param spark_conf: configuration of the Spark job
+    :param database_conn_id: a connection to Airflow's own database, whose text is searched, too; None to leave it
+        out. A task has no other access to it, and the user of this connection need only read. PostgreSQL, MySQL or,
+        with the path of the file as its host, SQLite
     """
 
     template_fields: Sequence[str] = ("paths", "baseline", "state", "reversed_copy", "report", "fingerprints")
@@ -62,6 +66,7 @@ class ConfigAuditOperator(BaseOperator):
         fail_on_leaks: bool = True,
         master: str | None = None,
         spark_conf: Mapping[str, str] | None = None,
+        database_conn_id: str | None = None,
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
@@ -77,6 +82,7 @@ class ConfigAuditOperator(BaseOperator):
         self.fail_on_leaks = fail_on_leaks
         self.master = master
         self.spark_conf = dict(spark_conf or {})
+        self.database_conn_id = database_conn_id
 
     @failing_at_once
     def execute(self, context: Any) -> dict[str, int]:
@@ -89,6 +95,8 @@ class ConfigAuditOperator(BaseOperator):
         found = self._searched()
         for leak in found.leaks:
             self.log.error("%s:%s: %s (%s, %s)", one_line(leak.file), leak.line, leak.reference, leak.encoding, leak.id)
+        for note in found.notes:
+            self.log.warning("%s", note)
         for path, reason in found.unread.items():
             self.log.error("%s was not searched, or not all of it: %s", one_line(path), reason)
         self.log.info("%s", summary(found))
@@ -102,6 +110,7 @@ class ConfigAuditOperator(BaseOperator):
             "leaks": len(found.leaks),
             "accepted": found.accepted,
             "unread": len(found.unread),
+            **({} if self.database_conn_id is None else {"rows": found.rows}),
         }
 
     def _searched(self) -> LeakReport:
@@ -114,7 +123,8 @@ class ConfigAuditOperator(BaseOperator):
             self.reversed_copy,
             self.master,
             self.spark_conf,
-            _several(self.fingerprints),
+            database=None if self.database_conn_id is None else database_of_connection(self.database_conn_id),
+            fingerprints=_several(self.fingerprints),
             tokens=self.tokens,
         )
         return search_for(known, request, partial(self.log.warning, "%s"))

@@ -16,6 +16,18 @@ from airflow_config_providers.spark.catalogue import spark_definition
 from tests.cli.conftest import Deployment
 from tests.limits import LONGEST
 
+_FILLED = (
+    "task_state_store",
+    "xcom",
+    "rendered_task_instance_fields",
+    "task_instance",
+    "dag_run",
+)
+"""The tables with what tests put there."""
+
+_OURS = "of_a_test"
+"""The name of what tests put into tables that have more."""
+
 RUN = "manual__2026-11-23T17:00:00+00:00"
 
 
@@ -69,6 +81,24 @@ class Records:
         if not known:
             self._insert("dag_run", {"dag_id": "flights", "run_id": run})
 
+    def conf(self, conf: Mapping[str, str]) -> None:
+        """Put a run with a configuration into the database."""
+        self._insert("dag_run", {"dag_id": "flights", "run_id": RUN, "conf": json.dumps(conf)})
+
+    def rendered(self, task: TaskTry, fields: Mapping[str, str]) -> None:
+        """Put the rendered fields of a task into the database."""
+        names = ("dag_id", "task_id", "run_id", "map_index")
+        row = {name: getattr(task, name) for name in names}
+        self._insert("rendered_task_instance_fields", {**row, "rendered_fields": json.dumps(fields)})
+
+    def event(self, extra: str) -> None:
+        """Put an event into the log of events."""
+        self._insert("log", {"event": _OURS, "extra": extra, "dttm": "2026-11-23 17:00:00.000000"})
+
+    def variable(self, value: str) -> None:
+        """Put a variable into the database, as if no key for encryption were set."""
+        self._insert("variable", {"key": _OURS, "val": value, "is_encrypted": 0})
+
     def ended(self, run: str, state: str, *, at: str, task: str = "report", map_index: int = -1) -> None:
         """Put an instance of a task into the database that ended in ``state``."""
         self._instance(task, run, state, map_index=map_index, start_date=f"2026-11-23 {at}:00.000000")
@@ -104,10 +134,12 @@ def records_in(deployment: Deployment) -> Iterator[Records]:
         finally:
             for table in _emptied(database):
                 database.execute(f"delete from {table}")
+            database.execute("delete from log where event = ?", [_OURS])
+            database.execute("delete from variable where key = ?", [_OURS])
             database.commit()
 
 
 def _emptied(database: sqlite3.Connection) -> list[str]:
     """Return the tables with what tests put there; Airflow 3.4 has another table for XComs, and no test uses it."""
     known = {name for (name,) in database.execute("select name from sqlite_master where type = 'table'")}
-    return [name for name in ("task_state_store", "xcom", "task_instance", "dag_run") if name in known]
+    return [name for name in _FILLED if name in known]

@@ -12,8 +12,9 @@ import pytest
 pytest.importorskip("pyspark")
 pytest.importorskip("airflow.models.task_state_store", reason="the state of tasks came with Airflow 3.3")
 
+from airflow_config_providers.job.record import TaskTry
 from tests.cli.conftest import Cli, Ended
-from tests.cli.recorded import records_in
+from tests.cli.recorded import RUN, records_in
 
 pytestmark = pytest.mark.integration
 
@@ -41,9 +42,9 @@ class Audit:
         lines = [f"spark.app.{number}={self.reference(key)}\n" for number, key in enumerate(keys)]
         (self.folder / "references").write_text("# what the audit searches for\n" + "".join(lines))
 
-    def __call__(self, *words: str, records: bool = False) -> Ended:
+    def __call__(self, *words: str, records: bool = False, paths: bool = True) -> Ended:
         given = () if records else ("--references", str(self.folder / "references"), "--no-records")
-        return self._search(*given, *words)
+        return self._search(*([str(self.logs)] * paths), *given, *words)
 
     def _search(self, *words: str) -> Ended:
         extra = {
@@ -53,7 +54,7 @@ class Audit:
         }
         connection = json.dumps({"conn_type": "config_providers", "extra": extra})
         return self._cli.airflow(
-            *("config-providers", "audit", "leaks", str(self.logs), *words, "--master", "local[2]"),
+            *("config-providers", "audit", "leaks", *words, "--master", "local[2]"),
             environ={
                 "AIRFLOW_CONN_CONFIG_PROVIDERS_DEFAULT": connection,
                 "AIRFLOW__CONFIG_PROVIDERS__PASSWORD_ENCODER_SECRET": self.encoder_secret,
@@ -63,7 +64,7 @@ class Audit:
     def unnamed(self, *words: str) -> Ended:
         """Search without references."""
         (self.folder / "references").unlink()
-        return self._search("--no-records", *words)
+        return self._search(str(self.logs), "--no-records", *words)
 
     def rows(self, *words: str, code: int = 1, records: bool = False) -> list[Any]:
         done = self(*words, "--output", "json", records=records)
@@ -243,6 +244,82 @@ def test_copies_have_the_references(audit: Audit) -> None:
     audit("--reversed-copy", str(audit.folder / "copies"))
 
     assert (audit.folder / "copies" / "dag_id=x" / "a.log").read_text() == (f"pw={audit.reference('password')}\nrest\n")
+
+
+class TestDatabase:
+    """The text in Airflow's database, which is SQLite here, and so is read without a driver for Spark."""
+
+    TASK = TaskTry("flights", "report", RUN, -1, 1)
+
+    def test_leaks_are_found_wherever_a_task_or_a_user_leaves_text(self, audit: Audit, cli: Cli) -> None:
+        with records_in(cli.deployment) as database:
+            database.conf({"password": VALUE})
+            database.xcoms(self.TASK, {"result": {"url": f"x\n{VALUE}"}})
+            database.entries(self.TASK, {"cursor": VALUE})
+            database.rendered(self.TASK, {"env_vars": f"PW={VALUE}"})
+            database.event(f"tasks run {VALUE}")
+
+            rows = audit.rows("--database")
+
+        assert {row["file"].split(":")[1] for row in rows} == {
+            "xcom.value",
+            "task_state_store.value",
+            "rendered_task_instance_fields.rendered_fields",
+            "dag_run.conf",
+            "log.extra",
+        }
+        assert {row["reference"] for row in rows} == {audit.reference("password")}
+        assert (
+            f":dag_id=flights/run_id={RUN}/task_id=report/"
+            in next(row for row in rows if "xcom" in row["file"])["file"]
+        )
+
+    def test_a_clean_database_has_no_leaks(self, audit: Audit) -> None:
+        done = audit("--database", paths=False)
+
+        assert (done.code, done.out, done.notes) == (0, "Nothing found.\n", [])
+        assert "rows of Airflow's database with" in done.err
+
+    def test_more_rows_than_are_read_at_a_time_are_all_searched(self, audit: Audit, cli: Cli) -> None:
+        with records_in(cli.deployment) as database:
+            database.xcoms(self.TASK, {f"key{number:04}": f"{VALUE} {number}" for number in range(1_205)})
+
+            rows = audit.rows("--database")
+
+        assert len({row["file"] for row in rows}) == 1_205
+
+    def test_a_value_in_a_key_is_shown_nowhere(self, audit: Audit, cli: Cli) -> None:
+        with records_in(cli.deployment) as database:
+            database.xcoms(self.TASK, {VALUE: VALUE})
+
+            done = audit("--database", "--output", "json", "--report", str(audit.folder / "report.html"))
+
+        shown = done.out + done.err + (audit.folder / "report.html").read_text()
+        assert len(done.out.splitlines()) == 2
+        assert f"key={audit.reference('password')}" in shown
+        assert VALUE not in shown
+
+    def test_where_values_are_kept_on_purpose_is_not_searched(self, audit: Audit, cli: Cli) -> None:
+        with records_in(cli.deployment) as database:
+            database.variable(VALUE)
+
+            assert audit("--database").code == 0
+
+    def test_files_and_the_database_are_searched_together(self, audit: Audit, cli: Cli) -> None:
+        (audit.logs / "a.log").write_text(VALUE)
+        with records_in(cli.deployment) as database:
+            database.conf({"a": VALUE})
+
+            rows = audit.rows("--database")
+
+        assert [row["file"].partition("/")[0] for row in rows] == ["", "database:dag_run.conf:dag_id=flights"]
+
+
+def test_without_paths_or_the_database_the_command_says_what_to_name(audit: Audit) -> None:
+    done = audit(paths=False)
+
+    assert done.code == 2
+    assert done.errors == ["There is nothing to search. Name files or folders, or add --database."]
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -108,3 +110,18 @@ def test_tokens_need_no_reference(logs: Path, capfd: pytest.CaptureFixture[str])
 
 def test_references_are_not_templated() -> None:
     assert "references" not in ConfigAuditOperator.template_fields
+
+
+def test_the_database_of_a_connection_is_searched(
+    logs: Path, reference: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AIRFLOW_CONN_AIRFLOW_DB", json.dumps({"conn_type": "sqlite", "host": str(tmp_path / "db")}))
+    with closing(sqlite3.connect(tmp_path / "db")) as database:
+        database.execute("create table xcom (dag_run_id, dag_id, run_id, task_id, map_index, key, value, timestamp)")
+        database.execute("insert into xcom values (1, 'flights', 'r', 't', -1, 'k', ?, null)", [VALUE])
+        database.commit()
+
+    found = audit(logs, references=[reference], database_conn_id="airflow_db", fail_on_leaks=False).execute({})
+
+    assert (found["leaks"], found["rows"], found["files"]) == (2, 1, 1)
+    assert found["unread"] > 1  # the other tables, which this database lacks

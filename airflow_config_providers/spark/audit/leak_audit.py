@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import closing, nullcontext
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import groupby, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -18,6 +19,8 @@ from airflow_config_providers.spark.audit.seen_files import SearchedFile, SeenFi
 from airflow_config_providers.spark.audit.session import audit_session, saying_why
 from airflow_config_providers.spark.audit.sought import Sought, SoughtFinder
 from airflow_config_providers.spark.audit.state_folder import locked
+from airflow_config_providers.spark.audit.table_audit import TableReport, TextDatabase, search_tables
+from airflow_config_providers.spark.audit.tables import SearchedRows, TextTable, search_rows
 from airflow_config_providers.spark.audit.telling_paths import TellingPaths
 
 if TYPE_CHECKING:
@@ -54,6 +57,7 @@ class LeakReport:
     :param read: how many of the files were read by this audit, and not by an earlier one
     :param accepted: how many leaks are left out, because a baseline accepts them
     :param sought: what was searched for
+    :param rows: how many rows of Airflow's database were searched
     :param notes: what else people should know, in sentences
     """
 
@@ -66,6 +70,7 @@ class LeakReport:
     read: int = 0
     accepted: int = 0
     sought: Sought = field(default=Sought(), repr=False)
+    rows: int = 0
     notes: Sequence[str] = ()
 
     @property
@@ -95,6 +100,14 @@ class LeakReport:
         self.unread = {telling.show(path): reason for path, reason in self.unread.items()}
         self.skipped = {telling.show(path): reason for path, reason in self.skipped.items()}
 
+    def add_tables(self, found: TableReport) -> None:
+        """Add what was found in a database."""
+        self.leaks += found.found.leaks
+        self.rows += found.found.rows
+        self.octets += found.found.octets
+        self.unread |= found.unread
+        self.notes = [*self.notes, *([found.note] if found.note else [])]
+
     def add(self, one: SearchedFile) -> None:
         """Add what was found in a file."""
         self.leaks += one.leaks
@@ -115,6 +128,7 @@ class LeakRequest:
     :param reversed_copy: a folder for copies with references in place of the values
     :param master: Spark's master; None for the one of Spark's own defaults, or else this machine
     :param configs: configuration of the Spark job
+    :param database: a database to search, too, each time as a whole; None for none
     :param fingerprints: files with fingerprints of values to search for
     :param write_fingerprints: a file for the fingerprints of the values
     :param tokens: whether tokens of well-known formats are searched for, too
@@ -126,6 +140,7 @@ class LeakRequest:
     reversed_copy: str | None = None
     master: str | None = None
     configs: Mapping[str, str] = field(default_factory=dict)
+    database: TextDatabase | None = None
     fingerprints: Sequence[str] = ()
     write_fingerprints: str | None = None
     tokens: bool = False
@@ -154,7 +169,7 @@ def _audited(request: LeakRequest, wanted: Sought, tick: Tick) -> LeakReport:
     for one in work.unchanged:
         report.add(one)
     report.notes = seen.notes if seen else ()
-    if work.files or (target and listing.files):
+    if work.files or (target and listing.files) or request.database:
         with (
             audit_session(request.master, request.configs) as session,
             closing(LeakAudit(session, sought, tick=tick)) as audit,
@@ -164,6 +179,8 @@ def _audited(request: LeakRequest, wanted: Sought, tick: Tick) -> LeakReport:
             if target:
                 report.unread.update(dict.fromkeys(telling.shown, "It has no copy: its path shows a value."))
                 report.unread.update(audit.copy(telling.others(listing.files), target))
+            if request.database:
+                report.add_tables(audit.search_database(request.database))
     if seen:
         seen.compact({file.path for file in listing.files})
     report.show(telling)
@@ -224,6 +241,7 @@ class LeakAudit:
         *,
         tick: Tick = no_tick,
     ) -> None:
+        self._session = session
         self._context = session.sparkContext
         self._sought = self._context.broadcast(sought)
         self._octets = self._context.accumulator(0)
@@ -256,6 +274,10 @@ class LeakAudit:
             problems = tasks.flatMap(lambda group: _copy_all(group, sought)).collect()
         return {file.path: problem for (file, _), problem in zip(pairs, problems, strict=True) if problem}
 
+    def search_database(self, database: TextDatabase) -> TableReport:
+        """Search the text in a database."""
+        return search_tables(self._session, database, partial(_search_rows, self._sought))
+
     def _round(self, groups: Sequence[Sequence[Split]], total: int) -> list[Searched]:
         """Return the results of all splits in ``groups``, in order. A lost executor costs its tasks only."""
         sought, octets = self._sought, self._octets
@@ -275,6 +297,10 @@ class LeakAudit:
 def _search_all(group: Iterable[Split], sought: Any, octets: Any) -> list[Searched]:
     finder = _finder(sought.value)
     return [search(split, finder, octets.add) for split in group]
+
+
+def _search_rows(sought: Any, table: TextTable, rows: Iterable[Sequence[Any]]) -> SearchedRows:
+    return search_rows(table, rows, _finder(sought.value))
 
 
 def _copy_all(group: Iterable[tuple[FoundFile, Path]], sought: Any) -> list[str]:

@@ -22,8 +22,8 @@ _MOST_ROWS: Final = 5_000
 
 _MOST_BARS: Final = 15
 
-_DAG: Final = re.compile(r"(?:^|/)dag_id=([^/]+)")
-"""The folder in which Airflow keeps the logs of a DAG."""
+_DAG: Final = re.compile(r"(?:^|[/:])dag_id=([^/]+)")
+"""The folder in which Airflow keeps the logs of a DAG, or the name of a row in its database."""
 
 _STYLE: Final = """
 :root { color-scheme: light dark; --text: light-dark(#1a1a1a, #e8e8e8); --back: light-dark(#fff, #17181a);
@@ -59,8 +59,9 @@ def write_report(path: str, report: LeakReport) -> None:
 def summary(report: LeakReport) -> str:
     """Return the result in one line."""
     accepted = f", and {report.accepted} that the baseline accepts" if report.accepted else ""
+    rows = f" and {_counted(report.rows, 'row')} of Airflow's database" if report.rows else ""
     return (
-        f"{_counted(report.files, 'file')} with {report.octets:,} bytes searched ({report.read:,} read now): "
+        f"{_counted(report.files, 'file')}{rows} with {report.octets:,} bytes searched ({report.read:,} read now): "
         f"{_counted(len(report.leaks), 'leak')}{accepted}."
     )
 
@@ -148,6 +149,8 @@ def _dag(leak: Leak) -> str:
 
 
 def _sink(leak: Leak) -> str:
+    if leak.file.startswith("database:"):
+        return leak.file.split(":")[1]
     suffixes = Path(leak.file).suffixes[-2:]
     return "".join(suffixes) or "(no extension)"
 

@@ -21,7 +21,7 @@ def telling_failures(what: str) -> Iterator[None]:
     except ConfigProvidersError:
         raise
     except Exception as error:  # noqa: BLE001 - Spark, Py4J and the clients of storage raise errors of many kinds
-        problem = _named(error)
+        problem = name_of(error)
     else:
         return
     raise ProviderUnavailableError(
@@ -30,7 +30,7 @@ def telling_failures(what: str) -> Iterator[None]:
     )
 
 
-def _named(error: Exception) -> str:
+def name_of(error: Exception) -> str:
     """Return the class of an error and, of Spark's own errors, its condition, neither of which has content."""
     condition = getattr(error, "getCondition", None) or getattr(error, "getErrorClass", None)
     names = (type(error).__name__, condition() if condition else None)

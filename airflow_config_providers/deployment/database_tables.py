@@ -1,0 +1,199 @@
+"""The text in Airflow's own database, which the audit searches for known values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from airflow_config_providers.deployment.records import reading
+from airflow_config_providers.exceptions import ProviderUnavailableError
+from airflow_config_providers.spark.audit.jdbc import JdbcDatabase
+from airflow_config_providers.spark.audit.table_audit import TextDatabase
+from airflow_config_providers.spark.audit.tables import TextTable
+
+# All text is searched, also where no value is expected, and in tables that a later Airflow adds: a list of columns
+# would be the reason that a leak is missed. Left out is where values are kept on purpose, usually encrypted: a
+# reference to a variable or a connection resolves to what is there.
+_KEPT_THERE: Final = {
+    "variable": ("val",),
+    "connection": ("host", "schema", "login", "password", "extra"),
+    "connection_test_request": ("host", "schema", "login", "password", "extra"),
+}
+
+_NAMES: Final = ("dag_id", "run_id", "task_id")
+"""The columns that name a row for people, before the rest of its primary key."""
+
+_WRITTEN: Final = ("updated_at", "last_updated", "timestamp", "dttm", "created_at", "created_date", "start_date")
+"""The columns that say when a row was written, the first of which counts."""
+
+_PAGE: Final = 500
+"""How many rows are read at a time by this process. No transaction is open between two of these times."""
+
+_BATCH: Final = 32 * 1024 * 1024
+"""About how many characters are given to executors at a time."""
+
+_PART: Final = 20_000
+"""How many rows a task reads by JDBC."""
+
+Read = Callable[[Any], Sequence[Any]]
+"""Returns the rows of a query."""
+
+
+def airflow_database() -> TextDatabase:
+    """
+    Return the text in the database of this deployment, for a process that may read it: a task of Airflow may not.
+
+    :raises ProviderUnavailableError: the database is unavailable
+    """
+    url = reading(lambda session: session.get_bind().url)
+    return _database(url, lambda query: reading(lambda session: session.execute(query).all()))
+
+
+def database_of_connection(conn_id: str) -> TextDatabase:
+    """
+    Return the text in the database of Airflow that a connection names, for a task.
+
+    :param conn_id: a connection to PostgreSQL or MySQL, or to SQLite, whose host is then the path of the file
+    :raises AirflowNotFoundException: there is no such connection
+    """
+    from airflow.sdk import BaseHook  # noqa: PLC0415 - slow to import
+    from sqlalchemy.engine import URL  # noqa: PLC0415 - as above
+
+    found = BaseHook.get_connection(conn_id)
+    if found.conn_type == "sqlite":
+        url = URL.create("sqlite", database=found.host)
+    else:
+        name = "postgresql" if found.conn_type == "postgres" else str(found.conn_type)
+        url = URL.create(name, found.login, found.password, found.host, found.port, found.schema)
+    return _database(url, lambda query: _read_once(url, query))
+
+
+def _read_once(url: Any, query: Any) -> Sequence[Any]:
+    from sqlalchemy import create_engine  # noqa: PLC0415 - slow to import
+    from sqlalchemy.exc import SQLAlchemyError  # noqa: PLC0415 - as above
+    from sqlalchemy.pool import NullPool  # noqa: PLC0415 - as above
+
+    try:
+        with create_engine(url, poolclass=NullPool).connect() as connection:
+            return connection.execute(query).all()
+    except (SQLAlchemyError, ImportError) as error:
+        problem = type(error).__name__
+    raise ProviderUnavailableError(f"The database of the connection cannot be read ({problem}). Correct it.")
+
+
+def _database(url: Any, read: Read) -> TextDatabase:
+    from airflow.models import import_all_models  # noqa: PLC0415 - heavy
+    from airflow.models.base import Base  # noqa: PLC0415 - heavy
+
+    import_all_models()  # type: ignore[no-untyped-call] # Airflow's own
+    dialect = url.get_dialect()(paramstyle="named")  # with others, a percent sign is written twice
+    queries = {table.name: _Query.of(table) for table in Base.metadata.tables.values()}
+    searched = {name: query for name, query in sorted(queries.items()) if query.columns}
+    tables = [query.table(name, dialect) for name, query in searched.items()]
+    return TextDatabase(tables, lambda table: _batches(searched[table.name], read), JdbcDatabase.of(url))
+
+
+@dataclass(frozen=True, slots=True)
+class _Query:
+    """
+    How the text of a table is read.
+
+    :param labels: name -> column that names a row
+    :param key: the primary key
+    :param columns: name -> its text or bytes
+    :param at: when a row was written
+    """
+
+    labels: Mapping[str, Any]
+    key: Sequence[Any]
+    columns: Mapping[str, Any]
+    at: Any = field(repr=False)
+
+    @classmethod
+    def of(cls, table: Any) -> _Query:
+        """Return the query for a table of SQLAlchemy."""
+        from sqlalchemy import Text, cast, null  # noqa: PLC0415 - slow to import
+
+        names = [*(name for name in _NAMES if name in table.c), *(column.name for column in table.primary_key)]
+        left_out = _KEPT_THERE.get(table.name, ())
+        texts = {column.name: _text(column) for column in table.c if column.name not in left_out}
+        written = next((table.c[name] for name in _WRITTEN if name in table.c), null())
+        return cls(
+            {name: table.c[name] for name in dict.fromkeys(names)},
+            list(table.primary_key),
+            {name: text for name, text in texts.items() if text is not None},
+            cast(written, Text),
+        )
+
+    def select(self) -> Any:
+        """Return the statement that selects all rows."""
+        from sqlalchemy import select  # noqa: PLC0415 - slow to import
+
+        labels = (column.label(f"k{place}") for place, column in enumerate(self.labels.values()))
+        texts = (column.label(f"c{place}") for place, column in enumerate(self.columns.values()))
+        return select(*labels, self.at.label("at"), *texts)
+
+    def bounds(self) -> Any:
+        """Return the statement that selects the key and the number of one row in many thousands. An index has both."""
+        from sqlalchemy import func, select  # noqa: PLC0415 - slow to import
+
+        key = [column.label(name) for column, name in zip(self.key, self.key_names(), strict=True)]
+        number = func.row_number().over(order_by=self.key).label("number")
+        rows = select(*key, number).subquery("numbered")
+        return select(*(rows.c[name] for name in self.key_names()), rows.c.number).where(rows.c.number % _PART == 0)
+
+    def key_names(self) -> list[str]:
+        """Return the columns of the key, as the statements name them."""
+        names = list(self.labels)
+        return [f"k{names.index(column.name)}" for column in self.key]
+
+    def table(self, name: str, dialect: Any) -> TextTable:
+        """Return the table with its queries in the language of a database."""
+        literal = {"literal_binds": True}
+        query, bounds = (
+            str(one.compile(dialect=dialect, compile_kwargs=literal)) for one in (self.select(), self.bounds())
+        )
+        return TextTable(name, list(self.labels), self.key_names(), list(self.columns), query, bounds)
+
+
+def _text(column: Any) -> Any:
+    """Return the text or the bytes in a column; None if it has neither."""
+    from sqlalchemy import JSON, Enum, LargeBinary, String, Text, cast, type_coerce  # noqa: PLC0415 - slow to import
+    from sqlalchemy.types import TypeDecorator  # noqa: PLC0415 - as above
+
+    kind = column.type
+    while isinstance(kind, TypeDecorator):
+        kind = kind.impl_instance
+    if isinstance(kind, LargeBinary):
+        return type_coerce(column, LargeBinary)  # and not the objects that Airflow makes of them
+    is_text = isinstance(kind, String | JSON) and not isinstance(kind, Enum)
+    return cast(column, Text) if is_text else None
+
+
+def _batches(query: _Query, read: Read) -> Iterator[list[Sequence[Any]]]:
+    """Yield the rows of a table, some megabytes at a time."""
+    rows: list[Sequence[Any]] = []
+    size = 0
+    for page in _pages(query, read):
+        rows += page
+        size += sum(len(value) for row in page for value in row if isinstance(value, str | bytes))
+        if size >= _BATCH:
+            yield rows
+            rows, size = [], 0
+    if rows:
+        yield rows
+
+
+def _pages(query: _Query, read: Read) -> Iterator[list[Sequence[Any]]]:
+    from sqlalchemy import literal, tuple_  # noqa: PLC0415 - slow to import
+
+    statement = query.select().order_by(*query.key).limit(_PAGE)
+    page = read(statement)
+    places = [int(name[1:]) for name in query.key_names()]
+    while page:
+        yield [tuple(row) for row in page]
+        if len(page) < _PAGE:
+            return
+        last = (literal(page[-1][place], column.type) for place, column in zip(places, query.key, strict=True))
+        page = read(statement.where(tuple_(*query.key) > tuple_(*last)))

@@ -1,0 +1,148 @@
+"""Searches the text in tables of a database for known values. The search runs in executors."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from itertools import islice
+from typing import Any, Final
+
+from airflow_config_providers.core.reversal.search import replace
+from airflow_config_providers.core.text import octets, one_line
+from airflow_config_providers.spark.audit.content import BLOCK
+from airflow_config_providers.spark.audit.leak import Leak
+from airflow_config_providers.spark.audit.search import MOST_LEAKS
+from airflow_config_providers.spark.audit.sought import OccurrenceFinder
+
+LARGEST: Final = 256 * 1024 * 1024
+"""The most bytes of a compressed value that are searched."""
+
+_TOO_LARGE: Final = f"Of its decompressed content, only the first {LARGEST:,} bytes were searched."
+_TOO_MANY: Final = f"It has {MOST_LEAKS:,} leaks: no more are listed of that."
+
+
+@dataclass(frozen=True, slots=True)
+class TextTable:
+    """
+    A table whose text is searched.
+
+    Both queries name the columns that they return ``k0``, ``k1`` and so on for ``labels``, ``at`` for when the row was
+    written, and ``c0``, ``c1`` and so on for ``columns``.
+
+    :param labels: the columns that name a row for people
+    :param key: those of the primary key, as the queries name them
+    :param columns: the columns that are searched
+    :param query: the rows of the table
+    :param bounds: the key of one row in many thousands, with the number of the row in the order of keys
+    """
+
+    name: str
+    labels: Sequence[str]
+    key: Sequence[str]
+    columns: Sequence[str]
+    query: str = field(repr=False)
+    bounds: str = field(repr=False)
+
+
+@dataclass(slots=True)
+class SearchedRows:
+    """
+    The result of some rows of a table.
+
+    :param octets: how many bytes of text they have
+    :param problems: the name of a value -> why not all of it was searched
+    """
+
+    rows: int = 0
+    octets: int = 0
+    leaks: list[Leak] = field(default_factory=list)
+    problems: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """A row with the contents of its columns; ``labels`` name it."""
+
+    labels: Sequence[Any]
+    at: Any
+    contents: Sequence[bytes]
+
+
+def search_rows(table: TextTable, rows: Iterable[Sequence[Any]], finder: OccurrenceFinder) -> SearchedRows:
+    """Search rows as the query of ``table`` returns them, in memory for a few of them."""
+    found, today = SearchedRows(), datetime.now(UTC).isoformat(timespec="seconds")
+    for some in _blocks(_parted(table, row) for row in rows):
+        found.rows += len(some)
+        contents = [content for row in some for content in row.contents]
+        found.octets += sum(map(len, contents))
+        is_cut = any(len(content) >= LARGEST for content in contents)
+        if is_cut or any(finder.find(b"\0".join(contents))):  # all at once, because that is fast
+            for row in some:
+                _add(found, table, row, finder, today)
+    return found
+
+
+def _parted(table: TextTable, row: Sequence[Any]) -> _Row:
+    values = iter(row)
+    labels, at = tuple(islice(values, len(table.labels))), next(values)
+    return _Row(labels, at, [_content(value) for value in values])
+
+
+def _content(value: Any) -> bytes:
+    """Return the text of a value in UTF-8, or its bytes: decompressed, if zlib has compressed them."""
+    if value is None or isinstance(value, str):
+        return octets(value or "")
+    data = bytes(value)
+    try:
+        return zlib.decompressobj().decompress(data, LARGEST)
+    except zlib.error:
+        return data
+
+
+def _blocks(rows: Iterable[_Row]) -> Iterator[list[_Row]]:
+    some: list[_Row] = []
+    size = 0
+    for row in rows:
+        some.append(row)
+        size += sum(map(len, row.contents))
+        if size >= BLOCK:
+            yield some
+            some, size = [], 0
+    if some:
+        yield some
+
+
+def _add(found: SearchedRows, table: TextTable, row: _Row, finder: OccurrenceFinder, today: str) -> None:
+    for column, content in zip(table.columns, row.contents, strict=True):
+        leaks = list(islice(finder.find(content), MOST_LEAKS)) if content else []
+        file = _name(table, column, row, finder) if leaks or len(content) >= LARGEST else ""
+        line, counted = 1, 0
+        for one in leaks:
+            line += content.count(b"\n", counted, one.start)
+            counted = one.start
+            found.leaks.append(
+                Leak(file, one.start, line, one.reference, one.encoding, one.age, _moment(row.at) or today)
+            )
+        if len(leaks) == MOST_LEAKS:
+            found.problems[file] = _TOO_MANY
+        elif len(content) >= LARGEST:
+            found.problems[file] = _TOO_LARGE
+
+
+def _name(table: TextTable, column: str, row: _Row, finder: OccurrenceFinder) -> str:
+    """Return the name of a value, with references in place of the values that its key shows."""
+    key = "/".join(f"{label}={value}" for label, value in zip(table.labels, row.labels, strict=True))
+    name = octets(f"database:{table.name}.{column}:{key}")
+    shown = [(one.start, one.end, octets(one.reference)) for one in finder.find(name)]
+    return one_line(replace(name, shown).decode("utf-8", "backslashreplace"))
+
+
+def _moment(at: Any) -> str:
+    """Return a moment that a database wrote, in ISO 8601 and UTC; empty if it is none."""
+    try:
+        found = datetime.fromisoformat(str(at))
+    except ValueError:
+        return ""
+    return found.replace(tzinfo=found.tzinfo or UTC).astimezone(UTC).isoformat(timespec="seconds")

@@ -82,3 +82,12 @@ def test_only_tokens_can_be_sought() -> None:
     found = [one.reference for one in Sought(tokens=True).finder().find(" ".join(TOKENS.values()).encode())]
 
     assert found == [f"[token: {name}]" for name in TOKENS]
+
+
+def test_the_sources_and_the_documentation_of_this_project_have_none() -> None:
+    root = Path(__file__).parents[3]
+    texts = [path for name in ("docs", "dags_examples", "tests") for path in (root / name).rglob("*.[mp][dy]")]
+
+    assert len(texts) > 300
+    found = {path.name: one.reference for path in texts for one in FINDER.find(path.read_bytes())}
+    assert found == dict.fromkeys(("test_stream.py", "test_attacks_text.py"), "[token: private key]")  # that is theirs

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
-from airflow_config_providers.cli.audited import Audited, audited, known, show_found
+from airflow_config_providers.cli.audited import Audited, audited, known, show_found, write_found
 from airflow_config_providers.cli.failing import Notes, reporting_errors
 from airflow_config_providers.cli.runs import known_history
 from airflow_config_providers.cli.target import require_here
@@ -16,8 +16,11 @@ from airflow_config_providers.deployment.configurations import DeployedConfigura
 from airflow_config_providers.deployment.database_records import dynamic_keys, outcomes
 from airflow_config_providers.deployment.differences import with_authors
 from airflow_config_providers.deployment.rows import Row
+from airflow_config_providers.spark.audit.drift import Drift, drift_of
 from airflow_config_providers.spark.audit.findings import BEFORE_FAILURE
-from airflow_config_providers.spark.audit.history_audit import KINDS, KnownElsewhere, history_findings
+from airflow_config_providers.spark.audit.findings_file import HISTORY
+from airflow_config_providers.spark.audit.history_audit import KINDS, KnownElsewhere, history_of
+from airflow_config_providers.spark.audit.history_page import page
 
 
 @reporting_errors
@@ -27,11 +30,14 @@ def history(args: Any) -> None:
     notes = Notes()
     with audited(args, notes) as found:
         there = found.read(args.against).frame if args.against else None
-        kinds = args.kind or KINDS
-        rows = history_findings(found.session, found.records.frame, _known(args, found, notes), there, kinds=kinds)
+        with history_of(found.session, found.records.frame, _known(args, found, notes), there) as past:
+            rows = past.findings(args.kind or KINDS)
+            drift = drift_of(past.runs, past.changes) if args.report else Drift()
     if args.no_database:
         notes("Airflow's database was not read: runs that failed later, who changed what, and unused keys are unknown.")
-    show_found([_shown(row) for row in _with_authors(args, rows, notes)], args.output, nothing="Nothing found.")
+    shown = [_shown(row) for row in _with_authors(args, rows, notes)]
+    write_found(args, shown, HISTORY, partial(page, shown, drift))
+    show_found(shown, args.output, nothing="Nothing found.")
 
 
 def _known(args: Any, found: Audited, notes: Notes) -> KnownElsewhere:
@@ -58,4 +64,4 @@ def _with_author(row: Row, history: Any) -> Row:
 
 
 def _shown(row: Row) -> Row:
-    return {name: row[name] for name in ("kind", "dag", "task", "key", "detail", "runs", "first", "last")}
+    return {name: row[name] for name in HISTORY}

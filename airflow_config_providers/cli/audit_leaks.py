@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from functools import partial
 from typing import Any, Final
 
 from airflow_config_providers import settings
-from airflow_config_providers.cli.audited import show_found, spark_configs
+from airflow_config_providers.cli.audit_progress import octets_progress
+from airflow_config_providers.cli.audited import show_found, spark_configs, write_found
 from airflow_config_providers.cli.failing import Finished, Notes, WrongArgumentsError, reporting_errors
 from airflow_config_providers.cli.providers import definitions_at
 from airflow_config_providers.cli.target import require_here
@@ -21,8 +21,9 @@ from airflow_config_providers.deployment.known_secrets import (
     resolved_secrets,
     search_for,
 )
+from airflow_config_providers.spark.audit.findings_file import LEAK
 from airflow_config_providers.spark.audit.leak_audit import LeakReport, LeakRequest
-from airflow_config_providers.spark.audit.leak_page import summary, write_report
+from airflow_config_providers.spark.audit.leak_page import page, summary
 
 FOUND: Final = 1
 INCOMPLETE: Final = 2
@@ -35,11 +36,11 @@ def leaks(args: Any) -> None:
     _require_any(args)
     notes = Notes()
     known = _known(args)
-    with _progress() as tick:
+    with octets_progress() as tick:
         report = search_for(known, _request(args), notes, tick=tick)
-    show_found([leak.row() for leak in report.leaks], args.output, nothing="Nothing found.")
-    if args.report:
-        write_report(args.report, report)
+    rows = [leak.row() for leak in report.leaks]
+    write_found(args, rows, LEAK, partial(page, report))
+    show_found(rows, args.output, nothing="Nothing found.")
     _tell(report, notes)
     if code := _code(report):
         raise Finished(code)
@@ -107,16 +108,3 @@ def _code(report: LeakReport) -> int:
     if not report.is_complete:
         return INCOMPLETE
     return FOUND if report.leaks else 0
-
-
-@contextmanager
-def _progress() -> Iterator[Callable[[int, int], None]]:
-    """Yield a function that shows how far the search is, on a terminal: bytes, rate and the time that is left."""
-    from rich.console import Console  # noqa: PLC0415 - only a command that runs needs these
-    from rich.progress import BarColumn, DownloadColumn, Progress, TimeRemainingColumn, TransferSpeedColumn  # noqa: PLC0415
-
-    console = Console(stderr=True)
-    columns = (BarColumn(), DownloadColumn(), TransferSpeedColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
-        task = bar.add_task("", total=None)
-        yield lambda octets, total: bar.update(task, completed=octets, total=total)

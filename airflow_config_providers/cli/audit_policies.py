@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import sys
+from functools import partial
 from typing import Any
 
 from airflow_config_providers import settings
 from airflow_config_providers.cli.audit_leaks import FOUND, INCOMPLETE
-from airflow_config_providers.cli.audited import audited, known, show_found
+from airflow_config_providers.cli.audited import audited, known, show_found, write_found
 from airflow_config_providers.cli.failing import Finished, Notes, reporting_errors
 from airflow_config_providers.cli.target import require_here
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.deployment.database_records import owners
 from airflow_config_providers.job.past_policies import PastPolicies
+from airflow_config_providers.spark.audit.findings_file import POLICY
 from airflow_config_providers.spark.audit.policy_audit import stopped_runs
+from airflow_config_providers.spark.audit.policy_page import page, summary
 
 
 @reporting_errors
@@ -25,14 +28,12 @@ def policies(args: Any) -> None:
     of_dag = dict(known(args, notes, "The owners of DAGs are", owners))
     with audited(args, notes) as found:
         stopped = stopped_runs(found.session, found.records.frame, asked.verdicts)
-        runs = found.records.frame.select("dag", "task", "run").distinct().count()
     for file, problem in stopped.unjudged.items():
         notes(f"{printable(file)} was not judged: {problem}")
-    rows = [
-        {"policy": row["policy"], "dag": row["dag"], "owner": of_dag.get(row["dag"], ""), **row} for row in stopped.rows
-    ]
+    rows = stopped.rows_with(of_dag)
+    write_found(args, rows, POLICY, partial(page, stopped, of_dag))
     show_found(rows, args.output, nothing="No run would have been stopped.")
-    sys.stderr.write(f"{stopped.runs} of {runs} runs would have been stopped.\n")
+    sys.stderr.write(f"{summary(stopped)}\n")
     if stopped.unjudged or found.records.unread_count:
         raise Finished(INCOMPLETE)
     if stopped.runs:

@@ -4,32 +4,30 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import date
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from airflow_config_providers import settings
 from airflow_config_providers.cli.arguments import pairs
+from airflow_config_providers.cli.audit_progress import files_progress
 from airflow_config_providers.cli.failing import Notes, WrongArgumentsError
 from airflow_config_providers.cli.output import show
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.deployment.database_records import DatabaseRecords
+from airflow_config_providers.deployment.record_audit import RecordsJob, problems_of, record_reader
 from airflow_config_providers.deployment.rows import Row
 from airflow_config_providers.exceptions import ConfigProvidersError
-from airflow_config_providers.job.record_rows import rows_of
-from airflow_config_providers.spark.audit.past_records import CONFIGS, PastRecords, RecordFilter, RecordReader
-from airflow_config_providers.spark.audit.session import audit_session
-from airflow_config_providers.spark.audit.spark_failures import telling_failures
+from airflow_config_providers.spark.audit.findings_file import write_findings
+from airflow_config_providers.spark.audit.past_records import PastRecords, RecordFilter, RecordReader
+from airflow_config_providers.spark.audit.report_file import write_page
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _Known = TypeVar("_Known")
-
-_MOST_NAMED: Final = 20
-"""How many files without a record are named in notes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,11 +58,12 @@ def audited(args: Any, notes: Notes) -> Iterator[Audited]:
     :raises ProviderUnavailableError: Spark or the database cannot read them
     """
     wanted = RecordFilter(_day(args.since), args.dag or "")
-    with audit_session(args.master, {**CONFIGS, **spark_configs(args)}) as session, telling_failures("The records"):
-        reader = RecordReader(session, rows_of, args.parquet or "")
+    job = RecordsJob(args.parquet or "", args.master, spark_configs(args))
+    with files_progress() as tick, record_reader(job, tick) as reader:
         records = _records(args, reader, wanted)
-        _explain(records, notes)
-        yield Audited(session, records, lambda path: reader.of_files(path, wanted))
+        for problem in problems_of(records):
+            notes(problem)
+        yield Audited(reader.session, records, lambda path: reader.of_files(path, wanted))
 
 
 def _records(args: Any, reader: RecordReader, wanted: RecordFilter) -> PastRecords:
@@ -83,18 +82,6 @@ def _day(text: str | None) -> str:
     except ValueError:
         problem = printable(text or "")
     raise WrongArgumentsError(f"--since '{problem}' is no day. Write it as 2026-11-01.")
-
-
-def _explain(records: PastRecords, notes: Notes) -> None:
-    for file, problem in list(records.unread.items())[:_MOST_NAMED]:
-        notes(f"{printable(file)} has no record: {problem}")
-    if records.unread_count > _MOST_NAMED:
-        notes(f"{records.unread_count} files have no record. Only {_MOST_NAMED} of them are named.")
-    if records.later_count:
-        notes(
-            f"{records.later_count} records were written by a later version of airflow-config-providers. What this "
-            f"version does not know of them is left out."
-        )
 
 
 def known(args: Any, notes: Notes, what: str, read: Callable[[], Sequence[_Known]]) -> Sequence[_Known]:
@@ -119,3 +106,16 @@ def show_found(rows: Sequence[Row], output: str, *, nothing: str) -> None:
         sys.stdout.writelines(f"{json.dumps(row)}\n" for row in rows)
     else:
         show(rows, output, nothing=nothing)
+
+
+def write_found(args: Any, rows: Sequence[Row], columns: Mapping[str, str], page: Callable[[], str]) -> None:
+    """
+    Write the files that ``--output-parquet`` and ``--report`` name.
+
+    :param columns: those of the Parquet file
+    :raises ConfigException: one cannot be written
+    """
+    if args.output_parquet:
+        write_findings(args.output_parquet, rows, columns)
+    if args.report:
+        write_page(args.report, page())

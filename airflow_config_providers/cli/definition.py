@@ -310,20 +310,26 @@ def _audits() -> tuple[Any, ...]:
         _command(
             "audit_history.history",
             "Show what differs between runs, DAGs and environments, what has no effect, and what failures share",
-            (_against(), _kind(), *_past(), *_spark_job()),
+            (_against(), _kind(), *_past(), *_written_findings(), *_spark_job()),
             _AUDIT_HISTORY,
         ),
         ActionCommand(
             name="policies",
             help="Show which past runs the policies in a file would have stopped",
             func=lazy_load_command("airflow_config_providers.cli.audit_policies.policies"),
-            args=(_arg("file", help="File of policies", metavar="FILE"), *_past(), *_spark_job(), ARG_OUTPUT),
+            args=(
+                _arg("file", help="File of policies", metavar="FILE"),
+                *_past(),
+                *_written_findings(),
+                *_spark_job(),
+                ARG_OUTPUT,
+            ),
             epilog=_AUDIT_POLICIES,
         ),
         _command(
             "audit_references.references",
             "Show who used which reference in all runs, and how many values each had",
-            (_pattern(), _known_references(), *_past(), *_spark_job()),
+            (_pattern(), _known_references(), *_past(), *_written_findings(), *_spark_job()),
             _AUDIT_REFERENCES,
         ),
     )
@@ -346,6 +352,10 @@ def _past() -> tuple[Any, ...]:
 
 def _against() -> Any:
     return _arg("--against", help="Folder of the records of another environment, to compare with", metavar="PATH")
+
+
+def _policies_of_past() -> Any:
+    return _arg("file", help="File of policies", metavar="FILE")
 
 
 def _kind() -> Any:
@@ -389,7 +399,14 @@ def _searched() -> tuple[Any, ...]:
         _arg("--baseline", help="File with accepted leaks: their ids, or the JSON of an audit", metavar="FILE"),
         _arg("--state", help="Folder that keeps what was searched, so that the next audit reads only what is new"),
         _arg("--reversed-copy", help="Folder to write copies to, with references in place of the values"),
-        _arg("--report", help="HTML file to write, with the leaks and plots of them", metavar="FILE"),
+        *_written_findings(),
+    )
+
+
+def _written_findings() -> tuple[Any, ...]:
+    return (
+        _arg("--report", help="HTML file to write, with the findings and plots of them", metavar="FILE"),
+        _arg("--output-parquet", help="Parquet file to write, with the findings", metavar="FILE"),
     )
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import reduce
 from typing import TYPE_CHECKING, Any, Final
@@ -30,22 +31,38 @@ class KnownElsewhere:
 
 
 @dataclass(frozen=True, slots=True)
-class _FindingSources:
-    """The rows from which findings are made."""
+class History:
+    """
+    The rows from which findings are made.
+
+    :param there: what tasks have now in another environment; None if it is not compared
+    """
 
     runs: DataFrame
     values: DataFrame
     changes: DataFrame
     current: DataFrame
-    there: DataFrame
+    there: DataFrame | None
     documents: DataFrame
 
+    def findings(self, kinds: Collection[str] = ()) -> list[dict[str, Any]]:
+        """Return the findings of some kinds, or of all without one, by kind, DAG, task and key."""
+        found = [frame for kind in kinds or KINDS if (frame := _FINDERS[kind](self)) is not None]
+        if not found:
+            return []
+        rows = reduce(lambda one, other: one.union(other), found)
+        return [row.asDict() for row in rows.orderBy("kind", "dag", "task", "key").collect()]
 
-_FINDERS: Final[Mapping[str, Callable[[_FindingSources], DataFrame]]] = {
+
+def _between_environments(history: History) -> DataFrame | None:
+    return None if history.there is None else findings.between_environments(history.current, history.there)
+
+
+_FINDERS: Final[Mapping[str, Callable[[History], DataFrame | None]]] = {
     "always-loses": lambda rows: findings.always_loses(rows.values),
     BEFORE_FAILURE: lambda rows: findings.before_failure(rows.runs, rows.changes),
     "between-dags": lambda rows: findings.between_dags(rows.current),
-    "between-environments": lambda rows: findings.between_environments(rows.current, rows.there),
+    "between-environments": _between_environments,
     "between-runs": lambda rows: findings.between_runs(rows.changes),
     "default-not-taken": lambda rows: findings.not_taken(rows.values),
     "only-in-failed": lambda rows: findings.only_in_failed(rows.values),
@@ -56,30 +73,20 @@ KINDS: Final = tuple(_FINDERS)
 """The kinds of findings."""
 
 
-def history_findings(
-    session: SparkSession,
-    records: DataFrame,
-    known: KnownElsewhere,
-    against: DataFrame | None = None,
-    *,
-    kinds: Collection[str] = KINDS,
-) -> list[dict[str, Any]]:
+@contextmanager
+def history_of(
+    session: SparkSession, records: DataFrame, known: KnownElsewhere, against: DataFrame | None = None
+) -> Iterator[History]:
     """
-    Return the findings of some kinds, by kind, DAG, task and key.
+    Yield the history of the configuration, until the end of the block.
 
     :param records: the records of this environment, as ``PastRecords`` has them
     :param against: the records of another environment; without them, environments are not compared
     """
-    wanted = [_FINDERS[kind] for kind in kinds if against is not None or kind != "between-environments"]
-    if not wanted:
-        return []
     no_outcomes = session.createDataFrame([], OUTCOMES)
-    other = records.limit(0) if against is None else against
+    there = None if against is None else findings.now(values_of(runs_of(against, no_outcomes)))
     documents = session.createDataFrame(known.documents, DOCUMENTS)
     with persisted(runs_of(records, session.createDataFrame(known.outcomes, OUTCOMES))) as (runs,):
         values = values_of(runs)
-        there = findings.now(values_of(runs_of(other, no_outcomes)))
         with persisted(findings.changes_of(values), findings.now(values)) as (changes, current):
-            found = [find(_FindingSources(runs, values, changes, current, there, documents)) for find in wanted]
-            rows = reduce(lambda one, other: one.union(other), found)
-            return [row.asDict() for row in rows.orderBy("kind", "dag", "task", "key").collect()]
+            yield History(runs, values, changes, current, there, documents)

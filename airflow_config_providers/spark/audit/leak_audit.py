@@ -16,8 +16,9 @@ from airflow_config_providers.spark.audit.leak import Leak, moment, read_baselin
 from airflow_config_providers.spark.audit.reversed_copies import target_of, write_copy
 from airflow_config_providers.spark.audit.search import FoundLeak, Searched, search
 from airflow_config_providers.spark.audit.seen_files import SearchedFile, SeenFiles, grown_since, is_unchanged
-from airflow_config_providers.spark.audit.session import audit_session, saying_why
+from airflow_config_providers.spark.audit.session import audit_session, job_failed
 from airflow_config_providers.spark.audit.sought import Sought, SoughtFinder
+from airflow_config_providers.spark.audit.spark_failures import telling_failures
 from airflow_config_providers.spark.audit.state_folder import locked
 from airflow_config_providers.spark.audit.table_audit import TableReport, TextDatabase, search_tables
 from airflow_config_providers.spark.audit.tables import SearchedRows, TextTable, search_rows
@@ -270,7 +271,7 @@ class LeakAudit:
         pairs = [(file, target(file.path)) for file in files]
         groups = [[(one.file, target(one.file.path)) for one in group] for group in grouped(map(Split, files))]
         tasks = self._context.parallelize(groups, max(1, len(groups)))
-        with saying_why():
+        with telling_failures(job_failed):
             problems = tasks.flatMap(lambda group: _copy_all(group, sought)).collect()
         return {file.path: problem for (file, _), problem in zip(pairs, problems, strict=True) if problem}
 
@@ -282,7 +283,7 @@ class LeakAudit:
         """Return the results of all splits in ``groups``, in order. A lost executor costs its tasks only."""
         sought, octets = self._sought, self._octets
         tasks = self._context.parallelize(groups, len(groups))
-        with saying_why(), ThreadPoolExecutor(1) as threads:
+        with telling_failures(job_failed), ThreadPoolExecutor(1) as threads:
             found = threads.submit(tasks.map(lambda group: _search_all(group, sought, octets)).collect)
             while not found.done():
                 wait([found], _SECONDS)

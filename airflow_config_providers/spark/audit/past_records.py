@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import TYPE_CHECKING, Final
 
 from airflow_config_providers.core.text import octets
 from airflow_config_providers.spark.audit.persisted import persisted
-from airflow_config_providers.spark.audit.record_row import CONTENT, SCHEMA, TRY, Content, RecordRow
+from airflow_config_providers.spark.audit.read_progress import Read, ReadProgress
+from airflow_config_providers.spark.audit.record_row import CONTENT, SCHEMA, TRY, Content
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
-
-Read = Callable[[Iterable[Content]], Iterator[RecordRow]]
-"""Returns the records in files. It runs in executors, so it is a function of a module."""
 
 CONFIGS: Final = {"spark.sql.files.openCostInBytes": "65536", "spark.sql.shuffle.partitions": "32"}
 """What a session needs so that a task reads thousands of small files, and millions of records are no burden."""
@@ -90,17 +88,20 @@ class RecordReader:
     :param read: returns the records in files
     :param parquet: the folder in which records are kept, in a table for each source; empty to keep none
     :param round_files: about how many files are read between two moments at which they are kept
+    :param progress: counts the files that are read; None if nobody watches
     """
 
     session: SparkSession
     read: Read
     parquet: str = ""
     round_files: int = 100_000
+    progress: ReadProgress | None = None
 
     def of_files(self, path: str, wanted: RecordFilter) -> PastRecords:
         """Return the records in the files below ``path``. If records are kept, only files that are new are read."""
         with persisted(self._listed(path, wanted)) as (listed,):
             if not self.parquet:
+                self._expect(listed.count)
                 return _past(self._parsed(self._contents(path, listed)).persist(), wanted, listed)
             self._keep_new(path, listed)
             return _past(self._kept(path), wanted, listed)
@@ -113,6 +114,7 @@ class RecordReader:
             counts, all_counts = _by_folder(new), _by_folder(listed)
             if len(all_counts) > 1:
                 counts.pop("", None)  # what is beside the folders of days is named
+            self._expect(lambda: sum(counts.values()))
             for folders in _rounds(counts, most=self.round_files):
                 some = new.where(F.col("folder").isin(folders))
                 contents = self._contents(path, some)
@@ -137,9 +139,11 @@ class RecordReader:
         files = [(file, modified, 0, source) for file, modified in known.items()]
         listed = self.session.createDataFrame(files, f"{CONTENT.removesuffix(', content binary')}, folder string")
         if not self.parquet:
+            self._expect(lambda: len(known))
             contents = [one for batch in batches(list(known)) for one in batch]
             return _past(self._parsed(self._given(contents)).persist(), wanted, listed)
         new = _not_in(self._kept(source), listed).orderBy("modified").collect()
+        self._expect(lambda: len(new))
         for batch in batches([row.file for row in new]):
             self._keep(self._parsed(self._given(batch)), source)
         return _past(self._kept(source), wanted, listed)
@@ -177,10 +181,14 @@ class RecordReader:
     def _given(self, contents: Sequence[Content]) -> DataFrame:
         return self.session.createDataFrame(self.session.sparkContext.parallelize(contents), CONTENT)
 
+    def _expect(self, files: Callable[[], int]) -> None:
+        if self.progress:
+            self.progress.expect(files())
+
     def _parsed(self, contents: DataFrame) -> DataFrame:
-        return self.session.createDataFrame(
-            contents.rdd.map(lambda row: Content(*row)).mapPartitions(self.read), SCHEMA, verifySchema=False
-        )
+        read = self.progress.counting(self.read) if self.progress else self.read
+        rows = contents.rdd.map(lambda row: Content(*row)).mapPartitions(read)
+        return self.session.createDataFrame(rows, SCHEMA, verifySchema=False)
 
     def _table(self, source: str) -> str:
         return f"{self.parquet.rstrip('/')}/{_TABLE}/{sha256(octets(source)).hexdigest()[:16]}"

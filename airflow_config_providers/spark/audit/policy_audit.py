@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from airflow_config_providers.exceptions import ConfigException
 from airflow_config_providers.spark.audit.persisted import persisted
+from airflow_config_providers.spark.audit.runs import week
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -31,7 +32,17 @@ class Verdict(NamedTuple):
     problem: str = ""
 
 
+_RUN: Final = ("dag", "task", "run")
+
 _VERDICT: Final = ", ".join(f"{name} string" for name in Verdict.__annotations__)
+
+
+class RunShare(NamedTuple):
+    """How many of the runs of a DAG, or of a week by its Monday, would have been stopped."""
+
+    name: str
+    stopped: int
+    runs: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,11 +53,31 @@ class StoppedRuns:
     :param rows: for each policy and DAG, the runs that it would have stopped
     :param runs: how many runs would have been stopped
     :param unjudged: file of a record -> why the policies could not be asked about it
+    :param by_week: for each week, how many of all runs
+    :param by_dag: for each DAG, how many of all runs
     """
 
     rows: list[dict[str, Any]]
     runs: int
     unjudged: Mapping[str, str] = field(default_factory=dict)
+    by_week: Sequence[RunShare] = field(default=(), compare=False)
+    by_dag: Sequence[RunShare] = field(default=(), compare=False)
+
+    @property
+    def all_runs(self) -> int:
+        """How many runs there are."""
+        return sum(one.runs for one in self.by_week)
+
+    def rows_with(self, owners: Mapping[str, str]) -> list[dict[str, Any]]:
+        """
+        Return the rows with the owners of their DAGs.
+
+        :param owners: DAG -> owner
+        """
+        return [
+            {"policy": row["policy"], "dag": row["dag"], "owner": owners.get(row["dag"], ""), **row}
+            for row in self.rows
+        ]
 
 
 def stopped_runs(
@@ -62,10 +93,10 @@ def stopped_runs(
 
     asked = records.where(F.col("follows").isNull()).rdd.mapPartitions(judge)
     with persisted(session.createDataFrame(asked, _VERDICT, verifySchema=False)) as (verdicts,):
-        return _stopped(verdicts)
+        return _stopped(verdicts, records)
 
 
-def _stopped(verdicts: DataFrame) -> StoppedRuns:
+def _stopped(verdicts: DataFrame, records: DataFrame) -> StoppedRuns:
     from pyspark.sql import functions as F  # noqa: N812, PLC0415 - as above
 
     problems = verdicts.where(F.col("problem") != "").select("file", "problem").distinct().collect()
@@ -77,5 +108,23 @@ def _stopped(verdicts: DataFrame) -> StoppedRuns:
         F.min("at").alias("first"), F.max("at").alias("last"), F.max_by("reason", "at").alias("reason"),
     )  # fmt: skip
     rows = [row.asDict() for row in by_policy.orderBy("policy", "dag").collect()]
-    runs = denied.select("dag", "task", "run").distinct().count()
-    return StoppedRuns(rows, runs, {row.file: row.problem for row in problems})
+    with persisted(_runs(records, denied)) as (runs,):
+        by_week, by_dag = _shares(runs, "week"), _shares(runs, "dag")
+    stopped = sum(one.stopped for one in by_dag)
+    return StoppedRuns(rows, stopped, {row.file: row.problem for row in problems}, by_week, by_dag)
+
+
+def _runs(records: DataFrame, denied: DataFrame) -> DataFrame:
+    """Return all runs, with the week of their last try and whether they would have been stopped."""
+    from pyspark.sql import functions as F  # noqa: N812, PLC0415 - as above
+
+    runs = records.groupBy(*_RUN).agg(week(F.max("at")).alias("week"))
+    stopped = denied.select(*_RUN).distinct().withColumn("is_stopped", F.lit(True))
+    return runs.join(stopped, [*_RUN], "left")
+
+
+def _shares(runs: DataFrame, column: str) -> list[RunShare]:
+    from pyspark.sql import functions as F  # noqa: N812, PLC0415 - as above
+
+    counts = runs.groupBy(column).agg(F.count("is_stopped").alias("stopped"), F.count("*").alias("runs"))
+    return [RunShare(*row) for row in counts.orderBy(column).collect()]

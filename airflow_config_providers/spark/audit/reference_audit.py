@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from airflow_config_providers.spark.audit.persisted import persisted
@@ -29,6 +29,42 @@ def reference_uses(
     used = records.select("dag", "task", "run", "at", "key_id", F.explode("references").alias("reference", "hash"))
     with persisted(used.join(F.broadcast(session.createDataFrame(owners, OWNERS)), "dag", "left")) as (uses,):
         return [row.asDict() for row in _by_reference(uses).orderBy("reference").collect()]
+
+
+def reference_rows(uses: Sequence[Mapping[str, Any]], known: Sequence[str] = ()) -> list[dict[str, Any]]:
+    """
+    Return a row for each reference, with what is odd about it in ``finding``.
+
+    :param uses: as ``reference_uses`` returns them
+    :param known: references that are listed even if no record has them
+    """
+    used = {use["reference"] for use in uses}
+    unread = [{"reference": one, "tasks": 0, "runs": 0} for one in known if one not in used]
+    return [_row(use) for use in (*uses, *unread)]
+
+
+def _row(use: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "reference": use["reference"],
+        "finding": list(_findings(use)),
+        "generations": use.get("generations"),
+        "tasks": use["tasks"],
+        "runs": use["runs"],
+        "dags": use.get("dags", []),
+        "owners": use.get("owners", []),
+        "older": use.get("older") or [],
+        "first": use.get("first"),
+        "last": use.get("last"),
+    }
+
+
+def _findings(use: Mapping[str, Any]) -> Iterator[str]:
+    if not use["runs"]:
+        yield "unread"
+    if len(use.get("dags", [])) > 1:
+        yield "shared"
+    if use.get("older"):
+        yield "older values"
 
 
 def _by_reference(uses: DataFrame) -> DataFrame:

@@ -66,6 +66,13 @@ def told(given: Column) -> Column:
     return F.when(given.isNull(), F.lit("not set")).otherwise(text)
 
 
+def week(at: Column) -> Column:
+    """Return the Monday of the week of a moment, both in ISO 8601."""
+    from pyspark.sql import functions as F  # noqa: N812, PLC0415 - as above
+
+    return F.trunc(F.to_date(F.substring(at, 1, 10)), "week").cast("string")
+
+
 def layer(given: Column) -> Column:
     """Return the layer of a value; null without one."""
     from pyspark.sql import functions as F  # noqa: N812, PLC0415 - as above

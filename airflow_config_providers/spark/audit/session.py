@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import logging
 import os
-import re
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
 from airflow_config_providers.exceptions import ConfigException
+from airflow_config_providers.spark.audit.spark_failures import telling_failures
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -23,8 +23,6 @@ _ENCRYPTED: Final = {
 """What keeps broadcast values from being read on a disk or on the wire."""
 
 _SECRET: Final = "spark.authenticate.secret"  # noqa: S105 - the name of a key
-
-_MISSING: Final = re.compile(r"ModuleNotFoundError: No module named '([\w.]+)'")
 
 _DEFAULTS: Final = {
     "spark.app.name": "airflow-config-providers audit",
@@ -120,7 +118,7 @@ def _require_package(session: SparkSession) -> None:
     """Raise an error if executors do not have this package, before they get a value."""
     context = session.sparkContext
     if not str(context.master).startswith("local"):
-        with saying_why():
+        with telling_failures(job_failed):
             context.parallelize([0], 1).map(_imported).collect()
 
 
@@ -129,25 +127,9 @@ def _imported(number: int) -> int:
     return number
 
 
-@contextmanager
-def saying_why() -> Iterator[None]:
-    """
-    Say in a sentence why a job of Spark failed; the error itself holds a whole stack of Java.
-
-    :raises ConfigException: it failed
-    """
-    try:
-        yield
-    except Exception as error:  # noqa: BLE001 - as above
-        problem, missing = type(error).__name__, _MISSING.search(str(error))
-    else:
-        return
-    if missing:
-        raise ConfigException(
-            f"The executors have no module {missing[1]}. Install this package there, or send it with "
-            f"spark.submit.pyFiles, as the page 'Find leaked secrets in logs' says."
-        )
-    raise ConfigException(
+def job_failed(problem: str) -> ConfigException:
+    """Return the error that says that a job of Spark failed because of ``problem``, and what to do."""
+    return ConfigException(
         f"Spark could not finish the job ({problem}). Its own messages are above: an executor perhaps needs more "
         f"memory, or the master is not reachable, or does not have the same {_SECRET}. With --state, the next audit "
         f"goes on where this one ended."

@@ -1,33 +1,34 @@
-"""Failures of Spark as errors of this package: a message of Java is a page long, and can hold what a record has."""
+"""Failures of Spark as errors of this package: a message of Java is a page long, and can hold what was read."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Final
 
-from airflow_config_providers.exceptions import ConfigProvidersError, ProviderUnavailableError
+from airflow_config_providers.exceptions import ConfigException, ConfigProvidersError
+
+_MISSING: Final = re.compile(r"ModuleNotFoundError: No module named '([\w.]+)'")
 
 
 @contextmanager
-def telling_failures(what: str) -> Iterator[None]:
+def telling_failures(failed: Callable[[str], ConfigProvidersError]) -> Iterator[None]:
     """
     Raise an error of this package for any that Spark raises inside.
 
-    :param what: what is read, for the message
-    :raises ProviderUnavailableError: Spark could not read it
+    :param failed: returns the error to raise; it gets the name of Spark's error, which shows no content
+    :raises ConfigException: the executors lack a module
     """
     try:
         yield
     except ConfigProvidersError:
         raise
     except Exception as error:  # noqa: BLE001 - Spark, Py4J and the clients of storage raise errors of many kinds
-        problem = name_of(error)
+        problem, missing = name_of(error), _MISSING.search(str(error))
     else:
         return
-    raise ProviderUnavailableError(
-        f"{what} could not be read by Spark ({problem}). Correct the path, and give Spark the classes and rights that "
-        f"it needs for it with --conf. Executors need this package, too."
-    )
+    raise _lacks(missing[1]) if missing else failed(problem)
 
 
 def name_of(error: Exception) -> str:
@@ -35,3 +36,10 @@ def name_of(error: Exception) -> str:
     condition = getattr(error, "getCondition", None) or getattr(error, "getErrorClass", None)
     names = (type(error).__name__, condition() if condition else None)
     return ", ".join(str(name) for name in names if name)
+
+
+def _lacks(module: str) -> ConfigException:
+    return ConfigException(
+        f"The executors have no module {module}. Install this package there, or send it with "
+        f"spark.submit.pyFiles, as the page 'Find leaked secrets in logs' says."
+    )

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from airflow_config_providers.core.layers import ConfigLayer, ConfigSource
-from airflow_config_providers.spark.audit.history_audit import KnownElsewhere, history_findings
+from airflow_config_providers.spark.audit.history_audit import KnownElsewhere, history_of
 from tests.spark.audit.history.past import Past, read
 
 pytestmark = pytest.mark.slow
@@ -29,7 +29,8 @@ class Audit:
     def __call__(self, kind: str, *, against: Past | None = None, **known: Any) -> list[dict[str, Any]]:
         there = read(self._session, against).frame if against else None
         records = read(self._session, self._past).frame
-        return history_findings(self._session, records, KnownElsewhere(**known), there, kinds=[kind])
+        with history_of(self._session, records, KnownElsewhere(**known), there) as history:
+            return history.findings([kind])
 
 
 @pytest.fixture
@@ -244,7 +245,8 @@ def test_all_kinds_are_found_at_once_in_order(session: Any, past: Past):
     past({MEMORY: "4g"}, run="r1", day=1)
     past({MEMORY: "64g"}, run="r2", day=2, problems=("too much",))
 
-    found = history_findings(session, read(session, past).frame, KnownElsewhere())
+    with history_of(session, read(session, past).frame, KnownElsewhere()) as history:
+        found = history.findings()
 
     assert [row["kind"] for row in found] == ["before-failure", "between-runs", "only-in-failed"]
 
@@ -252,4 +254,5 @@ def test_all_kinds_are_found_at_once_in_order(session: Any, past: Past):
 def test_no_records_have_no_findings(session: Any, past: Past):
     past.folder.mkdir()
 
-    assert history_findings(session, read(session, past).frame, KnownElsewhere()) == []
+    with history_of(session, read(session, past).frame, KnownElsewhere()) as history:
+        assert history.findings() == []

@@ -1,0 +1,71 @@
+"""The Spark job that reads the records of a deployment, for commands and for tasks, which have no database."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Final
+
+from airflow_config_providers.core.text import printable
+from airflow_config_providers.exceptions import ProviderUnavailableError
+from airflow_config_providers.job.record_rows import rows_of
+from airflow_config_providers.spark.audit.past_records import CONFIGS, PastRecords, RecordReader
+from airflow_config_providers.spark.audit.read_progress import Tick, ticking
+from airflow_config_providers.spark.audit.session import audit_session
+from airflow_config_providers.spark.audit.spark_failures import telling_failures
+
+_MOST_NAMED: Final = 20
+"""How many files without a record are named."""
+
+
+@dataclass(frozen=True, slots=True)
+class RecordsJob:
+    """
+    How records are read.
+
+    :param parquet: the folder in which they are kept; empty to keep none
+    :param master: Spark's master; None for the one of Spark's own defaults, or else this machine
+    :param configs: configuration of the Spark job
+    """
+
+    parquet: str = ""
+    master: str | None = None
+    configs: Mapping[str, str] = field(default_factory=dict)
+
+
+@contextmanager
+def record_reader(job: RecordsJob, tick: Tick | None = None) -> Iterator[RecordReader]:
+    """
+    Yield what reads records, with a Spark session until the end of the block.
+
+    :param tick: is called now and then with the files that were read so far, and the files to read in all
+    :raises ConfigException: Spark does not start, or its executors lack this package
+    :raises ProviderUnavailableError: Spark cannot read them
+    """
+    with (
+        audit_session(job.master, {**CONFIGS, **job.configs}) as session,
+        telling_failures(_unreadable),
+        ticking(session, tick) as progress,
+    ):
+        yield RecordReader(session, rows_of, job.parquet, progress=progress)
+
+
+def problems_of(records: PastRecords) -> Iterator[str]:
+    """Yield sentences about what could not be read."""
+    for file, problem in list(records.unread.items())[:_MOST_NAMED]:
+        yield f"{printable(file)} has no record: {problem}"
+    if records.unread_count > _MOST_NAMED:
+        yield f"{records.unread_count} files have no record. Only {_MOST_NAMED} of them are named."
+    if records.later_count:
+        yield (
+            f"{records.later_count} records were written by a later version of airflow-config-providers. What this "
+            f"version does not know of them is left out."
+        )
+
+
+def _unreadable(problem: str) -> ProviderUnavailableError:
+    return ProviderUnavailableError(
+        f"The records could not be read by Spark ({problem}). Correct the path, and give Spark the classes and rights "
+        f"that it needs for it with --conf. Executors need this package, too."
+    )

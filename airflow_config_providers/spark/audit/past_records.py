@@ -195,7 +195,9 @@ class RecordReader:
 
     def _keep(self, rows: DataFrame, source: str) -> None:
         """Add rows to a table. A run that is killed leaves none of its files or some, and each is whole."""
-        rows.hint("rebalance", "day").write.mode("append").partitionBy("day").parquet(self._table(source))
+        from pyspark.sql import functions as F  # noqa: N812, PLC0415 - as above
+
+        rows.hint("rebalance", F.col("day")).write.mode("append").partitionBy("day").parquet(self._table(source))
 
     def _kept(self, source: str) -> DataFrame:
         from pyspark.errors import AnalysisException  # noqa: PLC0415 - as above

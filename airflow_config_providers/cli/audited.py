@@ -7,7 +7,6 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import date
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from airflow_config_providers import settings
@@ -57,7 +56,7 @@ def audited(args: Any, notes: Notes) -> Iterator[Audited]:
     :raises WrongArgumentsError: an option is wrong
     :raises ProviderUnavailableError: Spark or the database cannot read them
     """
-    wanted = RecordFilter(_day(args.since), args.dag or "")
+    wanted = _filter(args)
     job = RecordsJob(args.parquet or "", args.master, spark_configs(args))
     with files_progress() as tick, record_reader(job, tick) as reader:
         records = _records(args, reader, wanted)
@@ -76,11 +75,11 @@ def _records(args: Any, reader: RecordReader, wanted: RecordFilter) -> PastRecor
     return reader.of_batches("database", found.known, found.batches, wanted)
 
 
-def _day(text: str | None) -> str:
+def _filter(args: Any) -> RecordFilter:
     try:
-        return date.fromisoformat(text).isoformat() if text else ""
+        return RecordFilter.of(args.since, args.dag)
     except ValueError:
-        problem = printable(text or "")
+        problem = printable(args.since)
     raise WrongArgumentsError(f"--since '{problem}' is no day. Write it as 2026-11-01.")
 
 

@@ -17,6 +17,7 @@ from dags_examples.demo.pipeline import json_rows
 from dags_examples.demo.workspace import EXAMPLES, Workspace, make_secret, unpack_flights
 from tests.examples.runs import places_of, rendered_fields, run
 from tests.limits import PATIENT_AIRFLOW
+from tests.spark.audit.history.past import Past
 
 pytestmark = pytest.mark.integration
 
@@ -34,7 +35,15 @@ def test_the_examples_parse_and_nothing_else_is_taken_for_a_dag(workspace: Works
     parsed = subprocess.run(command, env=environment, capture_output=True, text=True, check=True, cwd=workspace.root)
 
     [line] = [line for line in parsed.stdout.splitlines() if line.startswith("DAGS ")]
-    dags = ["audit_logs", "flights_delay_report", "flights_vault", "mapped_reports", "quickstart", "resolve_in_driver"]
+    dags = [
+        "audit_configuration",
+        "audit_logs",
+        "flights_delay_report",
+        "flights_vault",
+        "mapped_reports",
+        "quickstart",
+        "resolve_in_driver",
+    ]
     dags += ["stream_counts", "stream_counts_driver"]
     assert json.loads(line.removeprefix("DAGS ")) == [dags, {}]
 
@@ -196,3 +205,26 @@ def test_the_weekly_audit_fails_if_a_value_is_in_a_log(audit_home: Path, workspa
     assert code != 0
     assert f"{audit_home}/logs/task.log:2: ${{mounted:{audit_home}/secrets:token}} (plain, " in output
     assert places_of("a-token-of-the-audit", workspace) == []
+
+
+@pytest.mark.slow
+def test_the_weekly_audit_of_the_configuration_writes_its_pages(tmp_path: Path, workspace: Workspace) -> None:
+    past = Past(tmp_path / "tries")
+    for day, memory in enumerate(("4g", "8g"), 1):
+        past({"spark.executor.memory": memory}, run=f"r{day}", day=day)
+    policies = "policies: [{name: small, class: bounds, params: {spark.executor.memory: {max: 4g}}}]"
+    (tmp_path / "tomorrow.yaml").write_text(policies)
+
+    code, output = run(
+        workspace,
+        ["dags", "test", "audit_configuration"],
+        AIRFLOW_VAR_AUDIT_HOME=str(tmp_path),
+        AIRFLOW__CONFIG_PROVIDERS__RECORDS_PATH=str(past.folder),
+    )
+
+    assert code == 0, output
+    assert "1 of 2 runs would have been stopped." in output
+    assert "50.0 % of all runs would have been stopped." in (tmp_path / "policies.html").read_text()
+    assert "<td>spark.executor.memory</td>" in (tmp_path / "history.html").read_text()
+    assert (tmp_path / "history.parquet").is_file()
+    assert "No task is known to have an older value." in (tmp_path / "references.html").read_text()

@@ -10,6 +10,7 @@ from airflow_config_providers.spark.audit.drift import Drift, Ranked
 from airflow_config_providers.spark.audit.html_page import (
     MOST_ROWS,
     counted,
+    moment,
     page_of,
     paragraph,
     plots,
@@ -32,6 +33,7 @@ _MEANINGS: Final[Mapping[str, str]] = {
 """The kinds of findings, the most urgent first, and what they are."""
 
 _COLUMNS: Final = ("dag", "task", "key", "detail", "runs", "first", "last")
+_HEADS: Final = (*_COLUMNS[:-2], "first (UTC)", "last (UTC)")
 
 
 def page(findings: Sequence[Mapping[str, Any]], drift: Drift) -> str:
@@ -41,8 +43,8 @@ def page(findings: Sequence[Mapping[str, Any]], drift: Drift) -> str:
     return page_of(
         "History of the configuration",
         (
-            verdict(f"{counted(len(findings), 'finding').capitalize()}." if findings else "Nothing found."),
-            paragraph(f"{scope}{changes}".capitalize()),
+            verdict(f"{counted(len(findings), 'finding')}." if findings else "Nothing found."),
+            paragraph(f"{scope}{changes}"),
             plots(_plots(findings, drift)),
             *_sections(findings),
         ),
@@ -70,6 +72,10 @@ def _sections(findings: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     room = MOST_ROWS
     for kind, meaning in _MEANINGS.items():
         if rows := [row for row in findings if row["kind"] == kind]:
-            shown = [[row[name] for name in _COLUMNS] for row in rows[: max(room, 1)]]
-            yield section(kind, paragraph(meaning), table(_COLUMNS, shown, count=len(rows)))
+            shown = [_cells(row) for row in rows[: max(room, 1)]]
+            yield section(kind, paragraph(meaning), table(_HEADS, shown, count=len(rows)))
             room -= len(shown)
+
+
+def _cells(row: Mapping[str, Any]) -> list[object]:
+    return [*(row[name] for name in _COLUMNS[:-2]), moment(row["first"]), moment(row["last"])]

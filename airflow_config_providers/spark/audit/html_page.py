@@ -27,15 +27,14 @@ th, td { text-align: left; padding: .3rem .6rem; border-bottom: 1px solid var(--
   vertical-align: top; min-width: 3.6rem }
 th { white-space: nowrap } td.number, th.number { text-align: right; font-variant-numeric: tabular-nums }
 .scroll { overflow-x: auto }
-.plots { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 30rem), 1fr)); gap: 1rem;
-  align-items: start }
-figure { margin: 0; padding: .8rem 1rem; background: var(--card); border-radius: .5rem; min-width: 0 }
-figure.wide { grid-column: 1 / -1 } figcaption { font-weight: 600; margin-bottom: .5rem }
+.plots { columns: 30rem 2; column-gap: 1rem }
+figure { margin: 0 0 1rem; padding: .8rem 1rem; background: var(--card); border-radius: .5rem; break-inside: avoid }
+figure.wide { column-span: all } figcaption { font-weight: 600; margin-bottom: .5rem }
 svg { width: 100%; height: auto; display: block } svg text { fill: var(--text); font: 12px system-ui, sans-serif }
 svg text.soft { fill: var(--soft) } svg .grid { stroke: var(--line) } svg .bar { fill: var(--bar) }
 svg .plain { fill: var(--plain) } svg .whole { fill: var(--whole) }
 details { margin-top: .5rem; font-size: .9rem } summary { cursor: pointer; color: var(--soft) }
-@media print { body { max-width: none; margin: 0 } figure { break-inside: avoid } }
+@media print { body { max-width: none; margin: 0 } }
 """
 
 
@@ -52,12 +51,12 @@ def page_of(title: str, parts: Iterable[str]) -> str:
 
 def verdict(sentence: str) -> str:
     """Return the result of an audit, to be read first."""
-    return f'<p class="verdict">{text(sentence)}</p>'
+    return f'<p class="verdict">{text(_begun(sentence))}</p>'
 
 
 def paragraph(sentence: str) -> str:
     """Return a paragraph."""
-    return f"<p>{text(sentence)}</p>"
+    return f"<p>{text(_begun(sentence))}</p>"
 
 
 def section(title: str, *parts: str) -> str:
@@ -100,6 +99,15 @@ def text(string: str) -> str:
 def counted(count: int, noun: str) -> str:
     """Return a number with its noun."""
     return f"{count:,} {noun}{'s' * (count != 1)}" if count else f"no {noun}s"
+
+
+def moment(at: str | None) -> str:
+    """Return a moment in ISO 8601 and UTC for people, to the minute."""
+    return (at or "")[:16].replace("T", " ")
+
+
+def _begun(sentence: str) -> str:
+    return sentence[:1].upper() + sentence[1:]
 
 
 def _is_number(cell: object) -> bool:

@@ -51,7 +51,7 @@ def page(report: LeakReport) -> str:
 
 def _verdict(report: LeakReport) -> str:
     if report.leaks:
-        return f"{counted(len(report.leaks), 'leak').capitalize()} in {counted(len(_files(report.leaks)), 'file')}."
+        return f"{counted(len(report.leaks), 'leak')} in {counted(len(_files(report.leaks)), 'file')}."
     return "Nothing found." if report.is_complete else "Nothing found so far."
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import date
 from hashlib import sha256
 from typing import TYPE_CHECKING, Final
 
@@ -66,6 +67,15 @@ class RecordFilter:
 
     since: str = ""
     dag: str = ""
+
+    @classmethod
+    def of(cls, since: str | None, dag: str | None) -> RecordFilter:
+        """
+        Return the filter of what a user writes.
+
+        :raises ValueError: ``since`` is no day
+        """
+        return cls(date.fromisoformat(since).isoformat() if since else "", dag or "")
 
     def days(self, day: Column) -> Column:
         """Return whether a day is selected. What has no day always is."""
@@ -195,7 +205,8 @@ class RecordReader:
 
     def _keep(self, rows: DataFrame, source: str) -> None:
         """Add rows to a table. A run that is killed leaves none of its files or some, and each is whole."""
-        rows.hint("rebalance", "day").write.mode("append").partitionBy("day").parquet(self._table(source))
+        by_day = self.session.sql("SELECT /*+ REBALANCE(day) */ * FROM {rows}", rows=rows)  # Spark 3.5 has no other way
+        by_day.write.mode("append").partitionBy("day").parquet(self._table(source))
 
     def _kept(self, source: str) -> DataFrame:
         from pyspark.errors import AnalysisException  # noqa: PLC0415 - as above

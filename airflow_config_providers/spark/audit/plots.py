@@ -16,7 +16,7 @@ _MOST_WEEKS: Final = 53
 _ROW: Final = 22
 """The height of a bar with its label."""
 
-_LABEL, _BAR, _WIDTH = 190, 210, 480
+_LABEL, _BAR, _BAR_OF_WHOLE, _WIDTH = 190, 220, 160, 480
 _LEFT, _RIGHT, _HEIGHT, _BASE, _TOP = 40, 20, 170, 140, 16
 _WIDE: Final = 1000
 
@@ -142,7 +142,8 @@ def _numbers(plot: Plot, bars: Sequence[Bar], count: int) -> str:
 
 
 def _row(bar: Bar, y: int, most: int, is_bad: bool) -> str:
-    length, whole = (_BAR * number / most for number in (bar.count, bar.most))
+    room = _BAR if bar.whole is None else _BAR_OF_WHOLE
+    length, whole = (room * number / most for number in (bar.count, bar.most))
     parts = [f'<text x="0" y="{y + 15}">{text(_short(bar.label))}</text>']
     if bar.whole is not None:
         parts.append(_rect("whole", _LABEL, y + 4, max(1.0, whole), 14))

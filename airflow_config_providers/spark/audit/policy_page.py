@@ -6,11 +6,12 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from airflow_config_providers.spark.audit.html_page import page_of, paragraph, plots, section, table, verdict
+from airflow_config_providers.spark.audit.html_page import moment, page_of, paragraph, plots, section, table, verdict
 from airflow_config_providers.spark.audit.plots import Bar, Plot, percent, ranking, weekly
 from airflow_config_providers.spark.audit.policy_audit import RunShare, StoppedRuns
 
-_COLUMNS: Final = ("policy", "dag", "owner", "tasks", "runs", "first", "last", "reason")
+_COLUMNS: Final = ("policy", "dag", "owner", "tasks", "runs")
+_HEADS: Final = (*_COLUMNS, "first (UTC)", "last (UTC)", "reason")
 
 
 def page(stopped: StoppedRuns, owners: Mapping[str, str]) -> str:
@@ -22,13 +23,19 @@ def page(stopped: StoppedRuns, owners: Mapping[str, str]) -> str:
     return page_of(
         "What the policies would have stopped",
         (
-            verdict(f"{percent(stopped.runs, stopped.all_runs)} of all runs would have been stopped."),
+            verdict(_verdict(stopped)),
             paragraph(summary(stopped)),
             plots(_plots(stopped, owners)),
             _rows(stopped.rows_with(owners)),
             _unjudged(stopped),
         ),
     )
+
+
+def _verdict(stopped: StoppedRuns) -> str:
+    if stopped.runs:
+        return f"{percent(stopped.runs, stopped.all_runs)} of all runs would have been stopped."
+    return "No run would have been stopped."
 
 
 def summary(stopped: StoppedRuns) -> str:
@@ -66,8 +73,10 @@ def _bar(share: RunShare) -> Bar:
 
 
 def _rows(rows: Sequence[Mapping[str, Any]]) -> str:
-    cells = [[row[name] for name in _COLUMNS] for row in rows]
-    return section("What would have been stopped, and why", table(_COLUMNS, cells)) if rows else ""
+    cells = [
+        (*(row[name] for name in _COLUMNS), moment(row["first"]), moment(row["last"]), row["reason"]) for row in rows
+    ]
+    return section("What would have been stopped, and why", table(_HEADS, cells)) if rows else ""
 
 
 def _unjudged(stopped: StoppedRuns) -> str:

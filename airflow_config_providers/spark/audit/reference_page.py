@@ -5,10 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from airflow_config_providers.spark.audit.html_page import counted, page_of, paragraph, plots, section, table, verdict
+from airflow_config_providers.spark.audit.html_page import (
+    counted,
+    moment,
+    page_of,
+    paragraph,
+    plots,
+    section,
+    table,
+    verdict,
+)
 from airflow_config_providers.spark.audit.plots import Bar, Plot, ranking
 
-_COLUMNS: Final = ("reference", "finding", "generations", "tasks", "runs", "dags", "owners", "older", "first", "last")
+_COLUMNS: Final = ("reference", "finding", "generations", "tasks", "runs", "dags", "owners", "older")
+_HEADS: Final = (*_COLUMNS, "first (UTC)", "last (UTC)")
 
 
 def page(rows: Sequence[Mapping[str, Any]]) -> str:
@@ -19,23 +29,26 @@ def page(rows: Sequence[Mapping[str, Any]]) -> str:
             verdict(_verdict(rows)),
             paragraph(_counts(rows)),
             plots(_plots(rows)),
-            section("References", table(_COLUMNS, [[row[name] for name in _COLUMNS] for row in rows])),
+            section("References", table(_HEADS, list(map(_cells, rows)))) if rows else "",
         ),
     )
+
+
+def _cells(row: Mapping[str, Any]) -> tuple[object, ...]:
+    return (*(row[name] for name in _COLUMNS), moment(row["first"]), moment(row["last"]))
 
 
 def _verdict(rows: Sequence[Mapping[str, Any]]) -> str:
     older = sum(bool(row["older"]) for row in rows)
     if older:
-        return f"{counted(older, 'reference').capitalize()} with a task that last had an older value."
+        return f"{counted(older, 'reference')} with a task that last had an older value."
     return "No task is known to have an older value."
 
 
 def _counts(rows: Sequence[Mapping[str, Any]]) -> str:
     shared = sum(len(row["dags"]) > 1 for row in rows)
     unread = sum(not row["runs"] for row in rows)
-    found = f"{counted(len(rows), 'reference')}: {shared:,} shared by several DAGs, {unread:,} read by no run."
-    return found.capitalize()
+    return f"{counted(len(rows), 'reference')}: {shared:,} shared by several DAGs, {unread:,} read by no run."
 
 
 def _plots(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:

@@ -166,3 +166,15 @@ def test_the_name_of_the_file_leads_nowhere(tmp_path: Path):
     path.write_text(AT_MOST_4G)
 
     assert PastPolicies.read(str(path), ()).name == "policies.yaml"
+
+
+def test_the_share_of_all_runs_is_known_by_week_and_dag(audit: Audit, past: Past):
+    for day, memory in ((2, "8g"), (3, "2g"), (9, "2g")):
+        past({MEMORY: memory}, run=f"r{day}", day=day)
+    past({MEMORY: "8g"}, dag="billing", day=9)
+
+    found = audit()
+
+    assert found.by_week == [("2026-11-02", 1, 2), ("2026-11-09", 1, 2)]
+    assert found.by_dag == [("billing", 1, 1), ("flights", 1, 3)]
+    assert (found.runs, found.all_runs) == (2, 4)

@@ -1,0 +1,226 @@
+"""The operators that audit the records of past runs on Spark. They need no right to read Airflow's database."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
+
+from airflow_config_providers import settings
+from airflow_config_providers.airflow_compat import BaseOperator
+from airflow_config_providers.core.text import one_line, printable
+from airflow_config_providers.deployment.record_audit import RecordsJob, problems_of, record_reader
+from airflow_config_providers.exceptions import ConfigException, PolicyViolation
+from airflow_config_providers.job.past_policies import PastPolicies
+from airflow_config_providers.operators.no_retry import failing_at_once
+from airflow_config_providers.spark.audit import history_page, policy_page, reference_page
+from airflow_config_providers.spark.audit.drift import drift_of
+from airflow_config_providers.spark.audit.findings_file import HISTORY, POLICY, REFERENCE, write_findings
+from airflow_config_providers.spark.audit.history_audit import KINDS, KnownElsewhere, history_of
+from airflow_config_providers.spark.audit.past_records import PastRecords, RecordFilter, RecordReader
+from airflow_config_providers.spark.audit.policy_audit import StoppedRuns, stopped_runs
+from airflow_config_providers.spark.audit.reference_audit import reference_rows, reference_uses
+from airflow_config_providers.spark.audit.report_file import write_page
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_MOST_LOGGED: Final = 100
+
+
+class _RecordsAuditOperator(BaseOperator):
+    """
+    Reads the records of past runs, on Spark.
+
+    :param records: the folder of the records, in any place that Spark can read (templated); None for
+        ``[config_providers] records_path``
+    :param parquet: a folder that keeps what was read, so that the next audit reads only what is new (templated)
+    :param since: the first day, such as ``2026-11-01`` (templated); None for all
+    :param only_dag: the id of the only DAG that the audit is about (templated); None for all
+    :param report: an HTML file to write (templated)
+    :param output_parquet: a Parquet file to write, with the findings (templated)
+    :param master: Spark's master; None for the one of ``spark-defaults.conf``, or else this machine
+    :param spark_conf: configuration of the Spark job
+    """
+
+    template_fields: Sequence[str] = ("records", "parquet", "since", "only_dag", "report", "output_parquet")
+
+    def __init__(  # noqa: PLR0913 - the parameters of an operator
+        self,
+        *,
+        records: str | None = None,
+        parquet: str | None = None,
+        since: str | None = None,
+        only_dag: str | None = None,
+        report: str | None = None,
+        output_parquet: str | None = None,
+        master: str | None = None,
+        spark_conf: Mapping[str, str] | None = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(**kwargs)
+        self.records = records
+        self.parquet = parquet
+        self.since = since
+        self.only_dag = only_dag
+        self.report = report
+        self.output_parquet = output_parquet
+        self.master = master
+        self.spark_conf = dict(spark_conf or {})
+
+    @contextmanager
+    def _read(self) -> Iterator[tuple[RecordReader, PastRecords]]:
+        """Yield the records, and what has read them, and log what could not be read."""
+        path = self.records or settings.records_path()
+        if not path:
+            raise ConfigException(
+                "No records are known. Name their folder in records=..., or set [config_providers] records_path."
+            )
+        with record_reader(RecordsJob(self.parquet or "", self.master, self.spark_conf)) as reader:
+            records = reader.of_files(path, self._filter)
+            for problem in problems_of(records):
+                self.log.warning("%s", problem)
+            yield reader, records
+
+    @property
+    def _filter(self) -> RecordFilter:
+        try:
+            return RecordFilter.of(self.since, self.only_dag)
+        except ValueError:
+            problem = printable(str(self.since))
+        raise ConfigException(f"since='{problem}' is no day. Write it as 2026-11-01.")
+
+    def _write(self, rows: Sequence[Mapping[str, Any]], columns: Mapping[str, str], page: Callable[[], str]) -> None:
+        """Log the first findings, and write the files."""
+        for row in rows[:_MOST_LOGGED]:
+            self.log.info("%s", one_line("; ".join(f"{name}: {row[name]}" for name in columns if row[name])))
+        if len(rows) > _MOST_LOGGED:
+            self.log.info("and %s more", len(rows) - _MOST_LOGGED)
+        if self.output_parquet:
+            write_findings(self.output_parquet, rows, columns)
+        if self.report:
+            write_page(self.report, page())
+
+
+class ConfigHistoryAuditOperator(_RecordsAuditOperator):
+    """
+    Finds what differs between runs, DAGs and environments, what has no effect, and what failures have in common.
+
+    The task returns numbers: ``findings``, ``runs``, ``changes`` and ``unread``. The log has the first findings. A task
+    does not know which runs Airflow says have failed, nor dynamic configuration that no run had: the command does.
+
+    :param against: the folder of the records of another environment (templated); None to compare none
+    :param kinds: the kinds of findings; None for all
+    """
+
+    template_fields: Sequence[str] = (*_RecordsAuditOperator.template_fields, "against")
+
+    def __init__(self, *, against: str | None = None, kinds: Sequence[str] | None = None, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.against = against
+        self.kinds = list(kinds or KINDS)
+        if unknown := sorted(set(self.kinds).difference(KINDS)):
+            raise ConfigException(f"There are no findings of the kinds {unknown}. The kinds are {', '.join(KINDS)}.")
+
+    @failing_at_once
+    def execute(self, context: Any) -> dict[str, int]:
+        """
+        Audit, and return the numbers.
+
+        :raises ConfigException: a parameter is wrong, or Spark does not start
+        :raises ProviderUnavailableError: Spark cannot read the records
+        """
+        with self._read() as (reader, records):
+            there = reader.of_files(self.against, self._filter).frame if self.against else None
+            with history_of(reader.session, records.frame, KnownElsewhere(), there) as history:
+                rows = history.findings(self.kinds)
+                drift = drift_of(history.runs, history.changes)
+        self._write(rows, HISTORY, partial(history_page.page, rows, drift))
+        return {
+            "findings": len(rows),
+            "runs": drift.runs,
+            "changes": drift.changes,
+            "unread": records.unread_count,
+        }
+
+
+class ConfigPolicyAuditOperator(_RecordsAuditOperator):
+    """
+    Finds the past runs that policies would have stopped.
+
+    The task returns numbers: ``stopped``, ``runs``, ``unjudged`` and ``unread``. The log has the first findings.
+
+    :param policies: the file of policies; not templated, so that a run cannot choose it
+    :param fail_on_stopped: whether the task fails if a run would have been stopped, or could not be judged
+    """
+
+    def __init__(self, *, policies: str, fail_on_stopped: bool = False, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.policies = policies
+        self.fail_on_stopped = fail_on_stopped
+
+    @failing_at_once
+    def execute(self, context: Any) -> dict[str, int]:
+        """
+        Audit, and return the numbers.
+
+        :raises PolicyViolation: a run would have been stopped, and ``fail_on_stopped`` is set
+        :raises ConfigException: a parameter or a policy is wrong, or Spark does not start
+        :raises ProviderUnavailableError: Spark cannot read the records
+        """
+        asked = PastPolicies.read(self.policies, settings.allowed_policy_classes())
+        with self._read() as (reader, records):
+            stopped = stopped_runs(reader.session, records.frame, asked.verdicts)
+        for file, problem in stopped.unjudged.items():
+            self.log.warning("%s was not judged: %s", one_line(file), problem)
+        self._write(stopped.rows_with({}), POLICY, partial(policy_page.page, stopped, {}))
+        self.log.info("%s", policy_page.summary(stopped))
+        self._judge(stopped, records.unread_count)
+        return {
+            "stopped": stopped.runs,
+            "runs": stopped.all_runs,
+            "unjudged": len(stopped.unjudged),
+            "unread": records.unread_count,
+        }
+
+    def _judge(self, stopped: StoppedRuns, unread: int) -> None:
+        if self.fail_on_stopped and (stopped.runs or stopped.unjudged or unread):
+            raise PolicyViolation(
+                f"{policy_page.summary(stopped)} {len(stopped.unjudged) + unread} records could not be judged. The "
+                f"log of the task says which policies would have stopped what, and why."
+            )
+
+
+class ConfigReferenceAuditOperator(_RecordsAuditOperator):
+    """
+    Finds who uses which reference, and who still has an older value.
+
+    The task returns numbers: ``references``, ``older``, ``shared``, ``unused`` and ``unread``. The log has the first
+    references.
+
+    :param known: references that are listed even if no record has them
+    """
+
+    def __init__(self, *, known: Sequence[str] = (), **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.known = list(known)
+
+    @failing_at_once
+    def execute(self, context: Any) -> dict[str, int]:
+        """
+        Audit, and return the numbers.
+
+        :raises ConfigException: a parameter is wrong, or Spark does not start
+        :raises ProviderUnavailableError: Spark cannot read the records
+        """
+        with self._read() as (reader, records):
+            rows = reference_rows(reference_uses(reader.session, records.frame), self.known)
+        self._write(rows, REFERENCE, partial(reference_page.page, rows))
+        return {
+            "references": len(rows),
+            "older": sum(bool(row["older"]) for row in rows),
+            "shared": sum(len(row["dags"]) > 1 for row in rows),
+            "unused": sum(not row["runs"] for row in rows),
+            "unread": records.unread_count,
+        }

@@ -1,0 +1,109 @@
+"""The pages of the audits of records."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from airflow_config_providers.spark.audit import history_page, policy_page, reference_page
+from airflow_config_providers.spark.audit.drift import Drift, Ranked
+from airflow_config_providers.spark.audit.history_audit import KINDS
+from airflow_config_providers.spark.audit.policy_audit import RunShare, StoppedRuns
+from airflow_config_providers.spark.audit.reference_audit import reference_rows
+
+HOSTILE = "<script>alert(1)</script>\x1b[31m\u202e"
+AT = "2026-11-02T12:00:00.000+00:00"
+
+
+def finding(**fields: Any) -> dict[str, Any]:
+    names = ("dag", "task", "key", "detail")
+    return {**dict.fromkeys(names, "x"), "kind": "between-runs", "runs": 1, "first": AT, "last": AT, **fields}
+
+
+def stopped(name: str = "flights") -> StoppedRuns:
+    row = {"policy": name, "dag": name, "tasks": [name], "runs": 2, "first": AT, "last": AT, "reason": name}
+    return StoppedRuns([row], 2, {name: name}, [RunShare("2026-11-02", 2, 8)], [RunShare(name, 2, 8)])
+
+
+def use(name: str = "${vault:a:b}", **fields: Any) -> dict[str, Any]:
+    return {"reference": name, "tasks": 2, "runs": 3, "dags": [name], "first": AT, "last": AT, **fields}
+
+
+def history(name: str) -> str:
+    ranked = Ranked([(name, 1)], 1)
+    row = dict.fromkeys(("dag", "task", "key", "detail"), name)
+    return history_page.page([finding(**row)], Drift([("2026-11-02", 1)], ranked, ranked, 2, 1))
+
+
+def policies(name: str) -> str:
+    return policy_page.page(stopped(name), {name: name})
+
+
+def references(name: str) -> str:
+    return reference_page.page(reference_rows([use(name, dags=[name, "b"], owners=[name, "b"], older=[name])]))
+
+
+@pytest.mark.parametrize("page", [history, policies, references])
+def test_names_of_others_are_no_markup_and_have_no_control_characters(page: Any):
+    shown = page(HOSTILE)
+
+    assert "<script" not in shown
+    assert "&lt;script&gt;alert(1)" in shown
+    assert not {"\x1b", "\u202e"}.intersection(shown)
+
+
+@pytest.mark.parametrize("page", [history, policies, references])
+def test_a_page_loads_nothing(page: Any):
+    shown = page("flights").replace("http-equiv", "")
+
+    assert not [word for word in ("http", "src=", "url(", "<link", "<script") if word in shown]
+
+
+def test_each_kind_of_finding_has_its_table_and_what_it_means():
+    shown = history_page.page([finding(kind=kind) for kind in KINDS], Drift())
+
+    assert all(f"<h2>{kind}</h2><p>" in shown for kind in KINDS)
+
+
+def test_the_rest_of_many_findings_is_counted():
+    rows = [finding(kind=kind) for kind in ("between-runs", "unused") for _ in range(6_000)]
+
+    shown = history_page.page(rows, Drift())
+
+    assert "and 1,000 more." in shown
+    assert "and 5,999 more." in shown
+
+
+def test_the_keys_that_are_not_drawn_are_counted():
+    ranked = Ranked([(f"spark.app.k{number}", 1) for number in range(1_000)], 1_234)
+
+    shown = history_page.page([], Drift([("2026-11-02", 1)], by_key=ranked))
+
+    assert "and 1,219 more" in shown
+
+
+def test_policies_are_shown_with_their_share_of_all_runs():
+    shown = policy_page.page(stopped(), {"flights": "ann"})
+
+    assert "25.0 % of all runs would have been stopped." in shown
+    assert "<td>ann</td>" in shown
+
+
+def test_without_owners_none_are_drawn():
+    assert "By owner" not in policy_page.page(stopped(), {})
+
+
+def test_policies_that_stop_nothing_are_said_so():
+    assert "No run would have been stopped." in policy_page.page(StoppedRuns([], 0), {})
+
+
+def test_references_with_an_older_value_come_first():
+    shown = reference_page.page(reference_rows([use(older=["flights.late"]), use("${vault:c:d}")]))
+
+    assert "1 reference with a task that last had an older value." in shown
+    assert "Tasks that had an older value" in shown
+
+
+def test_moments_are_shown_to_the_minute():
+    assert "<td>2026-11-02 12:00</td>" in history("flights")

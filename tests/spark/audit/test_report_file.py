@@ -1,0 +1,69 @@
+"""Writing the report of an audit."""
+
+from __future__ import annotations
+
+import os
+import stat
+import threading
+from pathlib import Path
+
+import pytest
+
+from airflow_config_providers.exceptions import ConfigException
+from airflow_config_providers.spark.audit.report_file import replace_file, write_page
+
+
+def test_a_report_has_the_rights_of_any_new_file(tmp_path: Path):
+    (tmp_path / "any").touch()
+
+    write_page(str(tmp_path / "report.html"), "<p>")
+
+    assert (tmp_path / "report.html").stat().st_mode == (tmp_path / "any").stat().st_mode
+
+
+def test_an_older_report_is_replaced_and_nothing_is_left_beside_it(tmp_path: Path):
+    for text in ("old", "new"):
+        write_page(str(tmp_path / "report.html"), text)
+
+    assert (tmp_path / "report.html").read_text() == "new"
+    assert [path.name for path in tmp_path.iterdir()] == ["report.html"]
+
+
+def test_a_report_that_cannot_be_finished_leaves_the_older_one(tmp_path: Path):
+    def fail(file: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    write_page(str(tmp_path / "report.html"), "old")
+
+    with pytest.raises(ConfigException, match=r"--report .* cannot be written: No space left on device\. Name another"):
+        replace_file(str(tmp_path / "report.html"), fail, option="--report")
+
+    assert (tmp_path / "report.html").read_text() == "old"
+    assert [path.name for path in tmp_path.iterdir()] == ["report.html"]
+
+
+def test_a_link_stays_one(tmp_path: Path):
+    (tmp_path / "link.html").symlink_to("report.html")
+
+    write_page(str(tmp_path / "link.html"), "new")
+
+    assert (tmp_path / "link.html").is_symlink()
+    assert (tmp_path / "report.html").read_text() == "new"
+
+
+def test_a_pipe_is_written_to(tmp_path: Path):
+    pipe, read = tmp_path / "pipe", list[str]()
+    os.mkfifo(pipe)
+    reader = threading.Thread(target=lambda: read.append(pipe.read_text()))
+    reader.start()
+
+    write_page(str(pipe), "new")
+
+    reader.join()
+    assert read == ["new"]
+    assert stat.S_ISFIFO(pipe.stat().st_mode)
+
+
+def test_a_folder_is_no_report(tmp_path: Path):
+    with pytest.raises(ConfigException, match=r"--report .* cannot be written: Is a directory\. Name another file"):
+        write_page(str(tmp_path), "new")

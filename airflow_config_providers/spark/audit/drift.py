@@ -15,7 +15,7 @@ _MOST: Final = 1_000
 
 
 @dataclass(frozen=True, slots=True)
-class Ranked:
+class Ranking:
     """
     How often each name occurs.
 
@@ -38,8 +38,8 @@ class Drift:
     """
 
     by_week: Sequence[tuple[str, int]] = ()
-    by_key: Ranked = Ranked()
-    by_dag: Ranked = Ranked()
+    by_key: Ranking = Ranking()
+    by_dag: Ranking = Ranking()
     runs: int = 0
     tasks: int = 0
 
@@ -64,10 +64,10 @@ def drift_of(runs: DataFrame, changes: DataFrame) -> Drift:
     return Drift(by_week, _ranked(changes, F.col("key")), _ranked(changes, F.col("dag")), runs.count(), tasks)
 
 
-def _ranked(changes: DataFrame, name: Column) -> Ranked:
+def _ranked(changes: DataFrame, name: Column) -> Ranking:
     from pyspark.sql import functions as F  # noqa: N812, PLC0415 - as above
 
     counts = changes.groupBy(name.alias("name")).count()
     first = counts.orderBy(F.desc("count"), "name").limit(_MOST).collect()
     names = len(first) if len(first) < _MOST else counts.count()
-    return Ranked([(row["name"], row["count"]) for row in first], names)
+    return Ranking([(row["name"], row["count"]) for row in first], names)

@@ -31,7 +31,7 @@ class KnownElsewhere:
 
 
 @dataclass(frozen=True, slots=True)
-class History:
+class PastRuns:
     """
     The rows from which findings are made.
 
@@ -54,11 +54,11 @@ class History:
         return [row.asDict() for row in rows.orderBy("kind", "dag", "task", "key").collect()]
 
 
-def _between_environments(history: History) -> DataFrame | None:
+def _between_environments(history: PastRuns) -> DataFrame | None:
     return None if history.there is None else findings.between_environments(history.current, history.there)
 
 
-_FINDERS: Final[Mapping[str, Callable[[History], DataFrame | None]]] = {
+_FINDERS: Final[Mapping[str, Callable[[PastRuns], DataFrame | None]]] = {
     "always-loses": lambda rows: findings.always_loses(rows.values),
     BEFORE_FAILURE: lambda rows: findings.before_failure(rows.runs, rows.changes),
     "between-dags": lambda rows: findings.between_dags(rows.current),
@@ -76,7 +76,7 @@ KINDS: Final = tuple(_FINDERS)
 @contextmanager
 def history_of(
     session: SparkSession, records: DataFrame, known: KnownElsewhere, against: DataFrame | None = None
-) -> Iterator[History]:
+) -> Iterator[PastRuns]:
     """
     Yield the history of the configuration, until the end of the block.
 
@@ -89,4 +89,4 @@ def history_of(
     with persisted(runs_of(records, session.createDataFrame(known.outcomes, OUTCOMES))) as (runs,):
         values = values_of(runs)
         with persisted(findings.changes_of(values), findings.now(values)) as (changes, current):
-            yield History(runs, values, changes, current, there, documents)
+            yield PastRuns(runs, values, changes, current, there, documents)

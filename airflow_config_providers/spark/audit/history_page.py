@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from airflow_config_providers.spark.audit.drift import Drift, Ranked
+from airflow_config_providers.spark.audit.drift import Drift, Ranking
 from airflow_config_providers.spark.audit.html_page import (
     MOST_ROWS,
     counted,
@@ -59,7 +59,7 @@ def _plots(findings: Iterable[Mapping[str, Any]], drift: Drift) -> Iterator[str]
     yield ranking(Plot("Findings by kind", "findings", is_bad=False), _bars(kinds))
 
 
-def _ranking(title: str, ranked: Ranked) -> str:
+def _ranking(title: str, ranked: Ranking) -> str:
     return ranking(Plot(title, "changes", is_bad=False), _bars(ranked.counts), count=ranked.names)
 
 

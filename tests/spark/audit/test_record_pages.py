@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from airflow_config_providers.spark.audit import history_page, policy_page, reference_page
-from airflow_config_providers.spark.audit.drift import Drift, Ranked
+from airflow_config_providers.spark.audit.drift import Drift, Ranking
 from airflow_config_providers.spark.audit.history_audit import KINDS
 from airflow_config_providers.spark.audit.policy_audit import RunShare, StoppedRuns
 from airflow_config_providers.spark.audit.reference_audit import reference_rows
@@ -31,7 +31,7 @@ def use(name: str = "${vault:a:b}", **fields: Any) -> dict[str, Any]:
 
 
 def history(name: str) -> str:
-    ranked = Ranked([(name, 1)], 1)
+    ranked = Ranking([(name, 1)], 1)
     row = dict.fromkeys(("dag", "task", "key", "detail"), name)
     return history_page.page([finding(**row)], Drift([("2026-11-02", 1)], ranked, ranked, 2, 1))
 
@@ -76,7 +76,7 @@ def test_the_rest_of_many_findings_is_counted():
 
 
 def test_the_keys_that_are_not_drawn_are_counted():
-    ranked = Ranked([(f"spark.app.k{number}", 1) for number in range(1_000)], 1_234)
+    ranked = Ranking([(f"spark.app.k{number}", 1) for number in range(1_000)], 1_234)
 
     shown = history_page.page([], Drift([("2026-11-02", 1)], by_key=ranked))
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from airflow_config_providers.spark.audit.drift import Drift, Ranked, drift_of
+from airflow_config_providers.spark.audit.drift import Drift, Ranking, drift_of
 from airflow_config_providers.spark.audit.history_audit import KnownElsewhere, history_of
 from tests.spark.audit.history.past import Past, read
 
@@ -24,8 +24,8 @@ def test_changes_are_counted_by_week_key_and_dag(session: Any, past: Past):
 
     assert drift(session, past) == Drift(
         by_week=[("2026-11-02", 1), ("2026-11-09", 2)],
-        by_key=Ranked([("spark.a", 2), ("spark.b", 1)], 2),
-        by_dag=Ranked([("flights", 3)], 1),
+        by_key=Ranking([("spark.a", 2), ("spark.b", 1)], 2),
+        by_dag=Ranking([("flights", 3)], 1),
         runs=4,
         tasks=1,
     )
@@ -34,4 +34,4 @@ def test_changes_are_counted_by_week_key_and_dag(session: Any, past: Past):
 def test_no_records_have_no_drift(session: Any, past: Past):
     past.folder.mkdir()
 
-    assert drift(session, past) == Drift([], Ranked([]), Ranked([]))
+    assert drift(session, past) == Drift([], Ranking([]), Ranking([]))

@@ -208,6 +208,51 @@ def test_references_are_listed_with_what_is_known_of_them(cli: Cli, past: Past, 
     ]
 
 
+@pytest.mark.parametrize(
+    ("words", "title"),
+    [
+        pytest.param("history", "History of the configuration", id="history"),
+        pytest.param("policies policies.yaml", "What the policies would have stopped", id="policies"),
+        pytest.param("references", "Who uses which reference", id="references"),
+    ],
+)
+def test_findings_are_written_as_a_page_and_as_parquet(cli: Cli, past: Past, tmp_path: Path, words: str, title: str):
+    parquet = pytest.importorskip("pyarrow.parquet")
+    (tmp_path / "policies.yaml").write_text(AT_MOST_4G)
+    for day, memory in enumerate(("4g", "8g"), 1):
+        past({MEMORY: memory, "spark.a": PASSWORD}, run=f"r{day}", day=day)
+    page, table = tmp_path / "page.html", tmp_path / "found.parquet"
+    options = f"--records {past.folder} --no-database --output json --report {page} --output-parquet {table}"
+
+    done = audit(cli, f"{words.replace('policies.yaml', str(tmp_path / 'policies.yaml'))} {options}")
+
+    assert f"<h1>{title}</h1>" in page.read_text()
+    assert parquet.read_table(table).to_pylist() == lines(done)
+    assert len(lines(done)) == 1
+
+
+def test_a_page_that_cannot_be_written_is_an_error(cli: Cli, past: Past, tmp_path: Path):
+    past({})
+
+    done = audit(cli, f"history --records {past.folder} --no-database --report {tmp_path}")
+
+    assert done.code == 3
+    assert done.errors == [f"--report {tmp_path} cannot be written: Is a directory. Name another file."]
+
+
+def test_no_plaintext_secret_is_in_a_page_or_in_parquet(cli: Cli, past: Past, tmp_path: Path):
+    secret = "c4nary-of-the-pages"
+    for day in (1, 2):
+        past({"spark.app.password": f"{secret}{day}", MEMORY: f"{day}g"}, run=f"r{day}", day=day)
+    page, table = tmp_path / "page.html", tmp_path / "found.parquet"
+
+    audit(cli, f"history --records {past.folder} --no-database --report {page} --output-parquet {table}")
+
+    assert MEMORY in page.read_text()
+    assert secret not in page.read_text()
+    assert secret.encode() not in table.read_bytes()
+
+
 def test_each_kind_of_finding_can_be_chosen():
     (group,) = commands()
     audits = next(one for one in group.subcommands if one.name == "audit")

@@ -125,20 +125,21 @@ def _figure(plot: Plot, drawing: _Drawing, bars: Sequence[Bar], count: int) -> s
     rest = max(count, len(bars)) - len(bars[:MOST_BARS])
     described = "; ".join(f"{bar.label}: {bar.shown}" for bar in bars[:MOST_BARS])
     described += f"; and {rest:,} more" if rest > 0 else ""
+    numbers = _numbers(plot, bars, "week of" if is_wide else "name", count)
     more = f'<p class="more">and {rest:,} more</p>' if rest > 0 and not is_wide else ""
     return (
         f"<figure{' class=wide' if is_wide else ''}><figcaption>{text(plot.title)}</figcaption>"
         f'<svg viewBox="0 0 {drawing.width} {drawing.height}" role="img"><title>{text(plot.title)}</title>'
         f"<desc>{text(described)}</desc>{drawing.shapes}</svg>{more}"
-        f"<details><summary>Numbers</summary>{_numbers(plot, bars, count)}</details></figure>"
+        f"<details><summary>Numbers</summary>{numbers}</details></figure>"
     )
 
 
-def _numbers(plot: Plot, bars: Sequence[Bar], count: int) -> str:
+def _numbers(plot: Plot, bars: Sequence[Bar], name: str, count: int) -> str:
     if any(bar.whole is not None for bar in bars):
         rows = [(bar.label, bar.count, bar.whole, bar.share) for bar in bars]
-        return table(("", plot.of, "of all", "share"), rows, count=count)
-    return table(("", plot.of), [(bar.label, bar.count) for bar in bars], count=count)
+        return table((name, plot.of, "of all", "share"), rows, count=count)
+    return table((name, plot.of), [(bar.label, bar.count) for bar in bars], count=count)
 
 
 def _row(bar: Bar, y: int, most: int, is_bad: bool) -> str:

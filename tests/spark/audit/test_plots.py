@@ -36,7 +36,7 @@ def test_a_bar_is_as_long_as_its_number():
 def test_the_numbers_are_in_a_table_and_in_the_description():
     figure = ranking(PLOT, [Bar("a", 4_000), Bar("b", 1)])
 
-    assert table(figure) == [["", "leaks"], ["a", "4,000"], ["b", "1"]]
+    assert table(figure) == [["name", "leaks"], ["a", "4,000"], ["b", "1"]]
     assert described(figure) == "a: 4,000; b: 1"
     assert tree(figure).findtext("svg/title") == "By DAG"
 
@@ -46,7 +46,7 @@ def test_a_part_is_shown_beside_its_whole():
 
     (part,), (whole,) = bars(figure), bars(figure, "whole")
     assert float(whole.get("width", 0)) == 4 * float(part.get("width", 0))
-    assert table(figure) == [["", "leaks", "of all", "share"], ["a", "1", "4", "25.0 %"]]
+    assert table(figure) == [["name", "leaks", "of all", "share"], ["a", "1", "4", "25.0 %"]]
 
 
 def test_of_many_bars_the_first_are_shown_and_the_others_counted():

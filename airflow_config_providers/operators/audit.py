@@ -20,6 +20,7 @@ from airflow_config_providers.deployment.known_secrets import (
 from airflow_config_providers.exceptions import ConfigException, LeakError
 from airflow_config_providers.job.providers import ProvidersConnection
 from airflow_config_providers.operators.no_retry import failing_at_once
+from airflow_config_providers.spark.audit.findings_file import LEAK, write_findings
 from airflow_config_providers.spark.audit.leak_audit import LeakReport, LeakRequest
 from airflow_config_providers.spark.audit.leak_page import summary, write_report
 
@@ -39,6 +40,7 @@ class ConfigAuditOperator(BaseOperator):
     :param state: a folder that keeps what was searched, so that the next audit reads only what is new (templated)
     :param reversed_copy: a folder for copies with references in place of the values (templated)
     :param report: an HTML file to write (templated)
+    :param output_parquet: a Parquet file to write, with the leaks (templated)
     :param fail_on_leaks: whether the task fails if there are leaks, or if something could not be read
     :param fingerprints: files with fingerprints of values, as ``audit leaks --write-fingerprints`` writes (templated)
     :param tokens: whether tokens of well-known formats are found, too
@@ -49,7 +51,15 @@ class ConfigAuditOperator(BaseOperator):
         with the path of the file as its host, SQLite
     """
 
-    template_fields: Sequence[str] = ("paths", "baseline", "state", "reversed_copy", "report", "fingerprints")
+    template_fields: Sequence[str] = (
+        "paths",
+        "baseline",
+        "state",
+        "reversed_copy",
+        "report",
+        "output_parquet",
+        "fingerprints",
+    )
 
     def __init__(  # noqa: PLR0913 - the parameters of an operator
         self,
@@ -61,6 +71,7 @@ class ConfigAuditOperator(BaseOperator):
         state: str | None = None,
         reversed_copy: str | None = None,
         report: str | None = None,
+        output_parquet: str | None = None,
         fingerprints: Sequence[str] | str = (),
         tokens: bool = False,
         fail_on_leaks: bool = True,
@@ -77,6 +88,7 @@ class ConfigAuditOperator(BaseOperator):
         self.state = state
         self.reversed_copy = reversed_copy
         self.report = report
+        self.output_parquet = output_parquet
         self.fingerprints = fingerprints
         self.tokens = tokens
         self.fail_on_leaks = fail_on_leaks
@@ -102,6 +114,8 @@ class ConfigAuditOperator(BaseOperator):
         self.log.info("%s", summary(found))
         if self.report:
             write_report(self.report, found)
+        if self.output_parquet:
+            write_findings(self.output_parquet, [leak.row() for leak in found.leaks], LEAK)
         if self.fail_on_leaks and (found.leaks or not found.is_complete):
             raise LeakError(f"{summary(found)} The task log names each, and what could not be read or resolved.")
         return {

@@ -13,6 +13,8 @@ import pytest
 pytest.importorskip("airflow")
 pytest.importorskip("pyspark")
 
+from pyarrow.parquet import read_table
+
 from airflow_config_providers.exceptions import ConfigException, LeakError
 from airflow_config_providers.operators.audit import ConfigAuditOperator
 from tests.servers.own_jvm import own_jvm
@@ -82,6 +84,16 @@ def test_the_task_returns_numbers(logs: Path, reference: str) -> None:
     found = audit(logs, references=[reference], fail_on_leaks=False).execute({})
 
     assert found == {"files": 1, "octets": len(VALUE) + 4, "leaks": 1, "accepted": 0, "unread": 0}
+
+
+def test_the_leaks_are_a_table_for_other_programs(logs: Path, reference: str, tmp_path: Path) -> None:
+    parquet = tmp_path / "leaks.parquet"
+
+    audit(logs, references=[reference], fail_on_leaks=False, output_parquet=str(parquet)).execute({})
+
+    [row] = read_table(parquet).to_pylist()
+    assert (row["file"], row["line"], row["reference"]) == (f"{logs}/a.log", 1, reference)
+    assert VALUE.encode() not in parquet.read_bytes()
 
 
 def test_without_a_reference_the_task_says_how_to_name_some(logs: Path) -> None:

@@ -91,6 +91,11 @@ class Records:
         row = {name: getattr(task, name) for name in names}
         self._insert("rendered_task_instance_fields", {**row, "rendered_fields": json.dumps(fields)})
 
+    def compressed_dag(self, data: bytes) -> None:
+        """Put a serialized DAG into the database, as ``[core] compress_serialized_dags`` has it."""
+        ids = {name: str(uuid4()) for name in ("id", "dag_version_id")}
+        self._insert("serialized_dag", {**ids, "dag_id": "flights", "dag_hash": "", "data_compressed": data})
+
     def event(self, extra: str) -> None:
         """Put an event into the log of events."""
         self._insert("log", {"event": _OURS, "extra": extra, "dttm": "2026-11-23 17:00:00.000000"})

@@ -16,7 +16,7 @@ from sqlalchemy.exc import OperationalError
 
 from tests.limits import LONGEST, eventually
 
-_ACCESS = "local all postgres trust\nlocal all all scram-sha-256\n"
+_ACCESS = "local all postgres trust\nlocal all all scram-sha-256\nhost all all 127.0.0.1/32 scram-sha-256\n"
 """Only the superuser needs no password."""
 
 
@@ -28,8 +28,12 @@ def postgresql_programs() -> Path | None:
 
 
 @contextmanager
-def postgresql(programs: Path) -> Iterator[str]:
-    """Run PostgreSQL, which refuses to be root; give the address for its superuser."""
+def postgresql(programs: Path, port: int | None = None) -> Iterator[str]:
+    """
+    Run PostgreSQL, which refuses to be root; give the address for its superuser.
+
+    :param port: of this machine, where it listens, too; None for a socket only
+    """
     user = {"user": "postgres"} if os.getuid() == 0 else {}
     folder = Path(tempfile.mkdtemp(prefix="pg"))
     try:
@@ -39,11 +43,20 @@ def postgresql(programs: Path) -> Iterator[str]:
         init = [programs / "initdb", "-D", data, "-U", "postgres", "-A", "trust", "--no-locale", "-E", "UTF8"]
         subprocess.run(init, check=True, capture_output=True, cwd=folder, **user)
         (folder / "data/pg_hba.conf").write_text(_ACCESS)
-        serve = [programs / "postgres", "-D", data, "-k", str(folder), "-c", "listen_addresses="]
+        serve = [
+            programs / "postgres",
+            "-D",
+            data,
+            "-k",
+            str(folder),
+            "-c",
+            f"listen_addresses={'127.0.0.1' if port else ''}",
+        ]
+        serve += ["-p", str(port)] if port else []
         with (folder / "log").open("wb") as log:
             server = subprocess.Popen(serve, cwd=folder, stdout=log, stderr=log, **user)
         try:
-            url = f"postgresql+psycopg2://postgres@/postgres?host={folder}"
+            url = f"postgresql+psycopg2://postgres@/postgres?host={folder}" + (f"&port={port}" if port else "")
             wait_for(url)
             yield url
         finally:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from airflow_config_providers.airflow_compat import BaseHook
 from airflow_config_providers.deployment.records import reading
 from airflow_config_providers.exceptions import ProviderUnavailableError
 from airflow_config_providers.spark.audit.jdbc import JdbcDatabase
@@ -57,8 +58,7 @@ def database_of_connection(conn_id: str) -> TextDatabase:
     :param conn_id: a connection to PostgreSQL or MySQL, or to SQLite, whose host is then the path of the file
     :raises AirflowNotFoundException: there is no such connection
     """
-    from airflow.sdk import BaseHook  # noqa: PLC0415 - slow to import
-    from sqlalchemy.engine import URL  # noqa: PLC0415 - as above
+    from sqlalchemy.engine import URL  # noqa: PLC0415 - slow to import
 
     found = BaseHook.get_connection(conn_id)
     if found.conn_type == "sqlite":

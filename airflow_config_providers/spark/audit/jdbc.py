@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -13,6 +14,9 @@ from airflow_config_providers.spark.audit.spark_failures import name_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+
+_HOST: Final = re.compile(r"[\w.:-]+")
+"""One host: in an address of JDBC, what follows a question mark is an option, which can name a class."""
 
 _ROWS: Final = "200"
 """How many rows an executor has in memory at a time."""
@@ -65,7 +69,8 @@ class JdbcDatabase:
         """
         backend = url.get_backend_name()
         driver = DRIVERS.get(backend)
-        if driver is None or not url.host or not url.database or set(url.query) - set(driver.options):
+        has_host = _HOST.fullmatch(url.host or "")
+        if driver is None or not has_host or not url.database or set(url.query) - set(driver.options):
             return None
         host = f"[{url.host}]" if ":" in url.host else url.host
         options = f"?{urlencode(url.query)}" if url.query else ""

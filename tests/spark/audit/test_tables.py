@@ -124,6 +124,7 @@ class TestAddresses:
             ("mysql://u:p@db/airflow?allowLoadLocalInfile=true", None),
             ("postgresql:///airflow?host=/run/postgresql", None),
             ("postgresql://u:p@db/airflow?socketFactory=x", None),
+            ("postgresql://u:p@db%3FsocketFactory=x/airflow", None),
             ("sqlite:////airflow.db", None),
         ],
     )
@@ -133,6 +134,11 @@ class TestAddresses:
         found = JdbcDatabase.of(engine.make_url(address))
 
         assert (found and found.url) == expected
+
+    def test_a_host_cannot_add_options(self) -> None:
+        engine = pytest.importorskip("sqlalchemy.engine")
+
+        assert JdbcDatabase.of(engine.URL.create("postgresql", "u", "p", "db?socketFactory=x#", 1, "airflow")) is None
 
     def test_the_password_is_not_shown(self) -> None:
         engine = pytest.importorskip("sqlalchemy.engine")

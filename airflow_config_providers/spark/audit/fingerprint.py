@@ -37,7 +37,7 @@ class Fingerprint:
     :param reference: the reference that has, or had, the value
     :param encoding: the encoding of the form
     :param size: the bytes of the form
-    :param start: a keyed hash of its first bytes, with ``START_BITS`` bits
+    :param start: a keyed hash of its first bytes, with ``START_BITS`` bits; sealed, so that only the key shows it
     :param digest: a keyed digest of the form, in hexadecimal digits
     :param age: as that of a leak
     """
@@ -79,7 +79,8 @@ class FingerprintKey:
     """
     The secret key of fingerprints.
 
-    Without it, they reveal nothing but lengths. With it, guesses of a value can be tested, as with any hash.
+    Without it, they reveal nothing but lengths, and which forms are the same. With it, guesses can be tested: of the
+    first bytes by themselves, and of a value as a whole.
 
     :param secret: 32 bytes
     """
@@ -103,6 +104,16 @@ class FingerprintKey:
         number = int.from_bytes(form[:window], "little") * factor + summand
         return (number & (1 << 64) - 1) >> (64 - START_BITS)
 
+    def sealed(self, start: int, digest: str) -> int:
+        """
+        Return the hash of the first bytes as a fingerprint has it; sealing that again returns the hash.
+
+        The hash must be fast, so it is linear: with a few forms that one knows, one could compute what it says of the
+        others. What seals it is a different number for each digest.
+        """
+        pad = blake2b(bytes.fromhex(digest), key=self.secret, digest_size=START_BITS // 8, person=b"start").digest()
+        return start ^ int.from_bytes(pad, "little")
+
     def digest(self, form: bytes) -> str:
         """Return the digest of a form."""
         return blake2b(form, key=self.secret, digest_size=_DIGEST).hexdigest()
@@ -111,8 +122,9 @@ class FingerprintKey:
         """Yield the fingerprints of every form of ``secrets`` that the audit searches for."""
         for one in secrets:
             for form in telling_forms(one.value):
-                encoding = encoding_of(one.value, form)
-                yield Fingerprint(str(one.variable), encoding, len(form), self.start(form), self.digest(form), one.age)
+                encoding, digest = encoding_of(one.value, form), self.digest(form)
+                start = self.sealed(self.start(form), digest)
+                yield Fingerprint(str(one.variable), encoding, len(form), start, digest, one.age)
 
     def _derived(self, purpose: str) -> bytes:
         return hmac.digest(self.secret, octets(purpose), "sha256")

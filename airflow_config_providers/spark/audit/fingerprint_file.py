@@ -15,7 +15,7 @@ from airflow_config_providers.spark.audit.content import ContentError, opened
 from airflow_config_providers.spark.audit.fingerprint import Fingerprint, FingerprintKey
 
 _KIND: Final = "airflow-config-providers fingerprints"
-_FORMAT: Final = 1
+_FORMAT: Final = 2
 _LONGEST_LINE: Final = 64 * 1024
 _MOST: Final = 5_000_000
 _WRONG: Final = (ValueError, KeyError, TypeError, AttributeError, RecursionError)

@@ -77,12 +77,11 @@ class _Starts:
         self._digest = lru_cache(maxsize=4096)(key.digest)  # a hostile text can have the same bytes at every place
         self._shift = np.uint64(64 - START_BITS)
         self._factor, self._summand = (np.uint64(number) for number in key.multipliers(window))
-        self._sizes: dict[int, list[int]] = defaultdict(list)
+        self._sizes: dict[int, dict[int, None]] = defaultdict(dict)
         self._of_digest: dict[str, Fingerprint] = {}
         for one in sorted(fingerprints, reverse=True):  # of several with the same form, the first counts
             self._of_digest[one.digest] = one
-            if one.size not in self._sizes[one.start]:
-                self._sizes[one.start].append(one.size)
+            self._sizes[key.sealed(one.start, one.digest)][one.size] = None
         self.longest = max((one.size for one in fingerprints), default=0)
         known = np.array(sorted(self._sizes), dtype=np.uint32)
         self._is_known = np.zeros(1 << START_BITS, dtype=np.bool_)

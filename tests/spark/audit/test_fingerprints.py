@@ -172,6 +172,11 @@ class TestFile:
         assert mine.digest != theirs.digest
         assert mine.start != theirs.start
 
+    def test_without_the_key_a_common_beginning_cannot_be_seen(self) -> None:
+        secrets = [KnownSecret(TOKEN, f"the-same-beginning-{number}") for number in range(8)]
+
+        assert len({one.start for one in KEY.of_secrets(secrets) if one.encoding == "plain"}) == 8
+
     def test_the_fingerprints_of_another_key_are_refused(self, tmp_path: Path) -> None:
         write_fingerprints(str(tmp_path / "prints"), FINGERPRINTS, KEY)
 
@@ -186,7 +191,7 @@ class TestFile:
             pytest.param(b"\xff\xfe\x00", id="binary"),
             pytest.param(b"[" * 10_000 + b"\n", id="nested"),
             pytest.param(b"x" * 200_000, id="endless line"),
-            pytest.param(b'{"kind": "airflow-config-providers fingerprints", "format": 2, "key": ""}\n', id="later"),
+            pytest.param(b'{"kind": "airflow-config-providers fingerprints", "format": 3, "key": ""}\n', id="later"),
         ],
     )
     def test_another_file_is_refused_and_not_replaced(self, tmp_path: Path, content: bytes) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import Final, Protocol
 
@@ -15,7 +15,7 @@ from airflow_config_providers.deployment import record_rows, records, rows
 from airflow_config_providers.deployment.admin import Caller, DeployedLayers, admin, altering
 from airflow_config_providers.deployment.key_columns import key_columns
 from airflow_config_providers.deployment.objections import have_other_keys, refuse_keys, take_any_key
-from airflow_config_providers.deployment.reading import Reading, refusals, unread_sources
+from airflow_config_providers.deployment.reading import Reading, nothing_refused, refusals, unread_sources
 from airflow_config_providers.deployment.records import RunChoice
 from airflow_config_providers.deployment.rows import HINTS, KeySelection, Row
 from airflow_config_providers.deployment.why_not import why_not
@@ -121,14 +121,21 @@ class DeployedConfigurations:
             self._warn(sentence)
         return record_rows.of_record(record, selection)
 
-    def why_not(self, resource: ConfigResource, asked: str, choice: RunChoice | None = None) -> list[Row]:
-        """Return why a setting that someone wrote does not apply, or that it applies."""
+    def why_not(
+        self, resource: ConfigResource, asked: str, choice: RunChoice | None = None, *, dry_run: bool = True
+    ) -> list[Row]:
+        """
+        Return why a setting that someone wrote does not apply, or that it applies.
+
+        :param dry_run: whether the policies judge a value that no layer has; only for callers who may make the change
+        """
         if choice:
             had = self.describe_run(resource, choice, KeySelection())
             return why_not(asked, had, Reading(unknown_keys=settings.unknown_keys()))
-        return why_not(asked, self.describe(resource, KeySelection()), self._reading(resource))
+        judge = partial(self._refusals, resource) if dry_run else nothing_refused
+        return why_not(asked, self.describe(resource, KeySelection()), self._reading(resource, judge))
 
-    def _reading(self, resource: ConfigResource) -> Reading:
+    def _reading(self, resource: ConfigResource, judge: Callable[[str, str], Sequence[str]]) -> Reading:
         layers = DeployedLayers(no_notes, self._caller or Caller())
         jobs = layers.jobs(resource)
         files, no_job = _files(layers, resource, has_job=bool(jobs) or not resource.task_id)
@@ -138,7 +145,7 @@ class DeployedConfigurations:
             (self._caller or Caller()).environ,
             settings.unknown_keys(),
             take_any_key(jobs),
-            partial(self._refusals, resource),
+            judge,
         )
 
     def _refusals(self, resource: ConfigResource, key: str, value: str) -> Sequence[str]:

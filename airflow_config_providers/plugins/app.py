@@ -6,7 +6,7 @@ Airflow does not protect a mounted app, so every route names the permissions, wh
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from typing import Annotated, Any, Final
 
@@ -37,6 +37,7 @@ from airflow_config_providers.plugins.request import (
     Alteration,
     AskedDep,
     BodyDep,
+    Question,
     Rollback,
     read_runs,
     refuse_fields,
@@ -106,6 +107,9 @@ READ_REFERENCES: Final = (Depends(may_read_references),)
 CHANGE_DAG: Final = (*READ_DAG, Depends(requires_access_dag("PUT")), Depends(may_edit_stored))
 """The answer to a change shows what applies now, so a change also requires permission to read."""
 
+_WHY_NOT: Final = "/why-not"
+"""Asked with POST, because servers log the addresses of requests, and a setting can hold a value."""
+
 _TASK: Final = "/dags/{dag_id}/tasks/{task_id}"
 
 _RESOURCES: Final[Sequence[tuple[str, Sequence[Any], Sequence[Any]]]] = (
@@ -147,18 +151,29 @@ def make_router() -> APIRouter:
     router.add_api_route(f"{_TASK}/runs", runs, methods=["GET"], dependencies=READ_RUNS)
     router.add_api_route(one_run, describe_run, methods=["GET"], dependencies=READ_RUNS)
     router.add_api_route(f"{one_run}/differences", compare_run, methods=["GET"], dependencies=READ_RUNS)
+    _add_with_body(router, "POST", f"{one_run}{_WHY_NOT}", why_not_of_run, READ_RUNS)
     return router
 
 
 def _add_reading(router: APIRouter, path: str, rights: Sequence[Any]) -> None:
     for suffix, read in (("", describe), ("/history", history), ("/keys/{key:path}", explain)):
         router.add_api_route(f"{path}{suffix}", read, methods=["GET"], dependencies=rights)
+    _add_with_body(router, "POST", f"{path}{_WHY_NOT}", why_not, rights)
 
 
 def _add_changing(router: APIRouter, path: str, rights: Sequence[Any]) -> None:
-    for suffix, change in (("", alter), ("/rollback", rollback), ("/refresh", refresh)):
-        method, body = "POST" if suffix else "PATCH", dict(openapi.BODIES[change.__name__])
-        router.add_api_route(f"{path}{suffix}", change, methods=[method], dependencies=rights, openapi_extra=body)
+    _add_with_body(router, "PATCH", path, alter, rights)
+    for suffix, change in (
+        ("/rollback", rollback),
+        ("/refresh", refresh),
+        (f"{_WHY_NOT}/dry-run", why_not_with_dry_run),
+    ):
+        _add_with_body(router, "POST", f"{path}{suffix}", change, rights)
+
+
+def _add_with_body(router: APIRouter, method: str, path: str, answer: Callable[..., Response], rights: Any) -> None:
+    body = dict(openapi.BODIES[answer.__name__])
+    router.add_api_route(path, answer, methods=[method], dependencies=rights, openapi_extra=body)
 
 
 def about_itself(request: Request) -> Response:
@@ -236,6 +251,21 @@ def compare_run(
 def explain(asked: AskedDep, key: str) -> Response:
     """Return what Spark says of a key."""
     return asked.answer([{"key": key, **asdict(key_notes(key))}])
+
+
+def why_not(asked: AskedDep, body: BodyDep) -> Response:
+    """Return why a setting does not apply. No policy judges a value: this takes the permission to change it."""
+    return asked.answer(asked.configurations.why_not(asked.resource, Question.of(body).setting, dry_run=False))
+
+
+def why_not_with_dry_run(asked: AskedDep, body: BodyDep) -> Response:
+    """Return why a setting does not apply and, if no layer has its value, whether a change to it would be refused."""
+    return asked.answer(asked.configurations.why_not(asked.resource, Question.of(body).setting))
+
+
+def why_not_of_run(asked: AskedDep, body: BodyDep, chosen: Annotated[RunChoice, Depends(choice)]) -> Response:
+    """Return why a setting did not apply to one try of a task."""
+    return asked.answer(asked.configurations.why_not(asked.resource, Question.of(body).setting, chosen))
 
 
 def _without_synonyms(rows: Sequence[Row]) -> list[Row]:

@@ -30,6 +30,8 @@ def _body(required: tuple[str, ...] = (), **fields: Any) -> Mapping[str, Any]:
 _VALIDATE_ONLY: Final = {"type": "boolean", "default": False, "description": "Check everything, and change nothing."}
 _IF_VERSION: Final = {"type": ["integer", "null"], "description": "Change only if the resource is at this version."}
 
+_SETTING: Final = {"type": "string", "description": "KEY=VALUE, a key, a path of a file, or the name of a layer."}
+
 BODIES: Final[Mapping[str, Mapping[str, Any]]] = {
     "alter": _body(
         ("operations",),
@@ -39,8 +41,9 @@ BODIES: Final[Mapping[str, Mapping[str, Any]]] = {
     ),
     "rollback": _body(to_version={"type": ["integer", "null"]}, validate_only=_VALIDATE_ONLY, if_version=_IF_VERSION),
     "refresh": _body(),
+    **dict.fromkeys(("why_not", "why_not_with_dry_run", "why_not_of_run"), _body(("setting",), setting=_SETTING)),
 }
-"""The bodies of changes, by the name of the function. They are read without FastAPI, whose errors quote them."""
+"""The bodies of requests, by the name of the function. They are read without FastAPI, whose errors quote them."""
 
 _ROWS: Final = {"type": "array", "items": {"type": "object"}}
 _TEXTS: Final = {"type": "array", "items": {"type": "string"}}

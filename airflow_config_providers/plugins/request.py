@@ -30,6 +30,9 @@ from airflow_config_providers.plugins.problems import HEADERS
 LONGEST_BODY: Final = 4 * 1024 * 1024
 """The most bytes in a body. A change of the largest configuration that is stored fits, however it is escaped."""
 
+LONGEST_NAME: Final = 2000
+"""The most characters of a key, a path or a layer that is asked about: it is compared with all names that are known."""
+
 _NAMED: Final = 10
 """The number of unknown fields that an error names."""
 
@@ -183,6 +186,41 @@ class Rollback:
         found = cls(fields.take("to_version", int, None), validate_only, if_version)
         fields.end()
         return found
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """
+    Why a setting does not apply.
+
+    :param setting: ``KEY=VALUE``, a key, a path of a file, or the name of a layer
+    """
+
+    setting: str = field(repr=False)
+
+    @classmethod
+    def of(cls, body: Mapping[str, Any]) -> Self:
+        """
+        Parse ``body``. A setting can hold a value, so no error quotes it.
+
+        :raises MalformedRequestError: lists all problems
+        """
+        fields = _Fields(body)
+        setting = fields.take("setting", str)
+        if isinstance(setting, str):
+            fields.problems.extend(_of_setting(setting))
+        fields.end()
+        return cls(setting)
+
+
+def _of_setting(setting: str) -> Iterator[str]:
+    name = setting.partition("=")[0].strip()
+    if not name:
+        yield "'setting' has no key and no layer. Write KEY=VALUE, a path of a file, or the name of a layer."
+    if len(name) > LONGEST_NAME:
+        yield f"'setting': the name is longer than {LONGEST_NAME} characters. Correct it."
+    if not is_unicode(setting):
+        yield "'setting' contains half of a surrogate pair, which is not a character. Correct it."
 
 
 def refuse_fields(body: Mapping[str, Any]) -> None:

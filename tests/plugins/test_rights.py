@@ -23,8 +23,11 @@ ASKING: Mapping[str, tuple[str, str, object]] = {
     "alter": ("PATCH", "", {"operations": [set_("spark.app.a", "b")], "validate_only": True}),
     "rollback": ("POST", "/rollback", {"to_version": 0, "validate_only": True}),
     "refresh": ("POST", "/refresh", {}),
+    "why-not": ("POST", "/why-not", {"setting": "spark.app.a=b"}),
+    "dry-run": ("POST", "/why-not/dry-run", {"setting": "spark.app.a=b"}),
 }
-READING, CHANGING = {"describe", "explain", "history"}, {"alter", "rollback", "refresh"}
+READING = {"describe", "explain", "history", "why-not"}
+CHANGING = {"alter", "rollback", "refresh", "dry-run"}
 DAGS = {"flights", "report", "billing"}
 
 ALLOWED = {
@@ -93,6 +96,19 @@ def test_attack_41_runs_are_listed_for_those_who_may_read_its_task_instances(run
 def test_attack_41_runs_are_compared_for_those_who_may_read_its_task_instances(running: Server, user: str | None):
     """There is no such run, which only those learn who may know it."""
     answer = running.ask(user, "GET", "/dags/flights/tasks/report/runs/nosuch/differences")
+    may_read = may_read_runs(user)
+
+    assert answer.status_code == (404 if may_read else 401 if user is None else 403), answer.text
+    assert ("has no run" in answer.text) is may_read
+
+
+@pytest.mark.parametrize("user", ALLOWED)
+def test_attack_41_why_a_run_did_not_have_a_setting_is_said_to_those_who_may_read_its_task_instances(
+    running: Server, user: str | None
+):
+    """There is no such run, which only those learn who may know it."""
+    question = {"setting": "spark.app.a=b"}
+    answer = running.ask(user, "POST", "/dags/flights/tasks/report/runs/nosuch/why-not", json=question)
     may_read = may_read_runs(user)
 
     assert answer.status_code == (404 if may_read else 401 if user is None else 403), answer.text

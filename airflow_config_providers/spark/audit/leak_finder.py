@@ -58,6 +58,11 @@ class Occurrence:
     encoding: str
     age: str
 
+    @property
+    def is_part(self) -> bool:
+        """Whether only a distinctive part of the value is there."""
+        return self.encoding.endswith(_PART)
+
 
 class LeakFinder:
     """

@@ -90,7 +90,9 @@ class SoughtFinder:
         """Yield the occurrences in ``data``, in order."""
         found = list(self._values.find(data)) if self._values else []
         for other in self.others:
-            found = sorted((*found, *_beside(found, other.find(data))))
+            others = list(other.find(data))
+            found = [one for one in found if not (one.is_part and _is_in(one, others))]
+            found = sorted((*found, *_beside(found, others)))
         yield from found
 
 
@@ -99,6 +101,11 @@ def _others(sought: Sought) -> Iterator[OccurrenceFinder]:
         yield FingerprintFinder(sought.fingerprints, sought.key)
     if sought.tokens:
         yield TokenFinder()
+
+
+def _is_in(part: Occurrence, others: Iterable[Occurrence]) -> bool:
+    """Return whether one of the ``others`` has all of ``part``, as a whole value that resembles another has."""
+    return any(other.start <= part.start and part.end <= other.end for other in others)
 
 
 def _beside(found: Sequence[Occurrence], others: Iterable[Occurrence]) -> Iterator[Occurrence]:

@@ -128,6 +128,15 @@ class TestSought:
 
         assert ages == [(str(PASSWORD), CURRENT), (str(TOKEN), CURRENT)]
 
+    def test_an_earlier_value_that_resembles_the_current_one_is_found_whole(self) -> None:
+        new, old = "q7Zx-19Kd-the-secret-of-2026", "q7Zx-19Kd-the-secret-of-2025"
+        sought = Sought([KnownSecret(TOKEN, new)], key=KEY)
+        sought = sought.with_fingerprints(KEY.of_secrets([KnownSecret(TOKEN, old)]))
+
+        [one] = sought.finder().find(f"it was {old}.".encode())
+
+        assert (one.start, one.end, one.age) == (7, 7 + len(old), EARLIER)
+
     def test_fingerprints_of_current_values_are_not_added(self) -> None:
         assert Sought(SECRETS, key=KEY).with_fingerprints(FINGERPRINTS).fingerprints == ()
 

@@ -120,6 +120,25 @@ def test_many_values_with_one_beginning_are_told_apart() -> None:
     assert one.reference == "${v:k2718}"
 
 
+def test_the_work_for_a_value_grows_with_its_lines_and_not_faster() -> None:
+    def work(lines: int) -> int:
+        value = "\n".join(f'"line" {number}: {number * 7_919:x}' for number in range(lines))
+        counted = 0
+
+        def count(frame: object, event: str, arg: object) -> None:
+            nonlocal counted
+            counted += 1
+
+        sys.setprofile(count)
+        try:
+            list(KEY.of_secrets([KnownSecret(TOKEN, value)]))
+        finally:
+            sys.setprofile(None)
+        return counted
+
+    assert work(80) < 3 * work(40)
+
+
 class TestSought:
     def test_a_place_that_has_a_value_counts_once(self) -> None:
         sought = Sought(SECRETS[:1], FINGERPRINTS, KEY)

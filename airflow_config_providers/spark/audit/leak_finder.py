@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Final
 
@@ -57,6 +57,26 @@ class Occurrence:
     reference: str
     encoding: str
     age: str
+
+
+def united(*ranked: Iterable[Occurrence]) -> Iterator[Occurrence]:
+    """
+    Yield the occurrences of all ``ranked``, in order; those that overlap are one, from the first byte to the last.
+
+    It is named as the longest of those that ``ranked`` has first.
+    """
+    found = sorted((one.start, one.end, rank, one) for rank, some in enumerate(ranked) for one in some)
+    if not found:
+        return
+    first, last, rank, name = found[0]
+    for start, end, other_rank, other in found:
+        if start >= last:
+            yield replace(name, start=first, end=last)
+            first, last, rank, name = start, end, other_rank, other
+        elif (other_rank, start - end) < (rank, name.start - name.end):
+            rank, name = other_rank, other
+        last = max(last, end)
+    yield replace(name, start=first, end=last)
 
 
 class LeakFinder:

@@ -7,7 +7,7 @@ import hashlib
 import os
 import stat
 import zlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Final
@@ -112,6 +112,20 @@ def blocks(descriptor: int, begin: int, end: int | None, *, size: int = BLOCK) -
         yield data
     if end is not None and at < end:
         raise ContentError("It became shorter while it was read.")
+
+
+def joined(content: Iterable[bytes], least: int) -> Iterator[bytes]:
+    """Yield blocks of at least ``least`` bytes, because each is searched with a margin."""
+    parts: list[bytes] = []
+    size = 0
+    for part in content:
+        parts.append(part)
+        size += len(part)
+        if size >= least:
+            yield b"".join(parts)
+            parts, size = [], 0
+    if parts:
+        yield b"".join(parts)
 
 
 def tail_hash(descriptor: int, size: int) -> str:

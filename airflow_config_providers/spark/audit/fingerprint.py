@@ -11,7 +11,7 @@ from typing import Any, Final, Self
 from airflow_config_providers.core.reversal.reverse import telling_forms
 from airflow_config_providers.core.text import octets
 from airflow_config_providers.spark.audit.leak import require_types
-from airflow_config_providers.spark.audit.leak_finder import CURRENT, KnownSecret, encoding_of
+from airflow_config_providers.spark.audit.leak_finder import CURRENT, KnownSecret, encodings_of
 
 WINDOW: Final = 8
 """How many bytes of a form decide where its digest is compared."""
@@ -121,10 +121,11 @@ class FingerprintKey:
     def of_secrets(self, secrets: Iterable[KnownSecret]) -> Iterator[Fingerprint]:
         """Yield the fingerprints of every form of ``secrets`` that the audit searches for."""
         for one in secrets:
+            encodings = encodings_of(one.value)
             for form in telling_forms(one.value):
-                encoding, digest = encoding_of(one.value, form), self.digest(form)
+                digest = self.digest(form)
                 start = self.sealed(self.start(form), digest)
-                yield Fingerprint(str(one.variable), encoding, len(form), start, digest, one.age)
+                yield Fingerprint(str(one.variable), encodings[form], len(form), start, digest, one.age)
 
     def _derived(self, purpose: str) -> bytes:
         return hmac.digest(self.secret, octets(purpose), "sha256")

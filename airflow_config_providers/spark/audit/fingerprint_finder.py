@@ -15,7 +15,7 @@ from airflow_config_providers.spark.audit.fingerprint import (
     FingerprintKey,
     window_of,
 )
-from airflow_config_providers.spark.audit.leak_finder import Occurrence
+from airflow_config_providers.spark.audit.leak_finder import Occurrence, united
 
 if TYPE_CHECKING:
     from numpy import uint32
@@ -53,19 +53,8 @@ class FingerprintFinder:
         self.margin = max((one.longest for one in self._starts), default=0)
 
     def find(self, data: bytes) -> Iterator[Occurrence]:
-        """Yield the occurrences in ``data``, in order. Those that overlap are one, the longest."""
-        found = sorted(one for starts in self._starts for one in starts.find(data))
-        last: Occurrence | None = None
-        for one in found:
-            if last is None:
-                last = one
-            elif one.start >= last.end:
-                yield last
-                last = one
-            elif one.end - one.start > last.end - last.start:
-                last = one
-        if last is not None:
-            yield last
+        """Yield the occurrences in ``data``, in order; those that overlap are one."""
+        return united(one for starts in self._starts for one in starts.find(data))
 
 
 class _Starts:

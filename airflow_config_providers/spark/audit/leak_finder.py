@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Final
 
@@ -58,10 +58,25 @@ class Occurrence:
     encoding: str
     age: str
 
-    @property
-    def is_part(self) -> bool:
-        """Whether only a distinctive part of the value is there."""
-        return self.encoding.endswith(_PART)
+
+def united(*ranked: Iterable[Occurrence]) -> Iterator[Occurrence]:
+    """
+    Yield the occurrences of all ``ranked``, in order; those that overlap are one, from the first byte to the last.
+
+    It is named as the longest of those that ``ranked`` has first.
+    """
+    found = sorted((one.start, one.end, rank, one) for rank, some in enumerate(ranked) for one in some)
+    if not found:
+        return
+    first, last, rank, name = found[0]
+    for start, end, other_rank, other in found:
+        if start >= last:
+            yield replace(name, start=first, end=last)
+            first, last, rank, name = start, end, other_rank, other
+        elif (other_rank, start - end) < (rank, name.start - name.end):
+            rank, name = other_rank, other
+        last = max(last, end)
+    yield replace(name, start=first, end=last)
 
 
 class LeakFinder:
@@ -78,6 +93,7 @@ class LeakFinder:
         for one in found:
             self._of_label[octets(one_line(str(one.variable)))].append(one)
         self._described = lru_cache(maxsize=65_536)(self._describe)
+        self._encodings = lru_cache(maxsize=1_024)(encodings_of)
 
     @property
     def margin(self) -> int:
@@ -97,27 +113,27 @@ class LeakFinder:
         secrets = sorted(self._of_label[label], key=lambda one: one.age)
         for is_whole in (True, False):
             for one in secrets:
-                if encoding := _encoding(one.value, matched, is_whole=is_whole):
+                if encoding := _encoding(self._encodings(one.value), matched, is_whole=is_whole):
                     return encoding, one.age
         return (_BROKEN if b"\n" in matched else _COPY), secrets[0].age if secrets else CURRENT
 
 
-def encoding_of(value: str, form: bytes) -> str:
-    """Return the name of the encoding of a form of a value, or of one of its lines."""
-    return _encoding(value, form, is_whole=True) or _encoding(value, form, is_whole=False) or _COPY
-
-
-def _encoding(value: str, matched: bytes, *, is_whole: bool) -> str | None:
-    """Return the name of the encoding in which ``matched`` is ``value``, or a part of it; None if there is none."""
+def encodings_of(value: str) -> Mapping[bytes, str]:
+    """Return each form of a value, and of each of its lines, with the name of its encoding; plain ones come first."""
     texts = dict.fromkeys((value, value.strip(), *map(str.strip, value.splitlines())))
+    found: dict[bytes, str] = {}
     for name in ENCODINGS:
         for text in texts:
             for form in forms(text, (name,)):
-                if matched == form:
-                    return name
-                if not is_whole and matched in form:
-                    return f"{name}, {_PART}"
-    return None
+                found.setdefault(form, name)
+    return found
+
+
+def _encoding(names: Mapping[bytes, str], matched: bytes, *, is_whole: bool) -> str | None:
+    """Return the name of the encoding in which ``matched`` is a value, or a part of it; None if there is none."""
+    if is_whole:
+        return names.get(matched)
+    return next((f"{name}, {_PART}" for form, name in names.items() if matched in form), None)
 
 
 def searchable(secrets: Iterable[KnownSecret]) -> tuple[Sequence[KnownSecret], Sequence[str]]:

@@ -16,12 +16,14 @@ from airflow_config_providers.core.reversal.stream import reverse_chunks
 from airflow_config_providers.core.text import octets, printable
 from airflow_config_providers.exceptions import ConfigException
 from airflow_config_providers.spark.audit.content import (
+    BLOCK,
     COMPRESSED_BLOCK,
     LONGEST_MAGIC,
     ContentError,
     blocks,
     compression_of,
     decompressed,
+    joined,
     opened,
 )
 from airflow_config_providers.spark.audit.files import FoundFile
@@ -80,11 +82,7 @@ def write_copy(file: FoundFile, target: Path, finder: SoughtFinder) -> str:
 
 
 def _reversed(content: Iterable[bytes], finder: SoughtFinder) -> Iterable[bytes]:
-    """Replace the values, and then what else is found in what is left."""
-    left = reverse_chunks(content, finder.reversers) if finder.reversers else content
-    for other in finder.others:
-        left = replaced(left, other)
-    return left
+    return reverse_chunks(content, finder.reversers) if finder.reversers else replaced(joined(content, BLOCK), finder)
 
 
 def replaced(content: Iterable[bytes], finder: OccurrenceFinder) -> Iterator[bytes]:
@@ -95,7 +93,7 @@ def replaced(content: Iterable[bytes], finder: OccurrenceFinder) -> Iterator[byt
         end = max(done, len(data) - finder.margin) if block else len(data)
         pieces: list[bytes] = []
         for one in finder.find(data):
-            if done <= one.start < end:
+            if one.start < end and one.end > done:  # of one that overlaps with what was replaced, replace the rest
                 pieces += data[done : one.start], octets(one.reference)
                 done = one.end
         pieces.append(data[done:end])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -16,6 +16,7 @@ from airflow_config_providers.spark.audit.content import (
     compression_of,
     decompressed,
     doubt,
+    joined,
     opened,
     tail_hash,
 )
@@ -175,7 +176,7 @@ def _find_in(stretch: _Stretch, finder: OccurrenceFinder, progress: Progress, le
 
     :param least: how many bytes are searched at a time
     """
-    content = _joined(progress.until_broken(stretch.content), least)
+    content = joined(progress.until_broken(stretch.content), least)
     kept, at, done = b"", stretch.first, stretch.begin  # at: the offset of kept; done: up to there, all were found
     block = next(content, b"")
     while True:
@@ -190,20 +191,6 @@ def _find_in(stretch: _Stretch, finder: OccurrenceFinder, progress: Progress, le
             return
         keep = max(0, done - finder.margin - at)
         kept, at, block = data[keep:], at + keep, following
-
-
-def _joined(content: Iterable[bytes], least: int) -> Iterator[bytes]:
-    """Yield larger blocks, because each is searched with a margin."""
-    parts: list[bytes] = []
-    size = 0
-    for part in content:
-        parts.append(part)
-        size += len(part)
-        if size >= least:
-            yield b"".join(parts)
-            parts, size = [], 0
-    if parts:
-        yield b"".join(parts)
 
 
 def _add(data: bytes, at: int, within: tuple[int, int], finder: OccurrenceFinder, progress: Progress) -> None:

@@ -19,6 +19,7 @@ from airflow_config_providers.spark.audit.files import FoundFile
 from airflow_config_providers.spark.audit.fingerprint_file import OtherKeyError, read_fingerprints, write_fingerprints
 from airflow_config_providers.spark.audit.leak import Leak, require_types
 from airflow_config_providers.spark.audit.sought import Sought
+from airflow_config_providers.spark.audit.token_finder import FORMATS
 
 _FORMAT: Final = 1
 _WRONG: Final = (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError)
@@ -213,7 +214,7 @@ def _digest(sought: Sought, salt: bytes) -> str:
     """Return a hash of all values together, slow enough that a weak one among strong ones cannot be guessed from it."""
     values = [json.dumps([str(one.variable), one.value, one.age]) for one in sought.secrets]
     fingerprints = [json.dumps([*one.row().values(), one.age]) for one in sought.fingerprints]
-    parts = [*sorted(values), *sorted(fingerprints), str(sought.tokens)]
+    parts = [*sorted(values), *sorted(fingerprints), json.dumps(FORMATS if sought.tokens else {})]
     return hashlib.scrypt(octets(json.dumps(parts)), salt=salt, dklen=32, **_SCRYPT).hex()
 
 

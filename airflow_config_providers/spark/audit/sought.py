@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import chain
 from typing import Protocol, Self
 
 from airflow_config_providers.core.reversal.reverse import ReverseTransformer
 from airflow_config_providers.spark.audit.fingerprint import Fingerprint, FingerprintKey
 from airflow_config_providers.spark.audit.fingerprint_finder import FingerprintFinder
-from airflow_config_providers.spark.audit.leak_finder import EARLIER, UNKNOWN, KnownSecret, LeakFinder, Occurrence
+from airflow_config_providers.spark.audit.leak_finder import (
+    EARLIER,
+    UNKNOWN,
+    KnownSecret,
+    LeakFinder,
+    Occurrence,
+    united,
+)
 from airflow_config_providers.spark.audit.token_finder import TokenFinder
 
 
@@ -70,49 +77,27 @@ class Sought:
 
 
 class SoughtFinder:
-    """Finds all that is ``sought``. A place that has several of it counts once: as a value, if it is one."""
+    """Finds all that is ``sought``. A place that has several of it counts once, and as a token only if nothing else."""
 
     def __init__(self, sought: Sought) -> None:
         self._values = LeakFinder(sought.secrets) if sought.secrets else None
-        self.others = tuple(_others(sought))
+        self._prints = (
+            FingerprintFinder(sought.fingerprints, sought.key) if sought.fingerprints and sought.key else None
+        )
+        self._tokens = TokenFinder() if sought.tokens else None
+        self._all = tuple(one for one in (self._values, self._prints, self._tokens) if one)
 
     @property
     def reversers(self) -> Sequence[ReverseTransformer]:
-        """What replaces the values by their references."""
-        return self._values.reversers if self._values else ()
+        """What replaces the values by their references, if only values are sought; otherwise nothing."""
+        return self._values.reversers if self._values and len(self._all) == 1 else ()
 
     @cached_property
     def margin(self) -> int:
         """The most bytes from the start of an occurrence to its end, with what must be seen around it."""
-        return max(one.margin for one in (self._values, *self.others) if one)
+        return max(one.margin for one in self._all)
 
     def find(self, data: bytes) -> Iterator[Occurrence]:
-        """Yield the occurrences in ``data``, in order."""
-        found = list(self._values.find(data)) if self._values else []
-        for other in self.others:
-            others = list(other.find(data))
-            found = [one for one in found if not (one.is_part and _is_in(one, others))]
-            found = sorted((*found, *_beside(found, others)))
-        yield from found
-
-
-def _others(sought: Sought) -> Iterator[OccurrenceFinder]:
-    if sought.fingerprints and sought.key:
-        yield FingerprintFinder(sought.fingerprints, sought.key)
-    if sought.tokens:
-        yield TokenFinder()
-
-
-def _is_in(part: Occurrence, others: Iterable[Occurrence]) -> bool:
-    """Return whether one of the ``others`` has all of ``part``, as a whole value that resembles another has."""
-    return any(other.start <= part.start and part.end <= other.end for other in others)
-
-
-def _beside(found: Sequence[Occurrence], others: Iterable[Occurrence]) -> Iterator[Occurrence]:
-    """Yield the ``others`` that do not overlap with what was ``found``, which is in order and does not overlap."""
-    starts = [one.start for one in found]
-    for other in others:
-        place = bisect_right(starts, other.start)
-        is_after = place == 0 or found[place - 1].end <= other.start
-        if is_after and (place == len(found) or other.end <= starts[place]):
-            yield other
+        """Yield the occurrences in ``data``, in order; those that overlap are one."""
+        values, prints, tokens = (one.find(data) if one else () for one in (self._values, self._prints, self._tokens))
+        return united(chain(values, prints), tokens)

@@ -23,7 +23,7 @@ from airflow_config_providers.spark.audit.fingerprint import START_BITS, Fingerp
 from airflow_config_providers.spark.audit.fingerprint_file import read_fingerprints, write_fingerprints
 from airflow_config_providers.spark.audit.fingerprint_finder import FingerprintFinder
 from airflow_config_providers.spark.audit.leak_finder import CURRENT, EARLIER, UNKNOWN, KnownSecret, Occurrence
-from airflow_config_providers.spark.audit.reversed_copies import replaced
+from airflow_config_providers.spark.audit.reversed_copies import replaced, write_copy
 from airflow_config_providers.spark.audit.search import search
 from airflow_config_providers.spark.audit.seen_files import SeenFiles
 from airflow_config_providers.spark.audit.sought import Sought
@@ -120,6 +120,25 @@ def test_many_values_with_one_beginning_are_told_apart() -> None:
     assert one.reference == "${v:k2718}"
 
 
+def test_the_work_for_a_value_grows_with_its_lines_and_not_faster() -> None:
+    def work(lines: int) -> int:
+        value = "\n".join(f'"line" {number}: {number * 7_919:x}' for number in range(lines))
+        counted = 0
+
+        def count(frame: object, event: str, arg: object) -> None:
+            nonlocal counted
+            counted += 1
+
+        sys.setprofile(count)
+        try:
+            list(KEY.of_secrets([KnownSecret(TOKEN, value)]))
+        finally:
+            sys.setprofile(None)
+        return counted
+
+    assert work(80) < 3 * work(40)
+
+
 class TestSought:
     def test_a_place_that_has_a_value_counts_once(self) -> None:
         sought = Sought(SECRETS[:1], FINGERPRINTS, KEY)
@@ -154,6 +173,32 @@ class TestSought:
         for size in (1, 7, 64, 10_000):
             blocks = [content[place : place + size] for place in range(0, len(content), size)]
             assert b"".join(replaced(blocks, FINDER)) == expected
+
+    def test_an_earlier_value_around_the_current_one_leaves_nothing_in_a_copy(self, tmp_path: Path) -> None:
+        earlier = KEY.of_secrets([KnownSecret(PASSWORD, "hunter2x-of-2025")])
+        finder = Sought([KnownSecret(PASSWORD, "hunter2x")], key=KEY).with_fingerprints(earlier).finder()
+        (tmp_path / "log").write_bytes(b"it was hunter2x-of-2025.")
+
+        [one] = finder.find(b"it was hunter2x-of-2025.")
+        assert not write_copy(FoundFile(str(tmp_path / "log"), 24, 0), tmp_path / "copy", finder)
+
+        assert (one.start, one.end, one.age) == (7, 23, EARLIER)
+        assert (tmp_path / "copy").read_bytes() == f"it was {PASSWORD}.".encode()
+
+    @pytest.mark.parametrize("size", [1, 3, 8, 64, 1_000])
+    def test_values_that_overlap_leave_nothing_in_a_copy(self, size: int) -> None:
+        secrets = [
+            KnownSecret(PASSWORD, "abcd-efgh"),
+            KnownSecret(TOKEN, "efgh-ijkl-mnop"),
+            KnownSecret(PIN, "mnop-qr"),
+        ]
+        finder = FingerprintFinder(KEY.of_secrets(secrets), KEY)
+        content = QUIET + b"abcd-efgh-ijkl-mnop-qr" + QUIET
+
+        copy = b"".join(replaced([content[at : at + size] for at in range(0, len(content), size)], finder))
+
+        assert copy == QUIET + copy.removeprefix(QUIET).removesuffix(QUIET) + QUIET
+        assert not [part for part in (b"abcd", b"efgh", b"ijkl", b"mnop", b"qr") if part in copy]
 
 
 class TestFile:

@@ -3,8 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
+
+from jinja2 import Environment, TemplateSyntaxError
+from jinja2.lexer import TOKEN_DATA
+
+from airflow_config_providers.core.variable import variables
 
 CONNECTION: Final = "connection"
 """The name of the provider for connections, as the guide defines it."""
@@ -51,12 +57,56 @@ def with_references(text: str, providers: Providers) -> str | None:
     """
     Return ``text`` with references in place of the templates that read connections and variables.
 
-    Other templates stay. None if a template does more than a reference can, such as a filter or a default.
+    Other templates stay. None if a template does more than a reference can, such as a filter or a default, or if the
+    result would not have the same meaning, as inside of another reference.
     """
-    done = _CONNECTION.sub(lambda found: _of_connection(found, providers), text)
-    done = _VALUE.sub(lambda found: providers.of_variable(found["id"] or found["got"]), done)
-    done = _JSON.sub(lambda found: providers.of_variable(found["id"], found["keys"]), done)
-    return None if reads_secrets(done) else done
+    try:
+        parts = list(_parts(text))
+    except TemplateSyntaxError:
+        return None
+    references = {part: reference for part in parts if (reference := _reference(part, providers))}
+    done = "".join(references.get(part, part) for part in parts)
+    is_known = set(references.values()) <= {str(variable) for variable in variables(done)}
+    return done if is_known and not (reads_secrets(done) or _changes_text(parts)) else None
+
+
+_LEXER: Final = Environment(keep_trailing_newline=True)  # noqa: S701 - it renders nothing
+
+_STATEMENT: Final = re.compile(r"\{%[-+]?\s*(?:if|elif|else|endif|for|endfor)\b")
+"""A statement that only decides whether, and how often, the text in it is there. Others can change or compare it."""
+
+
+def _parts(text: str) -> Iterator[str]:
+    """
+    Yield texts, expressions and statements, without the blanks that the template strips.
+
+    :raises TemplateSyntaxError: ``text`` is not a template
+    """
+    inside = ""
+    for _, kind, piece in _LEXER.lex(text):
+        inside += piece
+        if kind == TOKEN_DATA:
+            yield inside
+        elif kind.endswith("_end"):
+            yield inside.rstrip()
+        else:
+            continue
+        inside = ""
+
+
+def _changes_text(parts: list[str]) -> bool:
+    """Return whether a statement can change the text in it, such as ``{% filter %}``, or hides it, as ``{% raw %}``."""
+    return any(part.startswith("{%") and not _STATEMENT.match(part) for part in parts)
+
+
+def _reference(part: str, providers: Providers) -> str:
+    """Return the reference that says the same as an expression; empty if none does."""
+    if found := _CONNECTION.fullmatch(part):
+        return _of_connection(found, providers)
+    if found := _VALUE.fullmatch(part):
+        return providers.of_variable(found["id"] or found["got"])
+    found = _JSON.fullmatch(part)
+    return providers.of_variable(found["id"], found["keys"]) if found else ""
 
 
 def _of_connection(found: re.Match[str], providers: Providers) -> str:

@@ -21,6 +21,13 @@ from airflow_config_providers.adoption.references import Providers, reads_secret
         pytest.param("{{ var.json.limits.rows }}", "${variable:limits:rows}", id="json"),
         pytest.param("x://{{ conn.db.host }}/{{ ds }}", "x://${connection:db:host}/{{ ds }}", id="others-stay"),
         pytest.param("plain", "plain", id="plain"),
+        pytest.param("a {{- conn.db.host -}} b", "a${connection:db:host}b", id="stripping-blanks"),
+        pytest.param('{"a": "{{ conn.db.host }}"}', '{"a": "${connection:db:host}"}', id="json-around-it"),
+        pytest.param(
+            "{% if params.a %}{{ conn.db.host }}{% else %}x{% endif %}",
+            "{% if params.a %}${connection:db:host}{% else %}x{% endif %}",
+            id="condition-around-it",
+        ),
     ],
 )
 def test_a_template_becomes_a_reference(text: str, expected: str):
@@ -39,6 +46,14 @@ def test_a_template_becomes_a_reference(text: str, expected: str):
         "{{ conn.get(params.id).password }}",
         "{{ conn.get('a}b').password }}",
         "{{ conn.db.password }}{{ conn.db.login ~ 'x' }}",
+        "{% raw %}{{ conn.db.password }}{% endraw %}",
+        "{{ '{{ conn.db.password }}' }}",
+        "{# {{ conn.db.password }} #}x",
+        "{% filter upper %}{{ conn.db.password }}{% endfilter %}",
+        "{% set x %}{{ conn.db.password }}{% endset %}{{ x | length }}",
+        "${vault:{{ var.value.env }}/db:password}",
+        "${vault:{{ conn.db.host }}",
+        "{{ conn.db.password }",
     ],
 )
 def test_a_template_that_does_more_stays(text: str):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -16,6 +17,9 @@ if TYPE_CHECKING:
 
 _ROWS: Final = "200"
 """How many rows an executor has in memory at a time."""
+
+_HOST: Final = re.compile(r"[A-Za-z0-9._-]+|[0-9A-Fa-f:.]+")
+"""A name or an address."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,11 +65,14 @@ class JdbcDatabase:
         """
         Return the database at an address of SQLAlchemy; None if executors cannot reach it by JDBC.
 
-        That is a file, a socket of this machine, or an address with options that a driver does not have.
+        That is a file, a socket of this machine, or an address with options that a driver does not have. A host that is
+        no name could bring such options, with which a hostile database reads files of executors.
         """
         backend = url.get_backend_name()
         driver = DRIVERS.get(backend)
-        if driver is None or not url.host or not url.database or set(url.query) - set(driver.options):
+        if driver is None or not url.database or set(url.query) - set(driver.options):
+            return None
+        if not _HOST.fullmatch(url.host or ""):
             return None
         host = f"[{url.host}]" if ":" in url.host else url.host
         options = f"?{urlencode(url.query)}" if url.query else ""

@@ -37,8 +37,8 @@ from airflow_config_providers.plugins.request import (
     Alteration,
     AskedDep,
     BodyDep,
-    Question,
     Rollback,
+    WhyNotQuestion,
     read_runs,
     refuse_fields,
     visible_runs,
@@ -255,17 +255,17 @@ def explain(asked: AskedDep, key: str) -> Response:
 
 def why_not(asked: AskedDep, body: BodyDep) -> Response:
     """Return why a setting does not apply. No policy judges a value: this takes the permission to change it."""
-    return asked.answer(asked.configurations.why_not(asked.resource, Question.of(body).setting, dry_run=False))
+    return asked.answer(asked.configurations.why_not(asked.resource, WhyNotQuestion.of(body).setting, dry_run=False))
 
 
 def why_not_with_dry_run(asked: AskedDep, body: BodyDep) -> Response:
     """Return why a setting does not apply and, if no layer has its value, whether a change to it would be refused."""
-    return asked.answer(asked.configurations.why_not(asked.resource, Question.of(body).setting))
+    return asked.answer(asked.configurations.why_not(asked.resource, WhyNotQuestion.of(body).setting))
 
 
 def why_not_of_run(asked: AskedDep, body: BodyDep, chosen: Annotated[RunChoice, Depends(choice)]) -> Response:
     """Return why a setting did not apply to one try of a task."""
-    return asked.answer(asked.configurations.why_not(asked.resource, Question.of(body).setting, chosen))
+    return asked.answer(asked.configurations.why_not(asked.resource, WhyNotQuestion.of(body).setting, chosen))
 
 
 def _without_synonyms(rows: Sequence[Row]) -> list[Row]:

@@ -189,7 +189,7 @@ class Rollback:
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class WhyNotQuestion:
     """
     Why a setting does not apply.
 

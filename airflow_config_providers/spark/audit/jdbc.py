@@ -15,11 +15,11 @@ from airflow_config_providers.spark.audit.spark_failures import name_of
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-_HOST: Final = re.compile(r"[\w.:-]+")
-"""One host: in an address of JDBC, what follows a question mark is an option, which can name a class."""
-
 _ROWS: Final = "200"
 """How many rows an executor has in memory at a time."""
+
+_HOST: Final = re.compile(r"[A-Za-z0-9._-]+|[0-9A-Fa-f:.]+")
+"""One name or address: in an address of JDBC, what follows a question mark is an option, which can name a class."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,8 @@ class JdbcDatabase:
         """
         Return the database at an address of SQLAlchemy; None if executors cannot reach it by JDBC.
 
-        That is a file, a socket of this machine, or an address with options that a driver does not have.
+        That is a file, a socket of this machine, or an address with options that a driver does not have. A host that is
+        no name could bring such options, with which a hostile database reads files of executors.
         """
         backend = url.get_backend_name()
         driver = DRIVERS.get(backend)

@@ -91,14 +91,21 @@ def _parted(table: TextTable, row: Sequence[Any]) -> _Row:
 
 
 def _content(value: Any) -> bytes:
-    """Return the text of a value in UTF-8, or its bytes: decompressed, if zlib has compressed them."""
+    """
+    Return the text of a value in UTF-8, or its bytes: decompressed, if zlib has compressed them.
+
+    What is left then, because the compressed bytes end before it or never, follows as it is.
+    """
     if value is None or isinstance(value, str):
         return octets(value or "")
     data = bytes(value)
+    inflater = zlib.decompressobj()
     try:
-        return zlib.decompressobj().decompress(data, LARGEST)
+        content = inflater.decompress(data, LARGEST)
     except zlib.error:
         return data
+    rest = inflater.unused_data if inflater.eof or len(content) >= LARGEST else data
+    return b"\0".join((content, rest)) if rest else content
 
 
 def _blocks(rows: Iterable[_Row]) -> Iterator[list[_Row]]:
@@ -143,6 +150,6 @@ def _moment(at: Any) -> str:
     """Return a moment that a database wrote, in ISO 8601 and UTC; empty if it is none."""
     try:
         found = datetime.fromisoformat(str(at))
-    except ValueError:
+        return found.replace(tzinfo=found.tzinfo or UTC).astimezone(UTC).isoformat(timespec="seconds")
+    except (ValueError, OverflowError):  # databases know years that Python does not
         return ""
-    return found.replace(tzinfo=found.tzinfo or UTC).astimezone(UTC).isoformat(timespec="seconds")

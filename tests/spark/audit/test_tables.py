@@ -66,6 +66,24 @@ def test_bytes_are_decompressed_if_they_are_compressed(data: Any) -> None:
     assert len(search(("flights", "a", AT, "a", data)).leaks) == 1
 
 
+@pytest.mark.parametrize(
+    "data",
+    [
+        pytest.param(zlib.compress(b"nothing") + VALUE.encode(), id="after what is compressed"),
+        pytest.param(zlib.compress(VALUE.encode() + b"x" * 999)[:-6], id="cut"),
+        pytest.param(b"x\x01\x00" + bytes([200, 0, 55, 255]) + VALUE.encode(), id="stored and cut"),
+        pytest.param(b"x^" + b"\xed\xbd" + VALUE.encode(), id="looks compressed"),
+    ],
+)
+def test_bytes_that_are_compressed_in_part_are_searched_as_a_whole(data: bytes) -> None:
+    assert str(PASSWORD) in {leak.reference for leak in search(("flights", "a", AT, "a", data)).leaks}
+
+
+@pytest.mark.parametrize("at", ["0001-01-01 00:00:00+05", "9999-12-31 23:59:59-05", "infinity", "0044-03-15 BC"])
+def test_a_row_of_an_impossible_year_is_searched(at: str) -> None:
+    assert len(search(("flights", "a", at, "a", VALUE)).leaks) == 1
+
+
 def test_a_value_in_the_key_is_a_leak_and_not_shown() -> None:
     found = search(("flights", VALUE, AT, VALUE, f"x {VALUE}"))
 
@@ -135,10 +153,22 @@ class TestAddresses:
 
         assert (found and found.url) == expected
 
-    def test_a_host_cannot_add_options(self) -> None:
+    @pytest.mark.parametrize(
+        "host",
+        [
+            "db/x?allowLoadLocalInfile=true&y=",
+            "db:3306/x?autoDeserialize=true#",
+            "db,other",
+            "(host=db)",
+            "db@x",
+            "::1/x",
+        ],
+    )
+    @pytest.mark.parametrize("name", ["postgresql", "mysql"])
+    def test_a_host_brings_no_options(self, name: str, host: str) -> None:
         engine = pytest.importorskip("sqlalchemy.engine")
 
-        assert JdbcDatabase.of(engine.URL.create("postgresql", "u", "p", "db?socketFactory=x#", 1, "airflow")) is None
+        assert JdbcDatabase.of(engine.URL.create(name, "u", "p", host, 3306, "airflow")) is None
 
     def test_the_password_is_not_shown(self) -> None:
         engine = pytest.importorskip("sqlalchemy.engine")

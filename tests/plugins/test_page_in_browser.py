@@ -261,6 +261,18 @@ def test_a_change_that_passed_its_dry_run_is_made(page: Page):
     assert (change["by"], change["key"], change["is"]) == ("admin", "spark.executor.memory", "9g")
 
 
+@pytest.mark.parametrize("value", ["9g", "20g"], ids=["allowed", "denied"])
+def test_a_dry_run_leaves_the_focus_where_it_is(page: Page, value: str):
+    page.server.policies.write_text(POLICIES)
+    window = page()
+    open_key(window, "spark.executor.memory")
+    window.replace("//textarea", value)
+    window.click("//button[.='Dry run']")
+    window.text("//*[contains(@class, 'verdict ')]")
+
+    assert window.run("return document.activeElement.textContent") == "Dry run"
+
+
 @pytest.mark.usefixtures("changed")
 def test_a_change_of_somebody_else_is_not_overwritten(page: Page):
     window = page()
@@ -422,17 +434,30 @@ def test_a_user_who_may_only_read_sees_why_a_change_is_refused(page: Page):
 @pytest.mark.parametrize("theme", ["light", "dark"])
 @pytest.mark.usefixtures("changed")
 def test_axe_finds_nothing_serious(page: Page, query: str, theme: str):
+    window = page(query, theme=theme)
+    open_key(window, "spark.executor.memory")
+
+    assert found_by_axe(window) == []
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.usefixtures("changed")
+def test_axe_finds_nothing_serious_in_the_answers_to_a_question(page: Page, theme: str):
+    window = open_why_not(page, theme=theme)
+    ask_why_not(window, "DAG file")
+
+    assert found_by_axe(window) == []
+
+
+def found_by_axe(window: Browser) -> list[Any]:
     script = os.environ.get("AXE_CORE")
     if not script:
         pytest.skip("AXE_CORE names no axe.min.js: .ci/run installs it")
-    window = page(query, theme=theme)
-    open_key(window, "spark.executor.memory")
     window.run(Path(script).read_text())
-
-    found = window.run(
+    found: list[Any] = window.run(
         "return axe.run().then(({violations}) => violations.map(({impact, id, nodes}) => [impact, id, nodes[0].html]))"
     )
-    assert found == []
+    return found
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
@@ -468,6 +493,122 @@ def test_marks_tell_when_the_rows_of_ten_thousand_keys_are_there(page: Page, rec
         f"{marks['rows'] - marks['data']:.0f} ms after the answer was read"
     )
     assert marks["data"] < marks["rows"]
+
+
+def ask_why_not(window: Browser, text: str) -> str:
+    """Return the first answer."""
+    window.replace("//input[@id='why-not']", text)
+    window.click("//button[.='Ask why not']")
+    return window.text("//ul[@class='answers']/li")
+
+
+def open_why_not(page: Page, query: str = TASK, **more: str) -> Browser:
+    window = page(query, **more)
+    window.click("//button[.='Why not?']")
+    return window
+
+
+@pytest.mark.usefixtures("changed")
+def test_a_key_says_why_it_does_not_have_another_value(page: Page):
+    window = page()
+    open_key(window, "spark.executor.memory")
+
+    assert ask_why_not(window, "6g").split("\n") == [
+        "beaten",
+        "spark.executor.memory = 6g",
+        "Dynamic, DAG, dynamic configuration of DAG 'flights', version 1",
+        "Dynamic, task, dynamic configuration of task 'report' of DAG 'flights', version 2 wins.",
+    ]
+
+
+def test_policies_judge_a_value_that_is_asked_about(page: Page):
+    page.server.policies.write_text(POLICIES)
+    window = page()
+    open_key(window, "spark.executor.memory")
+
+    assert "Policy 'few gigabytes' denies" in ask_why_not(window, "20g")
+    assert page.server.ask("admin", "GET", "/dags/flights/tasks/report/history").json()["rows"] == []
+
+
+def test_a_user_who_may_only_read_is_answered_without_the_policies(page: Page):
+    page.server.policies.write_text(POLICIES)
+    window = page(user="viewer")
+    open_key(window, "spark.executor.memory")
+
+    assert ask_why_not(window, "20g").startswith("not set")
+    assert "Whether it would be allowed was not checked. You do not have permission" in window.text(
+        "//aside//ul[@class='notes']"
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "verdict"),
+    [
+        pytest.param("spark.executor.memroy=8g", "typo", id="misspelt"),
+        pytest.param("conf/other.toml", "not read", id="file"),
+        pytest.param("DAG file", "beaten\nspark.executor.memory = 3g", id="layer-with-what-does-not-apply-first"),
+    ],
+)
+@pytest.mark.usefixtures("changed")
+def test_a_setting_or_a_layer_that_is_not_in_the_table_is_explained(page: Page, text: str, verdict: str):
+    assert ask_why_not(open_why_not(page), text).startswith(verdict)
+
+
+def test_a_run_says_why_it_did_not_have_a_value(page: Page, records: Records):
+    records({"spark.executor.memory": "1g"})
+    window = open_why_not(page, f"{TASK}&run={RUN.replace('+', '%2B')}")
+
+    assert "No layer has this value. DAG file, conf wins with 1g." in ask_why_not(window, "spark.executor.memory=8g")
+
+
+def test_what_a_reader_asks_about_is_text(page: Page):
+    window = open_why_not(page)
+
+    assert f"spark.app.html = {HTML[:-2]}" in ask_why_not(window, f"spark.app.html={HTML[:-2]}")
+    assert window.run("return [document.title, document.querySelector('img')]") == [
+        "Configuration of task report of DAG flights",
+        None,
+    ]
+
+
+def test_a_value_that_a_reader_asks_about_is_in_no_address(page: Page):
+    window = open_why_not(page, user="viewer")
+    ask_why_not(window, "spark.app.a=c4nary")
+    ask_why_not(window, "c4nary")
+
+    found = window.run("return performance.getEntriesByType('resource').map(({name}) => name)")
+    assert len([name for name in found if "/why-not" in name]) == 3
+    assert not any("c4nary" in name for name in found)
+
+
+def test_spark_s_defaults_are_added_without_losing_the_search_and_the_focus(page: Page):
+    window = page()
+    window.type("//input[@type='search']", "memory")
+    window.click('//button[.="Spark\'s defaults"]')
+    window.text("//button[@aria-pressed='true'][.=\"Spark's defaults\"]")
+
+    assert window.run("return [document.getElementById('search').value, document.activeElement.id]") == [
+        "memory",
+        "defaults",
+    ]
+    assert " of " in window.text("//*[@class='count']")
+
+
+def test_after_a_change_the_focus_is_on_its_key(page: Page):
+    window = page()
+    open_key(window, "spark.executor.memory")
+    window.replace("//textarea", "9g")
+    window.click("//button[.='Dry run']")
+    window.text("//*[contains(@class, 'verdict allowed')]")
+    window.click("//form//button[.='Change']")
+    window.text(f"{row('spark.executor.memory')}[contains(., 'Dynamic, task')]")
+
+    assert window.run("return document.activeElement.title") == "spark.executor.memory"
+    window.press(DOWN)
+    assert (
+        window.run("return document.activeElement.title")
+        == page.names()[page.names().index("spark.executor.memory") + 1]
+    )
 
 
 def test_a_database_that_fails_is_reported_in_plain_words(page: Page):

@@ -1,8 +1,8 @@
 // The form for a change: a dry run shows what every policy says, and only what passed it can be made.
 
-import { element, printable } from "./dom.js";
+import { element, enable, oneAtATime, printable } from "./dom.js";
 import { layerName } from "./layers.js";
-import { change } from "./server.js";
+import { sendJson } from "./server.js";
 import { valueOf } from "./values.js";
 
 const LONGEST = 64 * 1024; // characters of a value that can be set
@@ -25,16 +25,15 @@ export function changeForm({ address, name, row, version, changed }) {
     verdict.replaceChildren();
     value.disabled = kind.value === "DELETE";
   };
-  const send = async (validateOnly) => {
-    dry.disabled = make.disabled = true;
+  const send = oneAtATime(async (validateOnly) => {
+    verdict.replaceChildren("Asking …");
     const asked = JSON.stringify(operation());
     const shown = await attempt("PATCH", address, { operations: [operation()], validate_only: validateOnly, if_version: version }, validateOnly);
-    dry.disabled = false;
     if (asked !== JSON.stringify(operation())) return; // it was changed meanwhile
     verdict.replaceChildren(shown.element);
-    make.disabled = !(validateOnly && shown.passed);
-    if (!validateOnly && shown.passed) changed();
-  };
+    enable(make, shown.passed, dry);
+    if (!validateOnly && shown.passed) changed(operation().name);
+  });
   return element(
     "form",
     { class: "change", input: renew, submit: (event) => { event.preventDefault(); send(true); } },
@@ -60,10 +59,10 @@ function labelled(text, field) {
 // Send a change or its dry run; return whether it passed, and an element with the verdict.
 export async function attempt(method, address, body, validateOnly) {
   try {
-    const answer = await change(method, address, body);
+    const answer = await sendJson(method, address, body);
     return { passed: true, element: allowed(answer, validateOnly) };
   } catch (refusal) {
-    return { passed: false, element: denied(refusal) };
+    return { passed: false, element: refused(refusal) };
   }
 }
 
@@ -75,7 +74,8 @@ function allowed({ rows, notes }, validateOnly) {
   return element("div", { class: "verdict allowed" }, element("strong", {}, title), element("ul", {}, keys), notesOf(notes));
 }
 
-function denied(refusal) {
+// Return what says why a request was refused.
+export function refused(refusal) {
   const title = refusal.kind === "denied" ? "A policy denies it." : "It was refused.";
   const problems = (refusal.problems ?? [String(refusal)]).map((problem) => element("li", {}, problem));
   return element("div", { class: "verdict denied" }, element("strong", {}, title), element("ul", {}, problems));

@@ -6,17 +6,19 @@ import { journeyOf } from "./journey.js";
 import { layerClass, layerName } from "./layers.js";
 import { ask } from "./server.js";
 import { valueOf } from "./values.js";
+import { whyNotForm } from "./whynot.js";
 
 const KINDS = { DEFAULT: "the deployment", DAG: "DAGs", TASK: "tasks" };
 
 // Return the panel. change is null where nothing can be changed.
-export function detailsOf({ row, address, change, close }) {
+export function detailsOf({ row, address, change, questions, seen, close }) {
   const heading = element("h2", { id: "details-title", tabindex: "-1" }, row.key);
   return element(
     "aside",
     { class: "details", "aria-labelledby": "details-title" },
     element("div", { class: "details-head" }, heading, element("button", { class: "secondary", click: close, "aria-label": "Close the details" }, "Close")),
     section("Layers, the strongest first", layersOf(row)),
+    section("Why not another value?", whyNotForm({ questions, seen, row })),
     section("Journey of the value", journeyOf(row)),
     section("What Spark says", notesOf(row, address)),
     change ? section("Change it", changeOf(row, change)) : "",

@@ -23,6 +23,22 @@ export function drawn(name, attributes = {}, ...children) {
   return filled(document.createElementNS("http://www.w3.org/2000/svg", name), attributes, children);
 }
 
+// Return what calls `act`, one call at a time. The buttons for it need not be disabled meanwhile, which would lose the focus.
+export function oneAtATime(act) {
+  let isBusy = false;
+  return async (...given) => {
+    if (isBusy) return;
+    isBusy = true;
+    await act(...given).finally(() => { isBusy = false; });
+  };
+}
+
+// Enable or disable a button. If it has the focus and cannot keep it, `next` gets it.
+export function enable(button, isEnabled, next) {
+  if (!isEnabled && button === document.activeElement) next.focus();
+  button.disabled = !isEnabled;
+}
+
 function filled(made, attributes, children) {
   for (const [name, value] of Object.entries(attributes)) {
     if (typeof value === "function") made.addEventListener(name, value);

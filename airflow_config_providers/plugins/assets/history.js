@@ -1,7 +1,7 @@
 // The changes of a resource, the newest first, and the way back.
 
 import { attempt } from "./change.js";
-import { element } from "./dom.js";
+import { element, enable, oneAtATime } from "./dom.js";
 import { valueOf } from "./values.js";
 
 // Return the list. changed() is called after a version was restored.
@@ -43,14 +43,13 @@ function restore({ version, newest, address, changed }) {
   const place = element("div", { role: "status" });
   const make = element("button", { class: "primary", disabled: true }, "Restore");
   const dry = element("button", { class: "secondary" }, `Dry run of a return to version ${version}`);
-  const send = async (validateOnly) => {
-    dry.disabled = make.disabled = true;
+  const send = oneAtATime(async (validateOnly) => {
+    place.replaceChildren("Asking …");
     const shown = await attempt("POST", `${address}/rollback`, { to_version: version, validate_only: validateOnly, if_version: newest }, validateOnly);
     place.replaceChildren(shown.element);
-    dry.disabled = false;
-    make.disabled = !(validateOnly && shown.passed);
+    enable(make, shown.passed, dry);
     if (!validateOnly && shown.passed) changed();
-  };
+  });
   dry.addEventListener("click", () => send(true));
   make.addEventListener("click", () => send(false));
   return element("div", {}, element("div", { class: "buttons" }, dry, make), place);

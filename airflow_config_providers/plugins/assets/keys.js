@@ -7,6 +7,7 @@ import { FILTERS, layersOf, matching } from "./filters.js";
 import { layerClass, layerName } from "./layers.js";
 import { Table } from "./table.js";
 import { valueOf } from "./values.js";
+import { whyNotForm } from "./whynot.js";
 
 // The state of a key, from what the last job had: a symbol, the words, and a class.
 function stateOf(row) {
@@ -51,9 +52,14 @@ function columnsOf(rows) {
   return rows.some((row) => "pending" in row) ? [...columns, { title: "Last job", cell: stateCell }] : columns;
 }
 
+// Return what is searched for and filtered by, and the key that was changed last, when nothing was chosen.
+export function nothingChosen() {
+  return { words: "", layer: "", names: new Set(), key: null };
+}
+
 // Return the view of rows. change is null where nothing can be changed; defaults() shows Spark's defaults too, if given.
-export function keysView({ rows, notes, address, change, defaults }) {
-  const chosen = { words: "", layer: "", names: new Set() };
+// questions has the addresses for why-not; chosen is kept for the next view.
+export function keysView({ rows, notes, address, change, questions, defaults, chosen = nothingChosen() }) {
   const side = element("div", { class: "side" });
   const count = element("p", { class: "count", role: "status" });
   const table = new Table({ label: "Keys", columns: columnsOf(rows), open: (row) => openDetails(row) });
@@ -70,13 +76,11 @@ export function keysView({ rows, notes, address, change, defaults }) {
     side.replaceChildren(content);
     side.querySelector("h2").focus();
   };
-  const openDetails = (row) => openSide(detailsOf({ row, address, change, close }));
-  const openNew = () => {
-    const panel = element("aside", { class: "details", "aria-labelledby": "details-title" },
-      element("div", { class: "details-head" }, element("h2", { id: "details-title", tabindex: "-1" }, "Change a key"), element("button", { class: "secondary", click: close, "aria-label": "Close the form" }, "Close")),
-      changeForm(change));
-    openSide(panel);
-  };
+  const openDetails = (row) => openSide(detailsOf({ row, address, change, questions, seen: notes, close }));
+  const openForm = (title, form) => openSide(
+    element("aside", { class: "details", "aria-labelledby": "details-title" },
+      element("div", { class: "details-head" }, element("h2", { id: "details-title", tabindex: "-1" }, title), element("button", { class: "secondary", click: close, "aria-label": "Close the form" }, "Close")),
+      form));
   const renew = () => {
     const shown = matching(rows, chosen);
     table.show(shown);
@@ -87,23 +91,28 @@ export function keysView({ rows, notes, address, change, defaults }) {
 
   const search = element("input", { type: "search", id: "search", placeholder: "Search names, values, layers, origins ( / )", "aria-label": "Search keys", autocomplete: "off", spellcheck: "false", input: () => { chosen.words = search.value; table.element.scrollTop = 0; renew(); } });
   const bar = element("search", { class: "bar" }, search, layerFilter(rows, chosen, renew), filterButtons(rows, chosen, renew),
-    defaults ? element("button", { class: "chip", "aria-pressed": String(defaults.shown), click: defaults.toggle }, "Spark's defaults") : "",
-    change ? element("button", { class: "secondary", click: openNew }, "Change a key") : "");
+    defaults ? element("button", { class: "chip", id: "defaults", "aria-pressed": String(defaults.shown), click: defaults.toggle }, "Spark's defaults") : "",
+    element("button", { class: "secondary", click: () => openForm("Why does a setting not apply?", whyNotForm({ questions, seen: notes })) }, "Why not?"),
+    change ? element("button", { class: "secondary", click: () => openForm("Change a key", changeForm(change)) }, "Change a key") : "");
   const view = element("div", { class: "view keys", keydown: (event) => { if (event.key === "Escape" && side.firstChild) { event.preventDefault(); close(); } } },
     element("div", { class: "list" }, bar, notesOf(notes), count, none, table.element), side);
+  search.value = chosen.words;
   renew();
+  table.goTo(chosen.key);
   return view;
 }
 
 function layerFilter(rows, chosen, renew) {
   const options = layersOf(rows).map((source) => element("option", { value: source }, layerName(source)));
   const select = element("select", { "aria-label": "Layer", change: () => { chosen.layer = select.value; renew(); } }, element("option", { value: "" }, "All layers"), options);
+  select.value = chosen.layer;
+  if (select.selectedIndex < 0) select.value = chosen.layer = ""; // no key has the layer any longer
   return select;
 }
 
 function filterButtons(rows, chosen, renew) {
   return Object.entries(FILTERS).map(([name, test]) => {
-    const button = element("button", { class: "chip", "aria-pressed": "false", click: () => {
+    const button = element("button", { class: "chip", "aria-pressed": String(chosen.names.has(name)), click: () => {
       const isOn = !chosen.names.delete(name);
       if (isOn) chosen.names.add(name);
       button.setAttribute("aria-pressed", String(isOn));

@@ -2,7 +2,7 @@
 
 import { element, printable } from "./dom.js";
 import { historyOf } from "./history.js";
-import { keysView } from "./keys.js";
+import { keysView, nothingChosen } from "./keys.js";
 import { runsView } from "./runs.js";
 import { addressOf, ask } from "./server.js";
 import { tabs } from "./tabs.js";
@@ -23,6 +23,7 @@ const kind = wanted.task ? "TASK" : wanted.dag ? "DAG" : "DEFAULT";
 const name = { TASK: `task ${wanted.task} of DAG ${wanted.dag}`, DAG: `DAG ${wanted.dag}`, DEFAULT: "the whole deployment" }[kind];
 const panel = document.getElementById("panel");
 const status = document.getElementById("status");
+const chosen = nothingChosen();
 let defaults = false;
 let latest = 0;
 
@@ -32,9 +33,10 @@ async function nowView() {
   const past = await ask(`${address}/history`); // before the keys, which are then never older than the version
   const found = await ask(address, { synonyms: true, all: defaults || null });
   const version = past.rows.at(-1)?.version ?? 0;
-  const change = { kind, address, name, version, changed: () => { status.textContent = "Changed."; show("Now"); } };
-  const toggle = () => { defaults = !defaults; show("Now"); };
-  return keysView({ ...found, address, change, defaults: { shown: defaults, toggle } });
+  const change = { kind, address, name, version, changed: (key) => { say("Changed."); chosen.key = key; show("Now", 'button.key[tabindex="0"]'); } };
+  const toggle = () => { defaults = !defaults; show("Now", "#defaults"); };
+  const questions = { plain: `${address}/why-not`, dryRun: `${address}/why-not/dry-run` };
+  return keysView({ ...found, address, change, questions, chosen, defaults: { shown: defaults, toggle } });
 }
 
 async function tasksView() {
@@ -43,11 +45,18 @@ async function tasksView() {
 
 async function historyView() {
   const { rows } = await ask(`${address}/history`);
-  return historyOf({ rows, address, changed: () => { status.textContent = "Restored."; show("History"); } });
+  return historyOf({ rows, address, changed: () => { say("Restored."); show("History"); } });
 }
 
-// Show a view; the one that was chosen last, if several are awaited.
-async function show(view) {
+// Have screen readers say what was done, also if it is what they said last.
+function say(text) {
+  status.replaceChildren();
+  setTimeout(() => status.replaceChildren(text), 100);
+}
+
+// Show a view; the one that was chosen last, if several are awaited. If the focus was in the one before, it goes to what
+// the selector finds, or to the tab.
+async function show(view, selector = null) {
   const number = (latest += 1);
   panel.setAttribute("aria-busy", "true");
   let shown;
@@ -60,8 +69,8 @@ async function show(view) {
   const hadFocus = panel.contains(document.activeElement);
   panel.replaceChildren(shown);
   panel.setAttribute("aria-busy", "false");
-  if (hadFocus) document.querySelector('[role="tab"][aria-selected="true"]').focus();
-  requestAnimationFrame(() => performance.mark("rows"));
+  if (hadFocus) ((selector && panel.querySelector(selector)) ?? document.querySelector('[role="tab"][aria-selected="true"]')).focus();
+  requestAnimationFrame(() => setTimeout(() => performance.mark("rows"))); // the frame with the rows is painted in between
 }
 
 function problemsOf(refusal) {

@@ -3,8 +3,8 @@
 import { notesOf } from "./change.js";
 import { element } from "./dom.js";
 import { keysView } from "./keys.js";
-import { layerName } from "./layers.js";
-import { ask } from "./server.js";
+import { layerAndOrigin } from "./layers.js";
+import { addressWith, ask } from "./server.js";
 import { valueOf } from "./values.js";
 
 const CHANGES = { added: "added", removed: "removed", changed: "changed", "other secret": "same reference, other secret" };
@@ -51,7 +51,10 @@ async function shownOf(address, one, other) {
   const ofRun = `${address}/runs/${encodeURIComponent(one.run)}`;
   const parameters = { try: one.try, map_index: one.map_index };
   try {
-    if (!other) return keysView({ ...(await ask(ofRun, { ...parameters, synonyms: true })), address, change: null });
+    if (!other) {
+      const questions = { plain: addressWith(`${ofRun}/why-not`, parameters), dryRun: null };
+      return keysView({ ...(await ask(ofRun, { ...parameters, synonyms: true })), address, change: null, questions });
+    }
     const second = other === "now" ? {} : JSON.parse(other);
     const { rows, notes } = await ask(`${ofRun}/differences`, { ...parameters, with: second.run, with_try: second.try });
     return differencesView(rows, notes);
@@ -70,12 +73,6 @@ function differencesView(rows, notes) {
   return element("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Differences, scrollable" }, notesOf(notes), table);
 }
 
-// Return a layer and its origin, which the server gives as one text.
-function named(layer) {
-  const [source, ...origin] = layer.split(", ");
-  return [layerName(source), ...origin].join(", ");
-}
-
 function side(value, layer) {
-  return element("td", {}, layer === null ? element("span", { class: "soft" }, "not set") : [valueOf(value, layer), element("div", { class: "soft" }, named(layer))]);
+  return element("td", {}, layer === null ? element("span", { class: "soft" }, "not set") : [valueOf(value, layer), element("div", { class: "soft" }, layerAndOrigin(layer))]);
 }

@@ -22,13 +22,18 @@ export function addressOf({ dag, task }) {
 
 // Return the answer to a question.
 export function ask(path, parameters = {}) {
-  const given = Object.entries(parameters).filter(([, value]) => value !== null && value !== undefined && value !== "");
-  const query = new URLSearchParams(given).toString();
-  return send("GET", query ? `${path}?${query}` : path);
+  return send("GET", addressWith(path, parameters));
 }
 
-// Send a change. Only JSON from this site is accepted.
-export function change(method, path, body) {
+// Return an address with those parameters that have a value.
+export function addressWith(path, parameters) {
+  const given = Object.entries(parameters).filter(([, value]) => value !== null && value !== undefined && value !== "");
+  const query = new URLSearchParams(given).toString();
+  return query ? `${path}?${query}` : path;
+}
+
+// Send a change, or a question that no log of addresses may have. Only JSON from this site is accepted.
+export function sendJson(method, path, body) {
   return send(method, path, { headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) });
 }
 

@@ -80,6 +80,15 @@ export class Table {
     this.draw();
   }
 
+  // Make the row of a key the current one, if there is such a row.
+  goTo(key) {
+    const at = this.rows.findIndex((row) => row.key === key);
+    if (at < 0) return;
+    this.current = at;
+    this.drawn = "";
+    this.draw();
+  }
+
   // Put the focus on the current row if it is in the document, and otherwise on the table.
   focus(options = {}) {
     (this.body.querySelector(`[data-index="${this.current}"]`) ?? this.element).focus(options);

@@ -65,7 +65,8 @@ class Fingerprint:
         require_types(row, {"reference": str, "encoding": str, "size": int, "start": int, "digest": str})
         found = cls(*(row[name] for name in ("reference", "encoding", "size", "start", "digest")))
         is_possible = SHORT_WINDOW <= found.size <= _LONGEST and 0 <= found.start < 1 << START_BITS
-        if not is_possible or len(bytes.fromhex(found.digest)) != _DIGEST:
+        digest = bytes.fromhex(found.digest)
+        if not is_possible or len(digest) != _DIGEST or digest.hex() != found.digest:
             raise ValueError
         return found
 

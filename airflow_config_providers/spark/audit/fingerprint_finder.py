@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
+from airflow_config_providers.core.text import one_line
 from airflow_config_providers.exceptions import ConfigException
 from airflow_config_providers.spark.audit.fingerprint import (
     START_BITS,
@@ -83,7 +84,8 @@ class _Starts:
             for size in self._sizes[start]:
                 form = data[place : place + size]
                 if len(form) == size and (known := self._of_digest.get(self._digest(form))):
-                    yield Occurrence(place, place + size, known.reference, known.encoding, known.age)
+                    reference = one_line(known.reference)  # its file can come from others
+                    yield Occurrence(place, place + size, reference, one_line(known.encoding), known.age)
 
     def _candidates(self, data: bytes) -> Iterator[tuple[int, int]]:
         """Yield the places at which a form can begin, with the hash there."""

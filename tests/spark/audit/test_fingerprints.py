@@ -6,6 +6,7 @@ import json
 import stat
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -118,6 +119,14 @@ def test_many_values_with_one_beginning_are_told_apart() -> None:
     [one] = finder.find(b"the-same-beginning-" * 1_000 + b"02718")
 
     assert one.reference == "${v:k2718}"
+
+
+def test_control_characters_of_a_file_are_escaped() -> None:
+    hostile = [replace(one, reference="a\n\x1b[31m\ud800", encoding="b\r") for one in FINGERPRINTS]
+
+    [found] = FingerprintFinder(hostile, KEY).find(b"the pin is p1n-7")
+
+    assert (found.reference, found.encoding) == (r"a\n\x1b[31m\ud800", r"b\r")
 
 
 def test_the_work_for_a_value_grows_with_its_lines_and_not_faster() -> None:
@@ -256,6 +265,7 @@ class TestFile:
             pytest.param({"start": 1 << START_BITS}, id="start"),
             pytest.param({"start": -1}, id="negative"),
             pytest.param({"digest": "00"}, id="digest"),
+            pytest.param({"digest": "AB" * 16}, id="upper case"),
             pytest.param({"digest": "x" * 32}, id="no digits"),
             pytest.param({"reference": None}, id="reference"),
         ],

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
-from airflow_config_providers.core.text import one_line
+from airflow_config_providers.core.text import octets, one_line
 from airflow_config_providers.exceptions import ConfigException
 from airflow_config_providers.spark.audit.fingerprint import (
     MIDDLE_BITS,
@@ -42,21 +42,40 @@ class FingerprintFinder:
     Finds the forms of values of which only ``fingerprints`` are known.
 
     At each place, a keyed hash of the next bytes says whether they can be the middle of a form; a digest of as many
-    bytes as it has confirms that. Safe to use from several threads.
+    bytes as it has confirms that. What is inside a reference of theirs is a part of its name. Safe
+    to use from several threads.
 
     :raises ConfigException: numpy is not installed
     """
 
     def __init__(self, fingerprints: Iterable[Fingerprint], key: FingerprintKey) -> None:
+        self._references: set[bytes] = set()
+        self._around = lru_cache(maxsize=4096)(self._references_around)
         by_window: dict[int, list[Fingerprint]] = defaultdict(list)
         for one in fingerprints:
             by_window[window_of(one.size)].append(one)
+            self._references.add(octets(one_line(one.reference)))
         self._middles = [_Middles(some, key, window) for window, some in sorted(by_window.items())]
-        self.margin = max((one.longest for one in self._middles), default=0)
+        self.margin = max((*(one.longest for one in self._middles), *map(len, self._references)), default=0)
 
     def find(self, data: bytes) -> Iterator[Occurrence]:
         """Yield the occurrences in ``data``, in order; those that overlap are one."""
-        return united(one for middles in self._middles for one in middles.find(data))
+        found = (one for middles in self._middles for one in middles.find(data))
+        return united(one for one in found if not self._is_in_reference(data, one))
+
+    def _is_in_reference(self, data: bytes, one: Occurrence) -> bool:
+        around = self._around(data[one.start : one.end])
+        return any(one.start >= at and data.startswith(reference, one.start - at) for reference, at in around)
+
+    def _references_around(self, form: bytes) -> Sequence[tuple[bytes, int]]:
+        """Return the references that have a form in them, and where."""
+        return [
+            (reference, at)
+            for reference in self._references
+            if form in reference
+            for at in range(len(reference))
+            if reference.startswith(form, at)
+        ]
 
 
 class _Middles:

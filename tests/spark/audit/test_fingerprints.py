@@ -121,6 +121,17 @@ def test_many_values_with_one_beginning_are_told_apart() -> None:
     assert one.reference == "${v:k2718}"
 
 
+@pytest.mark.parametrize("place", [0, 100, 4_090, 8_190])
+def test_a_value_inside_a_reference_is_none(tmp_path: Path, place: int) -> None:
+    finder = FingerprintFinder(KEY.of_secrets([KnownSecret(PASSWORD, "apps/db")]), KEY)
+    (tmp_path / "log").write_bytes(b"." * place + f"{PASSWORD} apps/db".encode())
+
+    [split] = splits_of(FoundFile(str(tmp_path / "log"), place + len(str(PASSWORD)) + 8, 0))
+    leaks = search(split, finder, block=4_096).leaks
+
+    assert [one.occurrence.start for one in leaks] == [place + len(str(PASSWORD)) + 1]
+
+
 @pytest.mark.parametrize("beginning", ["https://spark.example.com/", "-----BEGIN " + "PRIVATE KEY-----\n"])
 def test_beginnings_that_values_share_with_a_text_cost_nothing(beginning: str) -> None:
     def work(text: bytes) -> int:
@@ -238,9 +249,8 @@ class TestFile:
 
         content = (tmp_path / "prints").read_text()
 
-        names = "".join(
-            [*ENCODINGS, str(TOKEN), "reference encoding size middle digest kind format key airflow-config"]
-        )
+        words = "reference encoding size middle digest kind format key airflow-config-providers fingerprints"
+        names = "".join([*ENCODINGS, str(TOKEN), words])
         parts = {value[place : place + 6] for place in range(len(value) - 5)}
         assert not [part for part in parts if part in content and part not in names]
 

@@ -121,10 +121,10 @@ class FingerprintKey:
         return blake2b(form, key=self.secret, digest_size=_DIGEST).hexdigest()
 
     def of_secrets(self, secrets: Iterable[KnownSecret]) -> Iterator[Fingerprint]:
-        """Yield the fingerprints of every form of ``secrets`` that the audit searches for."""
+        """Yield the fingerprints of every form of ``secrets`` that the audit searches for, up to 16 MiB of it."""
         for one in secrets:
             encodings = encodings_of(one.value)
-            for form in telling_forms(one.value):
+            for form in (form for form in telling_forms(one.value) if len(form) <= _LONGEST):
                 digest = self.digest(form)
                 middle = self.sealed(self.middle(form), digest)
                 yield Fingerprint(str(one.variable), encodings[form], len(form), middle, digest, one.age)

@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 from airflow_config_providers.core.reversal.encodings import ENCODINGS, forms
 from airflow_config_providers.core.variable import ConfigVariable
 from airflow_config_providers.exceptions import ConfigException
+from airflow_config_providers.spark.audit import fingerprint
 from airflow_config_providers.spark.audit.files import FoundFile, splits_of
 from airflow_config_providers.spark.audit.fingerprint import MIDDLE_BITS, FingerprintKey
 from airflow_config_providers.spark.audit.fingerprint_file import read_fingerprints, write_fingerprints
@@ -271,6 +272,16 @@ class TestFile:
 
         with pytest.raises(ConfigException, match="made with another key"):
             read_fingerprints(str(tmp_path / "prints"), OTHER_KEY)
+
+    def test_a_value_that_is_too_large_leaves_the_file_readable(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(fingerprint, "_LONGEST", len(OTHER))
+        write_fingerprints(str(tmp_path / "prints"), KEY.of_secrets(SECRETS), KEY)
+
+        found = read_fingerprints(str(tmp_path / "prints"), KEY)
+
+        assert max(one.size for one in found) == len(OTHER)
 
     @pytest.mark.parametrize(
         "content",

@@ -19,7 +19,7 @@ WINDOW: Final = 8
 SHORT_WINDOW: Final = 5
 """The same for shorter forms; no form has fewer bytes."""
 
-START_BITS: Final = 24
+MIDDLE_BITS: Final = 24
 """Bits of the hash of a window: enough to skip almost all places, and too few to find the window from them."""
 
 DIGEST_BITS: Final = 128
@@ -37,7 +37,7 @@ class Fingerprint:
     :param reference: the reference that has, or had, the value
     :param encoding: the encoding of the form
     :param size: the bytes of the form
-    :param start: a keyed hash of its first bytes, with ``START_BITS`` bits; sealed, so that only the key shows it
+    :param middle: a keyed hash of the bytes in its middle, with ``MIDDLE_BITS`` bits; only the key shows it
     :param digest: a keyed digest of the form, in hexadecimal digits
     :param age: as that of a leak
     """
@@ -45,13 +45,13 @@ class Fingerprint:
     reference: str
     encoding: str
     size: int
-    start: int
+    middle: int
     digest: str
     age: str = CURRENT
 
     def row(self) -> dict[str, Any]:
         """Return what is kept of it. The age is not: it is that of the moment at which it is searched for."""
-        return {name: getattr(self, name) for name in ("reference", "encoding", "size", "start", "digest")}
+        return {name: getattr(self, name) for name in ("reference", "encoding", "size", "middle", "digest")}
 
     @classmethod
     def read(cls, row: Mapping[str, Any]) -> Self:
@@ -62,10 +62,11 @@ class Fingerprint:
         :raises TypeError: a field is of another type
         :raises ValueError: a field cannot be that of a fingerprint
         """
-        require_types(row, {"reference": str, "encoding": str, "size": int, "start": int, "digest": str})
-        found = cls(*(row[name] for name in ("reference", "encoding", "size", "start", "digest")))
-        is_possible = SHORT_WINDOW <= found.size <= _LONGEST and 0 <= found.start < 1 << START_BITS
-        if not is_possible or len(bytes.fromhex(found.digest)) != _DIGEST:
+        require_types(row, {"reference": str, "encoding": str, "size": int, "middle": int, "digest": str})
+        found = cls(*(row[name] for name in ("reference", "encoding", "size", "middle", "digest")))
+        is_possible = SHORT_WINDOW <= found.size <= _LONGEST and 0 <= found.middle < 1 << MIDDLE_BITS
+        digest = bytes.fromhex(found.digest)
+        if not is_possible or len(digest) != _DIGEST or digest.hex() != found.digest:
             raise ValueError
         return found
 
@@ -80,7 +81,7 @@ class FingerprintKey:
     The secret key of fingerprints.
 
     Without it, they reveal nothing but lengths, and which forms are the same. With it, guesses can be tested: of the
-    first bytes by themselves, and of a value as a whole.
+    bytes in the middle by themselves, and of a value as a whole.
 
     :param secret: 32 bytes
     """
@@ -97,35 +98,36 @@ class FingerprintKey:
         made = self._derived(f"window of {window}")
         return int.from_bytes(made[:8], "little") | 1, int.from_bytes(made[8:16], "little")
 
-    def start(self, form: bytes) -> int:
-        """Return the hash of the first bytes of a form."""
+    def middle(self, form: bytes) -> int:
+        """Return the hash of the bytes in the middle of a form."""
         window = window_of(len(form))
         factor, summand = self.multipliers(window)
-        number = int.from_bytes(form[:window], "little") * factor + summand
-        return (number & (1 << 64) - 1) >> (64 - START_BITS)
+        place = place_of_window(len(form))
+        number = int.from_bytes(form[place : place + window], "little") * factor + summand
+        return (number & (1 << 64) - 1) >> (64 - MIDDLE_BITS)
 
-    def sealed(self, start: int, digest: str) -> int:
+    def sealed(self, middle: int, digest: str) -> int:
         """
-        Return the hash of the first bytes as a fingerprint has it; sealing that again returns the hash.
+        Return the hash of the middle as a fingerprint has it; sealing that again returns the hash.
 
         The hash must be fast, so it is linear: with a few forms that one knows, one could compute what it says of the
         others. What seals it is a different number for each digest.
         """
-        pad = blake2b(bytes.fromhex(digest), key=self.secret, digest_size=START_BITS // 8, person=b"start").digest()
-        return start ^ int.from_bytes(pad, "little")
+        pad = blake2b(bytes.fromhex(digest), key=self.secret, digest_size=MIDDLE_BITS // 8, person=b"middle").digest()
+        return middle ^ int.from_bytes(pad, "little")
 
     def digest(self, form: bytes) -> str:
         """Return the digest of a form."""
         return blake2b(form, key=self.secret, digest_size=_DIGEST).hexdigest()
 
     def of_secrets(self, secrets: Iterable[KnownSecret]) -> Iterator[Fingerprint]:
-        """Yield the fingerprints of every form of ``secrets`` that the audit searches for."""
+        """Yield the fingerprints of every form of ``secrets`` that the audit searches for, up to 16 MiB of it."""
         for one in secrets:
             encodings = encodings_of(one.value)
-            for form in telling_forms(one.value):
+            for form in (form for form in telling_forms(one.value) if len(form) <= _LONGEST):
                 digest = self.digest(form)
-                start = self.sealed(self.start(form), digest)
-                yield Fingerprint(str(one.variable), encodings[form], len(form), start, digest, one.age)
+                middle = self.sealed(self.middle(form), digest)
+                yield Fingerprint(str(one.variable), encodings[form], len(form), middle, digest, one.age)
 
     def _derived(self, purpose: str) -> bytes:
         return hmac.digest(self.secret, octets(purpose), "sha256")
@@ -134,3 +136,12 @@ class FingerprintKey:
 def window_of(size: int) -> int:
     """Return how many bytes of a form of ``size`` bytes its hash is of."""
     return WINDOW if size >= WINDOW else SHORT_WINDOW
+
+
+def place_of_window(size: int) -> int:
+    """
+    Return where in a form its window is: in the middle.
+
+    Many values begin alike, such as addresses and private keys, and logs are full of such beginnings.
+    """
+    return (size - window_of(size)) // 2

@@ -7,12 +7,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
+from airflow_config_providers.core.text import octets, one_line
 from airflow_config_providers.exceptions import ConfigException
 from airflow_config_providers.spark.audit.fingerprint import (
-    START_BITS,
+    MIDDLE_BITS,
     WINDOW,
     Fingerprint,
     FingerprintKey,
+    place_of_window,
     window_of,
 )
 from airflow_config_providers.spark.audit.leak_finder import Occurrence, united
@@ -27,7 +29,7 @@ _CHUNK: Final = 1 << 16
 _FIRST_BITS: Final = 19
 """Bits of the first of two tables, which fits into a cache, too."""
 
-_REST_BITS: Final = START_BITS - _FIRST_BITS
+_REST_BITS: Final = MIDDLE_BITS - _FIRST_BITS
 
 _NO_NUMPY: Final = (
     "Fingerprints are searched for with numpy, which is not installed. Install the extra 'audit', as the page "
@@ -39,54 +41,75 @@ class FingerprintFinder:
     """
     Finds the forms of values of which only ``fingerprints`` are known.
 
-    At each place, a keyed hash of the next bytes says whether a form can begin there; a digest of as many bytes as it
-    has confirms that. Safe to use from several threads.
+    At each place, a keyed hash of the next bytes says whether they can be the middle of a form; a digest of as many
+    bytes as it has confirms that. What is inside a reference of theirs is a part of its name. Safe
+    to use from several threads.
 
     :raises ConfigException: numpy is not installed
     """
 
     def __init__(self, fingerprints: Iterable[Fingerprint], key: FingerprintKey) -> None:
+        self._references: set[bytes] = set()
+        self._around = lru_cache(maxsize=4096)(self._references_around)
         by_window: dict[int, list[Fingerprint]] = defaultdict(list)
         for one in fingerprints:
             by_window[window_of(one.size)].append(one)
-        self._starts = [_Starts(some, key, window) for window, some in sorted(by_window.items())]
-        self.margin = max((one.longest for one in self._starts), default=0)
+            self._references.add(octets(one_line(one.reference)))
+        self._middles = [_Middles(some, key, window) for window, some in sorted(by_window.items())]
+        self.margin = max((*(one.longest for one in self._middles), *map(len, self._references)), default=0)
 
     def find(self, data: bytes) -> Iterator[Occurrence]:
         """Yield the occurrences in ``data``, in order; those that overlap are one."""
-        return united(one for starts in self._starts for one in starts.find(data))
+        found = (one for middles in self._middles for one in middles.find(data))
+        return united(one for one in found if not self._is_in_reference(data, one))
+
+    def _is_in_reference(self, data: bytes, one: Occurrence) -> bool:
+        around = self._around(data[one.start : one.end])
+        return any(one.start >= at and data.startswith(reference, one.start - at) for reference, at in around)
+
+    def _references_around(self, form: bytes) -> Sequence[tuple[bytes, int]]:
+        """Return the references that have a form in them, and where."""
+        return [
+            (reference, at)
+            for reference in self._references
+            if form in reference
+            for at in range(len(reference))
+            if reference.startswith(form, at)
+        ]
 
 
-class _Starts:
-    """The fingerprints of forms whose first ``window`` bytes decide."""
+class _Middles:
+    """The fingerprints of forms of which ``window`` bytes in the middle decide."""
 
     def __init__(self, fingerprints: Sequence[Fingerprint], key: FingerprintKey, window: int) -> None:
         np = _numpy()
         self._window = window
         self._digest = lru_cache(maxsize=4096)(key.digest)  # a hostile text can have the same bytes at every place
-        self._shift = np.uint64(64 - START_BITS)
+        self._shift = np.uint64(64 - MIDDLE_BITS)
         self._factor, self._summand = (np.uint64(number) for number in key.multipliers(window))
         self._sizes: dict[int, dict[int, None]] = defaultdict(dict)
         self._of_digest: dict[str, Fingerprint] = {}
         for one in sorted(fingerprints, reverse=True):  # of several with the same form, the first counts
             self._of_digest[one.digest] = one
-            self._sizes[key.sealed(one.start, one.digest)][one.size] = None
+            self._sizes[key.sealed(one.middle, one.digest)][one.size] = None
         self.longest = max((one.size for one in fingerprints), default=0)
         known = np.array(sorted(self._sizes), dtype=np.uint32)
-        self._is_known = np.zeros(1 << START_BITS, dtype=np.bool_)
+        self._is_known = np.zeros(1 << MIDDLE_BITS, dtype=np.bool_)
         self._is_known[known] = True
         self._is_possible = np.zeros(1 << _FIRST_BITS, dtype=np.bool_)
         self._is_possible[known >> _REST_BITS] = True
 
     def find(self, data: bytes) -> Iterator[Occurrence]:
-        for place, start in self._candidates(data):
-            for size in self._sizes[start]:
-                form = data[place : place + size]
+        for middle, hashed in self._candidates(data):
+            for size in self._sizes[hashed]:
+                place = middle - place_of_window(size)
+                form = data[place : place + size] if place >= 0 else b""
                 if len(form) == size and (known := self._of_digest.get(self._digest(form))):
-                    yield Occurrence(place, place + size, known.reference, known.encoding, known.age)
+                    reference = one_line(known.reference)  # its file can come from others
+                    yield Occurrence(place, place + size, reference, one_line(known.encoding), known.age)
 
     def _candidates(self, data: bytes) -> Iterator[tuple[int, int]]:
-        """Yield the places at which a form can begin, with the hash there."""
+        """Yield the places at which the middle of a form can begin, with the hash there."""
         np = _numpy()
         padded = data + bytes(WINDOW)  # so that a number can be read at the last places, too
         for first in range(0, len(data) - self._window + 1, _CHUNK):

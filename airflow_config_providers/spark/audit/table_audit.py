@@ -67,11 +67,15 @@ def search_tables(session: SparkSession, database: TextDatabase, search: Search)
         report.unread["database"] = " ".join(error.problems)
         return report
     with ThreadPoolExecutor(_AT_ONCE) as threads:
-        running = {threads.submit(_searched, read, table, search): table for table in database.tables}
+        found: dict[str, list[SearchedRows]] = {table.name: [] for table in database.tables}
+        running = {
+            threads.submit(_search_table, read, table, search, found[table.name]): table for table in database.tables
+        }
         for done in as_completed(running):
+            for some in found[running[done].name]:  # also what was found before it failed
+                report.add(some)
             try:
-                for some in done.result():
-                    report.add(some)
+                done.result()
             except ConfigProvidersError as error:
                 report.unread[f"database:{running[done].name}"] = " ".join(error.problems)
             except Exception as error:  # noqa: BLE001 - Py4J's errors hold a whole stack of Java, and perhaps values
@@ -92,9 +96,12 @@ def _reader(session: SparkSession, database: TextDatabase, report: TableReport) 
     return partial(_by_batches, session, database)
 
 
-def _searched(read: Callable[[TextTable], Iterator[Any]], table: TextTable, search: Search) -> list[SearchedRows]:
+def _search_table(
+    read: Callable[[TextTable], Iterator[Any]], table: TextTable, search: Search, found: list[SearchedRows]
+) -> None:
     find = partial(_search_part, search, table)
-    return [found for rows in read(table) for found in rows.mapPartitions(find).collect()]
+    for rows in read(table):
+        found += rows.mapPartitions(find).collect()
 
 
 def _search_part(search: Search, table: TextTable, rows: Iterable[Sequence[Any]]) -> Iterator[SearchedRows]:

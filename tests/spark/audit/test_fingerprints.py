@@ -6,6 +6,7 @@ import json
 import stat
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -18,8 +19,9 @@ from hypothesis import strategies as st
 from airflow_config_providers.core.reversal.encodings import ENCODINGS, forms
 from airflow_config_providers.core.variable import ConfigVariable
 from airflow_config_providers.exceptions import ConfigException
+from airflow_config_providers.spark.audit import fingerprint
 from airflow_config_providers.spark.audit.files import FoundFile, splits_of
-from airflow_config_providers.spark.audit.fingerprint import START_BITS, FingerprintKey
+from airflow_config_providers.spark.audit.fingerprint import MIDDLE_BITS, FingerprintKey
 from airflow_config_providers.spark.audit.fingerprint_file import read_fingerprints, write_fingerprints
 from airflow_config_providers.spark.audit.fingerprint_finder import FingerprintFinder
 from airflow_config_providers.spark.audit.leak_finder import CURRENT, EARLIER, UNKNOWN, KnownSecret, Occurrence
@@ -120,6 +122,48 @@ def test_many_values_with_one_beginning_are_told_apart() -> None:
     assert one.reference == "${v:k2718}"
 
 
+@pytest.mark.parametrize("place", [0, 100, 4_090, 8_190])
+def test_a_value_inside_a_reference_is_none(tmp_path: Path, place: int) -> None:
+    finder = FingerprintFinder(KEY.of_secrets([KnownSecret(PASSWORD, "apps/db")]), KEY)
+    (tmp_path / "log").write_bytes(b"." * place + f"{PASSWORD} apps/db".encode())
+
+    [split] = splits_of(FoundFile(str(tmp_path / "log"), place + len(str(PASSWORD)) + 8, 0))
+    leaks = search(split, finder, block=4_096).leaks
+
+    assert [one.occurrence.start for one in leaks] == [place + len(str(PASSWORD)) + 1]
+
+
+@pytest.mark.parametrize("beginning", ["https://spark.example.com/", "-----BEGIN " + "PRIVATE KEY-----\n"])
+def test_beginnings_that_values_share_with_a_text_cost_nothing(beginning: str) -> None:
+    def work(text: bytes) -> int:
+        counted = 0
+
+        def count(frame: object, event: str, arg: object) -> None:
+            nonlocal counted
+            counted += 1
+
+        sys.setprofile(count)
+        try:
+            assert list(finder.find(text)) == []
+        finally:
+            sys.setprofile(None)
+        return counted
+
+    values = [beginning + "".join(f"{size * place:x}" for place in range(30, size)) for size in range(40, 140)]
+    finder = FingerprintFinder(KEY.of_secrets(KnownSecret(TOKEN, value) for value in values), KEY)
+    line = f"2026-11-25T08:00:00 INFO {beginning}flights\n".encode()
+
+    assert work(line * 200) < 2 * work(b"." * len(line) * 200) + 200
+
+
+def test_control_characters_of_a_file_are_escaped() -> None:
+    hostile = [replace(one, reference="a\n\x1b[31m\ud800", encoding="b\r") for one in FINGERPRINTS]
+
+    [found] = FingerprintFinder(hostile, KEY).find(b"the pin is p1n-7")
+
+    assert (found.reference, found.encoding) == (r"a\n\x1b[31m\ud800", r"b\r")
+
+
 def test_the_work_for_a_value_grows_with_its_lines_and_not_faster() -> None:
     def work(lines: int) -> int:
         value = "\n".join(f'"line" {number}: {number * 7_919:x}' for number in range(lines))
@@ -215,7 +259,8 @@ class TestFile:
 
         content = (tmp_path / "prints").read_text()
 
-        names = "".join([*ENCODINGS, str(TOKEN), "reference encoding size start digest kind format key airflow-config"])
+        words = "reference encoding size middle digest kind format key airflow-config-providers fingerprints"
+        names = "".join([*ENCODINGS, str(TOKEN), words])
         parts = {value[place : place + 6] for place in range(len(value) - 5)}
         assert not [part for part in parts if part in content and part not in names]
 
@@ -224,18 +269,28 @@ class TestFile:
         [theirs] = [one for one in OTHER_KEY.of_secrets(SECRETS[1:2]) if one.encoding == "hex"][:1]
 
         assert mine.digest != theirs.digest
-        assert mine.start != theirs.start
+        assert mine.middle != theirs.middle
 
-    def test_without_the_key_a_common_beginning_cannot_be_seen(self) -> None:
-        secrets = [KnownSecret(TOKEN, f"the-same-beginning-{number}") for number in range(8)]
+    def test_without_the_key_a_common_middle_cannot_be_seen(self) -> None:
+        secrets = [KnownSecret(TOKEN, f"{number}-the-same-middle-{number}") for number in range(8)]
 
-        assert len({one.start for one in KEY.of_secrets(secrets) if one.encoding == "plain"}) == 8
+        assert len({one.middle for one in KEY.of_secrets(secrets) if one.encoding == "plain"}) == 8
 
     def test_the_fingerprints_of_another_key_are_refused(self, tmp_path: Path) -> None:
         write_fingerprints(str(tmp_path / "prints"), FINGERPRINTS, KEY)
 
         with pytest.raises(ConfigException, match="made with another key"):
             read_fingerprints(str(tmp_path / "prints"), OTHER_KEY)
+
+    def test_a_value_that_is_too_large_leaves_the_file_readable(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(fingerprint, "_LONGEST", len(OTHER))
+        write_fingerprints(str(tmp_path / "prints"), KEY.of_secrets(SECRETS), KEY)
+
+        found = read_fingerprints(str(tmp_path / "prints"), KEY)
+
+        assert max(one.size for one in found) == len(OTHER)
 
     @pytest.mark.parametrize(
         "content",
@@ -262,9 +317,10 @@ class TestFile:
             pytest.param({"size": 4}, id="too short"),
             pytest.param({"size": 1 << 40}, id="too long"),
             pytest.param({"size": True}, id="no number"),
-            pytest.param({"start": 1 << START_BITS}, id="start"),
-            pytest.param({"start": -1}, id="negative"),
+            pytest.param({"middle": 1 << MIDDLE_BITS}, id="middle"),
+            pytest.param({"middle": -1}, id="negative"),
             pytest.param({"digest": "00"}, id="digest"),
+            pytest.param({"digest": "AB" * 16}, id="upper case"),
             pytest.param({"digest": "x" * 32}, id="no digits"),
             pytest.param({"reference": None}, id="reference"),
         ],

@@ -8,7 +8,7 @@ import os
 import stat
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,7 @@ pytest.importorskip("pyspark")
 pytest.importorskip("pyarrow")
 
 from airflow_config_providers.core.variable import ConfigVariable
-from airflow_config_providers.exceptions import ConfigException
+from airflow_config_providers.exceptions import ConfigException, ProviderUnavailableError
 from airflow_config_providers.spark.audit.files import FileListing
 from airflow_config_providers.spark.audit.leak import moment, read_baseline
 from airflow_config_providers.spark.audit.leak_audit import LeakAudit, LeakReport, LeakRequest, Work, audit_leaks
@@ -29,6 +29,8 @@ from airflow_config_providers.spark.audit.seen_files import SeenFiles
 from airflow_config_providers.spark.audit.session import audit_session
 from airflow_config_providers.spark.audit.sought import Sought
 from airflow_config_providers.spark.audit.state_folder import locked
+from airflow_config_providers.spark.audit.table_audit import TextDatabase
+from airflow_config_providers.spark.audit.tables import TextTable
 from tests.spark.audit.compressing import COMPRESSED
 
 pytestmark = [pytest.mark.integration, pytest.mark.usefixtures("jvm")]
@@ -388,6 +390,17 @@ def test_the_page_has_no_markup_from_outside(audit: LeakAudit, tmp_path: Path) -
     assert "&lt;script&gt;" in shown
     assert "\x1b" not in shown
     assert "http" not in shown.replace("http-equiv", "")
+
+
+def test_what_was_found_in_a_table_before_it_could_not_be_read_is_kept(audit: LeakAudit) -> None:
+    def batches(table: TextTable) -> Iterator[list[Sequence[Any]]]:
+        yield [("a", None, f"x {VALUE}")]
+        raise ProviderUnavailableError("The database went away.")
+
+    found = audit.search_database(TextDatabase([TextTable("xcom", ("key",), ("k0",), ("value",), "", "")], batches))
+
+    assert [leak.file for leak in found.found.leaks] == ["database:xcom.value:key=a"]
+    assert found.unread == {"database:xcom": "The database went away."}
 
 
 def test_the_secret_of_a_cluster_is_not_taken_from_arguments() -> None:

@@ -88,6 +88,11 @@ def variables(text: str) -> tuple[ConfigVariable, ...]:
     return tuple(ConfigVariable(provider, path, key, text[start:end]) for start, end, provider, path, key in scan(text))
 
 
+def beside_references(text: str) -> str:
+    """Return ``text`` without its references."""
+    return "".join(part for part in parse(text) if isinstance(part, str))
+
+
 def unclosed(text: str) -> str:
     """Return the provider of a reference at the end of ``text`` that lacks the closing brace; empty if none does."""
     start = text.find("${", text.rfind("}") + 1)

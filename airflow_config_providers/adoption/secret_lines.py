@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import ast
 import io
-import re
 import tokenize
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from airflow_config_providers.core.sensitive import shows_secret, sounds_secret
-from airflow_config_providers.core.variable import scan
+from airflow_config_providers.core.text import without_templates
+from airflow_config_providers.core.variable import beside_references
 
-_TEMPLATES: Final = re.compile(r"\{\{.*?\}\}|\{%.*?%\}", re.DOTALL)
 _HARMLESS: Final = frozenset({"", "true", "false", "none"})
 
 
@@ -42,7 +41,7 @@ def _secret_strings(tree: ast.AST) -> Iterator[ast.expr]:
 
 def _secret_values(tree: ast.AST) -> list[ast.expr]:
     """Return what has a sensitive name, and what is assigned to the names in it."""
-    named = [pair for node in ast.walk(tree) for pair in _named(node)]
+    named = [pair for node in ast.walk(tree) for pair in (*_named(node), *_in_named_block(node))]
     found = [value for name, value in named if sounds_secret(name)]
     known: set[str] = set()
     for value in found:  # which grows
@@ -74,6 +73,21 @@ def _named(node: ast.AST) -> Iterator[tuple[str, ast.expr]]:
         yield from _beside(node.elts)
 
 
+def _in_named_block(node: ast.AST) -> Iterator[tuple[str, ast.expr]]:
+    """Yield the name of a class, a function or a loop with each value that it stands for."""
+    if isinstance(node, ast.ClassDef):  # such as an enum of passwords
+        values = [one.value for one in node.body if isinstance(one, ast.Assign | ast.AnnAssign)]
+        yield from ((node.name, value) for value in values if isinstance(value, _WRITTEN))
+    elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+        values = [one.value for one in ast.walk(node) if isinstance(one, ast.Return)]
+        yield from ((node.name, value) for value in values if isinstance(value, _WRITTEN))
+    elif isinstance(node, ast.For | ast.AsyncFor | ast.comprehension):
+        yield _name(node.target), node.iter
+
+
+_WRITTEN: Final = (ast.Constant, ast.JoinedStr)
+
+
 def _beside(values: Sequence[ast.expr]) -> Iterator[tuple[str, ast.expr]]:
     """Yield each string that is a sensitive name, with each value beside it."""
     for one in values:
@@ -100,10 +114,7 @@ def _is_text(node: ast.Constant) -> bool:
     value = node.value.decode("latin-1") if isinstance(node.value, bytes) else node.value
     if not isinstance(value, str) or value.strip().lower() in _HARMLESS:
         return False
-    rest = _TEMPLATES.sub("", value)
-    for start, end, *_ in reversed(scan(rest)):
-        rest = rest[:start] + rest[end:]
-    return bool(rest.strip())
+    return bool(beside_references(without_templates(value)).strip())
 
 
 def _joined(node: ast.JoinedStr) -> str:

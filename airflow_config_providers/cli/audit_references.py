@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from fnmatch import fnmatchcase
 from functools import partial
 from typing import Any
 
 from airflow_config_providers.cli.audited import audited, known, show_found, write_found
 from airflow_config_providers.cli.failing import Notes, reporting_errors
 from airflow_config_providers.cli.target import require_here
+from airflow_config_providers.core.variable import is_like
 from airflow_config_providers.deployment.database_records import owners
 from airflow_config_providers.deployment.known_secrets import references_in_file
 from airflow_config_providers.spark.audit.findings_file import REFERENCE
@@ -31,6 +31,6 @@ def references(args: Any) -> None:
             "Some references have no hash of a value, so their generations are not known. Set [config_providers] "
             "password_encoder_secret where tasks run."
         )
-    shown = [row for row in rows if fnmatchcase(row["reference"], args.pattern)]
+    shown = [row for row in rows if is_like(row["reference"], args.pattern)]
     write_found(args, shown, REFERENCE, partial(page, shown))
     show_found(shown, args.output, nothing="No record has such a reference.")

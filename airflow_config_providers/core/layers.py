@@ -15,7 +15,7 @@ from airflow_config_providers.core.definition.config_def import ConfigDef, Resou
 from airflow_config_providers.core.keys import key_problems, require_texts, text_problem
 from airflow_config_providers.core.spellings import spellings
 from airflow_config_providers.core.text import nearest, one_line, printable
-from airflow_config_providers.core.variable import scan
+from airflow_config_providers.core.variable import beside_references, scan
 from airflow_config_providers.exceptions import ConfigException
 
 
@@ -171,8 +171,10 @@ class LayeredConfig:
         return self._definition.default_texts()
 
     def is_secret(self, key: str, text: str) -> bool:
-        """Return whether ``text`` under ``key`` is a plaintext secret, and not a reference to one."""
-        return not ("${" in text and scan(text)) and self._definition.is_secret(key, text)
+        """Return whether ``text`` under ``key`` is a plaintext secret, and not a reference to one, or has one in it."""
+        if "${" in text and scan(text):
+            return self._definition.is_secret("", beside_references(text))
+        return self._definition.is_secret(key, text)
 
     def entries(self) -> Mapping[str, ConfigEntry]:
         """

@@ -19,12 +19,18 @@ _TEXTS: Final = (
     rf"|(?m:^|[{{,;])[ \t]{{0,64}}(?:-[ \t]{{1,8}})?[\w.-]{{0,64}}?{_SETTING}[ \t]{{0,8}}:[ \t]{{1,8}}"
     r"(?:\"[^\"\n]{1,1024}\"|'[^'\n]{1,1024}'|(?![{\[])[^\s\"',;}]{1,1024})[ \t]{0,8}(?m:$|[,;}])"
     r"|(?<![\w.-])sig=[^&;,\s]"
-    r"|//[^/\s:@]{0,256}:[^/\s@]{1,1024}@"
+    r"|//[^/\s:@]{0,256}:[^/\s@]{1,1024}@|jdbc:oracle:[a-z0-9]{1,8}:[^/\s:@]{1,256}/[^/\s@]{1,1024}@"
+    rf"|(?<![^\s\"'])--[\w.-]{{0,64}}?{_SETTING}[ \t]{{1,8}}(?!--)[^\s{{$]"
+    r"|authorization\\?[\"']?[ \t]{0,8}[:=][ \t]{0,8}\\?[\"']?(?:basic|bearer|token)[ \t]{1,8}[^\s{$]"
+    r"|-----BEGIN [A-Z ]{0,40}PRIVATE KEY"
 )
-"""A password in a URL, or among several settings in one string: ``name=``, or as in JSON and YAML."""
+"""
+A password in a URL, or among several settings in one string: ``name=``, ``--name``, or as in JSON and YAML; an
+``Authorization`` header; a private key in PEM.
+"""
 
 _IN_NAMES: Final = ("secret", "pass", "pw", "token", "cred", "gnature", "connect", "key", "sas")
-_IN_TEXTS: Final = ("passw", "pwd", "secret", "token", "key", "g=")
+_IN_TEXTS: Final = ("passw", "pwd", "secret", "token", "key", "g=", "author")
 """
 Parts of which every match has one, because it takes long to compile the patterns, and most strings have none.
 
@@ -39,9 +45,9 @@ def sounds_secret(key: str) -> bool:
 
 def shows_secret(text: str) -> bool:
     """Return whether ``text`` looks as if it contains a plaintext secret."""
-    if "=" not in text and ":" not in text:
+    if "=" not in text and ":" not in text and "--" not in text:
         return False
-    is_possible = ("//" in text and "@" in text) or _has_one(_IN_TEXTS, text)
+    is_possible = ("/" in text and "@" in text) or _has_one(_IN_TEXTS, text)
     return is_possible and re.search(_TEXTS, text) is not None
 
 

@@ -117,8 +117,14 @@ def _script(character: str) -> str:
 
 
 _JINJA: Final = re.compile(r"\{[{%#]")
+_TEMPLATES: Final = re.compile(r"\{\{.*?\}\}|\{%.*?%\}", re.DOTALL)
 
 
 def is_template(text: str) -> bool:
     """Return whether ``text`` is a Jinja template, so that its value is known only in a run."""
     return _JINJA.search(text) is not None
+
+
+def without_templates(text: str) -> str:
+    """Return ``text`` without the expressions and statements of Jinja in it."""
+    return _TEMPLATES.sub("", text)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 from typing import Final
 
 from airflow_config_providers.core.text import printable
@@ -86,6 +88,16 @@ def parse(text: str) -> tuple[str | ConfigVariable, ...]:
 def variables(text: str) -> tuple[ConfigVariable, ...]:
     """Return the references in ``text``, in order, including repeated ones."""
     return tuple(ConfigVariable(provider, path, key, text[start:end]) for start, end, provider, path, key in scan(text))
+
+
+def beside_references(text: str) -> str:
+    """Return ``text`` without its references."""
+    return "".join(part for part in parse(text) if isinstance(part, str))
+
+
+def is_like(reference: str, pattern: str) -> bool:
+    """Return whether ``reference`` matches ``pattern``, in which only ``*`` has a meaning: any text."""
+    return fnmatchcase(reference, re.sub(r"[\[?]", r"[\g<0>]", pattern))
 
 
 def unclosed(text: str) -> str:

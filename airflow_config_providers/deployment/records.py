@@ -6,13 +6,13 @@ import json
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from fnmatch import fnmatchcase
 from typing import Any, Final, TypeVar
 
 from airflow_config_providers import settings
 from airflow_config_providers.airflow_compat import map_index_of
 from airflow_config_providers.core.alter import ConfigResource
 from airflow_config_providers.core.text import is_storable, nearest, printable
+from airflow_config_providers.core.variable import is_like
 from airflow_config_providers.deployment.rows import Row
 from airflow_config_providers.exceptions import ConfigException, ProviderUnavailableError, UnknownResourceError
 from airflow_config_providers.job.record import TaskTry, TryRecord
@@ -293,7 +293,7 @@ def usages(pattern: str, may_see: Callable[[Collection[str]], Collection[str]] =
     stored = reading(lambda session: list(_last_of_each(session)))
     newest = _newest(stored)
     found = [_row(record, reference, newest) for _, record in stored for reference in record.references]
-    matching = (row for row in found if fnmatchcase(row["reference"], pattern))
+    matching = (row for row in found if is_like(row["reference"], pattern))
     rows = sorted(matching, key=lambda row: (row["reference"], row["dag"], row["task"], row["map_index"]))
     visible = set(may_see({row["dag"] for row in rows}))
     return [row for row in rows if row["dag"] in visible]

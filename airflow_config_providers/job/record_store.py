@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import base64
+import os
 import re
+import stat
 import uuid
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from hashlib import sha256
@@ -16,6 +18,7 @@ from urllib.parse import quote
 from airflow_config_providers.core.text import octets
 from airflow_config_providers.exceptions import LimitExceededError, ProviderUnavailableError
 from airflow_config_providers.job.record import LARGEST, TaskTry, TryRecord, parsed, written
+from airflow_config_providers.providers.real_path import open_real, real_path, steps
 
 PREFIX: Final = "config_providers_record"
 """The beginning of the keys of all entries of records, in the task's state or in its XComs."""
@@ -125,7 +128,7 @@ class RecordFiles:
         folder = target.parent
         folder.mkdir(parents=True, exist_ok=True)
         content = written(record) + b"\n"
-        if target.protocol not in {"", "file", "local"}:  # a store of objects shows an object only when it is whole
+        if not _is_local(target):  # a store of objects shows an object only when it is whole
             target.write_bytes(content)
             return
         aside = folder / f".{uuid.uuid4().hex}"
@@ -142,8 +145,8 @@ class RecordFiles:
 
         :raises ProviderUnavailableError: the files cannot be read now
         """
-        pattern = f"day=*/{place_of(task)}"
-        return TryRecord.read(parsed(self._reading(lambda: _last(self._root().glob(pattern)))), task)
+        name = place_of(task).rpartition("/")[2]
+        return TryRecord.read(parsed(self._reading(lambda: self._last(task, name))), task)
 
     def tries(self, task: TaskTry) -> list[int]:
         """
@@ -151,8 +154,8 @@ class RecordFiles:
 
         :raises ProviderUnavailableError: the files cannot be read now
         """
-        found = self._reading(lambda: list(self._root().glob(f"day=*/{_below(task)}/{_beginning(task)}*.jsonl")))
-        numbers = (str(path.name).removesuffix(".jsonl").rpartition("=")[2] for path in found)
+        found = self._reading(lambda: [str(path.name) for path in self._files(task)])
+        numbers = (name.removesuffix(".jsonl").removeprefix(_beginning(task)) for name in found)
         return sorted({int(number) for number in numbers if number.isascii() and number.isdigit()}, reverse=True)
 
     def references(self) -> Iterator[str]:
@@ -162,9 +165,25 @@ class RecordFiles:
         :raises ProviderUnavailableError: the files cannot be read
         """
         for path in self._reading(lambda: list(self._root().glob("day=*/dag=*/task=*/*.jsonl"))):
-            content = self._reading(partial(_content, path))
+            content = self._reading(partial(self._content, path))
             if (record := TryRecord.read(parsed(content), _NO_TASK)) is not None:
                 yield from record.references
+
+    def _last(self, task: TaskTry, name: str) -> bytes:
+        """Return the content of the last file of this name among those of a task; empty if there is none."""
+        return next((self._content(path) for path in self._files(task) if path.name == name), b"")
+
+    def _files(self, task: TaskTry) -> Iterator[Any]:
+        """Yield the files of a task, those of the last day first. A pattern would list those of all tasks."""
+        days = [path for path in _inside(self._root()) if path.name.startswith("day=")]
+        for day in sorted(days, key=str, reverse=True):
+            yield from _inside(day / _below(task))
+
+    def _content(self, path: Any) -> bytes:
+        """Return the content of a file; empty if it is too large to be a record, or no file below the folder."""
+        if _is_local(path):
+            return _local_content(path.path, self._root().path)
+        return bytes(path.read_bytes()) if path.stat().st_size <= LARGEST else b""
 
     def _root(self) -> Any:
         from airflow.sdk import ObjectStoragePath  # noqa: PLC0415 - slow to import, and few need it
@@ -187,14 +206,29 @@ def place_of(task: TaskTry) -> str:
     return f"{_below(task)}/{_beginning(task)}{task.try_number}.jsonl"
 
 
-def _last(paths: Iterable[Any]) -> bytes:
-    """Return the content of the last of ``paths``; empty if there is none, or it is too large to be a record."""
-    found = sorted(paths, key=str)
-    return _content(found[-1]) if found else b""
+def _inside(folder: Any) -> list[Any]:
+    """Return what is in a folder; nothing if there is none. Whether it exists is not asked: that hides other errors."""
+    try:
+        return list(folder.iterdir())
+    except (FileNotFoundError, NotADirectoryError):
+        return []
 
 
-def _content(path: Any) -> bytes:
-    return bytes(path.read_bytes()) if path.stat().st_size <= LARGEST else b""
+def _is_local(path: Any) -> bool:
+    return path.protocol in {"", "file", "local"}
+
+
+def _local_content(path: str, root: str) -> bytes:
+    """Return the content of a regular file below ``root``: a task can put a pipe, a device or a link there."""
+    top = steps(os.path.realpath(root))
+    real = real_path(steps(os.path.relpath(path, root)), [top], below=top)
+    if real is None:
+        return b""
+    with open_real(real, is_kind=stat.S_ISREG) as descriptor:
+        if descriptor is None or os.fstat(descriptor).st_size > LARGEST:
+            return b""
+        with open(descriptor, "rb", closefd=False) as file:
+            return file.read(LARGEST)
 
 
 def _below(task: TaskTry) -> str:

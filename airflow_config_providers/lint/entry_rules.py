@@ -12,8 +12,15 @@ from airflow_config_providers.core.older_names import OLDER_NAMES
 from airflow_config_providers.core.provider_definition import unknown_provider
 from airflow_config_providers.core.sensitive import shows_secret
 from airflow_config_providers.core.spellings import current_name
-from airflow_config_providers.core.text import is_template, printable
-from airflow_config_providers.core.variable import ConfigVariable, no_default, scan, unclosed, variables
+from airflow_config_providers.core.text import is_template, printable, without_templates
+from airflow_config_providers.core.variable import (
+    ConfigVariable,
+    beside_references,
+    no_default,
+    scan,
+    unclosed,
+    variables,
+)
 from airflow_config_providers.lint.entry import WrittenEntry, WrittenJob
 from airflow_config_providers.lint.finding import (
     ABSENT_KEY,
@@ -87,7 +94,7 @@ _NAMES_ONLY: Final = re.compile(
 
 def literal_findings(entry: WrittenEntry) -> Iterator[Finding]:
     """Yield a finding if the value of an entry is a secret; it says how long the value is, and nothing else of it."""
-    if scan(entry.text) or is_template(entry.text) or not _is_secret(entry.key, entry.text):
+    if not _is_secret(entry.key, entry.text):
         return
     length = len(entry.text)
     yield Finding(
@@ -99,6 +106,8 @@ def literal_findings(entry: WrittenEntry) -> Iterator[Finding]:
 
 
 def _is_secret(key: str, text: str) -> bool:
+    if scan(text) or is_template(text):
+        return shows_secret(beside_references(without_templates(text)))
     if shows_secret(text):
         return True
     is_value = text.strip() and text.strip().lower() not in {"true", "false"}

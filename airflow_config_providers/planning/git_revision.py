@@ -71,10 +71,67 @@ def checked_out(revision: str, *, folder: str) -> Iterator[Checkout]:
     with TemporaryDirectory(prefix="config-providers-plan-") as temporary:
         files = Path(temporary).resolve() / "files"
         files.mkdir()
-        index = {"GIT_INDEX_FILE": str(Path(temporary) / "index")}
-        _require(_git(repository, "read-tree", commit, environ=index), revision)
-        _require(_git(repository, "checkout-index", "--all", "--quiet", f"--prefix={files}/", environ=index), revision)
+        filler = _Filler(revision, Path(folder).resolve(), {"GIT_INDEX_FILE": str(Path(temporary) / "index")})
+        filler.fill(Checkout(repository, files), commit)
         yield Checkout(repository, files)
+
+
+@dataclass(frozen=True, slots=True)
+class _Filler:
+    """
+    Writes the files of commits.
+
+    :param revision: the revision, for messages
+    :param needed: the folder in which no submodule may be missing
+    :param index: the environment variable that names the index to use
+    """
+
+    revision: str
+    needed: Path
+    index: Mapping[str, str]
+
+    def fill(self, checkout: Checkout, commit: str) -> None:
+        """
+        Write the files of a commit, with those of its submodules that are here.
+
+        :raises ConfigException: files cannot be read, or a submodule that is needed is missing
+        """
+        self._git(checkout.repository, "read-tree", commit)
+        self._git(checkout.repository, "checkout-index", "--all", "--quiet", f"--prefix={checkout.folder}/")
+        for path, inner in _submodules(checkout.repository, commit):
+            below = Checkout(checkout.repository / path, checkout.folder / path)
+            if _has_commit(below.repository, inner):
+                self.fill(below, inner)
+            else:
+                self._refuse_needed(below.repository)
+
+    def _git(self, repository: Path, *words: str) -> None:
+        _require(_git(repository, *words, environ=self.index), self.revision)
+
+    def _refuse_needed(self, submodule: Path) -> None:
+        if submodule.is_relative_to(self.needed) or self.needed.is_relative_to(submodule):
+            raise ConfigException(
+                f"The submodule '{printable(str(submodule))}' does not have the commit that revision "
+                f"'{printable(self.revision)}' needs. Run 'git submodule update --init --recursive', or fetch it: "
+                f"nothing is downloaded here."
+            )
+
+
+def _submodules(repository: Path, commit: str) -> list[tuple[str, str]]:
+    """Return the path and the commit of each submodule."""
+    listed = _git(repository, "ls-tree", "-r", "-z", "--full-tree", commit).stdout.split("\0")
+    rows = (row.partition("\t") for row in listed if row.startswith(_OF_SUBMODULE))
+    return [(path, about.split()[-1]) for about, _, path in rows]
+
+
+_OF_SUBMODULE: Final = "160000 "
+"""The beginning of the row of a submodule in a list of files."""
+
+
+def _has_commit(repository: Path, commit: str) -> bool:
+    """Return whether a folder is a repository itself, and not only a folder of another one, with that commit."""
+    is_own = (repository / ".git").exists()
+    return is_own and not _git(repository, "cat-file", "-e", f"{commit}^{{commit}}").returncode
 
 
 def _repository(folder: str) -> Path:

@@ -40,6 +40,11 @@ CANARY = "c4nary-of-a-line"
         pytest.param(f'token = "{{{{ ds }}}}-{CANARY}"', id="beside-a-template"),
         pytest.param(f'token = "${{vault:a:b}}-{CANARY}"', id="beside-a-reference"),
         pytest.param(f'token = b"{CANARY}"', id="bytes"),
+        pytest.param(f'class Secrets:\n    DB = "{CANARY}"', id="in-a-class"),
+        pytest.param(f'def db_password():\n    if x:\n        return "{CANARY}"', id="returned"),
+        pytest.param(f'for password in ["{CANARY}"]: ...', id="loop"),
+        pytest.param(f'x = [f(token) for token in ("{CANARY}",)]', id="comprehension"),
+        pytest.param(f'KEY = """-----BEGIN PRIVATE KEY-----\n{CANARY}\n"""', id="private-key"),
     ],
 )
 def test_a_secret_is_found(source: str):
@@ -58,6 +63,7 @@ def test_a_secret_is_found(source: str):
         pytest.param('conf = {"spark.app.password": "${vault:apps/db:password}"}', id="reference"),
         pytest.param('conf = {"spark.executor.memory": "4g"}', id="no-secret"),
         pytest.param('conf = {"spark.authenticate.secret.enabled": "true"}', id="switch"),
+        pytest.param('def db_password():\n    return Variable.get("db")', id="returned-variable"),
         pytest.param("# the memory of the executors", id="comment"),
     ],
 )

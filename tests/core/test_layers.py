@@ -10,6 +10,7 @@ from airflow_config_providers.core.definition.config_def import ConfigDef
 from airflow_config_providers.core.definition.config_type import ConfigType
 from airflow_config_providers.core.layers import ConfigLayer, ConfigSource, ConfigSynonym, LayeredConfig
 from airflow_config_providers.exceptions import ConfigException
+from airflow_config_providers.spark.catalogue import spark_definition
 
 S = ConfigSource
 
@@ -96,6 +97,21 @@ def test_a_secret_that_is_written_out_is_not_shown_in_any_layer():
 
     assert [s.value for s in config.describe("k").synonyms] == ["${p:x}", None]
     assert "hunter2" not in repr(config.describe("k"))
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("jdbc:x://u:c4nary@${vault:apps/db:host}/x", None),
+        ("password=c4nary;host=${vault:apps/db:host}", None),
+        ("jdbc:x://${vault:apps/db:login}:${vault:apps/db:password}@db", ...),
+        ("user=u;password=${vault:apps/db:password};ssl=true", ...),
+    ],
+)
+def test_a_secret_beside_a_reference_is_not_shown(text, shown):
+    config = LayeredConfig([layer(S.DAG_CONFIG, {"k": text})], spark_definition())
+
+    assert config.describe("k").value == (text if shown is ... else shown)
 
 
 def test_an_entry_is_made_once():

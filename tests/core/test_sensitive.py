@@ -19,6 +19,23 @@ def test_a_secret_is_seen_however_it_is_written(text):
     assert shows_secret(text)
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "-----BEGIN PRIVATE KEY-----\nMIIE",
+        "-----BEGIN RSA PRIVATE KEY-----\\nMIIE",
+        "-----BEGIN PGP PRIVATE KEY BLOCK-----",
+        "Authorization: Bearer abc",
+        '{"Authorization": "Basic dTpw"}',
+        "jdbc:oracle:thin:scott/tiger@//db:1521/x",
+        "--user me --password tiger",
+        "--db-password tiger",
+    ],
+)
+def test_a_secret_without_a_name_beside_it_is_seen(text):
+    assert shows_secret(text)
+
+
 @given(st.from_regex(sensitive._TEXTS))
 def test_every_secret_that_is_looked_for_is_seen(text):
     assert shows_secret(text)
@@ -34,6 +51,16 @@ def test_every_secret_that_is_looked_for_is_seen(text):
         "design=1",
         "s3a://b/c:d@e",
         "a@b",
+        "-----BEGIN PUBLIC KEY-----",
+        "-----BEGIN CERTIFICATE-----",
+        "Authorization: Bearer ${vault:apps/api:token}",
+        "Authorization: Bearer {{ var.value.api }}",
+        "authorization: none",
+        "jdbc:oracle:thin:/@alias",
+        "jdbc:oracle:thin:@//db:1521/x",
+        "--password-file /run/x",
+        "--password --user me",
+        "--password ${vault:apps/db:password}",
     ],
 )
 def test_ordinary_text_is_no_secret(text):

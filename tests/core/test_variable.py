@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from airflow_config_providers.core.variable import ConfigVariable, parse, scan, unclosed, variables
+from airflow_config_providers.core.variable import ConfigVariable, is_like, parse, scan, unclosed, variables
 from airflow_config_providers.exceptions import ConfigException
 
 KAFKA_PATTERN = re.compile(r"\$\{([^}]*?):(([^}]*?):)?([^}]*?)\}")
@@ -121,3 +121,18 @@ def test_attack_14_a_megabyte_of_hostile_text_is_scanned_in_linear_time(text):
     scan(text)
 
     assert time.process_time() - began < 5
+
+
+@pytest.mark.parametrize(
+    ("pattern", "expected"),
+    [
+        ("${vault:apps/db[0]:what?}", True),
+        ("${vault:apps/db[0]:*", True),
+        ("*", True),
+        ("${vault:apps/db0:what?}", False),
+        ("${vault:apps/db[0]:wha??}", False),
+        ("${VAULT:*", False),
+    ],
+)
+def test_in_a_pattern_of_references_only_a_star_has_a_meaning(pattern, expected):
+    assert is_like("${vault:apps/db[0]:what?}", pattern) is expected

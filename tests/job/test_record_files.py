@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -116,3 +117,46 @@ def test_a_file_that_is_no_record_is_none(files, tmp_path, content):
     all_files(tmp_path)[0].write_text(content)
 
     assert files.read(TASK) is None
+
+
+@pytest.mark.parametrize("kind", ["pipe", "device", "link"])
+def test_what_is_no_file_below_the_folder_is_not_read(files, tmp_path, kind):
+    files.write(RECORD)
+    (path,) = all_files(tmp_path)
+    other = path.rename(tmp_path / "elsewhere")
+    inner = RecordFiles(f"{files.path}/inner")
+    place = tmp_path / "inner" / path.relative_to(tmp_path)
+    place.parent.mkdir(parents=True)
+    if kind == "pipe":
+        os.mkfifo(place)
+    else:
+        place.symlink_to("/dev/zero" if kind == "device" else other)
+
+    assert inner.read(TASK) is None
+
+
+def test_a_folder_of_records_can_be_a_link(files, tmp_path):
+    files.write(RECORD)
+    (tmp_path.parent / f"{tmp_path.name}-link").symlink_to(tmp_path)
+
+    assert RecordFiles(f"{files.path}-link").read(TASK) == RECORD
+
+
+def test_only_the_folders_of_the_task_are_listed(files, tmp_path, monkeypatch):
+    for number in range(20):
+        files.write(replace(RECORD, task=replace(TASK, task_id=f"t{number}")))
+    listed: list[str] = []
+    scan = os.scandir
+    monkeypatch.setattr("os.scandir", lambda path: listed.append(str(path)) or scan(path))
+
+    assert files.read(replace(TASK, task_id="t7")) is not None
+    assert [path for path in listed if "task=" in path and "task=t7" not in path] == []
+
+
+def test_a_file_in_place_of_a_folder_is_passed_over(files, tmp_path):
+    files.write(RECORD)
+    (tmp_path / "day=9999-12-31").write_text("x")
+    (tmp_path / "day=9999-12-30").mkdir()
+    (tmp_path / "day=9999-12-30" / "dag=flights").write_text("x")
+
+    assert files.read(TASK) == RECORD

@@ -18,6 +18,8 @@ CANARY = "c4nary-of-nineteen!"
         pytest.param("spark.hadoop.fs.s3a.access.key", CANARY, id="access key"),
         pytest.param("spark.app.url", f"jdbc:x://u:{CANARY}@db/x", id="password in a URL"),
         pytest.param("spark.app.options", f"user=u;password={CANARY}", id="password among settings"),
+        pytest.param("spark.app.url", f"jdbc:x://u:{CANARY}@${{vault:apps/db:host}}/x", id="beside a reference"),
+        pytest.param("spark.app.url", f"jdbc:x://u:{CANARY}@{{{{ conn.db.host }}}}/x", id="beside a template"),
     ],
 )
 def test_a_secret_is_found_and_not_shown(key: str, text: str):
@@ -34,6 +36,8 @@ def test_a_secret_is_found_and_not_shown(key: str, text: str):
     [
         pytest.param("spark.app.password", "${vault:apps/db:password}", id="reference"),
         pytest.param("spark.app.password", "{{ var.value.password }}", id="template"),
+        pytest.param("spark.app.url", "x://${vault:a:user}:${vault:a:password}@db", id="references in a URL"),
+        pytest.param("spark.app.url", "x://{{ conn.a.login }}:{{ conn.a.password }}@db", id="templates in a URL"),
         pytest.param("spark.app.password", "", id="empty"),
         pytest.param("spark.app.token.enabled", "true", id="switch"),
         pytest.param("spark.kubernetes.driver.secrets.db-password", "/etc/secrets", id="mount of Kubernetes"),

@@ -100,3 +100,43 @@ def test_paths_go_in_and_out(repository: Path, tmp_path: Path):
         assert inside == str(found.folder / "dags" / "a.py")
         assert found.outside(inside) == str(repository / "dags" / "a.py")
         assert found.inside("/etc/hosts") == "/etc/hosts"
+
+
+@pytest.fixture
+def submodule(repository: Path, tmp_path: Path) -> Path:
+    """A submodule in the DAGs folder, whose next commit is not in the revision."""
+    source = tmp_path / "source"
+    source.mkdir()
+    git(source, "init", "--quiet", "--initial-branch=main")
+    (source / "b.py").write_text("old")
+    git(source, "add", ".")
+    git(source, "commit", "--quiet", "--message", "one")
+    git(repository, "-c", "protocol.file.allow=always", "submodule", "--quiet", "add", str(source), "dags/inner")
+    git(repository, "commit", "--quiet", "--message", "two")
+    inner = repository / "dags" / "inner"
+    (inner / "b.py").write_text("new")
+    git(inner, "commit", "--quiet", "--all", "--message", "two")
+    return inner
+
+
+def test_submodules_are_those_of_the_revision(repository: Path, submodule: Path):
+    with checked_out("main", folder=str(repository / "dags")) as found:
+        assert Path(found.inside(str(submodule / "b.py"))).read_text() == "old"
+
+
+def test_a_submodule_in_the_folder_that_is_missing_is_refused(repository: Path, submodule: Path):
+    git(repository, "submodule", "--quiet", "deinit", "--force", "dags/inner")
+
+    with (
+        pytest.raises(ConfigException, match="git submodule update --init"),
+        checked_out("main", folder=str(repository / "dags")),
+    ):
+        pass
+
+
+def test_a_submodule_elsewhere_may_be_missing(repository: Path, submodule: Path):
+    git(repository, "submodule", "--quiet", "deinit", "--force", "dags/inner")
+    (repository / "other").mkdir()
+
+    with checked_out("main", folder=str(repository / "other")) as found:
+        assert (found.folder / "dags" / "a.py").exists()

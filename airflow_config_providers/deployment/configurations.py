@@ -168,7 +168,7 @@ class DeployedConfigurations:
             return described
         if record is None:
             return described
-        gone = [] if selection.keys else record_rows.no_longer_set(described, record)
+        gone = [] if selection.keys or selection.first else record_rows.no_longer_set(described, record)
         if gone:
             self._warn(f"The last job had these keys, which the next one will not have: {_named(gone)}")
         return record_rows.with_applied(described, record)

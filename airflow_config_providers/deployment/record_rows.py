@@ -11,7 +11,7 @@ from airflow_config_providers.core.layers import ConfigSource
 from airflow_config_providers.core.text import is_template, nearest, one_line, printable
 from airflow_config_providers.core.variable import variables
 from airflow_config_providers.deployment.key_columns import key_columns
-from airflow_config_providers.deployment.rows import HINTS, Hidden, KeySelection, Row, is_secret, shown
+from airflow_config_providers.deployment.rows import HINTS, Hidden, KeySelection, Row, is_secret, names, shown
 from airflow_config_providers.dynamic.inheritance import SOURCES
 from airflow_config_providers.exceptions import ConfigException
 from airflow_config_providers.job.record import RecordedValue, TryRecord, shown_value
@@ -42,7 +42,7 @@ def of_record(record: TryRecord, selection: KeySelection) -> list[Row]:
     definition = spark_definition(version)
     found = [
         _row(record, key, _hidden(key, record.configs[key]), definition)
-        for key in sorted(selection.keys or record.configs)
+        for key in sorted(selection.keys or record.configs)[: selection.first]
     ]
     return [{**row, **key_columns(row["key"], row["value"], version)} for row in found] if selection.notes else found
 
@@ -86,7 +86,7 @@ def _row(record: TryRecord, key: str, of: Sequence[RecordedValue], definition: C
         "type": defined.type_name or defined.type.name if defined else None,
         "sensitive": definition.is_sensitive(key),
         "read_only": not alterable_at,
-        "alterable_at": [kind.name for kind in alterable_at],
+        "alterable_at": list(names(alterable_at)),
         "hashes": _hashes(record, of[0]),
         "synonyms": [_synonym(key, one) for one in of],
     }

@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
+from itertools import islice
 from typing import Any, Final
 
-from airflow_config_providers.core.alter import ConfigResource
+from airflow_config_providers.core.alter import ConfigResource, ResourceType
 from airflow_config_providers.core.data import HIDDEN
 from airflow_config_providers.core.layers import ConfigEntry, ConfigSource, ConfigSynonym, LayeredConfig
 from airflow_config_providers.core.text import nearest, printable
@@ -44,11 +46,13 @@ class KeySelection:
     :param keys: only these keys, even those that have only their default; empty for all keys
     :param defaults: whether to include keys that have only their default
     :param notes: whether to include what Spark says of each key
+    :param first: only this many of these keys, in the order of their names; None for no limit
     """
 
     keys: Sequence[str] = ()
     defaults: bool = False
     notes: bool = False
+    first: int | None = None
 
     def of(self, entries: Mapping[str, ConfigEntry]) -> list[ConfigEntry]:
         """
@@ -61,10 +65,10 @@ class KeySelection:
             raise ConfigException(
                 *(f"There is no key '{printable(key)}'{hints.get(key) or '.'} Correct the name." for key in unknown)
             )
-        found = [entries[key] for key in sorted(self.keys or entries)]
-        if self.keys or self.defaults:
-            return found
-        return [entry for entry in found if entry.source is not ConfigSource.DEFAULT_CONFIG]
+        found = (entries[key] for key in sorted(self.keys or entries))  # one by one, since each is made on request
+        if not (self.keys or self.defaults):
+            found = (entry for entry in found if entry.source is not ConfigSource.DEFAULT_CONFIG)
+        return list(islice(found, self.first))
 
 
 def described(entries: Sequence[ConfigEntry]) -> list[Row]:
@@ -78,7 +82,7 @@ def described(entries: Sequence[ConfigEntry]) -> list[Row]:
             "type": entry.type,
             "sensitive": entry.is_sensitive,
             "read_only": entry.is_read_only,
-            "alterable_at": [kind.name for kind in entry.alterable_at],
+            "alterable_at": list(names(entry.alterable_at)),
             "synonyms": [_synonym(synonym) for synonym in entry.synonyms],
         }
         for entry in entries
@@ -107,7 +111,18 @@ def past(changes: Sequence[Change]) -> list[Row]:
 
 def is_secret(key: str, text: str) -> bool:
     """Return whether ``text`` is a secret under ``key``, which must not be shown."""
-    return LayeredConfig([], spark_definition()).is_secret(key, text)
+    return _without_layers().is_secret(key, text)
+
+
+@cache
+def _without_layers() -> LayeredConfig:
+    return LayeredConfig([], spark_definition())
+
+
+@cache
+def names(kinds: tuple[ResourceType, ...]) -> tuple[str, ...]:
+    """Return the names of ``kinds``. There are few such tuples, and thousands of rows have one."""
+    return tuple(kind.name for kind in kinds)
 
 
 def as_json(rows: object) -> str:

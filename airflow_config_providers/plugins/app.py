@@ -7,7 +7,7 @@ Airflow does not protect a mounted app, so every route names the permissions, wh
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Annotated, Any, Final
 
 from airflow.api_fastapi.app import get_auth_manager
@@ -183,15 +183,26 @@ def about_itself(request: Request) -> Response:
     )
 
 
+def selection(
+    keys: Annotated[list[str], Query(alias="key")] = [],  # noqa: B006 - FastAPI copies it
+    notes: bool = False,
+    first: Annotated[int | None, Query(ge=1)] = None,
+) -> KeySelection:
+    """Return the keys that the request asks for."""
+    return KeySelection(keys, notes=notes, first=first)
+
+
+SelectionDep = Annotated[KeySelection, Depends(selection)]
+
+
 def describe(
     asked: AskedDep,
-    keys: Annotated[list[str], Query(alias="key")] = [],  # noqa: B006 - FastAPI copies it
+    selected: SelectionDep,
     defaults: Annotated[bool, Query(alias="all")] = False,
     synonyms: bool = False,
-    notes: bool = False,
 ) -> Response:
     """Return the configuration of a resource."""
-    rows = asked.configurations.describe(asked.resource, KeySelection(keys, defaults, notes))
+    rows = asked.configurations.describe(asked.resource, replace(selected, defaults=defaults))
     return asked.answer(rows if synonyms else _without_synonyms(rows))
 
 
@@ -207,12 +218,11 @@ def choice(
 def describe_run(
     asked: AskedDep,
     chosen: Annotated[RunChoice, Depends(choice)],
-    keys: Annotated[list[str], Query(alias="key")] = [],  # noqa: B006 - FastAPI copies it
+    selected: SelectionDep,
     synonyms: bool = False,
-    notes: bool = False,
 ) -> Response:
     """Return the configuration that one try of a task had."""
-    rows = asked.configurations.describe_run(asked.resource, chosen, KeySelection(keys, notes=notes))
+    rows = asked.configurations.describe_run(asked.resource, chosen, selected)
     return asked.answer(rows if synonyms else _without_synonyms(rows))
 
 

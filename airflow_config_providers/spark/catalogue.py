@@ -88,6 +88,10 @@ class _Catalogue(Mapping[str, ConfigKey]):
             self._made[name] = _key(name, self.rows[name], internal=name not in self._public)
         return self._made[name]
 
+    def get(self, name: str, default: Any = None) -> Any:
+        """Return a key, without an exception for each of a job's own keys, which Spark does not know."""
+        return self[name] if name in self.rows else default
+
     def __contains__(self, name: object) -> bool:
         return name in self.rows
 

@@ -25,6 +25,14 @@ TASK = "?dag=flights&task=report"
 REFERENCE = "${vault:kv/apps/reports/db:host}"
 HTML = "<img src=x onerror=\"document.title='attacked'\">\u202e\x07"
 ESCAPE, DOWN, END = "\ue00c", "\ue015", "\ue010"
+PAINTED = """
+    const all = () => performance.getEntriesByType("mark");
+    const marks = () => Object.fromEntries(all().map(({name, startTime}) => [name, startTime]));
+    return new Promise((done) => {
+        const look = () => ("rows" in marks() ? done(marks()) : setTimeout(look, 10));
+        look();
+    });
+"""
 POLICIES = """\
 policies:
 - name: few gigabytes
@@ -203,6 +211,7 @@ def test_the_defaults_of_spark_can_be_shown(page: Page):
     window = page()
     window.click('//button[.="Spark\'s defaults"]')
     window.text("//button[@aria-pressed='true'][.=\"Spark's defaults\"]")
+    all_are_there(window)
     window.type("//input[@type='search']", "spark.executor.heartbeatInterval")
 
     assert "spark.executor.heartbeatInterval" in page.names()
@@ -465,6 +474,10 @@ def test_the_page_has_the_theme_that_airflow_remembers(page: Page, theme: str):
     assert page(theme=theme).run("return document.documentElement.dataset.theme") == theme
 
 
+def all_are_there(window: Browser) -> None:
+    window.text("//*[@class='count' and not(starts-with(., 'Loading'))]")
+
+
 def ten_thousand(records: Records) -> None:
     records({f"spark.app.key{number:05}": "x" * 20 for number in range(10_000)})
 
@@ -474,10 +487,42 @@ def test_of_ten_thousand_keys_only_the_visible_ones_are_in_the_document(page: Pa
     window = page(f"{TASK}&run={RUN.replace('+', '%2B')}")
 
     assert len(page.names()) < 100
+    all_are_there(window)
     assert window.run("return document.querySelector('table').getAttribute('aria-rowcount')") == "10001"
     window.run("document.querySelector('button.key').focus()")
     window.press(END)
     assert window.run("return document.activeElement.title") == "spark.app.key09999"
+
+
+def test_the_first_keys_are_shown_before_all_are_there(page: Page, records: Records):
+    ten_thousand(records)
+    window = page(f"{TASK}&run={RUN.replace('+', '%2B')}")
+    all_are_there(window)
+
+    asked = window.run(
+        "const names = performance.getEntriesByType('resource').map(({name}) => name);"
+        "return names.filter((name) => name.includes('/runs/'));"
+    )
+    marks = marks_of(window)
+    assert ["&first=100" in name for name in asked] == [True, False]
+    assert marks["rows"] < marks["all rows"]
+    assert window.text("//*[@class='count']") == "10000 keys"
+
+
+def test_a_search_while_keys_are_loaded_finds_those_that_come_later(page: Page, records: Records):
+    ten_thousand(records)
+    window = page(f"{TASK}&run={RUN.replace('+', '%2B')}")
+    window.type("//input[@type='search']", "key09999")
+    all_are_there(window)
+
+    assert page.names() == ["spark.app.key09999"]
+    assert window.run("return document.activeElement.id") == "search"
+
+
+def marks_of(window: Browser) -> dict[str, Any]:
+    """Return name -> milliseconds since the page was opened, when the first rows have been painted."""
+    marks: dict[str, Any] = window.run(PAINTED)
+    return marks
 
 
 def test_marks_tell_when_the_rows_of_ten_thousand_keys_are_there(page: Page, records: Records):
@@ -485,9 +530,7 @@ def test_marks_tell_when_the_rows_of_ten_thousand_keys_are_there(page: Page, rec
     ten_thousand(records)
     window = page(f"{TASK}&run={RUN.replace('+', '%2B')}")
 
-    marks: dict[str, Any] = window.run(
-        "return Object.fromEntries(performance.getEntriesByType('mark').map((mark) => [mark.name, mark.startTime]))"
-    )
+    marks = marks_of(window)
     print(
         f"10,000 keys: the first rows are there {marks['rows']:.0f} ms after the page was opened, "
         f"{marks['rows'] - marks['data']:.0f} ms after the answer was read"
@@ -591,6 +634,7 @@ def test_spark_s_defaults_are_added_without_losing_the_search_and_the_focus(page
         "memory",
         "defaults",
     ]
+    all_are_there(window)
     assert " of " in window.text("//*[@class='count']")
 
 

@@ -40,6 +40,29 @@ def test_synonyms_are_only_for_those_who_ask(server: Server, records: Records):
     assert "synonyms" in server.ask("ann", "GET", ROUTE, params={"synonyms": "true"}).json()["rows"][0]
 
 
+def test_the_first_keys_of_a_try_are_described_alone(server: Server, records: Records):
+    records({"spark.app.c": "3", "spark.app.a": "1", "spark.app.b": "2"})
+    content = server.ask("ann", "GET", ROUTE, params={"first": 2}).json()
+
+    assert [row["key"] for row in content["rows"]] == ["spark.app.a", "spark.app.b"]
+
+
+def test_of_the_first_keys_no_other_is_reported_as_gone(server: Server, records: Records):
+    """The last job had it, as it had the other keys that were not asked for."""
+    records({"spark.app.a": "1"})
+    path = "/dags/flights/tasks/report"
+    few, all_ = (server.ask("ann", "GET", path, params=query).json() for query in ({"first": 1}, {}))
+
+    assert [len(few["rows"]), len(all_["rows"]) > 1] == [1, True]
+    assert few["rows"] == all_["rows"][:1]
+    assert any("which the next one will not have" in note for note in all_["notes"])
+    assert not any("which the next one will not have" in note for note in few["notes"])
+
+
+def test_at_least_one_key_must_be_asked_for(server: Server):
+    assert server.ask("ann", "GET", "/dags/flights", params={"first": 0}).status_code == 400
+
+
 @pytest.mark.parametrize(
     ("path", "query"),
     [

@@ -58,12 +58,14 @@ export function nothingChosen() {
 }
 
 // Return the view of rows. change is null where nothing can be changed; defaults() shows Spark's defaults too, if given.
-// questions has the addresses for why-not; chosen is kept for the next view.
-export function keysView({ rows, notes, address, change, questions, defaults, chosen = nothingChosen() }) {
+// rest promises all rows and notes if these are only the first ones; questions has the addresses for why-not; chosen is kept
+// for the next view.
+export function keysView({ rows, notes, rest = null, address, change, questions, defaults, chosen = nothingChosen() }) {
   const side = element("div", { class: "side" });
   const count = element("p", { class: "count", role: "status" });
   const table = new Table({ label: "Keys", columns: columnsOf(rows), open: (row) => openDetails(row) });
-  const none = element("p", { class: "empty", hidden: true }, rows.length ? "No key matches. Remove a filter, or search for less." : "No key is set here.");
+  const none = element("p", { class: "empty", hidden: true });
+  const noted = element("div", { class: "noted" });
 
   const close = () => {
     side.replaceChildren();
@@ -84,40 +86,62 @@ export function keysView({ rows, notes, address, change, questions, defaults, ch
   const renew = () => {
     const shown = matching(rows, chosen);
     table.show(shown);
-    none.hidden = shown.length > 0;
+    none.hidden = shown.length > 0 || Boolean(rest);
+    none.textContent = rows.length ? "No key matches. Remove a filter, or search for less." : "No key is set here.";
     table.element.hidden = !shown.length;
-    count.textContent = shown.length === rows.length ? `${rows.length} keys` : `${shown.length} of ${rows.length} keys`;
+    count.textContent = rest ? "Loading all keys …" : shown.length === rows.length ? `${rows.length} keys` : `${shown.length} of ${rows.length} keys`;
+  };
+  const layers = layerFilter(chosen, renew);
+  const filters = filterButtons(chosen, renew);
+  const fill = () => {
+    layers.fill(rows);
+    filters.fill(rest ? null : rows);
+    noted.replaceChildren(notesOf(notes));
+    renew();
   };
 
   const search = element("input", { type: "search", id: "search", placeholder: "Search names, values, layers, origins ( / )", "aria-label": "Search keys", autocomplete: "off", spellcheck: "false", input: () => { chosen.words = search.value; table.element.scrollTop = 0; renew(); } });
-  const bar = element("search", { class: "bar" }, search, layerFilter(rows, chosen, renew), filterButtons(rows, chosen, renew),
+  const bar = element("search", { class: "bar" }, search, layers.element, filters.elements,
     defaults ? element("button", { class: "chip", id: "defaults", "aria-pressed": String(defaults.shown), click: defaults.toggle }, "Spark's defaults") : "",
     element("button", { class: "secondary", click: () => openForm("Why does a setting not apply?", whyNotForm({ questions, seen: notes })) }, "Why not?"),
     change ? element("button", { class: "secondary", click: () => openForm("Change a key", changeForm(change)) }, "Change a key") : "");
   const view = element("div", { class: "view keys", keydown: (event) => { if (event.key === "Escape" && side.firstChild) { event.preventDefault(); close(); } } },
-    element("div", { class: "list" }, bar, notesOf(notes), count, none, table.element), side);
+    element("div", { class: "list" }, bar, noted, count, none, table.element), side);
   search.value = chosen.words;
-  renew();
+  fill();
   table.goTo(chosen.key);
+  rest?.then((all) => ({ rows, notes } = all), (refusal) => (notes = [...notes, `Only the first keys are shown. ${refusal.message}`])).then(() => {
+    rest = null;
+    fill();
+    performance.mark("all rows");
+  });
   return view;
 }
 
-function layerFilter(rows, chosen, renew) {
-  const options = layersOf(rows).map((source) => element("option", { value: source }, layerName(source)));
-  const select = element("select", { "aria-label": "Layer", change: () => { chosen.layer = select.value; renew(); } }, element("option", { value: "" }, "All layers"), options);
-  select.value = chosen.layer;
-  if (select.selectedIndex < 0) select.value = chosen.layer = ""; // no key has the layer any longer
-  return select;
+// Return the choice of a layer, and what fills it with those of rows.
+function layerFilter(chosen, renew) {
+  const select = element("select", { "aria-label": "Layer", change: () => { chosen.layer = select.value; renew(); } });
+  const fill = (rows) => {
+    const sources = [...new Set([...layersOf(rows), chosen.layer])].filter(Boolean);
+    const options = sources.map((source) => element("option", { value: source }, layerName(source)));
+    select.replaceChildren(element("option", { value: "" }, "All layers"), ...options);
+    select.value = chosen.layer;
+  };
+  return { element: select, fill };
 }
 
-function filterButtons(rows, chosen, renew) {
-  return Object.entries(FILTERS).map(([name, test]) => {
+// Return the buttons of the filters, and what counts the rows of each; of null, the number is not known yet.
+function filterButtons(chosen, renew) {
+  const numbers = Object.keys(FILTERS).map(() => element("span", { class: "number" }));
+  const elements = Object.keys(FILTERS).map((name, at) => {
     const button = element("button", { class: "chip", "aria-pressed": String(chosen.names.has(name)), click: () => {
       const isOn = !chosen.names.delete(name);
       if (isOn) chosen.names.add(name);
       button.setAttribute("aria-pressed", String(isOn));
       renew();
-    } }, `${name} `, element("span", { class: "number" }, rows.filter(test).length));
+    } }, `${name} `, numbers[at]);
     return button;
   });
+  const fill = (rows) => Object.values(FILTERS).forEach((test, at) => { numbers[at].textContent = rows ? rows.filter(test).length : "…"; });
+  return { elements, fill };
 }

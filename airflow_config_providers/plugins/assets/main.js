@@ -4,7 +4,7 @@ import { element, printable } from "./dom.js";
 import { historyOf } from "./history.js";
 import { keysView, nothingChosen } from "./keys.js";
 import { runsView } from "./runs.js";
-import { addressOf, ask } from "./server.js";
+import { addressOf, ask, askForKeys } from "./server.js";
 import { tabs } from "./tabs.js";
 import { tasksOf } from "./tasks.js";
 import { followTheme } from "./theme.js";
@@ -31,7 +31,7 @@ const VIEWS = { Now: nowView, Runs: () => runsView({ address, wanted: wanted.run
 
 async function nowView() {
   const past = await ask(`${address}/history`); // before the keys, which are then never older than the version
-  const found = await ask(address, { synonyms: true, all: defaults || null });
+  const found = await askForKeys(address, { synonyms: true, all: defaults || null });
   const version = past.rows.at(-1)?.version ?? 0;
   const change = { kind, address, name, version, changed: (key) => { say("Changed."); chosen.key = key; show("Now", 'button.key[tabindex="0"]'); } };
   const toggle = () => { defaults = !defaults; show("Now", "#defaults"); };

@@ -4,7 +4,7 @@ import { notesOf } from "./change.js";
 import { element } from "./dom.js";
 import { keysView } from "./keys.js";
 import { layerAndOrigin } from "./layers.js";
-import { addressWith, ask } from "./server.js";
+import { addressWith, ask, askForKeys } from "./server.js";
 import { valueOf } from "./values.js";
 
 const CHANGES = { added: "added", removed: "removed", changed: "changed", "other secret": "same reference, other secret" };
@@ -53,7 +53,7 @@ async function shownOf(address, one, other) {
   try {
     if (!other) {
       const questions = { plain: addressWith(`${ofRun}/why-not`, parameters), dryRun: null };
-      return keysView({ ...(await ask(ofRun, { ...parameters, synonyms: true })), address, change: null, questions });
+      return keysView({ ...(await askForKeys(ofRun, { ...parameters, synonyms: true })), address, change: null, questions });
     }
     const second = other === "now" ? {} : JSON.parse(other);
     const { rows, notes } = await ask(`${ofRun}/differences`, { ...parameters, with: second.run, with_try: second.try });

@@ -136,5 +136,5 @@ def test_the_sources_and_the_documentation_of_this_project_have_none() -> None:
     texts = [path for name in ("docs", "dags_examples", "tests") for path in (root / name).rglob("*.[mp][dy]")]
 
     assert len(texts) > 300
-    found = {path.name: one.reference for path in texts for one in FINDER.find(path.read_bytes())}
-    assert found == dict.fromkeys(("test_stream.py", "test_attacks_text.py"), "[token: private key]")  # that is theirs
+    found = {one.reference: path.name for path in texts for one in FINDER.find(path.read_bytes())}
+    assert set(found) <= {"[token: private key]"}, found  # of keys, tests have the first line

@@ -25,6 +25,8 @@ WRONG_ARGUMENTS: Final = 2
 REFUSED: Final = 3
 DENIED: Final = 4
 UNAVAILABLE: Final = 5
+INTERRUPTED: Final = 130
+"""What shells return for a command that was ended by Ctrl-C."""
 
 
 class WrongArgumentsError(ConfigException):
@@ -60,6 +62,8 @@ def reporting_errors(command: Callable[[Any], None]) -> Callable[[Any], None]:
             raise
         except SystemExit:  # raised by what it ran: a provider or a policy; even 0 must not pass for success
             problems, code = ("The command was ended by code that it ran, which raised SystemExit.",), REFUSED
+        except KeyboardInterrupt:
+            problems, code = ("Interrupted.",), INTERRUPTED
         except BrokenPipeError:  # the reader has closed the pipe
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             return

@@ -19,6 +19,7 @@ from queue import SimpleQueue
 from typing import Any, Final, Self
 
 from airflow_config_providers.core.closing import ClosedOnExit, close_all
+from airflow_config_providers.core.sensitive import shows_secret
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.exceptions import ConfigException
 from airflow_config_providers.lint.entry import StoredJob, WrittenJob
@@ -28,7 +29,7 @@ _FRAME: Final = re.compile(r'^ +File "([^"\n]+)", line (\d+)', re.MULTILINE)
 _TYPE: Final = re.compile(r"^([A-Za-z_][\w.]*)(?:: (.*))?$", re.MULTILINE)
 
 _HARMLESS: Final = frozenset({"ImportError", "IndentationError", "ModuleNotFoundError", "NameError", "SyntaxError"})
-"""Built-in errors whose messages contain names, and no values."""
+"""Built-in errors whose messages contain names, and no values, unless a file raises one itself."""
 
 _OURS: Final = "airflow_config_providers.exceptions."
 
@@ -49,7 +50,7 @@ def import_error(path: str, trace: str) -> Finding:
 
 def _sentence(kind: str, message: str) -> str:
     shown = printable(kind.removeprefix(_OURS))
-    if kind in _HARMLESS or kind.startswith(_OURS):
+    if (kind in _HARMLESS or kind.startswith(_OURS)) and not shows_secret(message):
         return f"The DAG file cannot be imported: {shown}: {printable(message)}"
     return (
         f"The DAG file cannot be imported: {shown}. Its message is not shown, because it could quote a secret: run the "

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Self
@@ -111,10 +112,19 @@ def _problem(path: str) -> str:
 
 
 def _dag_files(folder: str) -> list[str]:
-    """Return the files in which Airflow would look for DAGs."""
+    """
+    Return the files in which Airflow would look for DAGs.
+
+    :raises ConfigException: a link in the folder leads to a folder above it, so that Airflow refuses to look
+    """
     from airflow.utils.file import list_py_file_paths  # noqa: PLC0415 - only a command that runs needs it
 
-    return sorted(list_py_file_paths(folder, conf.getboolean("core", "dag_discovery_safe_mode")))
+    with suppress(RuntimeError):
+        return sorted(list_py_file_paths(folder, conf.getboolean("core", "dag_discovery_safe_mode")))
+    raise ConfigException(
+        f"Airflow finds no DAG files in '{printable(folder)}', because a link in it leads to a folder above the link. "
+        f"Remove the link, or name it in .airflowignore."
+    )
 
 
 def _layer_files(folder: str) -> list[str]:

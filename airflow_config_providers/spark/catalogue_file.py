@@ -16,7 +16,7 @@ CATALOGUE: Final = "catalogue.json"
 NOTES: Final = "catalogue_notes.json"
 """Documentation, units, allowed values and deprecations: what people read."""
 
-_MINOR: Final = re.compile(r"(\d+)\.(\d+)")
+_MINOR: Final = re.compile(r"([0-9]{1,9})\.([0-9]{1,9})(?![0-9])")
 
 
 @dataclass(frozen=True, slots=True)

@@ -88,7 +88,7 @@ def _renamed(name: str, minor: str) -> str | None:
     return None if current == name else current
 
 
-_NUMBERS: Final = re.compile(r"(\d+)\.(\d+)\.(\d+)")
+_NUMBERS: Final = re.compile(r"([0-9]{1,9})\.([0-9]{1,9})\.([0-9]{1,9})")
 
 
 def absence(key: str, version: str) -> str:

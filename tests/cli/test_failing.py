@@ -14,7 +14,7 @@ import pytest
 pytest.importorskip("airflow")
 
 from airflow_config_providers import settings
-from airflow_config_providers.cli.failing import REFUSED, Finished, reporting_errors
+from airflow_config_providers.cli.failing import INTERRUPTED, REFUSED, Finished, reporting_errors
 
 
 @pytest.fixture
@@ -101,3 +101,16 @@ def test_code_of_others_that_ends_the_process_does_not_pass_for_success(
 
 def test_a_command_ends_with_the_code_of_what_it_found():
     assert ended_by(Finished(1)) == 1
+
+
+def test_ctrl_c_ends_a_command_without_a_stack_trace(capsys: pytest.CaptureFixture[str]):
+    @reporting_errors
+    def command(args: object) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(SystemExit) as end:
+        command(SimpleNamespace())
+
+    assert end.value.code == INTERRUPTED
+    assert end.value.__context__ is None
+    assert capsys.readouterr().err == "error: Interrupted.\n"

@@ -51,6 +51,7 @@ def test_an_error_without_values_is_shown_with_its_line(tmp_path: Path, source: 
         pytest.param(f"raise ValueError('a\\nImportError: {CANARY}')", id="that looks like a harmless one"),
         pytest.param(f"class ImportError(Exception): ...\nraise ImportError('{CANARY}')", id="of the same name"),
         pytest.param(f"try:\n    raise KeyError('{CANARY}')\nexcept KeyError:\n    import nope_x", id="in a context"),
+        pytest.param(f"raise ImportError('no driver for jdbc:x://u:{CANARY}@h')", id="with a password"),
     ],
 )
 def test_a_message_that_could_quote_a_secret_is_not_shown(tmp_path: Path, source: str):

@@ -47,6 +47,13 @@ def test_a_file_is_read_as_its_name_says(folder: Path):
     assert found.policies == (str(dags / "policies.yaml"),)
 
 
+def test_a_link_that_leads_upwards_is_an_error_that_names_the_folder(folder: Path):
+    (folder / "dags" / "loop").symlink_to(folder / "dags")
+
+    with pytest.raises(ConfigException, match=r"dags'.*a link in it leads to a folder above"):
+        LintedPaths.of([str(folder / "dags")])
+
+
 def test_all_wrong_paths_are_named(folder: Path):
     with pytest.raises(ConfigException) as caught:
         LintedPaths.of([str(folder / "nope.py"), str(folder / "dags" / "README.md")])

@@ -74,6 +74,7 @@ def test_writing_what_was_read_changes_nothing(name: str, tool: Any) -> None:
         pytest.param("3.3.2", "3.5", id="older than all"),
         pytest.param("5.0.0", "4.3", id="newer than all"),
         pytest.param("unreleased", "4.3", id="no version"),
+        pytest.param(f"3.{'5' * 5000}", "4.3", id="no number of a version"),
     ],
 )
 def test_the_rows_of_the_nearest_version_are_used(version: str | None, expected: str) -> None:

@@ -22,7 +22,8 @@ def runs_of(records: DataFrame, outcomes: DataFrame) -> DataFrame:
     Return a row for each run of a task instance, with what its last try had.
 
     ``n`` counts the runs of an instance by time, and ``total`` is how many it has. ``failed`` says that the try was
-    refused, or that Airflow says that it failed. A try that only followed a job had no configuration of its own.
+    refused, or that Airflow says that it failed. Tries without a configuration of their own are left out: those that
+    only followed a job, and those that were refused before their layers were settled.
 
     :param outcomes: with the columns of ``OUTCOMES``
     """
@@ -31,8 +32,9 @@ def runs_of(records: DataFrame, outcomes: DataFrame) -> DataFrame:
 
     of_run, of_instance = Window.partitionBy(*INSTANCE, "run"), Window.partitionBy(*INSTANCE)
     by_time, of_task = of_instance.orderBy("at", "run"), Window.partitionBy(*TASK)
-    submitted = records.where(F.col("follows").isNull())
-    numbered = submitted.withColumn("number", F.row_number().over(of_run.orderBy(F.desc("try_number"))))
+    is_unsettled = (F.size("refusals") > 0) & (F.size("configs") == 0)
+    settled = records.where(F.col("follows").isNull() & ~is_unsettled)
+    numbered = settled.withColumn("number", F.row_number().over(of_run.orderBy(F.desc("try_number"))))
     last = numbered.where(F.col("number") == 1).join(outcomes, [*INSTANCE, "run"], "left")
     failed = (F.size("refusals") > 0) | F.coalesce("has_failed", F.lit(False))
     runs = last.select(*INSTANCE, "run", "at", "configs", failed.alias("failed"))

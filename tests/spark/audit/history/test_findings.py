@@ -82,6 +82,15 @@ def test_a_try_that_followed_a_job_does_not_count(audit: Audit, past: Past):
     assert audit("between-runs") == []
 
 
+def test_a_try_that_was_refused_before_its_layers_were_settled_changed_no_key(audit: Audit, past: Past):
+    past({"spark.a": "1"}, run="r1", day=1)
+    past({}, run="r2", day=2, problems=("A reference in dag_run.conf is not allowed.",))
+    past({"spark.a": "1"}, run="r3", day=3)
+
+    assert audit("between-runs") == []
+    assert audit("before-failure") == []
+
+
 def test_the_instances_of_a_mapped_task_are_not_compared_with_each_other(audit: Audit, past: Past):
     for day in (1, 2):
         for index in (0, 1):

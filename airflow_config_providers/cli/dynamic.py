@@ -78,7 +78,8 @@ def describe(args: Any) -> None:
     if args.key and is_for_people(args.output):
         for row in rows:
             notes(about_key(row))
-    _show_columns(rows, args.output, synonyms=args.synonyms, nothing=f"Nothing is configured for {resource}.")
+    nothing = "This try has no configuration." if args.run else f"Nothing is configured for {resource}."
+    _show_columns(rows, args.output, synonyms=args.synonyms, nothing=nothing)
 
 
 @reporting_errors

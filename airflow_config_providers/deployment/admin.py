@@ -154,6 +154,19 @@ class DeployedLayers:
             self._jobs[resource] = [JobRules.of(task) for task in self._configured(resource)]
         return self._jobs[resource]
 
+    def show_dag(self, task: ConfigResource) -> bool:
+        """
+        Return whether the layers of a task have everything that its DAG sets.
+
+        They do not if only a run knows the rest, such as what each instance of a mapped task has of its own.
+
+        :raises ProviderUnavailableError: the database is unavailable
+        """
+        missing: list[str] = []
+        for one in self._configured(task):
+            deployed_job(one, str(task), missing.append)
+        return not missing
+
     def tasks(self, dag: ConfigResource) -> list[Row]:
         """
         Return a row for each task of a DAG, and whether this package configures it.

@@ -22,6 +22,7 @@ from airflow_config_providers.deployment.why_not import why_not
 from airflow_config_providers.dynamic.admin import AlterConfigResult, no_notes
 from airflow_config_providers.exceptions import ConfigException, UnknownResourceError
 from airflow_config_providers.job.deployed_task import Warn
+from airflow_config_providers.job.record import TryRecord
 from airflow_config_providers.spark.key_check import find_in
 
 _NOT_WRITTEN: Final = frozenset({ConfigSource.DEFAULT_CONFIG, ConfigSource.ENVIRONMENT_CONFIG})
@@ -168,10 +169,14 @@ class DeployedConfigurations:
             return described
         if record is None:
             return described
-        gone = [] if selection.keys or selection.first else record_rows.no_longer_set(described, record)
-        if gone:
+        is_whole = not (selection.keys or selection.first)
+        if is_whole and (gone := self._no_longer_set(task, described, record)):
             self._warn(f"The last job had these keys, which the next one will not have: {_named(gone)}")
         return record_rows.with_applied(described, record)
+
+    def _no_longer_set(self, task: ConfigResource, described: list[Row], record: TryRecord) -> list[str]:
+        shows_dag = DeployedLayers(no_notes, self._caller or Caller()).show_dag(task)
+        return record_rows.no_longer_set(described, record, shows_dag=shows_dag)
 
     def alter(
         self,

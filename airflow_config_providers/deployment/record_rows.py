@@ -51,7 +51,8 @@ def about(record: TryRecord) -> Iterator[str]:
     """Yield sentences about the try for the reader."""
     one = record.task
     job = f" The id of its job is {printable(record.job)}." if record.job else ""
-    yield f"Try {one.try_number} in run '{printable(one.run_id)}', begun at {printable(record.at)}.{job}"
+    instance = f" of instance {one.map_index}" if one.map_index >= 0 else ""
+    yield f"Try {one.try_number}{instance} in run '{printable(one.run_id)}', begun at {printable(record.at)}.{job}"
     if record.versions:
         named = (f"{printable(name)} {printable(version)}" for name, version in record.versions.items())
         yield f"Versions: {', '.join(named)}."
@@ -61,6 +62,8 @@ def about(record: TryRecord) -> Iterator[str]:
     if record.policies:
         yield f"Policies that allowed it: {', '.join(map(printable, record.policies))}."
     yield from (f"The try was refused: {one_line(problem)}" for problem in record.problems)
+    if record.problems and not record.configs:
+        yield "It was refused before its layers were settled, so its configuration is not known."
     yield from map(one_line, record.notes)
 
 
@@ -69,10 +72,15 @@ def with_applied(rows: Sequence[Row], record: TryRecord) -> list[Row]:
     return [{**row, **_applied(row, _hidden(row["key"], record.configs.get(row["key"], ())[:1]))} for row in rows]
 
 
-def no_longer_set(rows: Iterable[Row], record: TryRecord) -> list[str]:
-    """Return the keys that the job of ``record`` had, and that the next submit would not set."""
+def no_longer_set(rows: Iterable[Row], record: TryRecord, *, shows_dag: bool) -> list[str]:
+    """
+    Return the keys that the job of ``record`` had, and that the next submit would not set.
+
+    :param shows_dag: whether ``rows`` have everything that the DAG sets
+    """
     now = {row["key"] for row in rows}
-    return [key for key, of in record.configs.items() if key not in now and of[0].source in _SEEN_NOW]
+    seen = _SEEN_NOW if shows_dag else _SEEN_NOW - {ConfigSource.DAG_CONFIG.name}
+    return [key for key, of in record.configs.items() if key not in now and of[0].source in seen]
 
 
 def _row(record: TryRecord, key: str, of: Sequence[RecordedValue], definition: ConfigDef) -> Row:

@@ -77,6 +77,28 @@ def test_markup_and_control_characters_are_shown_as_they_are_and_on_one_line(cli
     assert r"[bold]<b>x</b>\x1b[31m\ny" in out
 
 
+def test_people_see_which_instance_of_a_mapped_task_is_described(cli: Cli, records: Records):
+    records({"spark.app.a": "1"}, task="differing", map_index=1)
+
+    assert f"Try 1 of instance 1 in run '{RUN}'" in cli(f"describe --dag flights --task differing --run {RUN}").err
+
+
+def test_an_instance_without_a_record_is_named(cli: Cli, records: Records):
+    records({"spark.app.a": "1"}, task="differing", map_index=1)
+    done = cli(f"describe --dag flights --task differing --run {RUN} --map-index 2")
+
+    assert (done.code, done.out) == (3, "")
+    assert f"no try of instance 2 in run '{RUN}' has a record" in done.err
+
+
+def test_a_try_that_was_refused_before_its_layers_were_settled_is_not_called_empty(cli: Cli, records: Records):
+    records({}, problems=("A reference in dag_run.conf is not allowed.",))
+    done = cli(f"describe {REPORT} --run {RUN}")
+
+    assert done.out == "This try has no configuration.\n"
+    assert "It was refused before its layers were settled, so its configuration is not known." in done.err
+
+
 def test_a_single_key_of_a_run_is_described(cli: Cli, records: Records):
     records({"spark.app.a": "1", "spark.app.b": "2"})
 
@@ -275,6 +297,19 @@ def test_a_key_that_the_next_job_will_not_have_is_a_note(cli: Cli, records: Reco
     records({"spark.app.gone": "1"})
 
     assert "which the next one will not have: spark.app.gone." in cli(f"describe {REPORT}").err
+
+
+def test_a_dynamic_key_of_a_mapped_task_that_the_next_job_will_not_have_is_a_note(cli: Cli, records: Records):
+    records({"spark.app.gone": "1"}, task="differing", map_index=0, source=ConfigSource.DYNAMIC_TASK_CONFIG)
+
+    err = cli("describe --dag flights --task differing").err
+    assert "which the next one will not have: spark.app.gone." in err
+
+
+def test_a_key_that_instances_of_a_mapped_task_can_set_is_not_called_gone(cli: Cli, records: Records):
+    records({"spark.app.a": "1"}, task="differing", map_index=0)
+
+    assert "which the next one will not have" not in cli("describe --dag flights --task differing").err
 
 
 def test_a_value_of_run_configuration_does_not_wait(cli: Cli, records: Records):

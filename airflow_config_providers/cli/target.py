@@ -148,7 +148,8 @@ def _server(args: Any) -> str:
 def _clean(text: str, name: str) -> str:
     found = text.strip()
     if not found.isascii() or not found.isprintable() or " " in found:
-        raise ConfigException(f"{printable(name)} does not contain a valid token. Correct it.")
+        way_out = "Remove 'Authorization: Bearer' before the token" if "Bearer " in found else "Correct it"
+        raise ConfigException(f"{printable(name)} does not contain a valid token. {way_out}.")
     return found
 
 

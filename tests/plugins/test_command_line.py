@@ -206,6 +206,7 @@ WRONG = [
     pytest.param("", {}, 2, "No credentials for the server.", id="nobody"),
     pytest.param("", {"AIRFLOW_CLI_TOKEN": "odd"}, 4, "Invalid JWT token", id="no token"),
     pytest.param("", {"AIRFLOW_CLI_TOKEN": "o d\nd"}, 3, "does not contain a valid token", id="something else"),
+    pytest.param("", {"AIRFLOW_CLI_TOKEN": "Bearer odd"}, 3, "Remove 'Authorization: Bearer'", id="a header"),
     pytest.param("--token-file nowhere", {}, 3, "cannot be read", id="no file"),
     pytest.param("--username ann", {}, 2, "The password cannot be prompted for", id="nobody to ask for a password"),
     pytest.param("--username ann --token-file x", {}, 2, "Keep one of them", id="two ways"),

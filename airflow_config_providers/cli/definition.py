@@ -343,7 +343,11 @@ def _past() -> tuple[Any, ...]:
             "or, without one, Airflow's database",
             metavar="PATH",
         ),
-        _arg("--parquet", help="Folder that keeps what was read, so that the next audit reads only what is new"),
+        _arg(
+            "--parquet",
+            help="Folder that keeps what was read, so that the next audit reads only what is new",
+            metavar="FOLDER",
+        ),
         _arg("--since", help="First day, such as 2026-11-01; by default all", metavar="DAY"),
         _completed("dags", "--dag", help="Only the DAG with this id", metavar="DAG_ID"),
         _arg("--no-database", help="Do not read Airflow's database: the records are of another", action="store_true"),
@@ -397,8 +401,16 @@ def _searched() -> tuple[Any, ...]:
         _arg("--no-values", help="Ask no provider for values: search for fingerprints or tokens", action="store_true"),
         _arg("--tokens", help="Find tokens of well-known formats, too", action="store_true"),
         _arg("--baseline", help="File with accepted leaks: their ids, or the JSON of an audit", metavar="FILE"),
-        _arg("--state", help="Folder that keeps what was searched, so that the next audit reads only what is new"),
-        _arg("--reversed-copy", help="Folder to write copies to, with references in place of the values"),
+        _arg(
+            "--state",
+            help="Folder that keeps what was searched, so that the next audit reads only what is new",
+            metavar="FOLDER",
+        ),
+        _arg(
+            "--reversed-copy",
+            help="Folder to write copies to, with references in place of the values",
+            metavar="FOLDER",
+        ),
         *_written_findings(),
     )
 

@@ -42,11 +42,10 @@ def test_the_example_runs(server: Server, tmp_path):
     )
 
     assert (done.returncode, done.stderr) == (0, "")
-    decode = json.JSONDecoder().raw_decode
-    first, end = decode(done.stdout)
-    second, _ = decode(done.stdout[end:])
-    assert [row["key"] for row in first["rows"]] == ["spark.executor.memory"]
-    changed = {row["key"]: row["value"] for row in second["rows"]}
+    described, references, change = json.loads(f"[{done.stdout.replace('}{', '},{')}]")
+    assert [row["key"] for row in described["rows"]] == ["spark.executor.memory"]
+    assert references["rows"] == []
+    changed = {row["key"]: row["value"] for row in change["rows"]}
     assert changed == {
         "spark.executor.memory": "8g",
         "spark.app.db.password": "${vault:apps/db:password}",

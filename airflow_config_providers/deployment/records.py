@@ -248,7 +248,8 @@ def _no_record(session: Any, task: ConfigResource, choice: RunChoice) -> str:
         )
     which = f"try {choice.try_number}" if choice.try_number else "no try"
     has_none = "has no record" if choice.try_number else "has a record"
-    instance = "" if choice.map_index is None else f" of instance {choice.map_index}"
+    mapped = choice.map_index is not None and choice.map_index >= 0
+    instance = f" of instance {choice.map_index}" if mapped else ""
     return (
         f"{task}: {which}{instance} in run '{printable(choice.run_id)}' {has_none}. It has not run, or it ran without "
         f"this version of airflow-config-providers or with records_enabled=False, or Airflow has deleted the record "

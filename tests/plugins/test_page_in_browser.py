@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-pytest.importorskip("airflow.models.task_state_store", reason="the state of tasks came with Airflow 3.3")
+pytest.importorskip("airflow")
 
 from airflow_config_providers.job.record import TaskTry
 from tests.cli.recorded import RUN, Records, records_in
@@ -92,6 +92,7 @@ def changed(server: Server) -> None:
 
 @pytest.fixture
 def records(server: Server) -> Iterator[Records]:
+    pytest.importorskip("airflow.models.task_state_store", reason="the state of tasks came with Airflow 3.3")
     with records_in(server.deployment) as found:
         yield found
 

@@ -7,7 +7,7 @@ import os
 import stat
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, Self
 
 from airflow_config_providers.spark.audit.content import LONGEST_MAGIC, ContentError, compression_of, opened
 
@@ -116,6 +116,9 @@ class FileListing:
             self.skipped[path] = "a link" if stat.S_ISLNK(status.st_mode) else "no regular file"
 
 
+SplitRow = tuple[str, int, int, int, int | None]
+
+
 @dataclass(frozen=True, slots=True)
 class Split:
     """
@@ -133,6 +136,17 @@ class Split:
     def cost(self) -> int:
         """Roughly how long it takes, in bytes that could be searched meanwhile."""
         return (self.file.size if self.end is None else self.end - self.begin) + _OPENING
+
+    @property
+    def row(self) -> SplitRow:
+        """The split as what is pickled fastest, because there can be millions."""
+        return self.file.path, self.file.size, self.file.modified, self.begin, self.end
+
+    @classmethod
+    def of(cls, row: SplitRow) -> Self:
+        """Return the split of a row."""
+        path, size, modified, begin, end = row
+        return cls(FoundFile(path, size, modified), begin, end)
 
 
 def splits_of(file: FoundFile, *, begin: int = 0, size: int = SPLIT) -> Iterator[Split]:

@@ -7,14 +7,14 @@ from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import closing, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
-from itertools import groupby, islice
+from itertools import chain, groupby, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from airflow_config_providers.spark.audit.files import FileListing, FoundFile, Split, grouped, splits_of
+from airflow_config_providers.spark.audit.files import FileListing, FoundFile, Split, SplitRow, grouped, splits_of
 from airflow_config_providers.spark.audit.leak import Leak, moment, read_baseline
 from airflow_config_providers.spark.audit.reversed_copies import target_of, write_copy
-from airflow_config_providers.spark.audit.search import FoundLeak, Searched, search
+from airflow_config_providers.spark.audit.search import FoundLeak, Searched, SearchedRest, search_all
 from airflow_config_providers.spark.audit.seen_files import SearchedFile, SeenFiles, grown_since, is_unchanged
 from airflow_config_providers.spark.audit.session import audit_session, job_failed
 from airflow_config_providers.spark.audit.sought import Sought, SoughtFinder
@@ -282,22 +282,22 @@ class LeakAudit:
     def _round(self, groups: Sequence[Sequence[Split]], total: int) -> list[Searched]:
         """Return the results of all splits in ``groups``, in order. A lost executor costs its tasks only."""
         sought, octets = self._sought, self._octets
-        tasks = self._context.parallelize(groups, len(groups))
+        tasks = self._context.parallelize([[split.row for split in group] for group in groups], len(groups))
         with telling_failures(job_failed), ThreadPoolExecutor(1) as threads:
-            found = threads.submit(tasks.map(lambda group: _search_all(group, sought, octets)).collect)
+            found = threads.submit(tasks.flatMap(lambda group: _search_all(group, sought, octets)).collect)
             while not found.done():
                 wait([found], _SECONDS)
                 self._tick(self._octets.value, total)
-            return [one for group in found.result() for one in group]
+            splits = chain.from_iterable(groups)
+            return [Searched(split, *rest) for split, rest in zip(splits, found.result(), strict=True)]
 
     def close(self) -> None:
         """Remove the values from the executors."""
         self._sought.destroy()
 
 
-def _search_all(group: Iterable[Split], sought: Any, octets: Any) -> list[Searched]:
-    finder = _finder(sought.value)
-    return [search(split, finder, octets.add) for split in group]
+def _search_all(group: Iterable[SplitRow], sought: Any, octets: Any) -> list[SearchedRest]:
+    return [one.rest for one in search_all(map(Split.of, group), _finder(sought.value), octets.add)]
 
 
 def _search_rows(sought: Any, table: TextTable, rows: Iterable[Sequence[Any]]) -> SearchedRows:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, closing
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -12,6 +13,7 @@ from airflow_config_providers.spark.audit.content import (
     COMPRESSED_BLOCK,
     LONGEST_MAGIC,
     ContentError,
+    OpenFolder,
     blocks,
     compression_of,
     decompressed,
@@ -40,6 +42,9 @@ class FoundLeak:
     lines: int
 
 
+SearchedRest = tuple[Sequence[FoundLeak], int, int, str, str]
+
+
 @dataclass(frozen=True, slots=True)
 class Searched:
     """
@@ -57,6 +62,11 @@ class Searched:
     lines: int = 0
     problem: str = ""
     tail: str = ""
+
+    @property
+    def rest(self) -> SearchedRest:
+        """All but the split, as what is pickled fastest."""
+        return self.leaks, self.octets, self.lines, self.problem, self.tail
 
 
 @dataclass(slots=True)
@@ -98,7 +108,24 @@ Tick = Callable[[int], None]
 """Is told how many bytes were read."""
 
 
-def search(split: Split, finder: OccurrenceFinder, tick: Tick = lambda octets: None, *, block: int = BLOCK) -> Searched:
+Opened = Callable[[str], AbstractContextManager[int]]
+"""Opens a file, as ``content.opened`` does."""
+
+
+def search_all(splits: Iterable[Split], finder: OccurrenceFinder, tick: Tick) -> list[Searched]:
+    """Search several splits, as ``search`` does."""
+    with closing(OpenFolder()) as folder:
+        return [search(split, finder, tick, opened=folder.opened) for split in splits]
+
+
+def search(
+    split: Split,
+    finder: OccurrenceFinder,
+    tick: Tick = lambda octets: None,
+    *,
+    block: int = BLOCK,
+    opened: Opened = opened,
+) -> Searched:
     """
     Search one split. It never fails: what cannot be read is a problem in the result.
 
@@ -107,10 +134,14 @@ def search(split: Split, finder: OccurrenceFinder, tick: Tick = lambda octets: N
     progress = Progress()
     try:
         with opened(split.file.path) as descriptor:
-            _find_in(_stretch(descriptor, split, finder.margin, tick), finder, progress, block)
+            beginning = os.pread(descriptor, LONGEST_MAGIC, 0)
+            compression = compression_of(beginning) if split.end is None else ""
+            stretch = _stretch(descriptor, split, finder.margin, tick, compression=compression)
+            _find_in(stretch, finder, progress, block)
             if split.end in {None, split.file.size}:
                 progress.tail = tail_hash(descriptor, split.file.size)
-            progress.problems += _doubts(descriptor, split)
+            if split.begin == 0 and not compression and (reason := doubt(split.file.path, beginning)):
+                progress.problems.append(reason)
     except ContentError as error:
         progress.problems.append(str(error))
     except (OSError, MemoryError, ValueError) as error:
@@ -134,25 +165,13 @@ class _Stretch:
     end: int | None = None
 
 
-def _stretch(descriptor: int, split: Split, margin: int, tick: Tick) -> _Stretch:
-    if split.end is None and (compression := _compression(descriptor)):
+def _stretch(descriptor: int, split: Split, margin: int, tick: Tick, *, compression: str) -> _Stretch:
+    if compression:
         compressed = _ticking(blocks(descriptor, 0, None, size=COMPRESSED_BLOCK), tick)
         return _Stretch(decompressed(compression, compressed))
     first = max(0, split.begin - margin)
     last = split.file.size if split.end is None else split.end
     return _Stretch(_ticking(_bounded(descriptor, first, last, margin), tick), first, split.begin, last)
-
-
-def _doubts(descriptor: int, split: Split) -> Iterator[str]:
-    """Yield why what was searched is perhaps not the content of the file."""
-    beginning = os.pread(descriptor, LONGEST_MAGIC, 0)
-    is_decompressed = split.end is None and compression_of(beginning)
-    if split.begin == 0 and not is_decompressed and (reason := doubt(split.file.path, beginning)):
-        yield reason
-
-
-def _compression(descriptor: int) -> str:
-    return compression_of(os.pread(descriptor, LONGEST_MAGIC, 0))
 
 
 def _bounded(descriptor: int, first: int, last: int, margin: int) -> Iterator[bytes]:

@@ -6,6 +6,7 @@ import bz2
 import gzip
 import os
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ pytest.importorskip("pyarrow")
 from airflow_config_providers.spark.audit.content import (
     BLOCK,
     ContentError,
+    OpenFolder,
     blocks,
     compression_of,
     decompressed,
@@ -169,3 +171,48 @@ def test_a_small_file_with_an_enormous_content_is_read_only_at_its_beginning() -
         read.extend(map(len, decompressed("bzip2", pieces(data, 65_536))))
 
     assert 1 << 29 < sum(read) <= 1 << 30
+
+
+def test_files_of_several_folders_are_opened_one_after_the_other(tmp_path: Path) -> None:
+    paths = [tmp_path / folder / name for folder in ("a", "b") for name in ("1", "2")]
+    for path in paths:
+        path.parent.mkdir(exist_ok=True)
+        path.write_bytes(str(path).encode())
+
+    with closing(OpenFolder()) as folder:
+        for path in paths:
+            with folder.opened(str(path)) as descriptor:
+                assert os.pread(descriptor, 1_000, 0) == str(path).encode()
+
+
+def test_after_a_folder_that_is_missing_others_are_opened(tmp_path: Path) -> None:
+    (tmp_path / "a").write_bytes(b"x")
+
+    with closing(OpenFolder()) as folder:
+        for _ in range(2):
+            with pytest.raises(ContentError, match="No such file"), folder.opened(str(tmp_path / "missing" / "a")):
+                pass
+            with folder.opened(str(tmp_path / "a")) as descriptor:
+                assert os.pread(descriptor, 10, 0) == b"x"
+
+
+def test_a_link_is_not_opened_in_a_folder_that_is_open(tmp_path: Path) -> None:
+    (tmp_path / "a").write_bytes(b"x")
+    (tmp_path / "link").symlink_to(tmp_path / "a")
+
+    with closing(OpenFolder()) as folder:
+        with folder.opened(str(tmp_path / "a")):
+            pass
+        with pytest.raises(ContentError, match="cannot be opened"), folder.opened(str(tmp_path / "link")):
+            pass
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="this system does not list the open files of a process")
+def test_nothing_stays_open(tmp_path: Path) -> None:
+    (tmp_path / "a").write_bytes(b"x")
+    descriptors = Path("/proc/self/fd")
+    before = len(list(descriptors.iterdir()))
+    with closing(OpenFolder()) as folder, folder.opened(str(tmp_path / "a")):
+        assert len(list(descriptors.iterdir())) == before + 2
+
+    assert len(list(descriptors.iterdir())) == before

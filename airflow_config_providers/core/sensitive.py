@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import Final
 
 _NAMES: Final = (
@@ -38,6 +39,7 @@ None has an ``i``: ``(?i)`` also finds it without a dot, and as a capital letter
 """
 
 
+@lru_cache(maxsize=4_096)  # each key is asked for in every layer, and again whenever it is shown
 def sounds_secret(key: str) -> bool:
     """Return whether ``key`` looks like the name of a secret; wider than what Spark hides."""
     return _has_one(_IN_NAMES, key) and re.search(_NAMES, key) is not None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Mapping
+from functools import lru_cache
 from typing import Final
 
 from airflow_config_providers.core.older_names import OLDER_NAMES
@@ -36,6 +37,7 @@ _SHOWN_AS: Final[Mapping[str, tuple[str, ...]]] = {
 """Key -> the keys that Spark derives from it. Those of files and jars matter if the author allows exposed arguments."""
 
 
+@lru_cache(maxsize=4_096)  # as often as core's sounds_secret
 def sounds_sensitive(key: str) -> bool:
     """Return whether every supported version of Spark hides ``key`` by default, because of its name."""
     return re.search(_HIDDEN_BY_EVERY_SPARK, key, re.ASCII) is not None

@@ -275,7 +275,7 @@ def row(name: str, gigabytes: int, seconds: float, report: LeakReport) -> list[s
 def most_memory() -> float:
     """Return the megabytes of the Python worker, below this process, that has had most."""
     below = psutil.Process().children(recursive=True)
-    workers = [process for process in below if "pyspark" in " ".join(process.cmdline())]
+    workers = [each for each in below if each.status() != psutil.STATUS_ZOMBIE and "pyspark.daemon" in each.cmdline()]
     return max(peak(process.pid) for process in workers)
 
 

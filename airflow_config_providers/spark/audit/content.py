@@ -25,11 +25,15 @@ _STEP: Final = 4096
 _LARGEST_FRAME: Final = 64 * 1024 * 1024
 """The most bytes of a compressed frame, and of its content. Those of Spark have at most 32 MiB."""
 
+_ALWAYS: Final = 1_000_000_000
+"""How many bytes of content are read, however small the file is."""
+
 _MOST_TIMES: Final = 1_100
 """How many times as large as a file its content can be; gzip, which logs usually have, does not go further."""
 
-_ALWAYS: Final = 1024 * 1024 * 1024
-"""How many bytes of content are read in any case."""
+_LARGE: Final = 2_000_000_000
+_LARGE_TIMES: Final = 100
+"""Logs are rarely 100 times as large as their file: beyond ``_LARGE`` bytes, content is read only up to that."""
 
 LONGEST_MAGIC: Final = 16
 
@@ -157,6 +161,11 @@ def decompressed(compression: str, source: Iterator[bytes]) -> Iterator[bytes]:
     raise ContentError(f"Its {compression} content is broken ({problem}).")
 
 
+def most_content(size: int) -> int:
+    """Return how many bytes of content are read of a compressed file with ``size`` bytes."""
+    return max(_ALWAYS, min(_MOST_TIMES * size, _LARGE + _LARGE_TIMES * size))
+
+
 class _Counted:
     """Counts the bytes of an iterator, and stops what a few bytes would make almost endless."""
 
@@ -179,8 +188,9 @@ class _Counted:
         :raises ContentError: there is too much content for the bytes that were taken
         """
         self._given += size
-        if self._given > max(_ALWAYS, _MOST_TIMES * self._taken):
-            raise ContentError(f"Its content is more than {_MOST_TIMES:,} times as large: only its beginning was read.")
+        if self._given > most_content(self._taken):
+            times = _MOST_TIMES if self._given <= _LARGE else _LARGE_TIMES
+            raise ContentError(f"Its content is more than {times:,} times as large: only its beginning was read.")
 
 
 def _read(descriptor: int, size: int, at: int) -> bytes:

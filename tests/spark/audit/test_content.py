@@ -19,6 +19,7 @@ from airflow_config_providers.spark.audit.content import (
     compression_of,
     decompressed,
     doubt,
+    most_content,
     opened,
     tail_hash,
 )
@@ -169,3 +170,16 @@ def test_a_small_file_with_an_enormous_content_is_read_only_at_its_beginning() -
         read.extend(map(len, decompressed("bzip2", pieces(data, 65_536))))
 
     assert 1 << 29 < sum(read) <= 1 << 30
+
+
+@pytest.mark.parametrize(
+    ("size", "most"),
+    [
+        pytest.param(100, 1_000_000_000, id="small"),
+        pytest.param(1_000_000, 1_100_000_000, id="as-far-as-gzip-goes"),
+        pytest.param(10_000_000, 3_000_000_000, id="bomb"),
+        pytest.param(1_000_000_000, 102_000_000_000, id="large"),
+    ],
+)
+def test_the_work_for_a_compressed_file_is_bounded(size: int, most: int) -> None:
+    assert most_content(size) == most

@@ -58,7 +58,7 @@ def references_in_file(path: str, option: str = "--references") -> list[ConfigVa
     :raises ConfigException: the file cannot be read, or has no reference
     """
     try:
-        lines = lines_of(path, largest=_LARGEST)
+        lines = lines_of(path, largest=_LARGEST, longest=_LARGEST + 1)
         found = [one for line in lines if not line.startswith("#") for one in variables(line)]
     except (OSError, UnicodeDecodeError) as error:
         problem = getattr(error, "strerror", None) or type(error).__name__

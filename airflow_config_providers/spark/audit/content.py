@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import bz2
 import hashlib
-import os
-import stat
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-from airflow_config_providers.providers.real_path import open_real, steps
+from airflow_config_providers.spark.audit.object_store import FAR_BLOCK, opened_object
+from airflow_config_providers.spark.audit.source import ContentError, Source, opened_file
+from airflow_config_providers.spark.audit.stored_path import is_stored
 
 BLOCK: Final = 4 * 1024 * 1024
 """How many bytes are read at a time."""
@@ -60,10 +61,6 @@ _EXTENSIONS: Final = {
 _UNSUPPORTED: Final = {b"\xfd7zXZ\x00": "xz", b"PK\x03\x04": "zip", b"\x04\x22\x4d\x18": "lz4 frame", b"ZV": "lzf"}
 
 
-class ContentError(Exception):
-    """A file, or a part of it, cannot be read. Its message is for people, and holds nothing of the content."""
-
-
 def compression_of(beginning: bytes) -> str:
     """Return the compression of a file that begins with ``beginning``; empty if it is not compressed."""
     return next((name for magic, name in _MAGIC.items() if beginning.startswith(magic)), "")
@@ -83,39 +80,56 @@ def doubt(path: str, beginning: bytes) -> str:
 
 
 @contextmanager
-def opened(path: str) -> Iterator[int]:
+def opened(path: str, size: int) -> Iterator[Source]:
     """
-    Open a regular file, through no link, and yield its descriptor.
+    Open a file, or an object of a mounted store, and yield it.
 
-    A folder that was replaced by a link since the listing therefore leads nowhere.
-
+    :param size: of an object, as it was listed
     :raises ContentError: it has vanished, cannot be read, or is no regular file (any more)
     """
-    with ExitStack() as stack:
-        try:
-            descriptor, problem = stack.enter_context(open_real(steps(path), is_kind=stat.S_ISREG)), ""
-        except OSError as error:
-            descriptor, problem = None, f"It cannot be opened: {error.strerror or type(error).__name__}."
-        if descriptor is None:
-            raise ContentError(problem or "It is no regular file.")
-        yield descriptor
+    if is_stored(path):
+        yield opened_object(path, size)
+    else:
+        with opened_file(path) as source:
+            yield source
 
 
-def blocks(descriptor: int, begin: int, end: int | None, *, size: int = BLOCK) -> Iterator[bytes]:
+def blocks(source: Source, begin: int, end: int | None, *, size: int = BLOCK) -> Iterator[bytes]:
     """
     Yield the bytes of a file from ``begin`` to ``end``, or to its end.
 
     :raises ContentError: the file cannot be read, or ends before ``end``
     """
+    if source.is_far:
+        return _pieces(_ahead(_blocks(source, begin, end, FAR_BLOCK)), size)
+    return _blocks(source, begin, end, size)
+
+
+def _blocks(source: Source, begin: int, end: int | None, size: int) -> Iterator[bytes]:
     at = begin
     while end is None or at < end:
-        data = _read(descriptor, size if end is None else min(size, end - at), at)
+        data = source.read(at, size if end is None else min(size, end - at))
         if not data:
             break
         at += len(data)
         yield data
     if end is not None and at < end:
         raise ContentError("It became shorter while it was read.")
+
+
+def _ahead(content: Iterator[bytes]) -> Iterator[bytes]:
+    """Yield the blocks of ``content``, and read the next one meanwhile, so that nothing waits for the network."""
+    with ThreadPoolExecutor(1) as thread:
+        following = thread.submit(next, content, b"")
+        while block := following.result():
+            following = thread.submit(next, content, b"")
+            yield block
+
+
+def _pieces(content: Iterator[bytes], size: int) -> Iterator[bytes]:
+    for block in content:
+        for place in range(0, len(block), size):
+            yield block[place : place + size]
 
 
 def joined(content: Iterable[bytes], least: int) -> Iterator[bytes]:
@@ -132,12 +146,12 @@ def joined(content: Iterable[bytes], least: int) -> Iterator[bytes]:
         yield b"".join(parts)
 
 
-def tail_hash(descriptor: int, size: int) -> str:
+def tail_hash(source: Source, size: int) -> str:
     """Return a hash of the end of the first ``size`` bytes of a file; empty if it is compressed, or shorter."""
-    if compression_of(os.pread(descriptor, LONGEST_MAGIC, 0)):
+    if compression_of(source.read(0, LONGEST_MAGIC)):
         return ""
     wanted = min(size, _TAIL)
-    data = os.pread(descriptor, wanted, size - wanted)
+    data = source.read(size - wanted, wanted)
     return hashlib.blake2b(data, digest_size=16).hexdigest() if len(data) == wanted else ""
 
 
@@ -191,14 +205,6 @@ class _Counted:
         if self._given > most_content(self._taken):
             times = _MOST_TIMES if self._given <= _LARGE else _LARGE_TIMES
             raise ContentError(f"Its content is more than {times:,} times as large: only its beginning was read.")
-
-
-def _read(descriptor: int, size: int, at: int) -> bytes:
-    try:
-        return os.pread(descriptor, size, at)
-    except OSError as error:
-        problem = error.strerror or type(error).__name__
-    raise ContentError(f"It cannot be read: {problem}.")
 
 
 def _gzip(source: Iterator[bytes]) -> Iterator[bytes]:

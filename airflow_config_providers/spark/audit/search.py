@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
@@ -11,7 +10,6 @@ from airflow_config_providers.spark.audit.content import (
     BLOCK,
     COMPRESSED_BLOCK,
     LONGEST_MAGIC,
-    ContentError,
     blocks,
     compression_of,
     decompressed,
@@ -23,6 +21,7 @@ from airflow_config_providers.spark.audit.content import (
 from airflow_config_providers.spark.audit.files import Split
 from airflow_config_providers.spark.audit.leak_finder import Occurrence
 from airflow_config_providers.spark.audit.sought import OccurrenceFinder
+from airflow_config_providers.spark.audit.source import ContentError, Source
 
 MOST_LEAKS: Final = 10_000
 """The most leaks that are listed of one split, so that a file that is full of a value does not fill the memory."""
@@ -106,11 +105,11 @@ def search(split: Split, finder: OccurrenceFinder, tick: Tick = lambda octets: N
     """
     progress = Progress()
     try:
-        with opened(split.file.path) as descriptor:
-            _find_in(_stretch(descriptor, split, finder.margin, tick), finder, progress, block)
+        with opened(split.file.path, split.file.size) as source:
+            _find_in(_stretch(source, split, finder.margin, tick), finder, progress, block)
             if split.end in {None, split.file.size}:
-                progress.tail = tail_hash(descriptor, split.file.size)
-            progress.problems += _doubts(descriptor, split)
+                progress.tail = tail_hash(source, split.file.size)
+            progress.problems += _doubts(source, split)
     except ContentError as error:
         progress.problems.append(str(error))
     except (OSError, MemoryError, ValueError) as error:
@@ -134,31 +133,31 @@ class _Stretch:
     end: int | None = None
 
 
-def _stretch(descriptor: int, split: Split, margin: int, tick: Tick) -> _Stretch:
-    if split.end is None and (compression := _compression(descriptor)):
-        compressed = _ticking(blocks(descriptor, 0, None, size=COMPRESSED_BLOCK), tick)
+def _stretch(source: Source, split: Split, margin: int, tick: Tick) -> _Stretch:
+    if split.end is None and (compression := _compression(source)):
+        compressed = _ticking(blocks(source, 0, None, size=COMPRESSED_BLOCK), tick)
         return _Stretch(decompressed(compression, compressed))
     first = max(0, split.begin - margin)
     last = split.file.size if split.end is None else split.end
-    return _Stretch(_ticking(_bounded(descriptor, first, last, margin), tick), first, split.begin, last)
+    return _Stretch(_ticking(_bounded(source, first, last, margin), tick), first, split.begin, last)
 
 
-def _doubts(descriptor: int, split: Split) -> Iterator[str]:
+def _doubts(source: Source, split: Split) -> Iterator[str]:
     """Yield why what was searched is perhaps not the content of the file."""
-    beginning = os.pread(descriptor, LONGEST_MAGIC, 0)
+    beginning = source.read(0, LONGEST_MAGIC)
     is_decompressed = split.end is None and compression_of(beginning)
     if split.begin == 0 and not is_decompressed and (reason := doubt(split.file.path, beginning)):
         yield reason
 
 
-def _compression(descriptor: int) -> str:
-    return compression_of(os.pread(descriptor, LONGEST_MAGIC, 0))
+def _compression(source: Source) -> str:
+    return compression_of(source.read(0, LONGEST_MAGIC))
 
 
-def _bounded(descriptor: int, first: int, last: int, margin: int) -> Iterator[bytes]:
+def _bounded(source: Source, first: int, last: int, margin: int) -> Iterator[bytes]:
     """Yield the bytes until ``last``, which must be there, and what follows within ``margin``, if there is more."""
-    yield from blocks(descriptor, first, last)
-    if after := os.pread(descriptor, margin, last):
+    yield from blocks(source, first, last)
+    if after := source.read(last, margin):
         yield after
 
 

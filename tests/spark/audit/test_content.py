@@ -14,15 +14,14 @@ pytest.importorskip("pyarrow")
 
 from airflow_config_providers.spark.audit.content import (
     BLOCK,
-    ContentError,
     blocks,
     compression_of,
     decompressed,
     doubt,
     most_content,
-    opened,
     tail_hash,
 )
+from airflow_config_providers.spark.audit.source import ContentError, opened_file
 from tests.spark.audit.compressing import COMPRESSED
 
 CONTENT = b"".join(b"2026-11-25 line %d of a log\n" % number for number in range(20_000))
@@ -111,35 +110,35 @@ def test_a_pipe_is_not_opened(tmp_path: Path) -> None:
     """Opening it would wait for a writer."""
     os.mkfifo(tmp_path / "pipe")
 
-    with pytest.raises(ContentError, match="no regular file"), opened(str(tmp_path / "pipe")):
+    with pytest.raises(ContentError, match="no regular file"), opened_file(str(tmp_path / "pipe")):
         pass
 
 
 def test_a_link_is_not_opened(tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to("/etc/passwd")
 
-    with pytest.raises(ContentError, match="cannot be opened"), opened(str(tmp_path / "link")):
+    with pytest.raises(ContentError, match="cannot be opened"), opened_file(str(tmp_path / "link")):
         pass
 
 
 def test_a_file_that_becomes_shorter_is_reported(tmp_path: Path) -> None:
     (tmp_path / "a").write_bytes(b"abc")
 
-    with opened(str(tmp_path / "a")) as descriptor, pytest.raises(ContentError, match="shorter"):
-        list(blocks(descriptor, 0, 10))
+    with opened_file(str(tmp_path / "a")) as source, pytest.raises(ContentError, match="shorter"):
+        list(blocks(source, 0, 10))
 
 
 def test_the_tail_hash_tells_grown_files_from_replaced_ones(tmp_path: Path) -> None:
     file = tmp_path / "a"
     file.write_bytes(b"a" * 9_000)
-    with opened(str(file)) as descriptor:
-        before = tail_hash(descriptor, 9_000)
+    with opened_file(str(file)) as source:
+        before = tail_hash(source, 9_000)
     file.write_bytes(b"a" * 9_000 + b"more")
-    with opened(str(file)) as descriptor:
-        grown = tail_hash(descriptor, 9_000)
+    with opened_file(str(file)) as source:
+        grown = tail_hash(source, 9_000)
     file.write_bytes(b"b" * 9_000 + b"more")
-    with opened(str(file)) as descriptor:
-        replaced = tail_hash(descriptor, 9_000)
+    with opened_file(str(file)) as source:
+        replaced = tail_hash(source, 9_000)
 
     assert before == grown != replaced
 
@@ -149,7 +148,7 @@ def test_a_folder_that_became_a_link_leads_nowhere(tmp_path: Path) -> None:
     (tmp_path / "elsewhere" / "a.log").write_text("x")
     (tmp_path / "logs").symlink_to(tmp_path / "elsewhere")
 
-    with pytest.raises(ContentError, match="It cannot be opened"), opened(str(tmp_path.resolve() / "logs" / "a.log")):
+    with pytest.raises(ContentError, match="It cannot be opened"), opened_file(str(tmp_path.resolve() / "logs" / "a.log")):
         pass
 
 
@@ -157,7 +156,7 @@ def test_a_folder_that_became_a_link_leads_nowhere(tmp_path: Path) -> None:
 def test_a_file_that_became_something_else_is_not_opened(tmp_path: Path, make: Callable[[Path], None]) -> None:
     make(tmp_path / "a.log")
 
-    with pytest.raises(ContentError), opened(str(tmp_path.resolve() / "a.log")):
+    with pytest.raises(ContentError), opened_file(str(tmp_path.resolve() / "a.log")):
         pass
 
 

@@ -87,8 +87,8 @@ def searched(audit: LeakAudit, path: Path) -> LeakReport:
 def only_read(group: Iterable[Any]) -> int:
     lines = 0
     for split in group:
-        with opened(split.file.path) as descriptor:
-            lines += sum(part.count(b"\n") for part in blocks(descriptor, split.begin, split.end))
+        with opened(split.file.path, split.file.size) as source:
+            lines += sum(part.count(b"\n") for part in blocks(source, split.begin, split.end))
     return lines
 
 

@@ -13,6 +13,7 @@ from airflow_config_providers.core.lookup import PATIENT, Lookup
 from airflow_config_providers.core.provider_definition import unknown_provider
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.core.variable import ConfigVariable, variables
+from airflow_config_providers.deployment.object_stores import stores_of
 from airflow_config_providers.deployment.records import kept, reading, recent_tries
 from airflow_config_providers.exceptions import ConfigException, ConfigProvidersError
 from airflow_config_providers.job.providers import deployment_registry
@@ -58,7 +59,7 @@ def references_in_file(path: str, option: str = "--references") -> list[ConfigVa
     :raises ConfigException: the file cannot be read, or has no reference
     """
     try:
-        lines = lines_of(path, largest=_LARGEST)
+        lines = lines_of(path, largest=_LARGEST, longest=_LARGEST + 1)
         found = [one for line in lines if not line.startswith("#") for one in variables(line)]
     except (OSError, UnicodeDecodeError) as error:
         problem = getattr(error, "strerror", None) or type(error).__name__
@@ -122,6 +123,8 @@ def search_for(
     :param tick: as for ``audit_leaks``
     :raises ConfigException: there is nothing to search for, or the request cannot be used
     """
+    request.require_local()
+    stores = stores_of(request.paths)
     for problem in known.problems:
         tell(problem)
     secrets, short = searchable(known.secrets)
@@ -130,7 +133,7 @@ def search_for(
     sought = _sought(secrets, request)
     if not sought:
         raise ConfigException("There is no value to search for.", *known.problems)
-    report = audit_leaks(request, sought, tick=tick)
+    report = audit_leaks(request, sought, stores=stores, tick=tick)
     report.unresolved = known.problems
     for note in (*report.notes, *_limits(report)):
         tell(note)

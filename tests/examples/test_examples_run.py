@@ -17,6 +17,7 @@ from dags_examples.demo.pipeline import json_rows
 from dags_examples.demo.workspace import EXAMPLES, Workspace, make_secret, unpack_flights
 from tests.examples.runs import places_of, rendered_fields, run
 from tests.limits import PATIENT_AIRFLOW
+from tests.spark.audit.clean import false_alarms, searched
 from tests.spark.audit.history.past import Past
 
 pytestmark = pytest.mark.integration
@@ -162,6 +163,16 @@ def test_the_mapped_tasks_leave_their_key_nowhere(
     mapped_reports: tuple[int, str], workspace: Workspace, signing_key: str
 ) -> None:
     assert places_of(signing_key, workspace) == []
+
+
+@pytest.mark.slow
+def test_an_audit_finds_no_typical_value_in_the_logs_and_the_data_of_the_flights(
+    mapped_reports: tuple[int, str], workspace: Workspace
+) -> None:
+    results = searched(workspace.root)
+
+    assert sum(one.octets for one in results) > 1_000_000
+    assert false_alarms(results) == []
 
 
 def audited(folder: Path, workspace: Workspace) -> tuple[int, str]:

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import bz2
 import hashlib
-import os
-import stat
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import ExitStack, closing, contextmanager
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-from airflow_config_providers.providers.real_path import open_directory, open_in, steps
+from airflow_config_providers.spark.audit.object_store import FAR_BLOCK, opened_object
+from airflow_config_providers.spark.audit.source import ContentError, Source, opened_file
+from airflow_config_providers.spark.audit.stored_path import is_stored
 
 BLOCK: Final = 4 * 1024 * 1024
 """How many bytes are read at a time."""
@@ -25,11 +26,15 @@ _STEP: Final = 4096
 _LARGEST_FRAME: Final = 64 * 1024 * 1024
 """The most bytes of a compressed frame, and of its content. Those of Spark have at most 32 MiB."""
 
+_ALWAYS: Final = 1_000_000_000
+"""How many bytes of content are read, however small the file is."""
+
 _MOST_TIMES: Final = 1_100
 """How many times as large as a file its content can be; gzip, which logs usually have, does not go further."""
 
-_ALWAYS: Final = 1024 * 1024 * 1024
-"""How many bytes of content are read in any case."""
+_LARGE: Final = 2_000_000_000
+_LARGE_TIMES: Final = 100
+"""Logs are rarely 100 times as large as their file: beyond ``_LARGE`` bytes, content is read only up to that."""
 
 LONGEST_MAGIC: Final = 16
 
@@ -56,10 +61,6 @@ _EXTENSIONS: Final = {
 _UNSUPPORTED: Final = {b"\xfd7zXZ\x00": "xz", b"PK\x03\x04": "zip", b"\x04\x22\x4d\x18": "lz4 frame", b"ZV": "lzf"}
 
 
-class ContentError(Exception):
-    """A file, or a part of it, cannot be read. Its message is for people, and holds nothing of the content."""
-
-
 def compression_of(beginning: bytes) -> str:
     """Return the compression of a file that begins with ``beginning``; empty if it is not compressed."""
     if not beginning.startswith(tuple(_MAGIC)):  # almost always, and fast
@@ -81,72 +82,56 @@ def doubt(path: str, beginning: bytes) -> str:
 
 
 @contextmanager
-def opened(path: str) -> Iterator[int]:
+def opened(path: str, size: int) -> Iterator[Source]:
     """
-    Open a regular file, through no link, and yield its descriptor.
+    Open a file, or an object of a mounted store, and yield it.
 
-    A folder that was replaced by a link since the listing therefore leads nowhere.
-
+    :param size: of an object, as it was listed
     :raises ContentError: it has vanished, cannot be read, or is no regular file (any more)
     """
-    with closing(OpenFolder()) as folder, folder.opened(path) as descriptor:
-        yield descriptor
+    if is_stored(path):
+        yield opened_object(path, size)
+    else:
+        with opened_file(path) as source:
+            yield source
 
 
-class OpenFolder:
-    """
-    Opens one file after the other, as ``opened`` does, in the time of one if they are in the same folder.
-
-    The folder stays open meanwhile. Use it in one thread.
-    """
-
-    def __init__(self) -> None:
-        self._stack = ExitStack()
-        self._path: str | None = None
-        self._descriptor = -1
-
-    @contextmanager
-    def opened(self, path: str) -> Iterator[int]:
-        """Open a file; see the function of that name."""
-        folder, _, name = path.rpartition("/")
-        with ExitStack() as stack:
-            try:
-                file = stack.enter_context(open_in(self._entered(folder), name, is_kind=stat.S_ISREG))
-                problem = "It is no regular file."
-            except OSError as error:
-                file, problem = None, f"It cannot be opened: {error.strerror or type(error).__name__}."
-            if file is None:
-                raise ContentError(problem)
-            yield file
-
-    def _entered(self, folder: str) -> int:
-        if folder != self._path:
-            self.close()
-            self._descriptor = self._stack.enter_context(open_directory(steps(folder)))
-            self._path = folder
-        return self._descriptor
-
-    def close(self) -> None:
-        """Close the folder."""
-        self._stack.close()
-        self._path = None
-
-
-def blocks(descriptor: int, begin: int, end: int | None, *, size: int = BLOCK) -> Iterator[bytes]:
+def blocks(source: Source, begin: int, end: int | None, *, size: int = BLOCK) -> Iterator[bytes]:
     """
     Yield the bytes of a file from ``begin`` to ``end``, or to its end.
 
     :raises ContentError: the file cannot be read, or ends before ``end``
     """
+    if source.is_far:
+        return _pieces(_ahead(_blocks(source, begin, end, FAR_BLOCK)), size)
+    return _blocks(source, begin, end, size)
+
+
+def _blocks(source: Source, begin: int, end: int | None, size: int) -> Iterator[bytes]:
     at = begin
     while end is None or at < end:
-        data = _read(descriptor, size if end is None else min(size, end - at), at)
+        data = source.read(at, size if end is None else min(size, end - at))
         if not data:
             break
         at += len(data)
         yield data
     if end is not None and at < end:
         raise ContentError("It became shorter while it was read.")
+
+
+def _ahead(content: Iterator[bytes]) -> Iterator[bytes]:
+    """Yield the blocks of ``content``, and read the next one meanwhile, so that nothing waits for the network."""
+    with ThreadPoolExecutor(1) as thread:
+        following = thread.submit(next, content, b"")
+        while block := following.result():
+            following = thread.submit(next, content, b"")
+            yield block
+
+
+def _pieces(content: Iterator[bytes], size: int) -> Iterator[bytes]:
+    for block in content:
+        for place in range(0, len(block), size):
+            yield block[place : place + size]
 
 
 def joined(content: Iterable[bytes], least: int) -> Iterator[bytes]:
@@ -163,12 +148,12 @@ def joined(content: Iterable[bytes], least: int) -> Iterator[bytes]:
         yield b"".join(parts)
 
 
-def tail_hash(descriptor: int, size: int) -> str:
+def tail_hash(source: Source, size: int) -> str:
     """Return a hash of the end of the first ``size`` bytes of a file; empty if it is compressed, or shorter."""
-    if compression_of(os.pread(descriptor, LONGEST_MAGIC, 0)):
+    if compression_of(source.read(0, LONGEST_MAGIC)):
         return ""
     wanted = min(size, _TAIL)
-    data = os.pread(descriptor, wanted, size - wanted)
+    data = source.read(size - wanted, wanted)
     return hashlib.blake2b(data, digest_size=16).hexdigest() if len(data) == wanted else ""
 
 
@@ -190,6 +175,11 @@ def decompressed(compression: str, source: Iterator[bytes]) -> Iterator[bytes]:
     else:
         return
     raise ContentError(f"Its {compression} content is broken ({problem}).")
+
+
+def most_content(size: int) -> int:
+    """Return how many bytes of content are read of a compressed file with ``size`` bytes."""
+    return max(_ALWAYS, min(_MOST_TIMES * size, _LARGE + _LARGE_TIMES * size))
 
 
 class _Counted:
@@ -214,16 +204,9 @@ class _Counted:
         :raises ContentError: there is too much content for the bytes that were taken
         """
         self._given += size
-        if self._given > max(_ALWAYS, _MOST_TIMES * self._taken):
-            raise ContentError(f"Its content is more than {_MOST_TIMES:,} times as large: only its beginning was read.")
-
-
-def _read(descriptor: int, size: int, at: int) -> bytes:
-    try:
-        return os.pread(descriptor, size, at)
-    except OSError as error:
-        problem = error.strerror or type(error).__name__
-    raise ContentError(f"It cannot be read: {problem}.")
+        if self._given > most_content(self._taken):
+            times = _MOST_TIMES if self._given <= _LARGE else _LARGE_TIMES
+            raise ContentError(f"Its content is more than {times:,} times as large: only its beginning was read.")
 
 
 def _gzip(source: Iterator[bytes]) -> Iterator[bytes]:

@@ -9,7 +9,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Self
 
-from airflow_config_providers.spark.audit.content import LONGEST_MAGIC, ContentError, compression_of, opened
+from airflow_config_providers.spark.audit.content import LONGEST_MAGIC, compression_of, opened
+from airflow_config_providers.spark.audit.object_store import store_of
+from airflow_config_providers.spark.audit.source import ContentError, opened_file
+from airflow_config_providers.spark.audit.stored_path import is_stored, real
 
 SPLIT: Final = 64 * 1024 * 1024
 """How many bytes of a large file are one split."""
@@ -27,16 +30,18 @@ _OPENING: Final = 64 * 1024
 @dataclass(frozen=True, slots=True)
 class FoundFile:
     """
-    A regular file.
+    A regular file, or an object in a store.
 
     :param path: its path below the given one, absolute
     :param size: in bytes
-    :param modified: when it was last modified, in nanoseconds since 1970
+    :param modified: when it was last modified, in nanoseconds since 1970; 0 if its store does not say
+    :param etag: what its store says of the content, another one for another content; empty if it says nothing
     """
 
     path: str
     size: int
     modified: int
+    etag: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,9 +68,11 @@ class FileListing:
         """
         listing, seen = cls(), set[str]()
         for path in paths:
-            real = os.path.realpath(path)
-            if real not in seen:
-                listing._add(real, seen)
+            root = real(path)
+            if is_stored(root):
+                listing._add_stored(root)
+            elif root not in seen:
+                listing._add(root, seen)
         listing.files[:] = sorted({one.path: one for one in listing.files}.values(), key=lambda one: one.path)
         return listing
 
@@ -84,6 +91,17 @@ class FileListing:
             if folder not in seen:
                 seen.add(folder)
                 folders += self._in_folder(folder)
+
+    def _add_stored(self, path: str) -> None:
+        """Add what is in object storage. What was listed before it failed is searched."""
+        try:
+            for name, one in store_of(path).below(path):
+                if one.size is None:
+                    self.unread[name] = "It is no file, or its store does not say how large it is."
+                else:
+                    self.files.append(FoundFile(name, one.size, one.modified, one.etag))
+        except ContentError as error:
+            self.unread[path] = str(error)
 
     def _in_folder(self, folder: str) -> list[str]:
         """Add the files in ``folder``, and return the folders in it."""
@@ -158,7 +176,7 @@ def splits_of(file: FoundFile, *, begin: int = 0, size: int = SPLIT) -> Iterator
     :param begin: the offset at which the search begins; 0 for a compressed file
     :param size: the size of a split
     """
-    if file.size - begin <= size or _is_compressed(file.path):
+    if file.size - begin <= size or _is_compressed(file):
         yield Split(file, begin, None if begin == 0 else file.size)
         return
     last = begin + (file.size - begin - 1) // size * size
@@ -186,18 +204,20 @@ def grouped(splits: Iterable[Split], *, size: int = SPLIT) -> Iterator[Sequence[
 
 def _data_after(file: FoundFile, start: int) -> int:
     """Return the offset of the next byte that is in no hole of a sparse file; ``start`` if the system cannot say."""
+    if is_stored(file.path):
+        return start
     try:
-        with opened(file.path) as descriptor:
-            return os.lseek(descriptor, start, os.SEEK_DATA)
+        with opened_file(file.path) as source:
+            return os.lseek(source.descriptor, start, os.SEEK_DATA)
     except OSError as error:
         return file.size if error.errno == errno.ENXIO else start
     except (ContentError, AttributeError):  # whoever reads it says so; not every system has SEEK_DATA
         return start
 
 
-def _is_compressed(path: str) -> bool:
+def _is_compressed(file: FoundFile) -> bool:
     try:
-        with opened(path) as descriptor:
-            return bool(compression_of(os.pread(descriptor, LONGEST_MAGIC, 0)))
-    except (ContentError, OSError):  # whoever reads it says so
+        with opened(file.path, file.size) as source:
+            return bool(compression_of(source.read(0, LONGEST_MAGIC)))
+    except ContentError:  # whoever reads it says so
         return False

@@ -11,8 +11,8 @@ from typing import Any, Final
 
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.exceptions import ConfigException
-from airflow_config_providers.spark.audit.content import ContentError, opened
 from airflow_config_providers.spark.audit.fingerprint import Fingerprint, FingerprintKey
+from airflow_config_providers.spark.audit.source import ContentError, opened_text
 
 _KIND: Final = "airflow-config-providers fingerprints"
 _FORMAT: Final = 2
@@ -82,7 +82,7 @@ def _header(path: str, rows: Iterator[Any]) -> dict[str, Any]:
 def _rows(path: str) -> Iterator[Any]:
     """Yield what the lines of a file say."""
     try:
-        with opened(os.path.realpath(path)) as descriptor, os.fdopen(os.dup(descriptor), encoding="utf-8") as file:
+        with opened_text(os.path.realpath(path)) as file:
             for _ in range(_MOST):
                 if not (line := file.readline(_LONGEST_LINE)):
                     return

@@ -110,10 +110,11 @@ def read_baseline(path: str) -> frozenset[str]:
     raise ConfigException(f"The baseline {printable(path)} cannot be read: {problem}. Correct --baseline.")
 
 
-def lines_of(path: str, *, largest: int = _LARGEST_BASELINE) -> Iterator[str]:
+def lines_of(path: str, *, largest: int = _LARGEST_BASELINE, longest: int = _LONGEST_LINE) -> Iterator[str]:
     """
     Yield the lines of a file or a pipe, without blanks around them. It does not wait for a pipe nobody writes to.
 
+    :param longest: the most characters of a line; a longer one comes in parts
     :raises OSError: it cannot be read, or has more than ``largest`` characters, as a device without an end has
     :raises UnicodeDecodeError: it is no text
     """
@@ -121,7 +122,7 @@ def lines_of(path: str, *, largest: int = _LARGEST_BASELINE) -> Iterator[str]:
     with os.fdopen(descriptor, encoding="utf-8") as file:
         os.set_blocking(descriptor, True)
         size = 0
-        while line := file.readline(_LONGEST_LINE):
+        while line := file.readline(longest):
             size += len(line)
             if size > largest:
                 raise OSError(errno.EFBIG, os.strerror(errno.EFBIG))

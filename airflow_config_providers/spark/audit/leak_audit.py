@@ -11,15 +11,19 @@ from itertools import chain, groupby, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from airflow_config_providers.core.text import printable
+from airflow_config_providers.exceptions import ConfigException
 from airflow_config_providers.spark.audit.files import FileListing, FoundFile, Split, SplitRow, grouped, splits_of
 from airflow_config_providers.spark.audit.leak import Leak, moment, read_baseline
+from airflow_config_providers.spark.audit.object_store import ObjectStore, mount, mounted
 from airflow_config_providers.spark.audit.reversed_copies import target_of, write_copy
-from airflow_config_providers.spark.audit.search import FoundLeak, Searched, SearchedRest, search_all
+from airflow_config_providers.spark.audit.search import FoundLeak, Searched, SearchedRest, search, search_all
 from airflow_config_providers.spark.audit.seen_files import SearchedFile, SeenFiles, grown_since, is_unchanged
 from airflow_config_providers.spark.audit.session import audit_session, job_failed
 from airflow_config_providers.spark.audit.sought import Sought, SoughtFinder
 from airflow_config_providers.spark.audit.spark_failures import telling_failures
 from airflow_config_providers.spark.audit.state_folder import locked
+from airflow_config_providers.spark.audit.stored_path import is_stored
 from airflow_config_providers.spark.audit.table_audit import TableReport, TextDatabase, search_tables
 from airflow_config_providers.spark.audit.tables import SearchedRows, TextTable, search_rows
 from airflow_config_providers.spark.audit.telling_paths import TellingPaths
@@ -33,6 +37,12 @@ _ROUND: Final = 32
 _SECONDS: Final = 0.5
 """How often the progress is told."""
 
+_REQUESTS: Final = 8
+"""How many objects each core reads side by side."""
+
+_Sent = tuple[Sought, Sequence[ObjectStore]]
+"""What executors get by the broadcast."""
+
 Tick = Callable[[int, int], None]
 
 
@@ -40,8 +50,8 @@ def no_tick(octets: int, total: int) -> None:
     """Ignore the progress."""
 
 
-_made: list[tuple[Sought, SoughtFinder]] = []
-"""The finder of this process of an executor, which takes a while to build, and what it finds."""
+_made: list[tuple[_Sent, SoughtFinder]] = []
+"""The finder of this process of an executor, which takes a while to build, and what was sent for it."""
 
 
 @dataclass(slots=True)
@@ -123,7 +133,7 @@ class LeakRequest:
     """
     What to search, and what to leave behind.
 
-    :param paths: files and folders
+    :param paths: files and folders, which can be in object storage; nothing else of a request can
     :param baseline: a file with the ids of accepted leaks
     :param state: a folder that keeps what was searched, so that the next audit reads only what is new
     :param reversed_copy: a folder for copies with references in place of the values
@@ -146,19 +156,44 @@ class LeakRequest:
     write_fingerprints: str | None = None
     tokens: bool = False
 
+    def require_local(self) -> None:
+        """
+        Check that only ``paths`` are in object storage.
 
-def audit_leaks(request: LeakRequest, sought: Sought, *, tick: Tick = no_tick) -> LeakReport:
+        :raises ConfigException: something else is
+        """
+        given = {
+            "--baseline": (self.baseline,),
+            "--state": (self.state,),
+            "--reversed-copy": (self.reversed_copy,),
+            "--fingerprints": self.fingerprints,
+            "--write-fingerprints": (self.write_fingerprints,),
+        }
+        wrong = [(option, path) for option, paths in given.items() for path in paths if path and is_stored(path)]
+        if wrong:
+            raise ConfigException(
+                *(
+                    f"{option} {printable(path)}: only what is searched can be in object storage. Name a path here."
+                    for option, path in wrong
+                )
+            )
+
+
+def audit_leaks(
+    request: LeakRequest, sought: Sought, *, stores: Sequence[ObjectStore] = (), tick: Tick = no_tick
+) -> LeakReport:
     """
     Search files, in a Spark session of its own, and return what was found without what is accepted.
 
+    :param stores: the stores of objects that paths of the request are in
     :param tick: is called now and then with the bytes that were read so far, and the bytes to read in all
     :raises ConfigException: a file or folder of the request cannot be used, or Spark does not start
     """
-    with locked(request.state) if request.state else nullcontext():
-        return _audited(request, sought, tick)
+    with mounted(stores), locked(request.state) if request.state else nullcontext():
+        return _audited(request, sought, stores, tick)
 
 
-def _audited(request: LeakRequest, wanted: Sought, tick: Tick) -> LeakReport:
+def _audited(request: LeakRequest, wanted: Sought, stores: Sequence[ObjectStore], tick: Tick) -> LeakReport:
     accepted = read_baseline(request.baseline) if request.baseline else frozenset()
     seen = SeenFiles.open(request.state, wanted) if request.state else None
     sought = seen.sought if seen else wanted
@@ -173,7 +208,7 @@ def _audited(request: LeakRequest, wanted: Sought, tick: Tick) -> LeakReport:
     if work.files or (target and listing.files) or request.database:
         with (
             audit_session(request.master, request.configs) as session,
-            closing(LeakAudit(session, sought, tick=tick)) as audit,
+            closing(LeakAudit(session, sought, stores=stores, tick=tick)) as audit,
         ):
             for some in audit.run(work):
                 report.add_all(some, seen, hidden=telling.shown)
@@ -228,10 +263,12 @@ class LeakAudit:
     """
     Searches files on Spark.
 
-    The values reach executors by one broadcast, which is encrypted. They are in no configuration, plan or argument.
+    The values, and the credentials of ``stores``, reach executors by one broadcast, which is encrypted. They are in no
+    configuration, plan or argument.
 
     :param session: see ``audit_session``
     :param sought: what to search for
+    :param stores: the stores of objects that files are in
     :param tick: is called now and then with the bytes that were read so far, and the bytes to read in all
     """
 
@@ -240,11 +277,12 @@ class LeakAudit:
         session: SparkSession,
         sought: Sought,
         *,
+        stores: Sequence[ObjectStore] = (),
         tick: Tick = no_tick,
     ) -> None:
         self._session = session
         self._context = session.sparkContext
-        self._sought = self._context.broadcast(sought)
+        self._sent = self._context.broadcast((sought, tuple(stores)))
         self._octets = self._context.accumulator(0)
         self._tick = tick
 
@@ -267,24 +305,24 @@ class LeakAudit:
         :param target: returns where the copy of a file goes
         :return: path -> why there is no copy
         """
-        sought = self._sought
+        sent = self._sent
         pairs = [(file, target(file.path)) for file in files]
         groups = [[(one.file, target(one.file.path)) for one in group] for group in grouped(map(Split, files))]
         tasks = self._context.parallelize(groups, max(1, len(groups)))
         with telling_failures(job_failed):
-            problems = tasks.flatMap(lambda group: _copy_all(group, sought)).collect()
+            problems = tasks.flatMap(lambda group: _copy_all(group, sent)).collect()
         return {file.path: problem for (file, _), problem in zip(pairs, problems, strict=True) if problem}
 
     def search_database(self, database: TextDatabase) -> TableReport:
         """Search the text in a database."""
-        return search_tables(self._session, database, partial(_search_rows, self._sought))
+        return search_tables(self._session, database, partial(_search_rows, self._sent))
 
     def _round(self, groups: Sequence[Sequence[Split]], total: int) -> list[Searched]:
         """Return the results of all splits in ``groups``, in order. A lost executor costs its tasks only."""
-        sought, octets = self._sought, self._octets
+        sent, octets = self._sent, self._octets
         tasks = self._context.parallelize([[split.row for split in group] for group in groups], len(groups))
         with telling_failures(job_failed), ThreadPoolExecutor(1) as threads:
-            found = threads.submit(tasks.flatMap(lambda group: _search_all(group, sought, octets)).collect)
+            found = threads.submit(tasks.flatMap(lambda group: _search_all(group, sent, octets)).collect)
             while not found.done():
                 wait([found], _SECONDS)
                 self._tick(self._octets.value, total)
@@ -292,28 +330,38 @@ class LeakAudit:
             return [Searched(split, *rest) for split, rest in zip(splits, found.result(), strict=True)]
 
     def close(self) -> None:
-        """Remove the values from the executors."""
-        self._sought.destroy()
+        """Remove the values and credentials from the executors."""
+        self._sent.destroy()
 
 
-def _search_all(group: Iterable[SplitRow], sought: Any, octets: Any) -> list[SearchedRest]:
-    return [one.rest for one in search_all(map(Split.of, group), _finder(sought.value), octets.add)]
+def _search_all(group: Iterable[SplitRow], sent: Any, octets: Any) -> list[SearchedRest]:
+    finder, splits = _finder(sent.value), [Split.of(row) for row in group]
+    if not any(is_stored(split.file.path) for split in splits):
+        return [one.rest for one in search_all(splits, finder, octets.add)]
+    with ThreadPoolExecutor(_REQUESTS) as threads:  # a small object is mostly time that passes until its store answers
+        return [one.rest for one in threads.map(lambda split: search(split, finder, octets.add), splits)]
 
 
-def _search_rows(sought: Any, table: TextTable, rows: Iterable[Sequence[Any]]) -> SearchedRows:
-    return search_rows(table, rows, _finder(sought.value))
+def _search_rows(sent: Any, table: TextTable, rows: Iterable[Sequence[Any]]) -> SearchedRows:
+    return search_rows(table, rows, _finder(sent.value))
 
 
-def _copy_all(group: Iterable[tuple[FoundFile, Path]], sought: Any) -> list[str]:
-    finder = _finder(sought.value)
+def _copy_all(group: Iterable[tuple[FoundFile, Path]], sent: Any) -> list[str]:
+    finder = _finder(sent.value)
     return [write_copy(file, target, finder) for file, target in group]
 
 
-def _finder(sought: Sought) -> SoughtFinder:
-    """Return the finder of this process. Spark keeps a broadcast value while the process has tasks that use it."""
-    if _made and _made[0][0] is sought:
+def _finder(sent: _Sent) -> SoughtFinder:
+    """
+    Return the finder of this process, which then can also read the stores.
+
+    Spark keeps a broadcast value while the process has tasks that use it.
+    """
+    if _made and _made[0][0] is sent:
         return _made[0][1]
-    _made[:] = [(sought, sought.finder())]
+    sought, stores = sent
+    mount(stores)
+    _made[:] = [(sent, sought.finder())]
     return _made[0][1]
 
 

@@ -19,7 +19,6 @@ from airflow_config_providers.spark.audit.content import (
     BLOCK,
     COMPRESSED_BLOCK,
     LONGEST_MAGIC,
-    ContentError,
     blocks,
     compression_of,
     decompressed,
@@ -28,19 +27,30 @@ from airflow_config_providers.spark.audit.content import (
 )
 from airflow_config_providers.spark.audit.files import FoundFile
 from airflow_config_providers.spark.audit.sought import OccurrenceFinder, SoughtFinder
+from airflow_config_providers.spark.audit.source import ContentError, reason
+from airflow_config_providers.spark.audit.stored_path import is_stored, real, split_root
 
 _SUFFIXES: Final = {"lz4": ".lz4", "snappy": ".snappy"}
 """The compressions of Spark's event logs, which are not written: such a copy is not compressed, nor named so."""
+
+_ODD: Final = {"": "%", ".": "%2E", "..": "%2E%2E"}
+"""What names in the keys of objects become that mean something else in the file system."""
 
 
 def target_of(folder: str, paths: Sequence[str]) -> Callable[[str], Path]:
     """
     Return a function that returns where the copy of a file goes: below ``folder``, as it is below what ``paths`` share.
 
+    ``folder`` is in the file system, also for copies of objects.
+
     :raises ConfigException: the folder is not empty, is in one of ``paths``, or cannot be made
     """
-    target = Path(os.path.realpath(folder))
-    if any(target.is_relative_to(os.path.realpath(path)) for path in paths):
+    if is_stored(folder):
+        raise ConfigException(
+            f"--reversed-copy {printable(folder)}: copies go to the file system. Name a folder there."
+        )
+    target = Path(real(folder))
+    if any(target.is_relative_to(real(path)) for path in paths if not is_stored(path)):
         raise ConfigException(
             f"--reversed-copy {printable(folder)}: it is below a searched path, so the next audit would search the "
             f"copies. Name another folder."
@@ -53,9 +63,24 @@ def target_of(folder: str, paths: Sequence[str]) -> Callable[[str], Path]:
         problem = error.strerror or type(error).__name__
     if problem:
         raise ConfigException(f"--reversed-copy {printable(folder)}: {problem}. Name another folder.")
-    roots = [real if Path(real).is_dir() else str(Path(real).parent) for real in map(os.path.realpath, paths)]
-    shared = os.path.commonpath(roots)
-    return lambda path: target / os.path.relpath(path, shared)
+    shared = os.path.commonpath([_root_of(real(path)) for path in paths])
+    return lambda path: target / os.path.relpath(_place_of(path), shared)
+
+
+def _root_of(path: str) -> str:
+    """Return the folder below which the copies of a given path are arranged: for an object, its whole bucket."""
+    if is_stored(path):
+        return _place_of(split_root(path)[0])
+    return path if Path(path).is_dir() else str(Path(path).parent)
+
+
+def _place_of(path: str) -> str:
+    """Return ``path`` as one in the file system. The key of an object can have steps that lead anywhere."""
+    if not is_stored(path):
+        return path
+    root, key = split_root(path)
+    names = [_ODD.get(name, name) for name in key.split("/")] if key else []
+    return "/".join(("", root.replace("://", "/"), *names))
 
 
 def write_copy(file: FoundFile, target: Path, finder: SoughtFinder) -> str:
@@ -66,18 +91,18 @@ def write_copy(file: FoundFile, target: Path, finder: SoughtFinder) -> str:
     """
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        with opened(file.path) as descriptor:
-            compression = compression_of(os.pread(descriptor, LONGEST_MAGIC, 0))
+        with opened(file.path, file.size) as source:
+            compression = compression_of(source.read(0, LONGEST_MAGIC))
             if compression:
-                plain = decompressed(compression, blocks(descriptor, 0, None, size=COMPRESSED_BLOCK))
+                plain = decompressed(compression, blocks(source, 0, None, size=COMPRESSED_BLOCK))
             else:
-                plain = blocks(descriptor, 0, file.size)
+                plain = blocks(source, 0, file.size)
             content = _reversed(plain, finder)
             _write(_without(target, file.path, compression), _compressed(compression, content))
     except ContentError as error:
         return str(error)
-    except OSError as error:
-        return f"Its copy cannot be written: {error.strerror or type(error).__name__}."
+    except (OSError, ValueError) as error:  # a name of an object can have characters that one of a file cannot
+        return f"Its copy cannot be written: {reason(error)}."
     return ""
 
 
@@ -122,7 +147,7 @@ def _without(target: Path, path: str, compression: str) -> Path:
     suffix = _SUFFIXES.get(compression, "")
     if not suffix or not path.endswith(suffix) or target.name == suffix:
         return target
-    if os.path.lexists(path.removesuffix(suffix)):  # that one has a copy of its own
+    if is_stored(path) or os.path.lexists(path.removesuffix(suffix)):  # perhaps that one has a copy of its own
         return target.with_name(f"{target.name}.decompressed")
     return target.with_name(target.name.removesuffix(suffix))
 

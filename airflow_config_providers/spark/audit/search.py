@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, closing
 from dataclasses import dataclass, field, replace
@@ -12,8 +11,6 @@ from airflow_config_providers.spark.audit.content import (
     BLOCK,
     COMPRESSED_BLOCK,
     LONGEST_MAGIC,
-    ContentError,
-    OpenFolder,
     blocks,
     compression_of,
     decompressed,
@@ -25,6 +22,7 @@ from airflow_config_providers.spark.audit.content import (
 from airflow_config_providers.spark.audit.files import Split
 from airflow_config_providers.spark.audit.leak_finder import Occurrence
 from airflow_config_providers.spark.audit.sought import OccurrenceFinder
+from airflow_config_providers.spark.audit.source import ContentError, OpenFolder, Source
 
 MOST_LEAKS: Final = 10_000
 """The most leaks that are listed of one split, so that a file that is full of a value does not fill the memory."""
@@ -108,14 +106,14 @@ Tick = Callable[[int], None]
 """Is told how many bytes were read."""
 
 
-Opened = Callable[[str], AbstractContextManager[int]]
-"""Opens a file, as ``content.opened`` does."""
+Opened = Callable[[str, int], AbstractContextManager[Source]]
+"""Opens a file, of which the size is known, as ``content.opened`` does."""
 
 
 def search_all(splits: Iterable[Split], finder: OccurrenceFinder, tick: Tick) -> list[Searched]:
-    """Search several splits, as ``search`` does."""
+    """Search several splits of files in the file system, as ``search`` does."""
     with closing(OpenFolder()) as folder:
-        return [search(split, finder, tick, opened=folder.opened) for split in splits]
+        return [search(split, finder, tick, opened=lambda path, _: folder.opened(path)) for split in splits]
 
 
 def search(
@@ -133,13 +131,13 @@ def search(
     """
     progress = Progress()
     try:
-        with opened(split.file.path) as descriptor:
-            beginning = os.pread(descriptor, LONGEST_MAGIC, 0)
+        with opened(split.file.path, split.file.size) as source:
+            beginning = source.read(0, LONGEST_MAGIC)
             compression = compression_of(beginning) if split.end is None else ""
-            stretch = _stretch(descriptor, split, finder.margin, tick, compression=compression)
+            stretch = _stretch(source, split, finder.margin, tick, compression=compression)
             _find_in(stretch, finder, progress, block)
             if split.end in {None, split.file.size}:
-                progress.tail = tail_hash(descriptor, split.file.size)
+                progress.tail = tail_hash(source, split.file.size)
             if split.begin == 0 and not compression and (reason := doubt(split.file.path, beginning)):
                 progress.problems.append(reason)
     except ContentError as error:
@@ -165,19 +163,19 @@ class _Stretch:
     end: int | None = None
 
 
-def _stretch(descriptor: int, split: Split, margin: int, tick: Tick, *, compression: str) -> _Stretch:
+def _stretch(source: Source, split: Split, margin: int, tick: Tick, *, compression: str) -> _Stretch:
     if compression:
-        compressed = _ticking(blocks(descriptor, 0, None, size=COMPRESSED_BLOCK), tick)
+        compressed = _ticking(blocks(source, 0, None, size=COMPRESSED_BLOCK), tick)
         return _Stretch(decompressed(compression, compressed))
     first = max(0, split.begin - margin)
     last = split.file.size if split.end is None else split.end
-    return _Stretch(_ticking(_bounded(descriptor, first, last, margin), tick), first, split.begin, last)
+    return _Stretch(_ticking(_bounded(source, first, last, margin), tick), first, split.begin, last)
 
 
-def _bounded(descriptor: int, first: int, last: int, margin: int) -> Iterator[bytes]:
+def _bounded(source: Source, first: int, last: int, margin: int) -> Iterator[bytes]:
     """Yield the bytes until ``last``, which must be there, and what follows within ``margin``, if there is more."""
-    yield from blocks(descriptor, first, last)
-    if after := os.pread(descriptor, margin, last):
+    yield from blocks(source, first, last)
+    if after := source.read(last, margin):
         yield after
 
 

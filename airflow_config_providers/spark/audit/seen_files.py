@@ -14,11 +14,14 @@ from typing import Any, Final
 
 from airflow_config_providers.core.text import octets, printable
 from airflow_config_providers.exceptions import ConfigException
-from airflow_config_providers.spark.audit.content import ContentError, opened, tail_hash
+from airflow_config_providers.spark.audit.content import opened, tail_hash
 from airflow_config_providers.spark.audit.files import FoundFile
 from airflow_config_providers.spark.audit.fingerprint_file import OtherKeyError, read_fingerprints, write_fingerprints
 from airflow_config_providers.spark.audit.leak import Leak, require_types
+from airflow_config_providers.spark.audit.object_store import FAR_BLOCK
 from airflow_config_providers.spark.audit.sought import Sought
+from airflow_config_providers.spark.audit.source import ContentError, opened_text
+from airflow_config_providers.spark.audit.stored_path import is_stored
 from airflow_config_providers.spark.audit.token_finder import FORMATS
 
 _FORMAT: Final = 1
@@ -185,8 +188,8 @@ class SeenFiles:
 
 
 def is_unchanged(file: FoundFile, seen: SearchedFile | None) -> bool:
-    """Return whether a file is as it was when all of it was searched."""
-    return seen is not None and seen.is_whole and seen.file == file
+    """Return whether a file is as it was when all of it was searched; not if nothing says when that was."""
+    return seen is not None and seen.is_whole and seen.file == file and bool(file.modified or file.etag)
 
 
 def grown_since(file: FoundFile, seen: SearchedFile | None, margin: int) -> SearchedFile | None:
@@ -197,13 +200,15 @@ def grown_since(file: FoundFile, seen: SearchedFile | None, margin: int) -> Sear
     """
     if seen is None or not seen.is_whole or not seen.tail or file.size <= seen.file.size:
         return None
+    if is_stored(file.path) and file.size <= FAR_BLOCK:  # one request reads it as a whole
+        return None
     size = max(0, seen.file.size - margin)
     try:
-        with opened(file.path) as descriptor:
-            if tail_hash(descriptor, seen.file.size) != seen.tail:
+        with opened(file.path, file.size) as source:
+            if tail_hash(source, seen.file.size) != seen.tail:
                 return None
-            lines = os.pread(descriptor, seen.file.size - size, size).count(b"\n")
-    except (ContentError, OSError):  # whoever searches it says so
+            lines = source.read(size, seen.file.size - size).count(b"\n")
+    except ContentError:  # whoever searches it says so
         return None
     kept = [leak for leak in seen.leaks if leak.offset < size]
     octets = seen.octets - (seen.file.size - size)
@@ -224,6 +229,7 @@ def _plain(one: SearchedFile) -> dict[str, Any]:
         "path": file.path,
         "size": file.size,
         "modified": file.modified,
+        "etag": file.etag,
         "tail": one.tail,
         "lines": one.lines,
         "octets": one.octets,
@@ -233,13 +239,13 @@ def _plain(one: SearchedFile) -> dict[str, Any]:
 
 
 def _lines(path: Path) -> Iterator[str]:
-    with opened(str(path)) as descriptor, os.fdopen(os.dup(descriptor), encoding="utf-8") as file:
+    with opened_text(str(path)) as file:
         yield from file
 
 
 def _read(row: Mapping[str, Any]) -> SearchedFile:
     texts, numbers = ("path", "problem", "tail"), ("size", "modified", "lines", "octets")
     require_types(row, {**dict.fromkeys(texts, str), **dict.fromkeys(numbers, int)})
-    file = FoundFile(row["path"], row["size"], row["modified"])
+    file = FoundFile(row["path"], row["size"], row["modified"], str(row.get("etag", "")))  # older audits wrote none
     leaks = tuple(Leak.read(leak) for leak in row["leaks"])
     return SearchedFile(file, leaks, row["lines"], row["octets"], row["problem"], row["tail"])

@@ -12,6 +12,7 @@ from airflow_config_providers.spark.audit.files import FileListing, FoundFile
 from airflow_config_providers.spark.audit.leak import Leak, moment
 from airflow_config_providers.spark.audit.leak_finder import Occurrence
 from airflow_config_providers.spark.audit.sought import OccurrenceFinder
+from airflow_config_providers.spark.audit.stored_path import real
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +37,7 @@ class TellingPaths:
         paths = [*(file.path for file in listing.files), *listing.skipped, *listing.unread]
         if not any(finder.find(b"\0".join(map(os.fsencode, paths)))):  # all at once, because that is fast
             return cls()
-        roots = [os.fsencode(os.path.realpath(path)) for path in given]
+        roots = [os.fsencode(real(path)) for path in given]
         found = {path: occurrences for path in paths if (occurrences := _telling(os.fsencode(path), roots, finder))}
         files = [file for file in listing.files if file.path in found]
         shown = {path: _shown(os.fsencode(path), occurrences) for path, occurrences in found.items()}

@@ -6,7 +6,6 @@ import bz2
 import gzip
 import os
 from collections.abc import Callable
-from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -15,15 +14,14 @@ pytest.importorskip("pyarrow")
 
 from airflow_config_providers.spark.audit.content import (
     BLOCK,
-    ContentError,
-    OpenFolder,
     blocks,
     compression_of,
     decompressed,
     doubt,
-    opened,
+    most_content,
     tail_hash,
 )
+from airflow_config_providers.spark.audit.source import ContentError, opened_file
 from tests.spark.audit.compressing import COMPRESSED
 
 CONTENT = b"".join(b"2026-11-25 line %d of a log\n" % number for number in range(20_000))
@@ -112,35 +110,35 @@ def test_a_pipe_is_not_opened(tmp_path: Path) -> None:
     """Opening it would wait for a writer."""
     os.mkfifo(tmp_path / "pipe")
 
-    with pytest.raises(ContentError, match="no regular file"), opened(str(tmp_path / "pipe")):
+    with pytest.raises(ContentError, match="no regular file"), opened_file(str(tmp_path / "pipe")):
         pass
 
 
 def test_a_link_is_not_opened(tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to("/etc/passwd")
 
-    with pytest.raises(ContentError, match="cannot be opened"), opened(str(tmp_path / "link")):
+    with pytest.raises(ContentError, match="cannot be opened"), opened_file(str(tmp_path / "link")):
         pass
 
 
 def test_a_file_that_becomes_shorter_is_reported(tmp_path: Path) -> None:
     (tmp_path / "a").write_bytes(b"abc")
 
-    with opened(str(tmp_path / "a")) as descriptor, pytest.raises(ContentError, match="shorter"):
-        list(blocks(descriptor, 0, 10))
+    with opened_file(str(tmp_path / "a")) as source, pytest.raises(ContentError, match="shorter"):
+        list(blocks(source, 0, 10))
 
 
 def test_the_tail_hash_tells_grown_files_from_replaced_ones(tmp_path: Path) -> None:
     file = tmp_path / "a"
     file.write_bytes(b"a" * 9_000)
-    with opened(str(file)) as descriptor:
-        before = tail_hash(descriptor, 9_000)
+    with opened_file(str(file)) as source:
+        before = tail_hash(source, 9_000)
     file.write_bytes(b"a" * 9_000 + b"more")
-    with opened(str(file)) as descriptor:
-        grown = tail_hash(descriptor, 9_000)
+    with opened_file(str(file)) as source:
+        grown = tail_hash(source, 9_000)
     file.write_bytes(b"b" * 9_000 + b"more")
-    with opened(str(file)) as descriptor:
-        replaced = tail_hash(descriptor, 9_000)
+    with opened_file(str(file)) as source:
+        replaced = tail_hash(source, 9_000)
 
     assert before == grown != replaced
 
@@ -150,7 +148,10 @@ def test_a_folder_that_became_a_link_leads_nowhere(tmp_path: Path) -> None:
     (tmp_path / "elsewhere" / "a.log").write_text("x")
     (tmp_path / "logs").symlink_to(tmp_path / "elsewhere")
 
-    with pytest.raises(ContentError, match="It cannot be opened"), opened(str(tmp_path.resolve() / "logs" / "a.log")):
+    with (
+        pytest.raises(ContentError, match="It cannot be opened"),
+        opened_file(str(tmp_path.resolve() / "logs" / "a.log")),
+    ):
         pass
 
 
@@ -158,7 +159,7 @@ def test_a_folder_that_became_a_link_leads_nowhere(tmp_path: Path) -> None:
 def test_a_file_that_became_something_else_is_not_opened(tmp_path: Path, make: Callable[[Path], None]) -> None:
     make(tmp_path / "a.log")
 
-    with pytest.raises(ContentError), opened(str(tmp_path.resolve() / "a.log")):
+    with pytest.raises(ContentError), opened_file(str(tmp_path.resolve() / "a.log")):
         pass
 
 
@@ -173,46 +174,14 @@ def test_a_small_file_with_an_enormous_content_is_read_only_at_its_beginning() -
     assert 1 << 29 < sum(read) <= 1 << 30
 
 
-def test_files_of_several_folders_are_opened_one_after_the_other(tmp_path: Path) -> None:
-    paths = [tmp_path / folder / name for folder in ("a", "b") for name in ("1", "2")]
-    for path in paths:
-        path.parent.mkdir(exist_ok=True)
-        path.write_bytes(str(path).encode())
-
-    with closing(OpenFolder()) as folder:
-        for path in paths:
-            with folder.opened(str(path)) as descriptor:
-                assert os.pread(descriptor, 1_000, 0) == str(path).encode()
-
-
-def test_after_a_folder_that_is_missing_others_are_opened(tmp_path: Path) -> None:
-    (tmp_path / "a").write_bytes(b"x")
-
-    with closing(OpenFolder()) as folder:
-        for _ in range(2):
-            with pytest.raises(ContentError, match="No such file"), folder.opened(str(tmp_path / "missing" / "a")):
-                pass
-            with folder.opened(str(tmp_path / "a")) as descriptor:
-                assert os.pread(descriptor, 10, 0) == b"x"
-
-
-def test_a_link_is_not_opened_in_a_folder_that_is_open(tmp_path: Path) -> None:
-    (tmp_path / "a").write_bytes(b"x")
-    (tmp_path / "link").symlink_to(tmp_path / "a")
-
-    with closing(OpenFolder()) as folder:
-        with folder.opened(str(tmp_path / "a")):
-            pass
-        with pytest.raises(ContentError, match="cannot be opened"), folder.opened(str(tmp_path / "link")):
-            pass
-
-
-@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="this system does not list the open files of a process")
-def test_nothing_stays_open(tmp_path: Path) -> None:
-    (tmp_path / "a").write_bytes(b"x")
-    descriptors = Path("/proc/self/fd")
-    before = len(list(descriptors.iterdir()))
-    with closing(OpenFolder()) as folder, folder.opened(str(tmp_path / "a")):
-        assert len(list(descriptors.iterdir())) == before + 2
-
-    assert len(list(descriptors.iterdir())) == before
+@pytest.mark.parametrize(
+    ("size", "most"),
+    [
+        pytest.param(100, 1_000_000_000, id="small"),
+        pytest.param(1_000_000, 1_100_000_000, id="as-far-as-gzip-goes"),
+        pytest.param(10_000_000, 3_000_000_000, id="bomb"),
+        pytest.param(1_000_000_000, 102_000_000_000, id="large"),
+    ],
+)
+def test_the_work_for_a_compressed_file_is_bounded(size: int, most: int) -> None:
+    assert most_content(size) == most

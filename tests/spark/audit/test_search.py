@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import bz2
 import json
 from pathlib import Path
 from urllib.parse import quote
@@ -180,3 +181,21 @@ def test_a_value_at_the_end_of_a_line_of_two_gigabytes_is_found(tmp_path: Path) 
         file.write(OTHER.encode())
 
     assert found(path, size=1 << 26) == [(size, 1, str(TOKEN), "plain", CURRENT)]
+
+
+@pytest.mark.slow
+def test_a_bomb_is_named_and_stops_no_other_file(tmp_path: Path) -> None:
+    zeros, compressor = bytes(16 * 1024 * 1024), bz2.BZ2Compressor()
+    bomb, other = tmp_path / "bomb", tmp_path / "other"
+    parts = [compressor.compress(VALUE.encode()), *(compressor.compress(zeros) for _ in range(70))]
+    bomb.write_bytes(b"".join([*parts, compressor.flush()]))
+    other.write_text(VALUE)
+
+    results = [search(Split(FoundFile(str(path), path.stat().st_size, 0)), FINDER) for path in (bomb, other)]
+
+    assert [len(one.leaks) for one in results] == [1, 1]
+    assert [one.problem for one in results] == [
+        "Its content is more than 1,100 times as large: only its beginning was read.",
+        "",
+    ]
+    assert results[0].octets <= 1_000_000_000

@@ -1,0 +1,97 @@
+"""The stores of objects that paths are in, with the credentials of Airflow's connections."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+from airflow_config_providers.airflow_compat import BaseHook
+from airflow_config_providers.core.text import printable
+from airflow_config_providers.exceptions import ConfigException
+from airflow_config_providers.spark.audit.fsspec_objects import FsspecObjects
+from airflow_config_providers.spark.audit.object_store import Objects, ObjectStore
+from airflow_config_providers.spark.audit.s3_objects import S3Objects
+from airflow_config_providers.spark.audit.stored_path import StoredPath, is_stored
+
+_S3: Final = frozenset({"s3", "s3a", "s3n"})
+
+
+def stores_of(paths: Iterable[str]) -> list[ObjectStore]:
+    """
+    Return the stores that ``paths`` are in; none for paths in the file system.
+
+    Without a connection in its path, each machine reads a store with credentials of its own.
+
+    :raises ConfigException: a path is wrong, its connection cannot be used, or a package is missing
+    """
+    parsed = [StoredPath.parse(path) for path in paths if is_stored(path)]
+    return [ObjectStore(root, _objects(one)) for root, one in {one.root: one for one in parsed}.items()]
+
+
+def _objects(path: StoredPath) -> Objects:
+    """
+    Return the objects in the store of ``path``, such that they can be sent to executors.
+
+    :raises ConfigException: its connection cannot be used, or a package is missing
+    """
+    try:
+        if path.connection:
+            BaseHook.get_connection(path.connection)  # hooks read without credentials if it does not exist
+        found = _of_s3(path) if path.scheme in _S3 else _of_fsspec(path)
+        pickle.dumps(found)
+    except ImportError as error:
+        problem = _missing(path.scheme, error)
+    except Exception as error:  # noqa: BLE001 - clients raise what they like, with credentials in it
+        problem = f"it cannot be opened ({type(error).__name__}). Correct the path or its connection."
+    else:
+        return found
+    raise ConfigException(f"{printable(path.root)}: {problem}")
+
+
+def _of_s3(path: StoredPath) -> Objects:
+    import boto3  # noqa: F401, PLC0415 - whoever lists objects needs it, and an error here names it
+
+    return S3Objects(path.host, _of_connection(path.connection) if path.connection else {})
+
+
+def _of_connection(conn_id: str) -> Mapping[str, Any]:
+    """Return the options of a client of S3, with the credentials that a connection has now."""
+    from airflow.providers.amazon.aws.hooks.base_aws import AwsGenericHook  # noqa: PLC0415 - few need it
+
+    hook: Any = AwsGenericHook(aws_conn_id=conn_id, client_type="s3")
+    session = hook.get_session()
+    keys = session.get_credentials()
+    options = {
+        "region_name": session.region_name,
+        "endpoint_url": hook.conn_config.get_service_endpoint_url("s3"),
+        "verify": hook.verify,
+        "config": hook.config,
+    }
+    if keys is not None:
+        now = keys.get_frozen_credentials()
+        options |= {
+            "aws_access_key_id": now.access_key,
+            "aws_secret_access_key": now.secret_key,
+            "aws_session_token": now.token,
+        }
+    return options
+
+
+def _of_fsspec(path: StoredPath) -> Objects:
+    from fsspec.core import strip_protocol, url_to_fs  # noqa: PLC0415 - as above
+
+    url = f"{path.scheme}://{path.host}/"
+    if not path.connection:
+        return FsspecObjects(*url_to_fs(url))
+    from airflow.sdk.io import get_fs  # noqa: PLC0415 - as above
+
+    return FsspecObjects(get_fs(path.scheme, path.connection), strip_protocol(url))
+
+
+def _missing(scheme: str, error: ImportError) -> str:
+    from fsspec.registry import known_implementations  # noqa: PLC0415 - as above
+
+    known = "" if scheme in _S3 else str(known_implementations.get(scheme, {}).get("class", ""))
+    package = known.partition(".")[0] or error.name or "for it"
+    return f"{scheme}:// needs the package {package}. Install it here and on the executors."

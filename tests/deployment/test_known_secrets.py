@@ -1,0 +1,21 @@
+"""Files that name references."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("airflow")
+
+from airflow_config_providers.core.variable import ConfigVariable
+from airflow_config_providers.deployment.known_secrets import references_in_file
+
+PASSWORD = ConfigVariable("vault", "apps/db", "password")
+
+
+@pytest.mark.parametrize("place", range(1024 * 1024 - len(str(PASSWORD)), 1024 * 1024 + 1, 5))
+def test_no_reference_in_a_very_long_line_is_missed(tmp_path: Path, place: int) -> None:
+    (tmp_path / "one-line.json").write_text(f"{'x' * place}{PASSWORD}{'x' * 100}\n")
+
+    assert references_in_file(str(tmp_path / "one-line.json")) == [PASSWORD]

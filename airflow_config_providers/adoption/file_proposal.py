@@ -10,10 +10,12 @@ from typing import Any, Final
 
 from airflow_config_providers.adoption.dag_source import DagSource, OperatorCall, Setting
 from airflow_config_providers.adoption.edits import Edit, Positions, edited, without_overlaps
-from airflow_config_providers.adoption.references import Providers, reads_secrets, with_references
+from airflow_config_providers.adoption.references import Providers, reads_json, reads_secrets, with_references
 from airflow_config_providers.adoption.secret_lines import secret_lines
+from airflow_config_providers.core.sensitive import sounds_secret
 from airflow_config_providers.core.text import is_template, one_line, printable
 from airflow_config_providers.lint.entry import WrittenEntry
+from airflow_config_providers.lint.entry_rules import has_other_type
 from airflow_config_providers.lint.entry_rules import literal_findings as literal_secrets
 from airflow_config_providers.lint.finding import SourcePlace
 from airflow_config_providers.spark.exposure import is_exposed
@@ -55,6 +57,10 @@ CLASSES: Final[Mapping[str, tuple[str, str]]] = {
 """Stock class -> the module and the name of the class that takes its place."""
 
 _EXPOSED: Final = "'{}': Spark shows the value of this key to others. Pass the secret under another key."
+_OF_JSON: Final = (
+    "'{}': its template reads a part of JSON. If that is no string, a reference has another text: true in place of "
+    "True. Write the reference if it is a string or a whole number, or if the job understands both."
+)
 _UNSUPPORTED: Final = (
     "'{}': its template does more than a reference can, such as a filter, a default or a condition. Make it simpler, "
     "or leave it."
@@ -211,13 +217,18 @@ class FileProposer:
             text = of.of_variable(read.name) if is_variable else of.of_connection(read.name, read.field)
             self._replace(call, setting, text, is_conf=is_conf)
         elif setting.text is not None and reads_secrets(setting.text):
-            text_or_none = with_references(setting.text, self._providers)
-            if text_or_none is None:
-                self._leave(setting.node, _UNSUPPORTED.format(printable(setting.key)))
-            else:
-                self._replace(call, setting, text_or_none, is_conf=is_conf)
+            self._of_template(call, setting, setting.text, is_conf=is_conf)
         elif setting.text is not None:
             self._report_literal(setting)
+
+    def _of_template(self, call: OperatorCall, setting: Setting, template: str, *, is_conf: bool) -> None:
+        text = with_references(template, self._providers)
+        if text is None:
+            self._leave(setting.node, _UNSUPPORTED.format(printable(setting.key)))
+        elif reads_json(template) and not (sounds_secret(setting.key) or has_other_type(setting.key)):
+            self._leave(setting.node, _OF_JSON.format(printable(setting.key)))
+        else:
+            self._replace(call, setting, text, is_conf=is_conf)
 
     def _replace(self, call: OperatorCall, setting: Setting, text: str, *, is_conf: bool) -> None:
         if is_conf and is_exposed(setting.key):

@@ -25,6 +25,7 @@ _CONNECTION: Final = re.compile(
 )
 _VALUE: Final = re.compile(rf"\{{\{{-?\s*var\.value{_ID}\s*-?\}}\}}")
 _JSON: Final = re.compile(r"\{\{-?\s*var\.json\.(?P<id>\w+)\.(?P<keys>\w+(?:\.\w+)*)\s*-?\}\}")
+_FROM_JSON: Final = re.compile(r"\bextra_dejson\b|\bvar\.json\b")
 _READS: Final = re.compile(r"\{[{%](?:(?![}%]\}).)*\b(?:conn|var)\b", re.DOTALL)
 
 
@@ -51,6 +52,11 @@ class Providers:
 def reads_secrets(text: str) -> bool:
     """Return whether a Jinja template in ``text`` reads a connection or a variable."""
     return _READS.search(text) is not None
+
+
+def reads_json(text: str) -> bool:
+    """Return whether a template in ``text`` reads a part of JSON, which need not be a string."""
+    return _FROM_JSON.search(text) is not None
 
 
 def with_references(text: str, providers: Providers) -> str | None:

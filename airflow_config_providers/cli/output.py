@@ -52,8 +52,6 @@ def colour(column: str, text: str) -> str:
     return _COLOURS.get(column, {}).get(text, "")
 
 
-_UNBOUNDED: Final = 1_000_000
-
 _PROPERTIES: Final = frozenset({"type", "sensitive", "read_only"})
 """The columns that terminals leave out if no row has the property, so that there is room for names and values."""
 
@@ -111,26 +109,43 @@ def _plain_values(rows: Sequence[Row] | Row) -> Any:
 
 
 def _table(rows: Sequence[Row]) -> None:
+    columns = {column: [_text(row[column]) for row in rows] for column in rows[0]}
+    (_folded if sys.stdout.isatty() else _unfolded)(columns)
+
+
+def _folded(columns: Mapping[str, Sequence[str]]) -> None:
+    """Print a table that fits into the terminal."""
     from airflow.cli.simple_table import AirflowConsole, SimpleTable  # noqa: PLC0415 - heavy
     from rich.text import Text  # noqa: PLC0415 - as above
 
-    is_terminal = sys.stdout.isatty()
-    # FORCE_COLOR would colour a pipe, too. In a terminal, rich respects NO_COLOR.
-    console = AirflowConsole(markup=False, emoji=False, highlight=False, force_terminal=is_terminal)
+    console = AirflowConsole(markup=False, emoji=False, highlight=False, force_terminal=True)  # it respects NO_COLOR
     table = SimpleTable(show_header=True)  # type: ignore[no-untyped-call]  # Airflow has no types here
-    columns = {column: [_text(row[column]) for row in rows] for column in rows[0]}
-    if is_terminal:
-        columns = {column: texts for column, texts in columns.items() if _says_something(column, texts)}
-    for column, texts in columns.items():
+    shown = {column: texts for column, texts in columns.items() if _says_something(column, texts)}
+    for column, texts in shown.items():
         is_name = column == "key" and max(map(len, texts)) <= console.width // 2
         table.add_column(column, overflow="fold", no_wrap=is_name)
-    for cells in zip(*columns.values(), strict=True):
-        styled = zip(columns, cells, strict=True)
+    for cells in zip(*shown.values(), strict=True):
+        styled = zip(shown, cells, strict=True)
         table.add_row(*(Text(text, colour(column, text), overflow="fold") for column, text in styled))
-    if not is_terminal:  # grep does not find a value that is wrapped over two lines
-        unbounded = console.options.update(width=_UNBOUNDED)
-        console.width = max(console.width, console.measure(table, options=unbounded).maximum)
     console.print(table)
+
+
+def _unfolded(columns: Mapping[str, Sequence[str]]) -> None:
+    """
+    Print a table as rich does, with each row on one line: grep does not find a value that is wrapped over two lines.
+
+    Rich takes many times as long, because it looks for places to wrap.
+    """
+    from rich.cells import cell_len  # noqa: PLC0415 - few commands print a table
+
+    widths = [max(map(cell_len, (column, *texts))) for column, texts in columns.items()]
+    lines = [tuple(columns), *zip(*columns.values(), strict=True)]
+    drawn = [
+        " | ".join(text + " " * (width - cell_len(text)) for text, width in zip(line, widths, strict=True))
+        for line in lines
+    ]
+    rule = "=+=".join("=" * width for width in widths)
+    _write("\n".join([drawn[0], rule, *drawn[1:], " " * len(rule)]))
 
 
 def _says_something(column: str, texts: Sequence[str]) -> bool:

@@ -39,6 +39,16 @@ _LAST_INDEX: Final = 2**31 - 1
 _Found = TypeVar("_Found")
 
 
+def require_map_index(map_index: int | None) -> None:
+    """
+    Refuse a number that cannot be in Airflow's database, which would fail to look for it.
+
+    :raises UnknownResourceError: it cannot be there
+    """
+    if map_index is not None and not -1 <= map_index <= _LAST_INDEX:
+        raise UnknownResourceError(f"There is no instance with a map index above {_LAST_INDEX} or below -1.")
+
+
 @dataclass(frozen=True, slots=True)
 class RunChoice:
     """
@@ -57,8 +67,7 @@ class RunChoice:
     def __post_init__(self) -> None:
         if not is_storable(self.run_id):
             raise UnknownResourceError(f"There is no run '{printable(self.run_id)}'. Correct its id.")
-        if self.map_index is not None and not -1 <= self.map_index <= _LAST_INDEX:
-            raise UnknownResourceError(f"There is no instance with a map index above {_LAST_INDEX} or below -1.")
+        require_map_index(self.map_index)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from airflow_config_providers.core.alter import ConfigResource
 from airflow_config_providers.core.text import printable
-from airflow_config_providers.deployment.records import reading
+from airflow_config_providers.deployment.records import reading, require_map_index
 from airflow_config_providers.exceptions import ConfigException
 
 _SUCCESS: Final = "success"
@@ -79,9 +79,11 @@ def outcomes_of(task: ConfigResource, map_index: int | None = None) -> list[RunO
     Return how ``task`` ended in its runs, ordered by when it ran, the last one first.
 
     :param map_index: the instance of a mapped task
+    :raises UnknownResourceError: Airflow's database cannot have such an instance
     :raises ConfigException: the task is mapped, and ``map_index`` is None
     :raises ProviderUnavailableError: the database is unavailable
     """
+    require_map_index(map_index)
     found = reading(lambda session: _read(session, task, map_index))
     if len({one.map_index for one in found}) > 1:
         raise ConfigException(f"{_capital(task)} is mapped: its instances end differently. Add --map-index.")

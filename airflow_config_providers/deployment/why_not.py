@@ -169,7 +169,7 @@ def _applying_instead(key: str, wanted: str | None, winner: Row | None) -> str:
     default = spark_definition().default_texts().get(key)
     if default is None:
         return "No layer sets it, and Spark has no default."
-    same = "the same" if default == wanted else printable(default)
+    same = "the same" if default == wanted else printable(default) or "empty"
     return f"No layer sets it. Spark's default is {same}."
 
 

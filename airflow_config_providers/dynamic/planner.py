@@ -10,6 +10,7 @@ from airflow_config_providers.core.alter import AlterConfigOp, Altered, ConfigRe
 from airflow_config_providers.core.data import HIDDEN, Password
 from airflow_config_providers.core.definition.config_def import ConfigDef
 from airflow_config_providers.core.keys import key_problem, text_problem
+from airflow_config_providers.core.layers import LayeredConfig
 from airflow_config_providers.core.policy import RequestMetadata
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.core.variable import scan
@@ -197,7 +198,7 @@ class Planner:
         return Sealed(self.seal(Password(text)))
 
     def _is_secret(self, key: str, text: str) -> bool:
-        return self.definition.is_secret(key, text) and not scan(text)
+        return LayeredConfig([], self.definition).is_secret(key, text)  # exactly what is not shown later
 
     def _problems(self, resource: ConfigResource, key: str, text: str) -> Iterator[ConfigException]:
         where = f"'{printable(key)}'"
@@ -219,6 +220,11 @@ class Planner:
     def _problems_of_secret(self, where: str, text: str) -> Iterator[ConfigException]:
         if text == HIDDEN:
             yield ConfigException(f"{where}: {HIDDEN} only replaces a secret in output. Write a reference.")
+        elif scan(text):  # encrypted, its references would be neither read nor seen by policies
+            yield ConfigException(
+                f"{where} has a plain-text secret beside a reference. Keep the secret outside, too, and write another "
+                f"reference in its place."
+            )
         elif self.seal is None:
             yield ConfigException(
                 f"{where} is a plain-text secret, and this deployment cannot encrypt it. Write a reference, or set "

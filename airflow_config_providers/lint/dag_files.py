@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import selectors
 import signal
 import subprocess
@@ -19,44 +18,10 @@ from queue import SimpleQueue
 from typing import Any, Final, Self
 
 from airflow_config_providers.core.closing import ClosedOnExit, close_all
-from airflow_config_providers.core.sensitive import shows_secret
-from airflow_config_providers.core.text import printable
 from airflow_config_providers.exceptions import ConfigException
 from airflow_config_providers.lint.entry import StoredJob, WrittenJob
 from airflow_config_providers.lint.finding import DAG_IMPORT, DAG_TIMEOUT, Finding, SourcePlace
-
-_FRAME: Final = re.compile(r'^ +File "([^"\n]+)", line (\d+)', re.MULTILINE)
-_TYPE: Final = re.compile(r"^([A-Za-z_][\w.]*)(?:: (.*))?$", re.MULTILINE)
-
-_HARMLESS: Final = frozenset({"ImportError", "IndentationError", "ModuleNotFoundError", "NameError", "SyntaxError"})
-"""Built-in errors whose messages contain names, and no values, unless a file raises one itself."""
-
-_OURS: Final = "airflow_config_providers.exceptions."
-
-
-def import_error(path: str, trace: str) -> Finding:
-    """
-    Return the finding for a DAG file that failed with the traceback ``trace``.
-
-    The message of an error can quote a secret. It is shown only for errors that are known to quote none.
-    """
-    last = trace.rpartition("Traceback (most recent call last):")[2] or trace
-    frames = list(_FRAME.finditer(last))
-    lines = [int(frame[2]) for frame in frames if frame[1] == path]
-    error = _TYPE.search(last, frames[-1].end() if frames else 0)
-    kind, message = (error[1], error[2] or "") if error else ("an error", "")
-    return Finding(DAG_IMPORT, SourcePlace(path, lines[-1] if lines else None), _sentence(kind, message))
-
-
-def _sentence(kind: str, message: str) -> str:
-    shown = printable(kind.removeprefix(_OURS))
-    if (kind in _HARMLESS or kind.startswith(_OURS)) and not shows_secret(message):
-        return f"The DAG file cannot be imported: {shown}: {printable(message)}"
-    return (
-        f"The DAG file cannot be imported: {shown}. Its message is not shown, because it could quote a secret: run the "
-        f"file with Python to see it."
-    )
-
+from airflow_config_providers.lint.import_errors import import_error
 
 _START: Final = 300.0
 """Seconds in which Airflow is imported, on the busiest machine."""

@@ -111,11 +111,11 @@ def _is_secret(key: str, text: str) -> bool:
     if shows_secret(text):
         return True
     is_value = text.strip() and text.strip().lower() not in {"true", "false"}
-    return bool(is_value) and sounds_sensitive(key) and not _NAMES_ONLY.match(key) and not _has_other_type(key)
+    return bool(is_value) and sounds_sensitive(key) and not _NAMES_ONLY.match(key) and not has_other_type(key)
 
 
-def _has_other_type(key: str) -> bool:
-    """Return whether Spark reads a number, a size or a time under the key."""
+def has_other_type(key: str) -> bool:
+    """Return whether Spark reads a switch, a number, a list, a size or a time under the key."""
     known = spark_definition().config_keys.get(key)
     return known is not None and (known.type not in {ConfigType.STRING, ConfigType.PASSWORD} or bool(known.type_name))
 

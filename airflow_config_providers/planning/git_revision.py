@@ -72,8 +72,20 @@ def checked_out(revision: str, *, folder: str) -> Iterator[Checkout]:
         files = Path(temporary).resolve() / "files"
         files.mkdir()
         filler = _Filler(revision, Path(folder).resolve(), {"GIT_INDEX_FILE": str(Path(temporary) / "index")})
-        filler.fill(Checkout(repository, files), commit)
-        yield Checkout(repository, files)
+        found = Checkout(repository, files)
+        filler.fill(found, commit)
+        _lead_as_deployed(found)
+        yield found
+
+
+def _lead_as_deployed(checkout: Checkout) -> None:
+    """Let each link lead to a file of the revision, if it leads into the repository, or to the same file outside."""
+    for folder, folders, files in os.walk(checkout.folder):
+        for link in (Path(folder, name) for name in (*folders, *files)):
+            if link.is_symlink():
+                leads_to = checkout.inside(str(Path(checkout.outside(folder), link.readlink())))
+                link.unlink()
+                link.symlink_to(leads_to)
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +158,7 @@ def _repository(folder: str) -> Path:
 
 def _commit(repository: Path, revision: str) -> str:
     done = _git(repository, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}")
-    if done.returncode:
+    if done.returncode or done.stdout.startswith("^"):  # what is excluded, as by ^main
         raise ConfigException(
             f"The repository '{printable(str(repository))}' has no revision '{printable(revision)}'. Correct it, or "
             f"fetch it: nothing is downloaded here."

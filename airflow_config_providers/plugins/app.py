@@ -50,6 +50,9 @@ VERSION: Final = "/v1"
 _LONGEST_PATTERN: Final = 2000
 """The most characters of a pattern of references."""
 
+_MOST_KEYS: Final = 1_000_000_000
+"""More keys than any configuration has, and a number that Python can count to."""
+
 
 def may_read_default(user: GetUserDep) -> None:
     """
@@ -186,7 +189,7 @@ def about_itself(request: Request) -> Response:
 def selection(
     keys: Annotated[list[str], Query(alias="key")] = [],  # noqa: B006 - FastAPI copies it
     notes: bool = False,
-    first: Annotated[int | None, Query(ge=1)] = None,
+    first: Annotated[int | None, Query(ge=1, le=_MOST_KEYS)] = None,
 ) -> KeySelection:
     """Return the keys that the request asks for."""
     return KeySelection(keys, notes=notes, first=first)

@@ -17,11 +17,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from jinja2 import Environment
 
 pytest.importorskip("airflow")
 
 from airflow_config_providers.adoption.same_meaning import Imports, Meaning, _meanings, _reader
 from airflow_config_providers.cli.adopt import adopt
+from airflow_config_providers.core.document import read_key
 from tests.limits import LONGEST
 
 pytestmark = [
@@ -374,6 +376,25 @@ def test_an_entry_stays_if_the_argument_in_its_place_can_render_to_nothing(envir
     code, out, err = run(tmp_path)
 
     assert (code, json.loads(out)["patch"]) == (0, ""), err
+
+
+def test_a_part_of_json_that_need_not_be_a_string_stays_as_it_is(environ: Path, tmp_path: Path):
+    value = json.loads('{"strict": true}')
+    template = Environment(autoescape=True).from_string("{{ var.json.flags.strict }}")
+    assert (template.render(var={"json": {"flags": value}}), read_key(value, "strict")) == ("True", "true")
+    (tmp_path / "x.py").write_text(
+        f'{STOCK}from airflow.sdk import DAG\n\nwith DAG("x", schedule=None):\n    SparkSubmitOperator(\n'
+        '        task_id="x",\n        conf={\n            "spark.app.strict": "{{ var.json.flags.strict }}",\n'
+        '            "spark.eventLog.enabled": "{{ var.json.flags.strict }}",\n'
+        '            "spark.app.token": "{{ conn.db.extra_dejson.token }}",\n        },\n    )\n'
+    )
+
+    code, out, err = run(tmp_path)
+
+    added = [line.split('"')[1] for line in json.loads(out)["patch"].splitlines() if line.startswith("+  ")]
+    assert (code, added) == (0, ["spark.eventLog.enabled", "spark.app.token"]), out + err
+    (left,) = json.loads(out)["by_hand"]
+    assert (left["line"], "'spark.app.strict': its template reads a part of JSON" in left["reason"]) == (8, True)
 
 
 def test_a_file_that_others_import_stays_as_it_is(environ: Path, tmp_path: Path):

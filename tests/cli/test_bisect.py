@@ -159,3 +159,9 @@ def test_it_works_only_on_a_machine_of_the_deployment(cli: Cli):
 
     assert done.code == 2
     assert "'bisect' works only on a machine of the deployment" in done.errors[0]
+
+
+def test_an_instance_that_no_database_can_have_is_refused(cli: Cli):
+    done = cli(f"{BISECT} --map-index 99999999999999999999")
+
+    assert (done.code, done.errors) == (3, ["There is no instance with a map index above 2147483647 or below -1."])

@@ -12,7 +12,11 @@ import yaml
 
 pytest.importorskip("airflow")
 
+from airflow.cli.simple_table import AirflowConsole, SimpleTable
+from rich.text import Text
+
 from airflow_config_providers.cli.output import show
+from airflow_config_providers.core.text import one_line
 from airflow_config_providers.deployment.rows import SECRET, Row
 
 ROWS = [
@@ -126,6 +130,18 @@ def test_a_pipe_gets_no_colours_even_if_they_are_forced(monkeypatch, capsys):
     show(CHANGES, "table")
 
     assert ESCAPE not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("text", ["", " x ", "[bold]x[/bold]", "日本", "e\u0301", "👍🏽", "\x1b[31m", "\u200bx"])
+def test_a_pipe_gets_the_table_that_rich_draws(capsys, text: str):
+    table, out = SimpleTable(show_header=True), io.StringIO()
+    for column in ("key", "列"):
+        table.add_column(column)
+    table.add_row(Text(one_line(text)), Text("end"))
+    AirflowConsole(file=out, width=200).print(table)
+
+    show([{"key": text, "列": "end"}], "table")
+    assert capsys.readouterr().out == out.getvalue()
 
 
 @pytest.mark.parametrize("output", ["table", "plain"])

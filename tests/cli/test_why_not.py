@@ -151,3 +151,9 @@ def test_options_that_conflict_are_refused(cli: Cli, words: str, problem: str):
 
     assert done.code == 2
     assert problem in done.err
+
+
+def test_an_empty_default_is_called_empty(cli: Cli):
+    (answer,) = answers(cli, "spark.jars=a.jar")
+
+    assert answer["reason"] == "No layer sets it. Spark's default is empty."

@@ -28,6 +28,7 @@ from airflow_config_providers.exceptions import (
     StaleVersionError,
     UnknownResourceError,
 )
+from airflow_config_providers.spark.catalogue import spark_definition
 from airflow_config_providers.testing import FakeClock, InMemoryConfigStore
 
 DEFAULT = ConfigResource(ResourceType.DEFAULT)
@@ -410,6 +411,23 @@ def test_a_secret_is_sealed_and_not_shown(store):
     assert "sealed 7" in store.texts[name_of(DAG)]
     entry = one.describe_configs([DAG], include_synonyms=True)[DAG]["password"]
     assert (entry.value, entry.synonyms[0].value, entry.is_sensitive) == (None, None, True)
+
+
+@pytest.mark.parametrize("seal", [None, lambda _: "sealed"], ids=["that cannot be sealed", "that can be sealed"])
+def test_a_secret_beside_a_reference_is_refused_since_its_reference_must_stay_readable(store, seal):
+    one = ConfigAdmin(store, spark_definition(), seal=seal)
+
+    with pytest.raises(ConfigException, match="beside a reference") as caught:
+        one.incremental_alter_configs({DAG: [set_("spark.app.url", "jdbc:x://u:hunter2@${vault:apps/db:host}")]})
+    assert "hunter2" not in str(caught.value) + str(store.texts)
+
+
+def test_what_is_no_secret_beside_a_reference_is_kept(store):
+    one = ConfigAdmin(store, spark_definition(), seal=lambda _: "sealed")
+
+    one.incremental_alter_configs({DAG: [set_("spark.app.token", "Bearer ${vault:apps/api:token}")]})
+
+    assert one.describe_configs([DAG])[DAG]["spark.app.token"].value == "Bearer ${vault:apps/api:token}"
 
 
 def test_a_secret_stays_where_the_whole_is_replaced_by_what_is_shown(store):

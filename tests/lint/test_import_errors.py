@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from airflow_config_providers.lint.dag_files import import_error
+from airflow_config_providers.lint.import_errors import import_error
 
 CANARY = "c4nary-in-a-message"
 
@@ -28,11 +28,17 @@ def trace_of(path: Path, source: str) -> str:
         pytest.param("\n\nx = (", 3, "SyntaxError: '(' was never closed", id="syntax"),
         pytest.param("x = 1\ny = z", 2, "NameError: name 'z' is not defined", id="name"),
         pytest.param(
-            "from airflow_config_providers.exceptions import ConfigException\nraise ConfigException('Do this.')",
+            "from airflow_config_providers.core import ConfigLayer, ConfigSource\n"
+            "ConfigLayer(ConfigSource.DAG_CONFIG, 'a dict', {'x': 1})",
             2,
-            "ConfigException: Do this.",
+            "ConfigException: a dict: 'x': the value is of type int. Write it as a string.",
             id="ours",
         ),
+        pytest.param("import os\nos.nope", 2, "AttributeError: module 'os' has no attribute 'nope'", id="attribute"),
+        pytest.param(
+            "from os import (\n    nope,\n)", 1, "ImportError: cannot import name 'nope' from 'os'", id="import"
+        ),
+        pytest.param("dict.fromkeys(x=1)", 1, "TypeError", id="type"),
     ],
 )
 def test_an_error_without_values_is_shown_with_its_line(tmp_path: Path, source: str, line: int, shown: str):
@@ -51,13 +57,27 @@ def test_an_error_without_values_is_shown_with_its_line(tmp_path: Path, source: 
         pytest.param(f"raise ValueError('a\\nImportError: {CANARY}')", id="that looks like a harmless one"),
         pytest.param(f"class ImportError(Exception): ...\nraise ImportError('{CANARY}')", id="of the same name"),
         pytest.param(f"try:\n    raise KeyError('{CANARY}')\nexcept KeyError:\n    import nope_x", id="in a context"),
+        pytest.param(f"raise NameError('{CANARY}')", id="of names"),
+        pytest.param(f"raise SyntaxError('{CANARY}')", id="of syntax"),
+        pytest.param(f"raise ImportError('{CANARY}')", id="of imports"),
+        pytest.param(f"exec('{CANARY}')".replace("-", "_"), id="of a name in a string"),
+        pytest.param(
+            f"import importlib\nimportlib.import_module('{CANARY}')".replace("-", "_"), id="of a module in a string"
+        ),
+        pytest.param(
+            f"from airflow_config_providers.exceptions import ConfigException\nraise ConfigException('{CANARY}')",
+            id="of our type",
+        ),
         pytest.param(f"raise ImportError('no driver for jdbc:x://u:{CANARY}@h')", id="with a password"),
     ],
 )
 def test_a_message_that_could_quote_a_secret_is_not_shown(tmp_path: Path, source: str):
     path = tmp_path / "dag.py"
 
-    assert CANARY not in str(import_error(str(path), trace_of(path, source)))
+    found = str(import_error(str(path), trace_of(path, source)))
+
+    assert CANARY not in found
+    assert CANARY.replace("-", "_") not in found
 
 
 @pytest.mark.parametrize("trace", ["", "builtins.SystemExit", "no traceback: \x00", "AirflowDagCycleException: x"])

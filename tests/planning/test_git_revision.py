@@ -81,7 +81,7 @@ def test_a_hook_of_git_can_make_a_plan(repository: Path, monkeypatch: pytest.Mon
         assert (found.folder / "dags" / "a.py").read_text() == "old"
 
 
-@pytest.mark.parametrize("revision", ["v9", "--all", "main^{tree}", ""])
+@pytest.mark.parametrize("revision", ["v9", "--all", "main^{tree}", "^main", ""])
 def test_what_is_no_commit_is_refused(repository: Path, revision: str):
     with pytest.raises(ConfigException, match="has no revision"), checked_out(revision, folder=str(repository)):
         pass
@@ -100,6 +100,35 @@ def test_paths_go_in_and_out(repository: Path, tmp_path: Path):
         assert inside == str(found.folder / "dags" / "a.py")
         assert found.outside(inside) == str(repository / "dags" / "a.py")
         assert found.inside("/etc/hosts") == "/etc/hosts"
+
+
+@pytest.mark.parametrize("is_absolute", [True, False], ids=["absolute", "relative"])
+@pytest.mark.parametrize(("target", "content"), [("repository/dags/a.py", "old"), ("outside.py", "outside")])
+def test_a_link_leads_where_it_leads_in_the_deployment(
+    repository: Path, tmp_path: Path, target: str, content: str, is_absolute: bool
+):
+    (tmp_path / "outside.py").write_text("outside")
+    (repository / "dags" / "link.py").symlink_to(tmp_path / target if is_absolute else f"../../{target}")
+    git(repository, "add", "dags/link.py")
+    git(repository, "commit", "--quiet", "--message", "two")
+
+    with checked_out("main", folder=str(repository)) as found:
+        assert (found.folder / "dags" / "link.py").read_text() == content
+
+
+def test_a_link_that_leads_nowhere_or_to_itself_stays_one(repository: Path):
+    for name, target in (("nowhere.py", "gone.py"), ("loop", "loop"), ("folder", ".")):
+        (repository / "dags" / name).symlink_to(target)
+    git(repository, "add", "dags")
+    git(repository, "commit", "--quiet", "--message", "two")
+
+    with checked_out("main", folder=str(repository)) as found:
+        folder = found.folder / "dags"
+        assert [(folder / name).readlink() for name in ("nowhere.py", "loop", "folder")] == [
+            folder / "gone.py",
+            folder / "loop",
+            folder,
+        ]
 
 
 @pytest.fixture

@@ -155,6 +155,13 @@ def test_an_address_with_half_of_a_surrogate_pair_names_nothing(server: Server, 
     assert server.ask("admin", "GET", path).status_code in {400, 404, 422}
 
 
+@pytest.mark.parametrize("first", ["0", "-1", "x", "9" * 30])
+def test_a_number_of_keys_that_cannot_be_counted_is_malformed(server: Server, first: str):
+    answer = server.ask("admin", "GET", f"/dags/flights/tasks/report?first={first}")
+
+    assert (answer.status_code, answer.json()["kind"]) == (400, "malformed")
+
+
 @pytest.mark.parametrize("depth", [100, 900, 5000])
 @pytest.mark.parametrize("part", ['{"operations": DEEP}', '{"operations": [{"name": "a", "value": DEEP}]}', "DEEP"])
 def test_a_deep_list_is_malformed(server: Server, part: str, depth: int):

@@ -18,7 +18,7 @@ from airflow_config_providers.adoption.references import Providers
 from airflow_config_providers.adoption.same_meaning import Imports, are_in_all
 from airflow_config_providers.adoption.shared_layers import SharedLayer, Sharing
 from airflow_config_providers.core.layers import LayeredConfig
-from airflow_config_providers.core.text import printable
+from airflow_config_providers.core.text import counted, printable
 from airflow_config_providers.job.job_layers import deployed_layers
 from airflow_config_providers.lint.paths import LintedPaths, dags_folder
 
@@ -79,8 +79,10 @@ class Adoption:
         references = sum(len(one.replacements) for one in self.files)
         removed = sum(one.removed for one in self.files)
         return (
-            f"Adopt: {len(self.files)} DAG file(s) change, {references} reference(s), {removed} entries without effect "
-            f"removed, {len(self.layers)} layer file(s); {len(self.by_hand)} place(s) stay by hand."
+            f"Adopt: {counted(len(self.files), 'DAG file')} to change, with {counted(references, 'reference')}; "
+            f"{counted(removed, 'entry', 'entries')} without effect to remove; "
+            f"{counted(len(self.layers), 'layer file')} to add; "
+            f"{counted(len(self.by_hand), 'place')} to change by hand."
         )
 
     def _name(self, one: FileProposal) -> str:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 from threading import TIMEOUT_MAX
 from typing import Any, Final
 
-from airflow_config_providers.cli.target import SERVER
+from airflow_config_providers.cli.target import NOW, SERVER
 from airflow_config_providers.core.workers import call_each
 
 SECONDS: Final = "AIRFLOW_CONFIG_PROVIDERS_COMPLETION_SECONDS"
@@ -34,6 +34,11 @@ def tasks(prefix: str, parsed_args: Any, **_: object) -> list[str]:
 def runs(prefix: str, parsed_args: Any, **_: object) -> list[str]:
     """Return the ids of the runs of the DAG on the command line that begin with ``prefix``, the last one first."""
     return _of_dag("run_ids", parsed_args, prefix)
+
+
+def sides(prefix: str, parsed_args: Any, **_: object) -> list[str]:
+    """Return what can be compared and begins with ``prefix``: ``now``, and the runs."""
+    return [*([NOW] if NOW.startswith(prefix) else []), *runs(prefix, parsed_args)]
 
 
 def keys(prefix: str, **_: object) -> list[str]:

@@ -17,7 +17,10 @@ exit codes:
   0 done                      3 refused: the request is wrong
   2 wrong arguments           4 denied: a policy denies it, or you lack permission
                               5 unavailable: try again later
-After alter, rollback or refresh, a nonzero code means nothing changed, unless the error says a server did not answer.
+"""
+
+_UNCHANGED = """
+A nonzero exit code means that nothing changed, unless the error says that a server did not answer.
 """
 
 _DESCRIBE = """examples:
@@ -224,7 +227,7 @@ def _dynamic() -> tuple[Any, ...]:
             "dynamic.alter",
             "Change dynamic configuration",
             (*_resource(), *_changes(), *_checks(), *_server()),
-            _ALTER,
+            _ALTER + _UNCHANGED,
         ),
         _command(
             "dynamic.history",
@@ -236,13 +239,13 @@ def _dynamic() -> tuple[Any, ...]:
             "dynamic.rollback",
             "Restore the configuration of an earlier version",
             (*_resource(), *_version(), _validate_only(), *_server()),
-            _ROLLBACK,
+            _ROLLBACK + _UNCHANGED,
         ),
         _command(
             "dynamic.refresh",
             "Have processes that follow a task, a DAG or the deployment read the values of its references again",
             (*_resource(), *_server()),
-            _REFRESH,
+            _REFRESH + _UNCHANGED,
         ),
     )
 
@@ -553,7 +556,7 @@ def _runs() -> tuple[Any, ...]:
         _arg("--try", help="Number of the try; by default the last one", type=int, dest="try_number", metavar="N"),
         _map_index(),
         _completed(
-            "runs",
+            "sides",
             "--diff",
             help="Show what differs between two of: now, RUN_ID, RUN_ID#TRY, the address of another deployment or, "
             "with --run, the number of a try",
@@ -564,7 +567,7 @@ def _runs() -> tuple[Any, ...]:
 
 
 def _map_index() -> Any:
-    return _arg("--map-index", help="Instance of a mapped task", type=int, metavar="I")
+    return _arg("--map-index", help="Map index of an instance of a mapped task", type=int, metavar="I")
 
 
 def _changes() -> tuple[Any, ...]:

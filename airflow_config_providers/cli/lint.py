@@ -9,7 +9,7 @@ from typing import Any, Final
 from airflow_config_providers.cli.arguments import seconds
 from airflow_config_providers.cli.failing import Finished, WrongArgumentsError, reporting_errors
 from airflow_config_providers.cli.output import progress
-from airflow_config_providers.core.text import printable
+from airflow_config_providers.core.text import counted, printable
 from airflow_config_providers.exceptions import ConfigProvidersError
 from airflow_config_providers.lint.finding import UNREAD, Finding, FindingLevel, RuleSelection
 from airflow_config_providers.lint.known_providers import KnownProviders, of_extra, of_file
@@ -43,7 +43,7 @@ def lint(args: Any) -> None:
 
 
 def _counted(count: int, noun: str) -> str:
-    return f"{count or 'no'} {noun}{'s' * (count != 1)}"
+    return counted(count, noun) if count else f"no {noun}s"
 
 
 def _code(findings: Sequence[Finding]) -> int:

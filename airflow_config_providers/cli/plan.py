@@ -12,7 +12,7 @@ from airflow_config_providers.cli.failing import Finished, Notes, WrongArguments
 from airflow_config_providers.cli.output import is_for_people, progress, show, show_document
 from airflow_config_providers.cli.target import require_here
 from airflow_config_providers.core.alter import ConfigResource
-from airflow_config_providers.core.text import printable
+from airflow_config_providers.core.text import printable, there_are
 from airflow_config_providers.exceptions import PolicyViolation
 from airflow_config_providers.job.policies import deployment_policies, open_policies
 from airflow_config_providers.planning.plan import Plan
@@ -57,7 +57,7 @@ def _plan(args: Any) -> None:
     notes.end()
     _show(found, args.output)
     if denials := found.denials:
-        more = [f"There are {len(denials) - _MOST} more denials."] if len(denials) > _MOST else []
+        more = [f"{there_are(len(denials) - _MOST, 'more denial')}."] if len(denials) > _MOST else []
         raise PolicyViolation(*denials[:_MOST], *more)
     if args.detailed_exit_code and not found.is_empty:
         raise Finished(CHANGES)
@@ -128,4 +128,4 @@ class _FewNotes(Notes):
         """Print how many notes were not printed."""
         if (more := len(self._told) - _MOST) > 0:
             self._told.clear()
-            super().__call__(f"There are {more} more notes. Name a DAG or a task to see those about it.")
+            super().__call__(f"{there_are(more, 'more note')}. Name a DAG or a task to see those about it.")

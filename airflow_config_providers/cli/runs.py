@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from airflow_config_providers.cli.failing import Notes, WrongArgumentsError
-from airflow_config_providers.cli.target import address_in, is_address
+from airflow_config_providers.cli.target import NOW, address_in, is_address
 from airflow_config_providers.core.alter import ConfigResource
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.deployment.records import RunChoice
@@ -16,8 +16,6 @@ from airflow_config_providers.exceptions import ConfigProvidersError
 
 if TYPE_CHECKING:
     from airflow_config_providers.deployment.configurations import Configurations
-
-_NOW = "now"
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +49,7 @@ def _side(text: str, args: Any) -> Side:
 
 
 def _choice(text: str, args: Any) -> RunChoice | None:
-    if text == _NOW:
+    if text == NOW:
         return None
     run, sign, number = text.rpartition("#")
     if not sign and args.run and _is_number(text):
@@ -85,7 +83,7 @@ def _conflicts(args: Any) -> Iterator[str]:
 
 def _are_deployments(args: Any) -> bool:
     """Return whether two deployments are compared as they are now, which every resource allows."""
-    return bool(address_in(args)) and all(text == _NOW or is_address(text) for text in args.diff) and not args.run
+    return bool(address_in(args)) and all(text == NOW or is_address(text) for text in args.diff) and not args.run
 
 
 def _conflicts_of_why_not(args: Any) -> Iterator[str]:

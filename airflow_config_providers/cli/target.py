@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 SERVER: Final = "AIRFLOW_CONFIG_PROVIDERS_SERVER"
 """The environment variable that replaces ``--server``."""
 
+NOW: Final = "now"
+"""What would settle now, as a side of a comparison."""
+
 _OF_SERVER: Final = ("--token-file", "--username", "--password-file", "--allow-plain-http")
 """The options that require ``--server``."""
 

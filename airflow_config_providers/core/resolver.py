@@ -14,7 +14,7 @@ from airflow_config_providers.core.lookup import PATIENT, FetchKeywords, FetchOp
 from airflow_config_providers.core.provider import ConfigProvider
 from airflow_config_providers.core.provider_definition import CONFIG_PROVIDERS, unknown_provider
 from airflow_config_providers.core.reversal.reverse import ReverseTransformer
-from airflow_config_providers.core.text import nearest, odd_character, printable
+from airflow_config_providers.core.text import counted, nearest, odd_character, printable
 from airflow_config_providers.core.transformer import (
     DEFAULT_LIMITS,
     ConfigTransformer,
@@ -335,8 +335,8 @@ def _of_key(problem: ConfigProvidersError, where: str, references: Sequence[str]
 def _of_keys(problem: ConfigProvidersError, names: Sequence[str]) -> ConfigProvidersError:
     shown = [printable(name) for name in names[:_MOST_KEYS]]
     keys = ", ".join(shown + ["..."] * (len(names) > len(shown)))
-    counted = f"{len(names)} key{'s' * (len(names) > 1)}: {keys}"
-    return type(problem)(*(f"{sentence} ({counted})" for sentence in problem.problems))
+    listed = f"{counted(len(names), 'key')}: {keys}"
+    return type(problem)(*(f"{sentence} ({listed})" for sentence in problem.problems))
 
 
 def _foreign_failure(place: Place, failure: Exception) -> ConfigProvidersError:

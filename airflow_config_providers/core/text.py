@@ -40,6 +40,21 @@ def is_storable(text: str) -> bool:
     return "\0" not in text and is_unicode(text)
 
 
+def counted(count: float, noun: str, plural: str = "") -> str:
+    """
+    Return a number with its noun, as in ``1 key`` and ``2 keys``.
+
+    :param plural: the noun of other numbers than 1; by default with an s
+    """
+    shown = count if isinstance(count, int) else f"{count:g}"
+    return f"{shown} {noun if count == 1 else plural or f'{noun}s'}"
+
+
+def there_are(count: int, noun: str) -> str:
+    """Return the beginning of a sentence, as in ``There is 1 key`` and ``There are 2 keys``."""
+    return f"There {'is' if count == 1 else 'are'} {counted(count, noun)}"
+
+
 def one_line(text: str) -> str:
     """Return ``text`` on one line: control characters and lone surrogates are escaped."""
     return text if text.isprintable() else "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)

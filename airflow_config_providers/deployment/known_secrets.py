@@ -11,7 +11,7 @@ from typing import Any, Final
 from airflow_config_providers import settings
 from airflow_config_providers.core.lookup import PATIENT, Lookup
 from airflow_config_providers.core.provider_definition import unknown_provider
-from airflow_config_providers.core.text import printable
+from airflow_config_providers.core.text import counted, printable
 from airflow_config_providers.core.variable import ConfigVariable, variables
 from airflow_config_providers.deployment.object_stores import stores_of
 from airflow_config_providers.deployment.records import kept, reading, recent_tries
@@ -171,9 +171,9 @@ def _limits(report: LeakReport) -> Iterator[str]:
         references = len({one.reference for one in report.sought.fingerprints})
         rarity = int(DIGEST_BITS * math.log10(2) - math.log10(count * max(1, report.octets)))
         yield (
-            f"Values of {references} references were searched for by their fingerprints. That finds them whole, in one "
-            f"encoding, and not cut, coloured, or broken over lines. By chance, fewer than one of 10^{rarity} such "
-            f"audits reports a value that is none."
+            f"Values of {counted(references, 'reference')} were searched for by their fingerprints. That finds them "
+            f"whole, in one encoding, and not cut, coloured, or broken over lines. By chance, fewer than one of "
+            f"10^{rarity} such audits reports a value that is none."
         )
 
 

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Final
 
-from airflow_config_providers.core.text import printable
+from airflow_config_providers.core.text import counted, printable
 from airflow_config_providers.exceptions import ProviderUnavailableError
 from airflow_config_providers.job.record_rows import rows_of
 from airflow_config_providers.spark.audit.past_records import CONFIGS, PastRecords, RecordReader
@@ -59,7 +59,7 @@ def problems_of(records: PastRecords) -> Iterator[str]:
         yield f"{records.unread_count} files have no record. Only {_MOST_NAMED} of them are named."
     if records.later_count:
         yield (
-            f"{records.later_count} records were written by a later version of airflow-config-providers. What this "
+            f"A later version of airflow-config-providers wrote {counted(records.later_count, 'record')}. What this "
             f"version does not know of them is left out."
         )
 

@@ -34,7 +34,7 @@ def of_record(record: TryRecord, selection: KeySelection) -> list[Row]:
         hints = {key: nearest(key, record.configs) for key in unknown[:HINTS]}
         raise ConfigException(
             *(
-                f"The job had no key '{printable(key)}'{hints.get(key) or '.'} Correct the name, or leave out --key."
+                f"The job had no key '{printable(key)}'{hints.get(key) or '.'} Correct the name, or ask for all keys."
                 for key in unknown
             )
         )

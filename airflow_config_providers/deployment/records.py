@@ -11,7 +11,7 @@ from typing import Any, Final, TypeVar
 from airflow_config_providers import settings
 from airflow_config_providers.airflow_compat import map_index_of
 from airflow_config_providers.core.alter import ConfigResource
-from airflow_config_providers.core.text import is_storable, nearest, printable
+from airflow_config_providers.core.text import counted, is_storable, nearest, printable
 from airflow_config_providers.core.variable import is_like
 from airflow_config_providers.deployment.rows import Row
 from airflow_config_providers.exceptions import ConfigException, ProviderUnavailableError, UnknownResourceError
@@ -131,7 +131,8 @@ def _found(session: Any, task: ConfigResource, choice: RunChoice) -> TryRecord |
     indexes = {index for index, _ in keys}
     if len(indexes) > 1:
         raise ConfigException(
-            f"{task} is mapped: {len(indexes)} of its instances have a record in this run. Add --map-index."
+            f"{task} is mapped: {len(indexes)} of its instances have a record in this run. Choose one "
+            f"by its map index, such as {min(indexes)}."
         )
     tries = tries_of(key for _, key in keys)
     number = choice.try_number or (tries[0] if tries else None)
@@ -288,7 +289,7 @@ _Stored = tuple[datetime, TryRecord]
 
 
 _NO_HASHES: Final = (
-    "{} of {} jobs left no hash of the value, so is_newest is empty there. Set [config_providers] "
+    "{} of {} left no hash of the value, so is_newest is empty there. Set [config_providers] "
     "password_encoder_secret where tasks run: their next jobs leave hashes, unless the driver resolves the references."
 )
 
@@ -313,7 +314,7 @@ def usages(pattern: str, may_see: Callable[[Collection[str]], Collection[str]] =
 def about(rows: Sequence[Row]) -> Iterator[str]:
     """Yield a sentence about what ``usages`` could not find out."""
     if without := sum(not row["hash"] for row in rows):
-        yield _NO_HASHES.format(without, len(rows))
+        yield _NO_HASHES.format(without, counted(len(rows), "job"))
 
 
 def _last_of_each(session: Any) -> Iterator[_Stored]:

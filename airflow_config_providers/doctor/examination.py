@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from airflow_config_providers.core.diagnosis import Diagnosis, fault, of_problem
-from airflow_config_providers.core.text import one_line
+from airflow_config_providers.core.text import counted, one_line
 from airflow_config_providers.core.workers import CallOutcome, call_each
 
 
@@ -32,7 +32,9 @@ def failures(outcome: CallOutcome[Any], patience: float) -> Iterator[Diagnosis]:
     """Yield why a check, or a part of it, has no result."""
     yield from map(of_problem, outcome.problems)
     if outcome.is_late:
-        yield fault(f"The check did not end within {patience:g} seconds.", "Repeat it alone with --only and --timeout.")
+        yield fault(
+            f"The check did not end within {counted(patience, 'second')}.", "Repeat it alone with --only and --timeout."
+        )
     if outcome.failure:
         yield fault(f"The check failed with {outcome.failure}.", "Run it where Airflow and its database are installed.")
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from airflow_config_providers import settings
 from airflow_config_providers.core.diagnosis import Diagnosis, fine, of_problem
-from airflow_config_providers.core.text import is_template, printable
+from airflow_config_providers.core.text import counted, is_template, printable
 from airflow_config_providers.core.variable import scan
 from airflow_config_providers.doctor.examination import Site
 from airflow_config_providers.exceptions import ConfigProvidersError
@@ -33,7 +33,7 @@ def _layer_file(path: str) -> Iterator[Diagnosis]:
     except ConfigProvidersError as error:
         yield from map(of_problem, error.problems)
         return
-    yield fine(f"The layer file '{printable(path)}' sets {len(layer.configs)} keys.")
+    yield fine(f"The layer file '{printable(path)}' sets {counted(len(layer.configs), 'key')}.")
     yield from rights_of(path)
 
 
@@ -44,5 +44,5 @@ def _policies(path: str) -> Iterator[Diagnosis]:
     except ConfigProvidersError as error:
         yield from map(of_problem, error.problems)
         return
-    yield fine(f"{count} policies in '{printable(path)}' load.")
+    yield fine(f"The policies file '{printable(path)}' loads, with {counted(count, 'policy', 'policies')}.")
     yield from rights_of(path)

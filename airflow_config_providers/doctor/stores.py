@@ -8,7 +8,7 @@ from typing import Final
 from airflow_config_providers import settings
 from airflow_config_providers.airflow_compat import conf
 from airflow_config_providers.core.diagnosis import Diagnosis, doubt, fault, fine
-from airflow_config_providers.core.text import printable
+from airflow_config_providers.core.text import counted, printable
 from airflow_config_providers.doctor.examination import Site
 from airflow_config_providers.dynamic.airflow_store import VariableStore
 from airflow_config_providers.job.record import TaskTry
@@ -23,7 +23,7 @@ def check_store(site: Site) -> Iterator[Diagnosis]:
     :raises ProviderUnavailableError: it does not answer
     """
     stored = VariableStore().names("config_providers")
-    yield fine(f"Airflow's database answers; {len(stored)} dynamic configurations are stored.")
+    yield fine(f"Airflow's database answers; it has {counted(len(stored), 'dynamic configuration')}.")
     yield _migrations()
     if not settings.dynamic_enabled():
         yield doubt("Tasks do not read dynamic configuration.", "Set [config_providers] dynamic_enabled = True.")

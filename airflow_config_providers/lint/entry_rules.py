@@ -12,7 +12,7 @@ from airflow_config_providers.core.older_names import OLDER_NAMES
 from airflow_config_providers.core.provider_definition import unknown_provider
 from airflow_config_providers.core.sensitive import shows_secret
 from airflow_config_providers.core.spellings import current_name
-from airflow_config_providers.core.text import is_template, printable, without_templates
+from airflow_config_providers.core.text import counted, is_template, printable, without_templates
 from airflow_config_providers.core.variable import (
     ConfigVariable,
     beside_references,
@@ -100,7 +100,7 @@ def literal_findings(entry: WrittenEntry) -> Iterator[Finding]:
     yield Finding(
         LITERAL_SECRET,
         entry.place,
-        f"{entry.name}: a literal of {length} character{'s' * (length != 1)} looks like a secret. Keep it outside, and "
+        f"{entry.name}: a literal of {counted(length, 'character')} looks like a secret. Keep it outside, and "
         f"write a reference such as ${{vault:path:key}}.",
     )
 

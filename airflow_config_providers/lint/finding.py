@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Final
 
-from airflow_config_providers.core.text import one_line
+from airflow_config_providers.core.text import counted, one_line
 
 
 class FindingLevel(Enum):
@@ -155,4 +155,4 @@ def sorted_findings(findings: Iterable[Finding]) -> list[Finding]:
 
 def _named(tasks: list[str]) -> str:
     others = len(tasks) - 1
-    return f"{tasks[0]} and {others} more task{'s' * (others > 1)}" if others else tasks[0]
+    return f"{tasks[0]} and {counted(others, 'more task')}" if others else tasks[0]

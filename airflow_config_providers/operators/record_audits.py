@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from airflow_config_providers import settings
 from airflow_config_providers.airflow_compat import BaseOperator
-from airflow_config_providers.core.text import one_line, printable
+from airflow_config_providers.core.text import counted, one_line, printable
 from airflow_config_providers.deployment.record_audit import RecordsJob, problems_of, record_reader
 from airflow_config_providers.exceptions import ConfigException, PolicyViolation
 from airflow_config_providers.job.past_policies import PastPolicies
@@ -187,8 +187,8 @@ class ConfigPolicyAuditOperator(_RecordsAuditOperator):
     def _judge(self, stopped: StoppedRuns, unread: int) -> None:
         if self.fail_on_stopped and (stopped.runs or stopped.unjudged or unread):
             raise PolicyViolation(
-                f"{policy_page.summary(stopped)} {len(stopped.unjudged) + unread} records could not be judged. The "
-                f"log of the task says which policies would have stopped what, and why."
+                f"{policy_page.summary(stopped)} {counted(len(stopped.unjudged) + unread, 'record')} could not be "
+                f"judged. The log of the task says which policies would have stopped what, and why."
             )
 
 

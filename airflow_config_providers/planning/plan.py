@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from airflow_config_providers.core.alter import AlterConfigOp, ConfigResource
 from airflow_config_providers.core.layers import ConfigLayer
 from airflow_config_providers.core.policy import NamedPolicy, RequestMetadata
+from airflow_config_providers.core.text import counted
 from airflow_config_providers.deployment.admin import admin
 from airflow_config_providers.deployment.verdicts import PolicyVerdict, Seeing, verdict_of
 from airflow_config_providers.job.authored_job import referring_paths
@@ -97,14 +98,12 @@ class Plan:
         """Return the plan in one sentence."""
         if self.is_empty:
             return "Plan: nothing changes."
-        parts = [f"{_counted(len(self.tasks), 'task')} change{'s' * (len(self.tasks) == 1)}"]
-        parts += [f"{_counted(self.counts.get(kind, 0), 'key')} {kind.value}" for kind in Kind]
+        parts = [f"{counted(len(self.tasks), 'task')} change{'s' * (len(self.tasks) == 1)}"]
+        parts += [f"{counted(self.counts.get(kind, 0), 'key')} {kind.value}" for kind in Kind]
         restarts = sum(one.restarts for one in self.running)
-        parts += [f"{_counted(restarts, 'running job')} restart{'s' * (restarts == 1)}"] if restarts else []
+        parts += [f"{counted(restarts, 'running job')} restart{'s' * (restarts == 1)}"] if restarts else []
         policies = len({one.verdict.policy for one in self.judgements if one.denies})
-        return (
-            f"Plan: {', '.join(parts)}.{_DENIED.format(_counted(policies, 'policy', 'policies')) if policies else ''}"
-        )
+        return f"Plan: {', '.join(parts)}.{_DENIED.format(counted(policies, 'policy', 'policies')) if policies else ''}"
 
 
 _DENIED = " Denied by {}."
@@ -139,7 +138,3 @@ def _request(task: ConfigResource, layers: Sequence[ConfigLayer], jobs: Jobs) ->
 
 def _rank(one: Judgement) -> int:
     return 0 if one.denies else 1 if one.is_old else 2
-
-
-def _counted(count: int, noun: str, plural: str = "") -> str:
-    return f"{count} {noun if count == 1 else plural or f'{noun}s'}"

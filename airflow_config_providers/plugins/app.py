@@ -242,7 +242,7 @@ def runs(asked: AskedDep) -> Response:
 
 def references(asked: AskedDep, pattern: Annotated[str, Query(max_length=_LONGEST_PATTERN)] = "*") -> Response:
     """Return the tasks whose last job used a reference that matches ``pattern``."""
-    return asked.answer(asked.configurations.references(pattern))
+    return asked.answer(asked.configurations.references(pattern), about="the DAGs that you may read")
 
 
 def compare_run(

@@ -16,7 +16,7 @@ from starlette.responses import Response
 
 from airflow_config_providers import settings
 from airflow_config_providers.core.alter import AlterConfigOp, ConfigResource, OpType, ResourceType
-from airflow_config_providers.core.text import is_storable, is_unicode, nearest, printable
+from airflow_config_providers.core.text import is_storable, is_unicode, nearest, printable, there_are
 from airflow_config_providers.deployment.admin import Caller
 from airflow_config_providers.deployment.configurations import DeployedConfigurations
 from airflow_config_providers.deployment.failures import NOT_FOUND
@@ -56,9 +56,9 @@ class Asked:
     configurations: DeployedConfigurations
     notes: list[str] = field(default_factory=list)
 
-    def answer(self, rows: Sequence[Row]) -> Response:
-        """Return the answer that contains ``rows``."""
-        content = {"resource": str(self.resource), "rows": rows, "notes": self.notes}
+    def answer(self, rows: Sequence[Row], about: str = "") -> Response:
+        """Return the answer that contains ``rows``; ``about`` replaces the name of the resource."""
+        content = {"resource": about or str(self.resource), "rows": rows, "notes": self.notes}
         return Response(as_json(content), 200, HEADERS, "application/json")
 
 
@@ -271,8 +271,8 @@ class _Fields:
         for name in others[:_NAMED]:
             hint = nearest(name, self._taken) or "."
             self.problems.append(f"'{self._where}{printable(name)}' is an unknown field{hint} Remove or correct it.")
-        if len(others) > _NAMED:
-            self.problems.append(f"There are {len(others) - _NAMED} more unknown fields. Remove them.")
+        if (more := len(others) - _NAMED) > 0:
+            self.problems.append(f"{there_are(more, 'more unknown field')}. Remove {'it' if more == 1 else 'them'}.")
 
 
 def _operation(fields: _Fields, number: int, content: Any) -> AlterConfigOp | None:

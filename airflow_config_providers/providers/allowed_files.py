@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Final, TypeVar
 
 from airflow_config_providers.core.diagnosis import Diagnosis, fine
-from airflow_config_providers.core.text import printable, whole_number
+from airflow_config_providers.core.text import counted, printable, whole_number
 from airflow_config_providers.exceptions import (
     AccessDeniedError,
     ConfigException,
@@ -168,7 +168,7 @@ class AllowedFiles:
         if failures:
             problems = [problem for failure in failures for problem in failure.problems]
             raise gravest(failures, (AccessDeniedError, ProviderUnavailableError))(*problems)
-        return f"{len(self.allowed)} allowed {'path' if len(self.allowed) == 1 else 'paths'}"
+        return counted(len(self.allowed), "allowed path")
 
     def diagnose(self) -> Iterator[Diagnosis]:
         """

@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import Any, Final, Self, TypeVar
 
 from airflow_config_providers.core.document import as_text
-from airflow_config_providers.core.text import printable
+from airflow_config_providers.core.text import counted, printable
 from airflow_config_providers.core.workers import side_by_side
 from airflow_config_providers.exceptions import ConfigProvidersError
 from airflow_config_providers.providers.airflow_secrets import asked
@@ -129,7 +129,7 @@ class AwsBatch:
         except Exception as error:  # noqa: BLE001 - botocore raises what a server, a proxy or a file made it raise
             if _may_be_for_the_sake_of_one(error):
                 return {}
-            return dict.fromkeys(ids, fault(error, who=self._who, what=f"{len(ids)} secrets"))
+            return dict.fromkeys(ids, fault(error, who=self._who, what=counted(len(ids), "secret")))
         return {id_: self._text(id_, answer) for id_, answer in answers.items()}
 
     def _fetch_one(self, id_: str) -> TextOrError:

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from airflow_config_providers.core.diagnosis import Diagnosing, Diagnosis, fault, fine, of_problem
 from airflow_config_providers.core.provider import ConfigProvider
-from airflow_config_providers.core.text import printable
+from airflow_config_providers.core.text import counted, printable
 from airflow_config_providers.core.workers import CallOutcome, call_each
 from airflow_config_providers.exceptions import ConfigProvidersError
 
@@ -75,7 +75,7 @@ def _named(name: str, diagnoses: Iterable[Diagnosis]) -> list[Diagnosis]:
 
 def _answer(outcome: CallOutcome[Any], patience: float) -> tuple[bool, str]:
     if outcome.is_late:
-        return False, f"no answer within {patience:g} seconds"
+        return False, f"no answer within {counted(patience, 'second')}"
     if outcome.problems:
         return False, "; ".join(outcome.problems)
     if outcome.failure:

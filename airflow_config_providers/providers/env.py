@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Final
 
 from airflow_config_providers.core.data import ConfigData
 from airflow_config_providers.core.provider import ConfigChangeCallback, ConfigProvider, require_configured
-from airflow_config_providers.core.text import printable
+from airflow_config_providers.core.text import counted, printable
 from airflow_config_providers.core.variable import ConfigVariable, no_default
 from airflow_config_providers.exceptions import AccessDeniedError, ConfigException
 from airflow_config_providers.providers.allowed_names import ALLOWLIST_PATTERN, AllowedNames, way_out
@@ -105,8 +105,7 @@ class EnvVarConfigProvider(ConfigProvider):
     def check(self) -> str:
         """Return how many variables can be read."""
         require_configured(self._allowed)
-        found = len(self._found)
-        return f"{found} {'variable' if found == 1 else 'variables'}"
+        return counted(len(self._found), "variable")
 
     def _allowed_by(self, allowed: AllowedNames) -> dict[str, str]:
         environ = os.environ if self._environ is None else self._environ

@@ -459,3 +459,7 @@ def test_of_a_file_what_can_be_proved_is_adopted_and_the_rest_is_reported(enviro
     assert reasons[0].startswith("after the change, 'spark.app.base' of task 'files' could come from '/of/the/workers'")
     assert reasons[1].startswith("after the change, 'spark.app.host' of task 'own' differs.")
     assert all(one.endswith("This key is left as it is.") for one in reasons)
+    assert document["summary"] == (
+        "Adopt: 1 DAG file to change, with 2 references; 1 entry without effect to remove; 0 layer files to add; "
+        "2 places to change by hand."
+    )

@@ -966,5 +966,19 @@ def test_help_has_examples_on_lines_of_their_own_and_each_runs(cli: Cli, command
         assert (done.code, done.errors) == (0, []), example
 
 
+@pytest.mark.parametrize(
+    ("command", "is_change"),
+    [
+        pytest.param("alter", True, id="alter"),
+        pytest.param("refresh", True, id="refresh"),
+        pytest.param("rollback", True, id="rollback"),
+        pytest.param("describe", False, id="describe"),
+        pytest.param("references", False, id="references"),
+    ],
+)
+def test_only_the_help_of_a_change_says_what_a_nonzero_code_means_for_it(cli: Cli, command: str, is_change: bool):
+    assert ("A nonzero exit code means that nothing changed" in cli(f"{command} --help").out) is is_change
+
+
 def test_help_keeps_what_stands_in_brackets(cli: Cli):
     assert "k2=[a,b]" in cli("alter --help").out

@@ -135,7 +135,7 @@ def test_of_a_mapped_task_the_instance_must_be_named(cli: Cli, records: Records)
         records({"spark.app.a": str(index)}, task="each", map_index=index)
     each = f"describe --dag flights --task each --run {RUN}"
 
-    assert "Add --map-index." in cli(each).err
+    assert "Choose one by its map index, such as 0." in cli(each).err
     assert rows(cli, f"{each} --map-index 1")["spark.app.a"]["value"] == "1"
 
 

@@ -199,7 +199,7 @@ def test_layer_files_and_policies_are_loaded_and_their_rights_judged(setting, tm
     setting("policies_file", f"{tmp_path}/policies.yaml")
 
     found = "\n".join(said(files.check(SITE)))
-    assert f"ok: The layer file '{tmp_path}/base.yaml' sets 1 keys." in found
+    assert f"ok: The layer file '{tmp_path}/base.yaml' sets 1 key." in found
     assert f"error: Every user of this machine can change '{tmp_path}/base.yaml'." in found
     assert "bad.properties: 'spark.a' is set in lines 1, 2." in found
     assert "error: policies.yaml:3" in found

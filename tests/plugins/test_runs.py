@@ -99,6 +99,25 @@ def test_a_user_who_may_not_read_task_instances_sees_not_what_the_last_job_had(s
     assert any("permission to read the task instances" in note for note in answer.json()["notes"])
 
 
+def test_of_a_mapped_task_the_instance_must_be_chosen(server: Server, records: Records):
+    for index in (3, 4):
+        records({"spark.app.a": str(index)}, task="each", map_index=index)
+    route = f"/dags/flights/tasks/each/runs/{RUN}"
+    problem = server.ask("ann", "GET", route).json()["problems"][0]
+
+    assert problem.endswith("2 of its instances have a record in this run. Choose one by its map index, such as 3.")
+    assert server.ask("ann", "GET", route, params={"map_index": 3}).json()["rows"][0]["value"] == "3"
+
+
+def test_a_key_that_the_job_did_not_have_is_refused_in_words_that_fit_a_request(server: Server, records: Records):
+    records({"spark.app.a": "1"})
+    answer = server.ask("ann", "GET", ROUTE, params={"key": "spark.app.b"}).json()
+
+    assert answer["problems"] == [
+        "The job had no key 'spark.app.b', did you mean 'spark.app.a'? Correct the name, or ask for all keys."
+    ]
+
+
 PASSWORD, TOKEN = "${vault:apps/db:password}", "${vault:apps/web:token}"
 
 
@@ -107,7 +126,7 @@ def test_references_are_listed_with_the_tasks_that_use_them(server: Server, reco
     content = server.ask("ann", "GET", "/references", params={"pattern": "${vault:apps/db:*}"}).json()
 
     assert [(row["reference"], row["dag"], row["task"]) for row in content["rows"]] == [(PASSWORD, "flights", "report")]
-    assert "1 of 1 jobs left no hash of the value" in content["notes"][0]
+    assert "1 of 1 job left no hash of the value" in content["notes"][0]
 
 
 def test_references_of_a_dag_whose_runs_the_user_may_not_read_are_left_out(server: Server, records: Records):
@@ -117,7 +136,7 @@ def test_references_of_a_dag_whose_runs_the_user_may_not_read_are_left_out(serve
 
     assert server.ask("ben", "GET", "/references").json()["rows"] != []
     assert server.ask("ann", "GET", "/references").json() == {
-        "resource": "the deployment default",
+        "resource": "the DAGs that you may read",
         "rows": [],
         "notes": [],
     }

@@ -8,6 +8,11 @@ export function printable(text) {
   return String(text).replace(INVISIBLE, escaped);
 }
 
+// Return a number with its noun, as in "1 key" and "2 keys".
+export function counted(count, noun) {
+  return `${count} ${noun}${count === 1 ? "" : "s"}`;
+}
+
 function escaped(character) {
   const code = character.codePointAt(0).toString(16);
   return code.length > 4 ? `\\u{${code}}` : `\\u${code.padStart(4, "0")}`;

@@ -1,6 +1,6 @@
 // The journey of a value, drawn: the layers, the one that wins, the references, their providers, and the delivery.
 
-import { drawn, printable } from "./dom.js";
+import { counted, drawn, printable } from "./dom.js";
 import { layerClass, layerName } from "./layers.js";
 import { partsOf, referencesIn } from "./values.js";
 
@@ -33,7 +33,7 @@ function layersOf(row) {
     colour: layerClass(one.source),
   }));
   const more = all.length - shown.length;
-  return [...(more > 0 ? [{ text: `${more} weaker values`, kind: "beaten" }] : []), ...shown.reverse()];
+  return [...(more > 0 ? [{ text: counted(more, "weaker value"), kind: "beaten" }] : []), ...shown.reverse()];
 }
 
 function referencesOf(references) {
@@ -43,7 +43,7 @@ function referencesOf(references) {
     return { text: path ? `${provider} reads ${key} of ${path}` : `${provider} reads ${key}`, kind: "reference" };
   });
   const more = references.length - shown.length;
-  return more > 0 ? [...shown, { text: `${more} more references`, kind: "reference" }] : shown;
+  return more > 0 ? [...shown, { text: counted(more, "more reference"), kind: "reference" }] : shown;
 }
 
 function deliveryOf(row, references) {

@@ -2,7 +2,7 @@
 
 import { changeForm, notesOf } from "./change.js";
 import { detailsOf } from "./details.js";
-import { element } from "./dom.js";
+import { counted, element } from "./dom.js";
 import { FILTERS, layersOf, matching } from "./filters.js";
 import { layerClass, layerName } from "./layers.js";
 import { Table } from "./table.js";
@@ -89,7 +89,7 @@ export function keysView({ rows, notes, rest = null, address, change, questions,
     none.hidden = shown.length > 0 || Boolean(rest);
     none.textContent = rows.length ? "No key matches. Remove a filter, or search for less." : "No key is set here.";
     table.element.hidden = !shown.length;
-    count.textContent = rest ? "Loading all keys …" : shown.length === rows.length ? `${rows.length} keys` : `${shown.length} of ${rows.length} keys`;
+    count.textContent = rest ? "Loading all keys …" : shown.length === rows.length ? counted(rows.length, "key") : `${shown.length} of ${counted(rows.length, "key")}`;
   };
   const layers = layerFilter(chosen, renew);
   const filters = filterButtons(chosen, renew);

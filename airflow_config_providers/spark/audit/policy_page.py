@@ -6,6 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
+from airflow_config_providers.core.text import counted
 from airflow_config_providers.spark.audit.html_page import moment, page_of, paragraph, plots, section, table, verdict
 from airflow_config_providers.spark.audit.plots import Bar, Plot, percent, ranking, weekly
 from airflow_config_providers.spark.audit.policy_audit import RunShare, StoppedRuns
@@ -40,7 +41,7 @@ def _verdict(stopped: StoppedRuns) -> str:
 
 def summary(stopped: StoppedRuns) -> str:
     """Return the result in one line."""
-    return f"{stopped.runs} of {stopped.all_runs} runs would have been stopped."
+    return f"{stopped.runs} of {counted(stopped.all_runs, 'run')} would have been stopped."
 
 
 def _plots(stopped: StoppedRuns, owners: Mapping[str, str]) -> Iterator[str]:

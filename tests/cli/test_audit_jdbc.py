@@ -327,6 +327,16 @@ def test_without_the_driver_a_note_says_how_executors_read_records(audits: Recor
     assert [note for note in done.notes if "spark.jars.packages=org.postgresql:postgresql:" in note]
 
 
+def test_where_only_this_process_reaches_the_database_it_reads_records(audits: RecordAudits, records: Records) -> None:
+    records(conf("near"))
+    by_proxy = "-DsocksProxyHost=127.0.0.1 -DsocksProxyPort=1 -DsocksNonProxyHosts="
+
+    done = audits("references", *audits.jdbc, "--conf", f"spark.driver.extraJavaOptions={by_proxy}")
+
+    assert (done.code, len(done.out.splitlines())) == (0, 1)
+    assert [note for note in done.notes if note.startswith("The database cannot be read by JDBC (")]
+
+
 def test_an_audit_of_records_does_not_show_the_password_of_the_database(
     audits: RecordAudits, records: Records, there: OnPostgresql, tmp_path: Path
 ) -> None:

@@ -15,7 +15,7 @@ from airflow_config_providers.cli.audit_progress import files_progress
 from airflow_config_providers.cli.failing import Notes, WrongArgumentsError
 from airflow_config_providers.cli.output import show
 from airflow_config_providers.core.text import printable
-from airflow_config_providers.deployment.database_records import DatabaseRecords
+from airflow_config_providers.deployment.database_records import records_of_database
 from airflow_config_providers.deployment.record_audit import RecordsJob, problems_of, record_reader
 from airflow_config_providers.deployment.rows import Row
 from airflow_config_providers.exceptions import ConfigProvidersError
@@ -59,20 +59,19 @@ def audited(args: Any, notes: Notes) -> Iterator[Audited]:
     wanted = _filter(args)
     job = RecordsJob(args.parquet or "", args.master, spark_configs(args))
     with files_progress() as tick, record_reader(job, tick) as reader:
-        records = _records(args, reader, wanted)
+        records = _records(args, reader, wanted, notes)
         for problem in problems_of(records):
             notes(problem)
         yield Audited(reader.session, records, lambda path: reader.of_files(path, wanted))
 
 
-def _records(args: Any, reader: RecordReader, wanted: RecordFilter) -> PastRecords:
+def _records(args: Any, reader: RecordReader, wanted: RecordFilter, notes: Notes) -> PastRecords:
     """Return the records of ``--records``, of the deployment's own path or, without one, of Airflow's database."""
     if path := args.records or settings.records_path():
         return reader.of_files(path, wanted)
     if args.no_database:
         raise WrongArgumentsError("--no-database leaves no records to read. Add --records PATH.")
-    found = DatabaseRecords(wanted.since)
-    return reader.of_batches("database", found.known, found.batches, wanted)
+    return records_of_database(reader, wanted, notes)
 
 
 def _filter(args: Any) -> RecordFilter:

@@ -2,26 +2,64 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from datetime import UTC, datetime
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from airflow_config_providers.core.alter import ResourceType
-from airflow_config_providers.deployment.records import kept, reading, recent_tries
+from airflow_config_providers.deployment.record_tables import record_tables
+from airflow_config_providers.deployment.records import reading, recent_tries, stored_entries
 from airflow_config_providers.dynamic import document
 from airflow_config_providers.dynamic.airflow_store import VariableStore
 from airflow_config_providers.dynamic.document import PREFIX
 from airflow_config_providers.dynamic.inheritance import SOURCES
 from airflow_config_providers.dynamic.rotation import documents
-from airflow_config_providers.exceptions import ConfigException
-from airflow_config_providers.job.record import TaskTry, written
-from airflow_config_providers.job.record_store import place_of
+from airflow_config_providers.exceptions import ProviderUnavailableError
+from airflow_config_providers.job.record_entries import content_of, in_utc, microseconds, name_of
+from airflow_config_providers.spark.audit.jdbc import JdbcDatabase
+from airflow_config_providers.spark.audit.past_records import PastRecords, RecordFilter, RecordReader
 from airflow_config_providers.spark.audit.record_row import Content
+from airflow_config_providers.spark.audit.spark_failures import telling_failures
 
 _BATCH: Final = 500
 
+SOURCE: Final = "database"
+"""The name of the database among the sources of records that are kept."""
+
 _DEFAULT: Final = f"{PREFIX}.default"
 _OF_DAG: Final = f"{PREFIX}.dag."
+
+
+def records_of_database(reader: RecordReader, wanted: RecordFilter, notes: Callable[[str], None]) -> PastRecords:
+    """
+    Return the records in Airflow's database: read by executors over JDBC or, if they cannot, by this process.
+
+    :param notes: is called with a sentence about how they were read, if there is a better way
+    :raises ProviderUnavailableError: the database is unavailable
+    """
+    tables = record_tables(wanted.since)
+    if tables is not None and _is_readable(tables.jdbc, reader.session, notes):
+        with telling_failures(_unreachable):
+            return reader.of_tables(SOURCE, tables, wanted)
+    found = DatabaseRecords(wanted.since)
+    return reader.of_batches(SOURCE, found.known, found.batches, wanted)
+
+
+def _is_readable(jdbc: JdbcDatabase, session: Any, notes: Callable[[str], None]) -> bool:
+    try:
+        if jdbc.has_driver(session):
+            return True
+    except ProviderUnavailableError as error:
+        notes(f"{' '.join(error.problems)} So one process reads the records.")
+    else:
+        notes(jdbc.driver.note)
+    return False
+
+
+def _unreachable(problem: str) -> ProviderUnavailableError:
+    return ProviderUnavailableError(
+        f"The records in Airflow's database could not be read by JDBC ({problem}). All executors must reach the "
+        f"address in [database] sql_alchemy_conn, and need this package. Without the driver, one process reads them."
+    )
 
 
 class DatabaseRecords:
@@ -34,13 +72,13 @@ class DatabaseRecords:
 
     def __init__(self, since: str = "") -> None:
         stored = reading(lambda session: list(recent_tries(session)))
-        newest_last = ((f"database:{place_of(one.task)}", one.task, _in_utc(one.at)) for one in reversed(stored))
+        newest_last = ((name_of(one.task), one.task, in_utc(one.at)) for one in reversed(stored))
         self._tries = {name: (one, at) for name, one, at in newest_last if at.date().isoformat() >= since}
 
     @property
     def known(self) -> Mapping[str, int]:
         """Name of each record -> when it was written, in microseconds since 1970."""
-        return {name: _microseconds(at) for name, (_, at) in self._tries.items()}
+        return {name: microseconds(at) for name, (_, at) in self._tries.items()}
 
     def batches(self, names: Sequence[str]) -> Iterator[list[Content]]:
         """
@@ -54,7 +92,7 @@ class DatabaseRecords:
 
     def _content(self, session: Any, name: str) -> Content:
         one, at = self._tries[name]
-        return Content(name, _microseconds(at), 0, _bytes_of(session, one))
+        return Content(name, microseconds(at), 0, content_of(stored_entries(session, one), one))
 
 
 def owners() -> list[tuple[str, str]]:
@@ -109,20 +147,3 @@ def _keys(name: str, text: str | None) -> Iterator[tuple[str, str, str, str]]:
     yield from ((source, dag, "", key) for key in found.own.values)
     of_task = SOURCES[ResourceType.TASK].name
     yield from ((of_task, dag, task, key) for task, config in found.tasks.items() for key in config.values)
-
-
-def _bytes_of(session: Any, one: TaskTry) -> bytes:
-    """Return the record of a try; nothing if it cannot be read, or a backend of the workers has it."""
-    try:
-        record = kept(session, one)
-    except ConfigException:
-        return b""
-    return b"" if record is None else written(record)
-
-
-def _in_utc(at: datetime) -> datetime:
-    return at.replace(tzinfo=at.tzinfo or UTC).astimezone(UTC)
-
-
-def _microseconds(at: datetime) -> int:
-    return round(at.timestamp() * 1_000_000)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -16,10 +15,15 @@ from airflow_config_providers.core.variable import is_like
 from airflow_config_providers.deployment.rows import Row
 from airflow_config_providers.exceptions import ConfigException, ProviderUnavailableError, UnknownResourceError
 from airflow_config_providers.job.record import TaskTry, TryRecord
-from airflow_config_providers.job.record_store import LARGEST_ENTRY, PREFIX, RecordFiles, keys_of, tries_of, unpacked
-
-_EXTERNAL: Final = "__airflow_state_ref__"
-"""What Airflow stores in place of an entry that a custom backend of the workers keeps."""
+from airflow_config_providers.job.record_store import (
+    LARGEST_ENTRY,
+    PREFIX,
+    RecordFiles,
+    entry_of,
+    first_record,
+    keys_of,
+    tries_of,
+)
 
 _OF_TEXTS: Final = "task_state_store"
 """The table whose values are JSON as text; those of XComs are parsed already."""
@@ -145,32 +149,37 @@ def _keys(session: Any, task: ConfigResource, choice: RunChoice) -> Iterator[tup
     """Yield (map index, key) for each entry of a record of the run."""
     from sqlalchemy import select  # noqa: PLC0415 - slow to import
 
-    for model in _models():
+    for model in record_models():
         index = map_index_of(model)
-        query = select(index, model.key).where(*_of_records(model, task), model.run_id == choice.run_id)
+        query = select(index, model.key).where(*of_records(model, task), model.run_id == choice.run_id)
         if choice.map_index is not None:
             query = query.where(index == choice.map_index)
         yield from ((index, key) for index, key in session.execute(query))
 
 
 def kept(session: Any, one: TaskTry) -> TryRecord | None:
-    """Return the record of a try in the database. What is larger than entries of records are is not fetched."""
+    """
+    Return the record of a try in the database.
+
+    :raises ConfigException: a custom backend of the workers keeps it
+    """
+    return first_record(stored_entries(session, one), one)
+
+
+def stored_entries(session: Any, one: TaskTry) -> Iterator[Mapping[str, Any]]:
+    """Yield what each table has of the record of a try. What is larger than entries of records are is not fetched."""
     from sqlalchemy import Text, cast, func, select  # noqa: PLC0415 - slow to import
 
-    for model in _models():
+    for model in record_models():
         query = select(model.key, model.value).where(
-            *_of_records(model, ConfigResource.of_task(one.dag_id, one.task_id)),
+            *of_records(model, ConfigResource.of_task(one.dag_id, one.task_id)),
             model.run_id == one.run_id,
             map_index_of(model) == one.map_index,
             model.key.in_(keys_of(one.try_number)),
             func.length(cast(model.value, Text)) <= LARGEST_ENTRY,
         )
         is_text = model.__table__.name == _OF_TEXTS
-        entries = {name: _parsed(value) if is_text else value for name, value in session.execute(query)}
-        _refuse_external(entries)
-        if (record := unpacked(entries, one)) is not None:
-            return record
-    return None
+        yield {name: entry_of(value) if is_text else value for name, value in session.execute(query)}
 
 
 def _submitted(session: Any, task: ConfigResource) -> Iterator[TryRecord]:
@@ -190,16 +199,16 @@ def recent_tries(session: Any, task: ConfigResource | None = None, *, limit: int
     """
     from sqlalchemy import select  # noqa: PLC0415 - slow to import
 
-    for model in _models():
-        when = getattr(model, "updated_at", None) or model.timestamp
+    for model in record_models():
+        when = written_at(model)
         query = select(when, model.key, model.dag_id, model.task_id, model.run_id, map_index_of(model))
-        ours = query.where(*_of_records(model, task)).order_by(when.desc()).limit(limit)
+        ours = query.where(*of_records(model, task)).order_by(when.desc()).limit(limit)
         for at, key, dag_id, task_id, run_id, map_index in session.execute(ours).all():
             for number in tries_of([key]):
                 yield StoredTry(TaskTry(dag_id, task_id, run_id, map_index, number), at)
 
 
-def _models() -> list[Any]:
+def record_models() -> list[Any]:
     """Return where Airflow keeps records: the state of tasks, since Airflow 3.3, and XComs."""
     from airflow.models.xcom import XComModel  # noqa: PLC0415 - heavy
 
@@ -210,24 +219,15 @@ def _models() -> list[Any]:
     return [TaskStateStoreModel, XComModel]
 
 
-def _of_records(model: Any, task: ConfigResource | None) -> Iterable[Any]:
+def written_at(model: Any) -> Any:
+    """Return the column that says when Airflow stored an entry."""
+    return getattr(model, "updated_at", None) or model.timestamp
+
+
+def of_records(model: Any, task: ConfigResource | None = None) -> Iterable[Any]:
+    """Return the conditions on entries of records."""
     of_task = () if task is None else (model.dag_id == task.dag_id, model.task_id == task.task_id)
     return (*of_task, model.key.startswith(f"{PREFIX}_", autoescape=True))
-
-
-def _parsed(text: str) -> Any:
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError):  # a task can store anything there
-        return None
-
-
-def _refuse_external(entries: Mapping[str, Any]) -> None:
-    if any(isinstance(entry, dict) and _EXTERNAL in entry for entry in entries.values()):
-        raise ConfigException(
-            "The record is in the [workers] state_store_backend, which is read only in tasks. To see the records of "
-            "later tries, set [config_providers] records_path."
-        )
 
 
 def _filed(task: ConfigResource, choice: RunChoice) -> TryRecord | None:

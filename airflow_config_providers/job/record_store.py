@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import base64
+import json
 import os
 import re
 import stat
 import uuid
 import zlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from hashlib import sha256
@@ -16,19 +17,26 @@ from typing import Any, Final, TypeVar
 from urllib.parse import quote
 
 from airflow_config_providers.core.text import octets
-from airflow_config_providers.exceptions import LimitExceededError, ProviderUnavailableError
+from airflow_config_providers.exceptions import ConfigException, LimitExceededError, ProviderUnavailableError
 from airflow_config_providers.job.record import LARGEST, TaskTry, TryRecord, parsed, written
 from airflow_config_providers.providers.real_path import open_real, real_path, steps
 
 PREFIX: Final = "config_providers_record"
 """The beginning of the keys of all entries of records, in the task's state or in its XComs."""
 
-_ENTRY: Final = re.compile(rf"{PREFIX}_([1-9][0-9]{{0,8}})(?:_(?:job|part([0-9]{{1,4}})))?")
+FIRST_KEY: Final = rf"{PREFIX}_([1-9][0-9]{{0,8}})"
+"""The pattern of the key of a first entry, with which a record exists; its group is the number of the try."""
+
+ANY_KEY: Final = rf"{FIRST_KEY}(?:_job|_part(?:[2-9]|[1-9][0-9]|1[0-9]{{2}}|200))?"
+"""The pattern of the keys of all entries, in which Python and Java see the same."""
 
 _PART: Final = 60_000
 """The most characters of data in an entry. Airflow warns above 65,535 bytes, by default."""
 
 _MOST_PARTS: Final = 200
+
+_EXTERNAL: Final = "__airflow_state_ref__"
+"""What Airflow stores in place of an entry that a custom backend of the workers keeps."""
 
 LARGEST_ENTRY: Final = 2 * _PART
 """The most characters of JSON in an entry that is read: those of tasks are shorter, however they are spaced."""
@@ -56,8 +64,8 @@ def _part_key(key: str, number: int) -> str:
 
 def tries_of(keys: Any) -> list[int]:
     """Return the numbers of the tries of which ``keys`` has records, the last one first."""
-    found = (_ENTRY.fullmatch(key) for key in keys)
-    return sorted({int(match[1]) for match in found if match and match[0] == record_key(int(match[1]))}, reverse=True)
+    found = (re.fullmatch(FIRST_KEY, key) for key in keys)
+    return sorted({int(match[1]) for match in found if match}, reverse=True)
 
 
 def packed(record: TryRecord) -> dict[str, Any]:
@@ -80,6 +88,36 @@ def unpacked(entries: Mapping[str, Any], task: TaskTry) -> TryRecord | None:
     record = TryRecord.read(_document(entries, record_key(task.try_number)), task)
     job = entries.get(job_key(task.try_number))
     return replace(record, job=job) if record is not None and isinstance(job, str) else record
+
+
+def first_record(stores: Iterable[Mapping[str, Any]], task: TaskTry) -> TryRecord | None:
+    """
+    Return the record of ``task`` in the first store that has one; None if there is none.
+
+    :param stores: the entries of each, in which a key has what JSON says
+    :raises ConfigException: a custom backend of the workers keeps the record
+    """
+    for entries in stores:
+        _refuse_external(entries)
+        if (record := unpacked(entries, task)) is not None:
+            return record
+    return None
+
+
+def entry_of(text: str | None) -> Any:
+    """Return the entry that ``text`` is in JSON; None if it is none, because a task can store anything there."""
+    try:
+        return json.loads(text or "")
+    except (ValueError, RecursionError):
+        return None
+
+
+def _refuse_external(entries: Mapping[str, Any]) -> None:
+    if any(isinstance(entry, dict) and _EXTERNAL in entry for entry in entries.values()):
+        raise ConfigException(
+            "The record is in the [workers] state_store_backend, which is read only in tasks. To see the records of "
+            "later tries, set [config_providers] records_path."
+        )
 
 
 def _document(entries: Mapping[str, Any], key: str) -> Any:

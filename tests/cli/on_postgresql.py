@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, Final
@@ -52,6 +53,29 @@ from (select ?::int[] as places, ?::text[] as keys, ?::text[] as texts) given,
 """
 
 
+_COPIED: Final = """
+insert into task_state_store (dag_run_id, dag_id, task_id, run_id, map_index, key, value, updated_at)
+select n, 'flights', 'report', 'r' || n, -1, ?, ?, now() from generate_series(1, ?) n
+"""
+
+_FAILING: Final = """
+create function fails(place int, bad int) returns boolean language plpgsql as $$
+begin
+    if place = bad and position('c0' in current_query()) > 0 then raise exception 'a page is broken'; end if;
+    return true;
+end $$;
+create policy broken on xcom using (fails(map_index, %s));
+alter table xcom enable row level security, force row level security;
+"""
+"""With this, a query that reads the columns of ``xcom`` ends when it comes to an instance."""
+
+_MENDED: Final = """
+alter table xcom disable row level security, no force row level security;
+drop policy broken on xcom;
+drop function fails;
+"""
+
+
 class OnPostgresql:
     """
     The deployment.
@@ -75,9 +99,27 @@ class OnPostgresql:
 
         :param at: the instances that have the second of ``keys`` and ``values``, and not the first
         """
+        self.execute(_MAPPED, [list(at), list(keys), list(values), count])
+
+    def copies_of_records(self, entries: Mapping[str, Any], *, count: int) -> None:
+        """Put the same record into the state of a task in many runs; ``records`` removes them."""
+        for key, value in entries.items():
+            self.execute(_COPIED, [key, json.dumps(value), count])
+
+    @contextmanager
+    def failing_at(self, map_index: int) -> Iterator[None]:
+        """Let a search of XComs end when it comes to an instance of a mapped task."""
+        self.execute(_FAILING % map_index)
+        try:
+            yield
+        finally:
+            self.execute(_MENDED)
+
+    def execute(self, sql: str, values: Sequence[Any] = ()) -> None:
+        """Change the database as a superuser does, for whom rows need not belong to others."""
         with closing(Connected(self.superuser)) as database:
             database.execute("set session_replication_role = replica")
-            database.execute(_MAPPED, [list(at), list(keys), list(values), count])
+            database.execute(sql, values)
             database.commit()
 
     @contextmanager

@@ -30,19 +30,34 @@ class JdbcDriver:
     :param port: the usual one of the database
     :param package: its coordinates, for ``spark.jars.packages``
     :param options: those of an address of SQLAlchemy that the driver has, too
+    :param properties: what it needs so that moments are in UTC, or have a time zone
     """
 
     name: str
     port: int
     package: str
     options: Sequence[str] = ()
+    properties: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def note(self) -> str:
+        """Says how a database was read without the driver, and how executors get it."""
+        return (
+            f"Airflow's database was read by one process, because Spark lacks the driver {self.name}. Executors read "
+            f"it with --conf spark.jars.packages={self.package}, or with spark.jars and its file."
+        )
 
 
 DRIVERS: Final[Mapping[str, JdbcDriver]] = {
     "postgresql": JdbcDriver(
         "org.postgresql.Driver", 5432, "org.postgresql:postgresql:42.7.14", ("sslmode", "sslrootcert")
     ),
-    "mysql": JdbcDriver("com.mysql.cj.jdbc.Driver", 3306, "com.mysql:mysql-connector-j:9.7.0"),
+    "mysql": JdbcDriver(
+        "com.mysql.cj.jdbc.Driver",
+        3306,
+        "com.mysql:mysql-connector-j:9.7.0",
+        properties={"sessionVariables": "time_zone='+00:00'"},  # as Airflow itself has it
+    ),
 }
 """Name of a database, as SQLAlchemy has it -> its driver."""
 
@@ -86,6 +101,7 @@ class JdbcDatabase:
         """
         # Spark redacts the password in what it shows: it is a property, and not a part of the address or the query.
         properties = {
+            **self.driver.properties,
             "user": self.user,
             "password": self.password,
             "driver": self.driver.name,

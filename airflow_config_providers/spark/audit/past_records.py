@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
+from functools import partial
 from hashlib import sha256
 from typing import TYPE_CHECKING, Final
 
@@ -12,6 +13,7 @@ from airflow_config_providers.core.text import octets
 from airflow_config_providers.spark.audit.persisted import persisted
 from airflow_config_providers.spark.audit.read_progress import Read, ReadProgress
 from airflow_config_providers.spark.audit.record_row import CONTENT, SCHEMA, TRY, Content
+from airflow_config_providers.spark.audit.record_tables import RecordTables, TablesReader
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
@@ -34,6 +36,9 @@ _FILE: Final = ("file", "modified", "length")
 _NAMED: Final = 1000
 
 _NO_TABLE: Final = "PATH_NOT_FOUND"
+
+Contents = Callable[["DataFrame"], "DataFrame"]
+"""Returns the contents of the listed files, and perhaps of others in their folders."""
 
 _UNREADABLE: Final = "It could not be read, or it has vanished."
 _NO_DAY: Final = "It is not below the folder of a day, as the other files are."
@@ -109,28 +114,40 @@ class RecordReader:
 
     def of_files(self, path: str, wanted: RecordFilter) -> PastRecords:
         """Return the records in the files below ``path``. If records are kept, only files that are new are read."""
-        with persisted(self._listed(path, wanted)) as (listed,):
+        return self._read(path, self._listed(path, wanted), partial(self._contents, path), wanted)
+
+    def of_tables(self, source: str, tables: RecordTables, wanted: RecordFilter) -> PastRecords:
+        """
+        Return the records in a database that executors read. If records are kept, only those that are new are read.
+
+        :param source: its name
+        """
+        there = TablesReader.of(self.session, tables)
+        return self._read(source, there.listed(), there.contents, wanted)
+
+    def _read(self, source: str, found: DataFrame, contents: Contents, wanted: RecordFilter) -> PastRecords:
+        with persisted(found) as (listed,):
             if not self.parquet:
                 self._expect(listed.count)
-                return _past(self._parsed(self._contents(path, listed)).persist(), wanted, listed)
-            self._keep_new(path, listed)
-            return _past(self._kept(path), wanted, listed)
+                return _past(self._parsed(contents(listed)).persist(), wanted, listed)
+            self._keep_new(source, listed, contents)
+            return _past(self._kept(source), wanted, listed)
 
-    def _keep_new(self, path: str, listed: DataFrame) -> None:
-        """Add the records of files that the table does not have to it, some days at a time, each of which is kept."""
+    def _keep_new(self, source: str, listed: DataFrame, contents: Contents) -> None:
+        """Add the records that the table does not have to it, some folders at a time, each of which is kept."""
         from pyspark.sql import functions as F  # noqa: N812, PLC0415 - as above
 
-        with persisted(_not_in(self._kept(path), listed)) as (new,):
+        with persisted(_not_in(self._kept(source), listed)) as (new,):
             counts, all_counts = _by_folder(new), _by_folder(listed)
             if len(all_counts) > 1:
                 counts.pop("", None)  # what is beside the folders of days is named
             self._expect(lambda: sum(counts.values()))
             for folders in _rounds(counts, most=self.round_files):
                 some = new.where(F.col("folder").isin(folders))
-                contents = self._contents(path, some)
+                read = contents(some)
                 if any(counts[folder] < all_counts[folder] for folder in folders):
-                    contents = contents.join(some.select(*_FILE), [*_FILE], "left_semi")
-                self._keep(self._parsed(contents), path)
+                    read = read.join(some.select(*_FILE), [*_FILE], "left_semi")
+                self._keep(self._parsed(read), source)
 
     def of_batches(
         self,

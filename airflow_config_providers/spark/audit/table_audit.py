@@ -89,23 +89,39 @@ def _reader(session: SparkSession, database: TextDatabase, report: TableReport) 
     if jdbc is not None and jdbc.has_driver(session):
         return partial(_by_jdbc, session, jdbc)
     if jdbc is not None:
-        report.note = (
-            f"Airflow's database was read by one process, because Spark lacks the driver {jdbc.driver.name}. Executors "
-            f"read it with --conf spark.jars.packages={jdbc.driver.package}, or with spark.jars and its file."
-        )
+        report.note = jdbc.driver.note
     return partial(_by_batches, session, database)
 
 
 def _search_table(
     read: Callable[[TextTable], Iterator[Any]], table: TextTable, search: Search, found: list[SearchedRows]
 ) -> None:
-    find = partial(_search_part, search, table)
     for rows in read(table):
-        found += rows.mapPartitions(find).collect()
+        kept = rows.context.accumulator([], _Lists())
+        try:
+            found += rows.mapPartitions(partial(_search_part, search, table, kept)).collect()
+        except Exception:
+            found += kept.value  # of the tasks that had ended
+            raise
 
 
-def _search_part(search: Search, table: TextTable, rows: Iterable[Sequence[Any]]) -> Iterator[SearchedRows]:
-    yield search(table, rows)
+def _search_part(search: Search, table: TextTable, kept: Any, rows: Iterable[Sequence[Any]]) -> Iterator[SearchedRows]:
+    searched = search(table, rows)
+    kept.add([searched])
+    yield searched
+
+
+class _Lists:
+    """How an accumulator adds lists."""
+
+    @staticmethod
+    def zero(value: list[Any]) -> list[Any]:
+        return []
+
+    @staticmethod
+    def addInPlace(value: list[Any], more: list[Any]) -> list[Any]:  # noqa: N802 - Spark calls it so
+        value += more
+        return value
 
 
 def _by_jdbc(session: SparkSession, jdbc: JdbcDatabase, table: TextTable) -> Iterator[Any]:

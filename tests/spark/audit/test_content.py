@@ -148,7 +148,10 @@ def test_a_folder_that_became_a_link_leads_nowhere(tmp_path: Path) -> None:
     (tmp_path / "elsewhere" / "a.log").write_text("x")
     (tmp_path / "logs").symlink_to(tmp_path / "elsewhere")
 
-    with pytest.raises(ContentError, match="It cannot be opened"), opened_file(str(tmp_path.resolve() / "logs" / "a.log")):
+    with (
+        pytest.raises(ContentError, match="It cannot be opened"),
+        opened_file(str(tmp_path.resolve() / "logs" / "a.log")),
+    ):
         pass
 
 

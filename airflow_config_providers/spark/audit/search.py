@@ -20,8 +20,8 @@ from airflow_config_providers.spark.audit.content import (
 )
 from airflow_config_providers.spark.audit.files import Split
 from airflow_config_providers.spark.audit.leak_finder import Occurrence
+from airflow_config_providers.spark.audit.open_file import ContentError, OpenFile
 from airflow_config_providers.spark.audit.sought import OccurrenceFinder
-from airflow_config_providers.spark.audit.source import ContentError, Source
 
 MOST_LEAKS: Final = 10_000
 """The most leaks that are listed of one split, so that a file that is full of a value does not fill the memory."""
@@ -133,7 +133,7 @@ class _Stretch:
     end: int | None = None
 
 
-def _stretch(source: Source, split: Split, margin: int, tick: Tick) -> _Stretch:
+def _stretch(source: OpenFile, split: Split, margin: int, tick: Tick) -> _Stretch:
     if split.end is None and (compression := _compression(source)):
         compressed = _ticking(blocks(source, 0, None, size=COMPRESSED_BLOCK), tick)
         return _Stretch(decompressed(compression, compressed))
@@ -142,7 +142,7 @@ def _stretch(source: Source, split: Split, margin: int, tick: Tick) -> _Stretch:
     return _Stretch(_ticking(_bounded(source, first, last, margin), tick), first, split.begin, last)
 
 
-def _doubts(source: Source, split: Split) -> Iterator[str]:
+def _doubts(source: OpenFile, split: Split) -> Iterator[str]:
     """Yield why what was searched is perhaps not the content of the file."""
     beginning = source.read(0, LONGEST_MAGIC)
     is_decompressed = split.end is None and compression_of(beginning)
@@ -150,11 +150,11 @@ def _doubts(source: Source, split: Split) -> Iterator[str]:
         yield reason
 
 
-def _compression(source: Source) -> str:
+def _compression(source: OpenFile) -> str:
     return compression_of(source.read(0, LONGEST_MAGIC))
 
 
-def _bounded(source: Source, first: int, last: int, margin: int) -> Iterator[bytes]:
+def _bounded(source: OpenFile, first: int, last: int, margin: int) -> Iterator[bytes]:
     """Yield the bytes until ``last``, which must be there, and what follows within ``margin``, if there is more."""
     yield from blocks(source, first, last)
     if after := source.read(last, margin):

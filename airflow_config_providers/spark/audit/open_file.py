@@ -16,7 +16,7 @@ class ContentError(Exception):
     """A file, or a part of it, cannot be read. Its message is for people, and holds nothing of the content."""
 
 
-class Source(Protocol):
+class OpenFile(Protocol):
     """An open file."""
 
     @property
@@ -32,7 +32,7 @@ class Source(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class LocalSource:
+class LocalFile:
     """
     A file in the file system.
 
@@ -56,7 +56,7 @@ class LocalSource:
 
 
 @contextmanager
-def opened_file(path: str) -> Iterator[LocalSource]:
+def opened_file(path: str) -> Iterator[LocalFile]:
     """
     Open a regular file, through no link.
 
@@ -71,7 +71,7 @@ def opened_file(path: str) -> Iterator[LocalSource]:
             descriptor, problem = None, f"It cannot be opened: {reason(error)}."
         if descriptor is None:
             raise ContentError(problem or "It is no regular file.")
-        yield LocalSource(descriptor)
+        yield LocalFile(descriptor)
 
 
 @contextmanager

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from contextlib import redirect_stdout
 from functools import partial
 from typing import Any, Final
 
@@ -36,7 +37,7 @@ def leaks(args: Any) -> None:
     _require_any(args)
     notes = Notes()
     known = _known(args)
-    with octets_progress() as tick:
+    with octets_progress() as tick, redirect_stdout(sys.stderr):  # Airflow's hooks log to standard output
         report = search_for(known, _request(args), notes, tick=tick)
     rows = [leak.row() for leak in report.leaks]
     write_found(args, rows, LEAK, partial(page, report))

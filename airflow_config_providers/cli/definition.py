@@ -395,7 +395,12 @@ def _leaks() -> Any:
 
 def _searched() -> tuple[Any, ...]:
     return (
-        _arg("paths", help="Files and folders to search", nargs="*", metavar="PATH"),
+        _arg(
+            "paths",
+            help="Files and folders to search, also in object storage, such as s3://CONN_ID@BUCKET/PATH",
+            nargs="*",
+            metavar="PATH",
+        ),
         _arg("--database", help="Also search the text in Airflow's own database", action="store_true"),
         _arg("--references", help="File with references to search for; repeatable", action="append", metavar="FILE"),
         _arg("--no-records", help="Do not search for the references of the records", action="store_true"),

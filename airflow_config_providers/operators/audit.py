@@ -32,7 +32,8 @@ class ConfigAuditOperator(BaseOperator):
     The task returns a summary: ``files``, ``octets``, ``leaks``, ``accepted``, ``unread`` and, of a database, ``rows``,
     which are numbers. The log names each leak by file, line and reference, and never shows a value.
 
-    :param paths: the files and folders to search (templated)
+    :param paths: the files and folders to search, also in object storage, such as ``s3://conn_id@bucket/logs``
+        (templated)
     :param references: the references to search for; not templated, so that a run cannot choose them. Those in the
         records below ``[config_providers] records_path`` are added
     :param config_conn_id: the connection that defines the providers; None for the default of the deployment

@@ -137,3 +137,28 @@ def test_the_database_of_a_connection_is_searched(
 
     assert (found["leaks"], found["rows"], found["files"]) == (2, 1, 1)
     assert found["unread"] > 1  # the other tables, which this database lacks
+
+
+def test_files_and_object_storage_are_searched_together(
+    logs: Path, reference: str, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("moto.server", reason="install the extra moto")
+    from tests.servers.aws import serve_aws
+
+    with serve_aws() as aws:
+        s3 = aws.client("s3")
+        s3.create_bucket(Bucket="bucket", CreateBucketConfiguration={"LocationConstraint": "eu-west-1"})
+        s3.put_object(Bucket="bucket", Key="logs/b.log", Body=VALUE.encode())
+        extra = {"endpoint_url": aws.address, "region_name": "eu-west-1"}
+        connection = {"conn_type": "aws", "login": "AKIA0C4NARY", "password": "c4nary-key", "extra": extra}
+        monkeypatch.setenv("AIRFLOW_CONN_AWS_LOGS", json.dumps(connection))
+        paths = [str(logs), "s3://aws_logs@bucket/logs"]
+
+        found = ConfigAuditOperator(
+            task_id="audit", paths=paths, references=[reference], master="local[2]", fail_on_leaks=False
+        ).execute({})
+
+    shown = "".join(capfd.readouterr())
+    assert (found["files"], found["leaks"], found["unread"]) == (2, 2, 0)
+    assert f"s3://aws_logs@bucket/logs/b.log:1: {reference} (plain" in shown
+    assert "c4nary-key" not in shown

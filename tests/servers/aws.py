@@ -1,4 +1,4 @@
-"""AWS Secrets Manager and Parameter Store as moto serves them, behind a front that counts, refuses and fails."""
+"""AWS Secrets Manager, Parameter Store and S3 as moto serves them, behind a front that counts, refuses and fails."""
 
 from __future__ import annotations
 
@@ -149,6 +149,7 @@ def serve_aws() -> Iterator[AwsServer]:
     from moto.core import DEFAULT_ACCOUNT_ID
     from moto.emr.models import emr_backends
     from moto.emrserverless.models import emrserverless_backends
+    from moto.s3.models import s3_backends
     from moto.secretsmanager.models import secretsmanager_backends
     from moto.ssm.models import ssm_backends
 
@@ -160,5 +161,5 @@ def serve_aws() -> Iterator[AwsServer]:
     finally:
         server.stop()
         thread.join()
-        for backends in (emr_backends, emrserverless_backends, secretsmanager_backends, ssm_backends):
+        for backends in (emr_backends, emrserverless_backends, s3_backends, secretsmanager_backends, ssm_backends):
             backends[DEFAULT_ACCOUNT_ID].reset()

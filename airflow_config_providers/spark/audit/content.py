@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from airflow_config_providers.spark.audit.object_store import FAR_BLOCK, opened_object
-from airflow_config_providers.spark.audit.source import ContentError, Source, opened_file
+from airflow_config_providers.spark.audit.open_file import ContentError, OpenFile, opened_file
 from airflow_config_providers.spark.audit.stored_path import is_stored
 
 BLOCK: Final = 4 * 1024 * 1024
@@ -82,7 +82,7 @@ def doubt(path: str, beginning: bytes) -> str:
 
 
 @contextmanager
-def opened(path: str, size: int) -> Iterator[Source]:
+def opened(path: str, size: int) -> Iterator[OpenFile]:
     """
     Open a file, or an object of a mounted store, and yield it.
 
@@ -96,7 +96,7 @@ def opened(path: str, size: int) -> Iterator[Source]:
             yield source
 
 
-def blocks(source: Source, begin: int, end: int | None, *, size: int = BLOCK) -> Iterator[bytes]:
+def blocks(source: OpenFile, begin: int, end: int | None, *, size: int = BLOCK) -> Iterator[bytes]:
     """
     Yield the bytes of a file from ``begin`` to ``end``, or to its end.
 
@@ -107,7 +107,7 @@ def blocks(source: Source, begin: int, end: int | None, *, size: int = BLOCK) ->
     return _blocks(source, begin, end, size)
 
 
-def _blocks(source: Source, begin: int, end: int | None, size: int) -> Iterator[bytes]:
+def _blocks(source: OpenFile, begin: int, end: int | None, size: int) -> Iterator[bytes]:
     at = begin
     while end is None or at < end:
         data = source.read(at, size if end is None else min(size, end - at))
@@ -148,7 +148,7 @@ def joined(content: Iterable[bytes], least: int) -> Iterator[bytes]:
         yield b"".join(parts)
 
 
-def tail_hash(source: Source, size: int) -> str:
+def tail_hash(source: OpenFile, size: int) -> str:
     """Return a hash of the end of the first ``size`` bytes of a file; empty if it is compressed, or shorter."""
     if compression_of(source.read(0, LONGEST_MAGIC)):
         return ""

@@ -11,7 +11,7 @@ from typing import Final, Self
 
 from airflow_config_providers.spark.audit.content import LONGEST_MAGIC, compression_of, opened
 from airflow_config_providers.spark.audit.object_store import store_of
-from airflow_config_providers.spark.audit.source import ContentError, opened_file
+from airflow_config_providers.spark.audit.open_file import ContentError, opened_file
 from airflow_config_providers.spark.audit.stored_path import is_stored, real
 
 SPLIT: Final = 64 * 1024 * 1024

@@ -12,7 +12,7 @@ from typing import Any, Final
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.exceptions import ConfigException
 from airflow_config_providers.spark.audit.fingerprint import Fingerprint, FingerprintKey
-from airflow_config_providers.spark.audit.source import ContentError, opened_text
+from airflow_config_providers.spark.audit.open_file import ContentError, opened_text
 
 _KIND: Final = "airflow-config-providers fingerprints"
 _FORMAT: Final = 2

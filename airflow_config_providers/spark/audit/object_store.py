@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Final, Protocol
 
-from airflow_config_providers.spark.audit.source import ContentError, reason
+from airflow_config_providers.spark.audit.open_file import ContentError, reason
 from airflow_config_providers.spark.audit.stored_path import split_root
 
 FAR_BLOCK: Final = 8 * 1024 * 1024
@@ -113,7 +113,7 @@ class ObjectStore:
 
 
 @dataclass(slots=True)
-class ObjectSource:
+class OpenObject:
     """
     An object that is open for reading. What is small is asked for once, as a whole.
 
@@ -178,14 +178,14 @@ def store_of(path: str) -> ObjectStore:
     return found
 
 
-def opened_object(path: str, size: int) -> ObjectSource:
+def opened_object(path: str, size: int) -> OpenObject:
     """
     Return an object of a mounted store for reading.
 
     :param size: its size, as it was listed
     :raises ContentError: this process cannot read its store
     """
-    return ObjectSource(store_of(path), split_root(path)[1], size)
+    return OpenObject(store_of(path), split_root(path)[1], size)
 
 
 def _reason(error: Exception) -> str:

@@ -26,8 +26,8 @@ from airflow_config_providers.spark.audit.content import (
     opened,
 )
 from airflow_config_providers.spark.audit.files import FoundFile
+from airflow_config_providers.spark.audit.open_file import ContentError, reason
 from airflow_config_providers.spark.audit.sought import OccurrenceFinder, SoughtFinder
-from airflow_config_providers.spark.audit.source import ContentError, reason
 from airflow_config_providers.spark.audit.stored_path import is_stored, real, split_root
 
 _SUFFIXES: Final = {"lz4": ".lz4", "snappy": ".snappy"}
@@ -41,15 +41,9 @@ def target_of(folder: str, paths: Sequence[str]) -> Callable[[str], Path]:
     """
     Return a function that returns where the copy of a file goes: below ``folder``, as it is below what ``paths`` share.
 
-    ``folder`` is in the file system, also for copies of objects.
-
     :raises ConfigException: the folder is not empty, is in one of ``paths``, or cannot be made
     """
-    if is_stored(folder):
-        raise ConfigException(
-            f"--reversed-copy {printable(folder)}: copies go to the file system. Name a folder there."
-        )
-    target = Path(real(folder))
+    target = Path(os.path.realpath(folder))
     if any(target.is_relative_to(real(path)) for path in paths if not is_stored(path)):
         raise ConfigException(
             f"--reversed-copy {printable(folder)}: it is below a searched path, so the next audit would search the "

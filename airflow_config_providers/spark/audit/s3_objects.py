@@ -105,5 +105,5 @@ class S3Objects:
             if self._made is None:
                 options = dict(self._options)
                 config = Config(**_PATIENCE).merge(options.pop("config", None) or Config())
-                self._made = boto3.client("s3", config=config, **options)
+                self._made = boto3.Session().client("s3", config=config, **options)
             return self._made

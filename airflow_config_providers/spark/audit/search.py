@@ -21,8 +21,8 @@ from airflow_config_providers.spark.audit.content import (
 )
 from airflow_config_providers.spark.audit.files import Split
 from airflow_config_providers.spark.audit.leak_finder import Occurrence
+from airflow_config_providers.spark.audit.open_file import ContentError, OpenFile, OpenFolder
 from airflow_config_providers.spark.audit.sought import OccurrenceFinder
-from airflow_config_providers.spark.audit.source import ContentError, OpenFolder, Source
 
 MOST_LEAKS: Final = 10_000
 """The most leaks that are listed of one split, so that a file that is full of a value does not fill the memory."""
@@ -106,7 +106,7 @@ Tick = Callable[[int], None]
 """Is told how many bytes were read."""
 
 
-Opened = Callable[[str, int], AbstractContextManager[Source]]
+Opened = Callable[[str, int], AbstractContextManager[OpenFile]]
 """Opens a file, of which the size is known, as ``content.opened`` does."""
 
 
@@ -163,7 +163,7 @@ class _Stretch:
     end: int | None = None
 
 
-def _stretch(source: Source, split: Split, margin: int, tick: Tick, *, compression: str) -> _Stretch:
+def _stretch(source: OpenFile, split: Split, margin: int, tick: Tick, *, compression: str) -> _Stretch:
     if compression:
         compressed = _ticking(blocks(source, 0, None, size=COMPRESSED_BLOCK), tick)
         return _Stretch(decompressed(compression, compressed))
@@ -172,7 +172,7 @@ def _stretch(source: Source, split: Split, margin: int, tick: Tick, *, compressi
     return _Stretch(_ticking(_bounded(source, first, last, margin), tick), first, split.begin, last)
 
 
-def _bounded(source: Source, first: int, last: int, margin: int) -> Iterator[bytes]:
+def _bounded(source: OpenFile, first: int, last: int, margin: int) -> Iterator[bytes]:
     """Yield the bytes until ``last``, which must be there, and what follows within ``margin``, if there is more."""
     yield from blocks(source, first, last)
     if after := source.read(last, margin):

@@ -19,8 +19,8 @@ from airflow_config_providers.spark.audit.files import FoundFile
 from airflow_config_providers.spark.audit.fingerprint_file import OtherKeyError, read_fingerprints, write_fingerprints
 from airflow_config_providers.spark.audit.leak import Leak, require_types
 from airflow_config_providers.spark.audit.object_store import FAR_BLOCK
+from airflow_config_providers.spark.audit.open_file import ContentError, opened_text
 from airflow_config_providers.spark.audit.sought import Sought
-from airflow_config_providers.spark.audit.source import ContentError, opened_text
 from airflow_config_providers.spark.audit.stored_path import is_stored
 from airflow_config_providers.spark.audit.token_finder import FORMATS
 

@@ -21,7 +21,7 @@ from airflow_config_providers.spark.audit.content import (
     most_content,
     tail_hash,
 )
-from airflow_config_providers.spark.audit.source import ContentError, opened_file
+from airflow_config_providers.spark.audit.open_file import ContentError, opened_file
 from tests.spark.audit.compressing import COMPRESSED
 
 CONTENT = b"".join(b"2026-11-25 line %d of a log\n" % number for number in range(20_000))

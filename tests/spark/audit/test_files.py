@@ -18,6 +18,12 @@ def names(listing: FileListing, folder: Path) -> list[str]:
     return [os.path.relpath(file.path, folder) for file in listing.files]
 
 
+def test_a_folder_can_be_named_by_a_url(tmp_path: Path) -> None:
+    (tmp_path / "a.log").write_text("x")
+
+    assert names(FileListing.of([f"file://{tmp_path}"]), tmp_path) == ["a.log"]
+
+
 def test_regular_files_are_listed_once_in_order(tmp_path: Path) -> None:
     for name in ("b/c.log", "b/a.log", "d.log"):
         (tmp_path / name).parent.mkdir(exist_ok=True)

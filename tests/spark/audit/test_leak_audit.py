@@ -19,11 +19,13 @@ pytest.importorskip("pyarrow")
 
 from airflow_config_providers.core.variable import ConfigVariable
 from airflow_config_providers.exceptions import ConfigException, ProviderUnavailableError
-from airflow_config_providers.spark.audit.files import FileListing
+from airflow_config_providers.spark.audit.files import SPLIT, FileListing
+from airflow_config_providers.spark.audit.fsspec_objects import FsspecObjects
 from airflow_config_providers.spark.audit.leak import moment, read_baseline
 from airflow_config_providers.spark.audit.leak_audit import LeakAudit, LeakReport, LeakRequest, Work, audit_leaks
 from airflow_config_providers.spark.audit.leak_finder import KnownSecret
 from airflow_config_providers.spark.audit.leak_page import page, summary
+from airflow_config_providers.spark.audit.object_store import ObjectStore
 from airflow_config_providers.spark.audit.reversed_copies import target_of
 from airflow_config_providers.spark.audit.seen_files import SeenFiles
 from airflow_config_providers.spark.audit.session import audit_session
@@ -101,6 +103,30 @@ def test_broken_files_are_named_and_the_others_are_searched(audit: LeakAudit, tm
     assert {Path(path).name: why for path, why in report.unread.items()} == {
         "b.gz": "Its compressed content ends too early."
     }
+
+
+def test_objects_are_searched_and_copied_by_executors(tmp_path: Path) -> None:
+    """The store is sent to them. Its objects are files here, so that all processes have the same."""
+    from fsspec.implementations.local import LocalFileSystem
+
+    store = ObjectStore("kept://logs_store@bucket", FsspecObjects(LocalFileSystem(), str(tmp_path / "bucket")))
+    logs = tmp_path / "bucket" / "logs"
+    logs.mkdir(parents=True)
+    for number in range(30):
+        (logs / f"{number:02}.log").write_bytes(QUIET + VALUE.encode() * (number == 7))
+    with (logs / "large.log").open("wb") as file:
+        file.seek(SPLIT - 5)
+        file.write(VALUE.encode() + QUIET)
+    request = LeakRequest([f"{store.root}/logs"], reversed_copy=str(tmp_path / "copies"), master="local[2]")
+
+    report = audit_leaks(request, SOUGHT, stores=[store])
+
+    assert [(leak.file, leak.offset) for leak in report.leaks] == [
+        (f"{store.root}/logs/07.log", len(QUIET)),
+        (f"{store.root}/logs/large.log", SPLIT - 5),
+    ]
+    assert report.unread == {}
+    assert (tmp_path / "copies" / "logs" / "07.log").read_bytes() == QUIET + str(PASSWORD).encode()
 
 
 def test_copies_show_references_and_are_the_same_otherwise(audit: LeakAudit, tmp_path: Path) -> None:

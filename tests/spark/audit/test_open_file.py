@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from airflow_config_providers.spark.audit.source import ContentError, OpenFolder
+from airflow_config_providers.spark.audit.open_file import ContentError, OpenFolder
 
 
 def test_files_of_several_folders_are_opened_one_after_the_other(tmp_path: Path) -> None:

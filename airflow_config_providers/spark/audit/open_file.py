@@ -16,7 +16,7 @@ class ContentError(Exception):
     """A file, or a part of it, cannot be read. Its message is for people, and holds nothing of the content."""
 
 
-class Source(Protocol):
+class OpenFile(Protocol):
     """An open file."""
 
     @property
@@ -32,7 +32,7 @@ class Source(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class LocalSource:
+class LocalFile:
     """
     A file in the file system.
 
@@ -56,7 +56,7 @@ class LocalSource:
 
 
 @contextmanager
-def opened_file(path: str) -> Iterator[LocalSource]:
+def opened_file(path: str) -> Iterator[LocalFile]:
     """
     Open a regular file, through no link.
 
@@ -81,7 +81,7 @@ class OpenFolder:
         self._descriptor = -1
 
     @contextmanager
-    def opened(self, path: str) -> Iterator[LocalSource]:
+    def opened(self, path: str) -> Iterator[LocalFile]:
         """Open a file; see ``opened_file``."""
         folder, _, name = path.rpartition("/")
         with ExitStack() as stack:
@@ -92,7 +92,7 @@ class OpenFolder:
                 file, problem = None, f"It cannot be opened: {reason(error)}."
             if file is None:
                 raise ContentError(problem)
-            yield LocalSource(file)
+            yield LocalFile(file)
 
     def _entered(self, folder: str) -> int:
         if folder != self._path:

@@ -1,0 +1,101 @@
+"""The stores of objects that the connections of a deployment can read."""
+
+from __future__ import annotations
+
+import json
+import pickle
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+pytest.importorskip("airflow")
+
+from airflow_config_providers.deployment.object_stores import stores_of
+from airflow_config_providers.exceptions import ConfigException
+from airflow_config_providers.spark.audit.files import FileListing
+from airflow_config_providers.spark.audit.fsspec_objects import FsspecObjects
+from airflow_config_providers.spark.audit.object_store import ObjectStore, mounted
+
+SECRET_KEY = "c4nary-secret-key"
+
+
+def test_paths_in_the_file_system_have_no_store() -> None:
+    assert stores_of(["/opt/logs", "file:///opt/logs"]) == []
+
+
+def test_a_store_without_a_connection_is_one_of_fsspec() -> None:
+    [store] = stores_of(["memory://bucket/a", "memory://bucket/b"])
+
+    assert store.root == "memory://bucket"
+    assert isinstance(store.objects, FsspecObjects)
+    assert (store.objects.base, store.objects.filesystem.protocol) == ("/bucket", "memory")
+
+
+def test_an_unknown_scheme_is_an_error() -> None:
+    with pytest.raises(ConfigException, match=r"nowhere://bucket: it cannot be opened"):
+        stores_of(["nowhere://bucket/logs"])
+
+
+@pytest.mark.parametrize(("path", "package"), [("gs://bucket/logs", "gcsfs"), ("s3://bucket/logs", "boto3")])
+def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch, path: str, package: str) -> None:
+    monkeypatch.setitem(sys.modules, package, None)
+
+    with pytest.raises(ConfigException, match=rf"needs the package {package}\. Install it here and on the executors\."):
+        stores_of([path])
+
+
+def test_a_connection_that_does_not_exist_is_an_error() -> None:
+    with pytest.raises(ConfigException, match=r"^s3://gone@bucket: "):
+        stores_of(["s3://gone@bucket/logs"])
+
+
+class TestS3:
+    @pytest.fixture
+    def aws(self) -> Iterator[Any]:
+        pytest.importorskip("moto.server", reason="install the extra moto")
+        from tests.servers.aws import serve_aws
+
+        with serve_aws() as server:
+            client = server.client("s3")
+            client.create_bucket(Bucket="bucket", CreateBucketConfiguration={"LocationConstraint": "eu-west-1"})
+            client.put_object(Bucket="bucket", Key="logs/a.log", Body=b"x")
+            yield server
+
+    @pytest.fixture
+    def store(self, aws: Any, monkeypatch: pytest.MonkeyPatch) -> ObjectStore:
+        extra = {"endpoint_url": aws.address, "region_name": "eu-west-1"}
+        connection = {"conn_type": "aws", "login": "AKIA0C4NARY", "password": SECRET_KEY, "extra": extra}
+        monkeypatch.setenv("AIRFLOW_CONN_AWS_LOGS", json.dumps(connection))
+        [found] = stores_of(["s3://aws_logs@bucket/logs"])
+        return found
+
+    def test_a_connection_reads_objects(self, store: ObjectStore) -> None:
+        with mounted([pickle.loads(pickle.dumps(store))]):
+            assert [file.path for file in FileListing.of(["s3://aws_logs@bucket/logs"]).files] == [
+                "s3://aws_logs@bucket/logs/a.log"
+            ]
+
+    def test_the_store_has_the_credentials_and_shows_none(self, store: ObjectStore) -> None:
+        assert SECRET_KEY.encode() in pickle.dumps(store)
+        assert SECRET_KEY not in f"{store!r} {store.objects!r}"
+
+    def test_the_machine_reads_with_its_own_credentials(self, aws: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+        own = {"ENDPOINT_URL_S3": aws.address, "ACCESS_KEY_ID": "AKIA0C4NARY", "SECRET_ACCESS_KEY": SECRET_KEY}
+        for name, value in own.items():
+            monkeypatch.setenv(f"AWS_{name}", value)
+        stores = stores_of(["s3://bucket"])
+
+        with mounted(stores):
+            assert len(FileListing.of(["s3://bucket"]).files) == 1
+        assert SECRET_KEY.encode() not in pickle.dumps(stores)
+
+    def test_a_machine_without_credentials_is_named(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
+        for name, value in {"EC2_METADATA_DISABLED": "true", "SHARED_CREDENTIALS_FILE": str(tmp_path / "x")}.items():
+            monkeypatch.setenv(f"AWS_{name}", value)
+        for name in ("ACCESS_KEY_ID", "SECRET_ACCESS_KEY", "PROFILE"):
+            monkeypatch.delenv(f"AWS_{name}", raising=False)
+
+        with mounted(stores_of(["s3://bucket"])):
+            assert FileListing.of(["s3://bucket"]).unread == {"s3://bucket": "It cannot be listed: NoCredentialsError."}

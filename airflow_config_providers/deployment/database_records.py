@@ -38,7 +38,7 @@ def records_of_database(reader: RecordReader, wanted: RecordFilter, notes: Calla
     """
     tables = record_tables(wanted.since)
     if tables is not None and _is_readable(tables.jdbc, reader.session, notes):
-        with telling_failures(_unreachable):
+        with telling_failures(_unreadable):
             return reader.of_tables(SOURCE, tables, wanted)
     found = DatabaseRecords(wanted.since)
     return reader.of_batches(SOURCE, found.known, found.batches, wanted)
@@ -55,10 +55,11 @@ def _is_readable(jdbc: JdbcDatabase, session: Any, notes: Callable[[str], None])
     return False
 
 
-def _unreachable(problem: str) -> ProviderUnavailableError:
+def _unreadable(problem: str) -> ProviderUnavailableError:
     return ProviderUnavailableError(
-        f"The records in Airflow's database could not be read by JDBC ({problem}). All executors must reach the "
-        f"address in [database] sql_alchemy_conn, and need this package. Without the driver, one process reads them."
+        f"Spark could not read the records in Airflow's database by JDBC, or not keep them ({problem}). All executors "
+        f"must reach the address in [database] sql_alchemy_conn and write to the folder of --parquet, and need this "
+        f"package. Without the driver, one process reads the records."
     )
 
 

@@ -337,6 +337,17 @@ def test_where_only_this_process_reaches_the_database_it_reads_records(audits: R
     assert [note for note in done.notes if note.startswith("The database cannot be read by JDBC (")]
 
 
+def test_a_failure_of_executors_is_told_without_what_they_read(audits: RecordAudits, records: Records) -> None:
+    records(conf("unkept"))
+
+    done = audits("references", *audits.jdbc, "--parquet", "/proc/nowhere")
+
+    assert (done.code, done.out) == (5, "")
+    assert "Spark could not read the records in Airflow's database by JDBC, or not keep them (" in done.err
+    assert "unkept" not in done.err
+    assert PASSWORD not in done.err
+
+
 def test_an_audit_of_records_does_not_show_the_password_of_the_database(
     audits: RecordAudits, records: Records, there: OnPostgresql, tmp_path: Path
 ) -> None:

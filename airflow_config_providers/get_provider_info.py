@@ -10,7 +10,7 @@ from airflow_config_providers import __version__
 
 def get_provider_info() -> dict[str, Any]:
     """Describe the connection type, the settings and the backend that this provider adds to Airflow."""
-    options = {name: asdict(option) for name, option in OPTIONS.items()}
+    options = {name: option.for_airflow() for name, option in OPTIONS.items()}
     return {
         "package-name": "airflow-config-providers",
         "name": "Config Providers",
@@ -72,6 +72,15 @@ class Option:
     sensitive: bool = False
     version_added: str = "0.1.0"
     example: None = None
+
+    def for_airflow(self) -> dict[str, Any]:
+        """
+        Return what Airflow reads of this option. An empty default is None there.
+
+        Airflow writes an option with another default into a new ``airflow.cfg``, and an empty ``x`` in that file keeps
+        Airflow from reading ``x_cmd`` and ``x_secret``. Of an option whose default is None, it writes a comment.
+        """
+        return {**asdict(self), "default": self.default or None}
 
 
 OPTIONS: Final = {

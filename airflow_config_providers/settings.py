@@ -70,13 +70,32 @@ def _text(option: str) -> str:
 def _secret(option: str) -> str:
     """Return a text that no message may show. Airflow's error about a command quotes what the command has printed."""
     try:
-        return _text(option)
+        found = _text(option)
     except config_errors():
         pass
+    else:
+        if not found:
+            _refuse_hidden(option)
+        return found
     raise ConfigException(
         f"[{SECTION}] {option} cannot be read. If {option}_cmd is set, its command has failed: run it on this machine, "
         f"as the user of this process."
     )
+
+
+def _refuse_hidden(option: str) -> None:
+    """
+    Refuse an empty option in front of a command or a secret that has its value.
+
+    :raises ConfigException: Airflow does not look behind the empty option
+    """
+    in_file = set(conf.options(SECTION)) if conf.has_section(SECTION) else set()
+    for indirect in (f"{option}_cmd", f"{option}_secret"):
+        if in_file >= {option, indirect}:
+            raise ConfigException(
+                f"[{SECTION}] {option} is empty, so Airflow does not read {indirect}. Remove the empty line from "
+                f"airflow.cfg."
+            )
 
 
 def _list(option: str) -> tuple[str, ...]:

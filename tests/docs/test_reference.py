@@ -43,7 +43,7 @@ def test_errors_have_a_section_each() -> None:
 @pytest.mark.parametrize("name", OPTIONS)
 def test_setting_is_described_with_its_default(name: str) -> None:
     """What Airflow shows as the default is what the page says."""
-    assert rows("settings.md")[name][0].strip("`") == OPTIONS[name]["default"]
+    assert rows("settings.md")[name][0].strip("`") == (OPTIONS[name]["default"] or "")
 
 
 def test_no_setting_is_described_that_does_not_exist() -> None:

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from io import StringIO
+
 import pytest
 
 pytest.importorskip("airflow")
 
+from airflow.configuration import conf as airflow_conf
+
 from airflow_config_providers import settings
+from airflow_config_providers.airflow_compat import conf
 from airflow_config_providers.cli.encoder import _encoder
 from airflow_config_providers.core.data import Password
 from airflow_config_providers.dynamic.password_encoder import ITERATIONS, EncoderSettings, EncryptedText
@@ -99,6 +105,46 @@ def test_without_a_secret_there_is_no_encoder(given):
 
     assert settings.password_encoder() is None
     assert settings.seal() is None
+
+
+@pytest.fixture
+def in_file() -> Iterator[Callable[[str, str], None]]:
+    """Return a function that puts an option of the section into airflow.cfg, as far as this process sees it."""
+    before = dict(conf.items(settings.SECTION, raw=True)) if conf.has_section(settings.SECTION) else None
+
+    def put(option: str, text: str) -> None:
+        if not conf.has_section(settings.SECTION):
+            conf.add_section(settings.SECTION)
+        conf.set(settings.SECTION, option, text)
+
+    yield put
+    conf.remove_section(settings.SECTION)
+    if before is not None:
+        conf.read_dict({settings.SECTION: before})
+
+
+@pytest.mark.parametrize("indirect", ["password_encoder_secret_cmd", "password_encoder_secret_secret"])
+def test_a_command_behind_an_empty_option_is_refused_because_airflow_does_not_read_it(in_file, indirect):
+    in_file("password_encoder_secret", "")
+    in_file(indirect, "echo a-secret-from-a-command")
+
+    with pytest.raises(ConfigException, match=f"password_encoder_secret is empty, so Airflow does not read {indirect}"):
+        settings.password_encoder_secret()
+
+
+def test_a_command_is_read_if_the_option_itself_is_not_there(in_file):
+    in_file("password_encoder_secret_cmd", "echo a-secret-from-a-command")
+
+    assert settings.password_encoder_secret() == "a-secret-from-a-command"
+
+
+def test_a_new_airflow_cfg_has_no_line_that_keeps_airflow_from_reading_a_command():
+    file = StringIO()
+    airflow_conf.write(file, section=settings.SECTION, only_defaults=True, show_values=True)
+    lines = file.getvalue().splitlines()
+
+    assert {"# password_encoder_secret = ", "# password_encoder_old_secret = "} <= set(lines)
+    assert "dynamic_enabled = True" in lines
 
 
 @pytest.mark.parametrize("option", ["password_encoder_secret", "password_encoder_old_secret"])

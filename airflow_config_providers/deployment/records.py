@@ -301,13 +301,18 @@ def usages(pattern: str, may_see: Callable[[Collection[str]], Collection[str]] =
     :param may_see: returns those of the given DAG ids that are shown; which value is the newest, the others say too
     :raises ProviderUnavailableError: the database is unavailable
     """
-    stored = reading(lambda session: list(_last_of_each(session)))
+    stored = reading(lambda session: [(at, used_like(record, pattern)) for at, record in _last_of_each(session)])
     newest = _newest(stored)
     found = [_row(record, reference, newest) for _, record in stored for reference in record.references]
-    matching = (row for row in found if is_like(row["reference"], pattern))
-    rows = sorted(matching, key=lambda row: (row["reference"], row["dag"], row["task"], row["map_index"]))
+    rows = sorted(found, key=lambda row: (row["reference"], row["dag"], row["task"], row["map_index"]))
     visible = set(may_see({row["dag"] for row in rows}))
     return [row for row in rows if row["dag"] in visible]
+
+
+def used_like(record: TryRecord, pattern: str) -> TryRecord:
+    """Return a record with the references that match a pattern, and without its keys: all records are held at once."""
+    matching = {name: digest for name, digest in record.references.items() if is_like(name, pattern)}
+    return replace(record, configs={}, references=matching)
 
 
 def about(rows: Sequence[Row]) -> Iterator[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, Final
 
@@ -13,12 +13,16 @@ from airflow_config_providers.dynamic.airflow_store import VariableStore
 from airflow_config_providers.dynamic.document import PREFIX
 from airflow_config_providers.dynamic.inheritance import SOURCES
 from airflow_config_providers.dynamic.rotation import documents
-from airflow_config_providers.exceptions import ConfigException
-from airflow_config_providers.job.record import TaskTry, written
+from airflow_config_providers.exceptions import ConfigException, LimitExceededError
+from airflow_config_providers.job.record import LARGEST, TaskTry, TryRecord, written
 from airflow_config_providers.job.record_store import place_of
 from airflow_config_providers.spark.audit.record_row import Content
 
 _BATCH: Final = 500
+"""The most records that are read at once."""
+
+_LARGEST_BATCH: Final = 2 * LARGEST
+"""The bytes after which no more records are read at once. A task can write large ones."""
 
 _DEFAULT: Final = f"{PREFIX}.default"
 _OF_DAG: Final = f"{PREFIX}.dag."
@@ -48,9 +52,11 @@ class DatabaseRecords:
 
         :raises ProviderUnavailableError: the database is unavailable
         """
-        for start in range(0, len(names), _BATCH):
-            some = names[start : start + _BATCH]
-            yield reading(lambda session, some=some: [self._content(session, name) for name in some])  # type: ignore[misc]
+        start = 0
+        while some := names[start : start + _BATCH]:
+            batch = reading(lambda session, some=some: list(_up_to_limit(self._content(session, one) for one in some)))  # type: ignore[misc]
+            yield batch
+            start += len(batch)
 
     def _content(self, session: Any, name: str) -> Content:
         one, at = self._tries[name]
@@ -117,7 +123,25 @@ def _bytes_of(session: Any, one: TaskTry) -> bytes:
         record = kept(session, one)
     except ConfigException:
         return b""
-    return b"" if record is None else written(record)
+    return b"" if record is None else bytes_of(record)
+
+
+def bytes_of(record: TryRecord) -> bytes:
+    """Return a record as one line; nothing if it is too large so, since a task can have written it shorter."""
+    try:
+        return written(record)
+    except LimitExceededError:
+        return b""
+
+
+def _up_to_limit(contents: Iterable[Content]) -> Iterator[Content]:
+    """Yield contents, until they are as large as a batch can be."""
+    size = 0
+    for one in contents:
+        yield one
+        size += len(one.content or b"")
+        if size >= _LARGEST_BATCH:
+            return
 
 
 def _in_utc(at: datetime) -> datetime:

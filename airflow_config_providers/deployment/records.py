@@ -255,6 +255,13 @@ def _no_record(session: Any, task: ConfigResource, choice: RunChoice) -> str:
             f"DAG '{printable(task.dag_id)}' has no run '{printable(choice.run_id)}'"
             f"{nearest(choice.run_id, known) or '.'} airflow dags list-runs shows its runs."
         )
+    tries = tries_of(key for _, key in _keys(session, task, choice))
+    number = choice.try_number or next(iter(tries), None)
+    if number in tries:
+        return (
+            f"{task}: the record of try {number} in run '{printable(choice.run_id)}' cannot be read: a part is missing "
+            f"or was changed, or another version wrote it. The log of the try shows its configuration, too."
+        )
     which = f"try {choice.try_number}" if choice.try_number else "no try"
     has_none = "has no record" if choice.try_number else "has a record"
     mapped = choice.map_index is not None and choice.map_index >= 0

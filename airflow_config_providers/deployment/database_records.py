@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from airflow_config_providers.core.alter import ResourceType
@@ -14,6 +14,7 @@ from airflow_config_providers.dynamic.document import PREFIX
 from airflow_config_providers.dynamic.inheritance import SOURCES
 from airflow_config_providers.dynamic.rotation import documents
 from airflow_config_providers.exceptions import ProviderUnavailableError
+from airflow_config_providers.job.record import LARGEST
 from airflow_config_providers.job.record_entries import content_of, in_utc, microseconds, name_of
 from airflow_config_providers.spark.audit.jdbc import JdbcDatabase
 from airflow_config_providers.spark.audit.past_records import PastRecords, RecordFilter, RecordReader
@@ -21,6 +22,10 @@ from airflow_config_providers.spark.audit.record_row import Content
 from airflow_config_providers.spark.audit.spark_failures import telling_failures
 
 _BATCH: Final = 500
+"""The most records that are read at once."""
+
+_LARGEST_BATCH: Final = 2 * LARGEST
+"""The bytes after which no more records are read at once. A task can write large ones."""
 
 SOURCE: Final = "database"
 """The name of the database among the sources of records that are kept."""
@@ -87,9 +92,11 @@ class DatabaseRecords:
 
         :raises ProviderUnavailableError: the database is unavailable
         """
-        for start in range(0, len(names), _BATCH):
-            some = names[start : start + _BATCH]
-            yield reading(lambda session, some=some: [self._content(session, name) for name in some])  # type: ignore[misc]
+        start = 0
+        while some := names[start : start + _BATCH]:
+            batch = reading(lambda session, some=some: list(_up_to_limit(self._content(session, one) for one in some)))  # type: ignore[misc]
+            yield batch
+            start += len(batch)
 
     def _content(self, session: Any, name: str) -> Content:
         one, at = self._tries[name]
@@ -148,3 +155,13 @@ def _keys(name: str, text: str | None) -> Iterator[tuple[str, str, str, str]]:
     yield from ((source, dag, "", key) for key in found.own.values)
     of_task = SOURCES[ResourceType.TASK].name
     yield from ((of_task, dag, task, key) for task, config in found.tasks.items() for key in config.values)
+
+
+def _up_to_limit(contents: Iterable[Content]) -> Iterator[Content]:
+    """Yield contents, until they are as large as a batch can be."""
+    size = 0
+    for one in contents:
+        yield one
+        size += len(one.content or b"")
+        if size >= _LARGEST_BATCH:
+            return

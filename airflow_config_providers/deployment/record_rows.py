@@ -52,7 +52,8 @@ def about(record: TryRecord) -> Iterator[str]:
     one = record.task
     job = f" The id of its job is {printable(record.job)}." if record.job else ""
     instance = f" of instance {one.map_index}" if one.map_index >= 0 else ""
-    yield f"Try {one.try_number}{instance} in run '{printable(one.run_id)}', begun at {printable(record.at)}.{job}"
+    begun = f", begun at {printable(record.at)}" if record.at else ""
+    yield f"Try {one.try_number}{instance} in run '{printable(one.run_id)}'{begun}.{job}"
     if record.versions:
         named = (f"{printable(name)} {printable(version)}" for name, version in record.versions.items())
         yield f"Versions: {', '.join(named)}."

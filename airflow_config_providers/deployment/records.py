@@ -256,6 +256,13 @@ def _no_record(session: Any, task: ConfigResource, choice: RunChoice) -> str:
             f"DAG '{printable(task.dag_id)}' has no run '{printable(choice.run_id)}'"
             f"{nearest(choice.run_id, known) or '.'} airflow dags list-runs shows its runs."
         )
+    tries = tries_of(key for _, key in _keys(session, task, choice))
+    number = choice.try_number or next(iter(tries), None)
+    if number in tries:
+        return (
+            f"{task}: the record of try {number} in run '{printable(choice.run_id)}' cannot be read: a part is missing "
+            f"or was changed, or another version wrote it. The log of the try shows its configuration, too."
+        )
     which = f"try {choice.try_number}" if choice.try_number else "no try"
     has_none = "has no record" if choice.try_number else "has a record"
     mapped = choice.map_index is not None and choice.map_index >= 0
@@ -302,13 +309,18 @@ def usages(pattern: str, may_see: Callable[[Collection[str]], Collection[str]] =
     :param may_see: returns those of the given DAG ids that are shown; which value is the newest, the others say too
     :raises ProviderUnavailableError: the database is unavailable
     """
-    stored = reading(lambda session: list(_last_of_each(session)))
+    stored = reading(lambda session: [(at, used_like(record, pattern)) for at, record in _last_of_each(session)])
     newest = _newest(stored)
     found = [_row(record, reference, newest) for _, record in stored for reference in record.references]
-    matching = (row for row in found if is_like(row["reference"], pattern))
-    rows = sorted(matching, key=lambda row: (row["reference"], row["dag"], row["task"], row["map_index"]))
+    rows = sorted(found, key=lambda row: (row["reference"], row["dag"], row["task"], row["map_index"]))
     visible = set(may_see({row["dag"] for row in rows}))
     return [row for row in rows if row["dag"] in visible]
+
+
+def used_like(record: TryRecord, pattern: str) -> TryRecord:
+    """Return a record with the references that match a pattern, and without its keys: all records are held at once."""
+    matching = {name: digest for name, digest in record.references.items() if is_like(name, pattern)}
+    return replace(record, configs={}, references=matching)
 
 
 def about(rows: Sequence[Row]) -> Iterator[str]:

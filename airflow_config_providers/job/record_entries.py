@@ -11,8 +11,8 @@ from datetime import UTC, datetime
 from itertools import groupby
 from typing import Any, NamedTuple
 
-from airflow_config_providers.exceptions import ConfigException
-from airflow_config_providers.job.record import TaskTry, written
+from airflow_config_providers.exceptions import ConfigException, LimitExceededError
+from airflow_config_providers.job.record import TaskTry, TryRecord, written
 from airflow_config_providers.job.record_store import entry_of, first_record, place_of
 
 
@@ -47,7 +47,15 @@ def content_of(stores: Iterable[Mapping[str, Any]], task: TaskTry) -> bytes:
         record = first_record(stores, task)
     except ConfigException:
         return b""
-    return b"" if record is None else written(record)
+    return b"" if record is None else bytes_of(record)
+
+
+def bytes_of(record: TryRecord) -> bytes:
+    """Return a record as one line; nothing if it is too large so, since a task can have written it shorter."""
+    try:
+        return written(record)
+    except LimitExceededError:
+        return b""
 
 
 def in_utc(at: datetime) -> datetime:

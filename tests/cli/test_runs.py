@@ -156,6 +156,14 @@ def test_an_entry_that_is_no_record_is_none(cli: Cli, records: Records):
     assert cli(f"describe {REPORT} --run {RUN}").code == 3
 
 
+@pytest.mark.parametrize("words", ["", " --try 1"])
+def test_a_record_with_a_missing_part_is_said_to_be_there(cli: Cli, records: Records, words: str):
+    records.entries(TaskTry("flights", "report", RUN), {"config_providers_record_1": {"parts": 2, "data": "x"}})
+
+    done = cli(f"describe {REPORT} --run {RUN}{words}")
+    assert (done.code, f"the record of try 1 in run '{RUN}' cannot be read" in done.errors[0]) == (3, True)
+
+
 def test_an_entry_that_is_larger_than_those_of_tasks_is_not_read(cli: Cli, records: Records):
     task, layer = TaskTry("flights", "report", RUN), ConfigSource.DAG_CONFIG.name
     configs = {f"spark.app.{n}": [RecordedValue(layer, "conf", secrets.token_hex(900))] for n in range(100)}

@@ -6,7 +6,7 @@ import pytest
 
 pytest.importorskip("airflow")
 
-from airflow_config_providers.deployment.record_rows import of_record, with_applied
+from airflow_config_providers.deployment.record_rows import about, of_record, with_applied
 from airflow_config_providers.deployment.rows import SECRET, KeySelection
 from airflow_config_providers.job.record import RecordedValue, TaskTry, TryRecord
 
@@ -44,3 +44,7 @@ def test_a_reference_in_a_record_is_shown():
     (row,) = of_record(record("spark.app.password", REFERENCE), KeySelection(notes=True))
 
     assert row["value"] == REFERENCE
+
+
+def test_a_record_that_does_not_say_when_it_began_has_a_whole_sentence():
+    assert list(about(record("spark.app.x", "1"))) == ["Try 1 in run 'run'."]

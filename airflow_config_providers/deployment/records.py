@@ -25,9 +25,6 @@ from airflow_config_providers.job.record_store import (
     tries_of,
 )
 
-_OF_TEXTS: Final = "task_state_store"
-"""The table whose values are JSON as text; those of XComs are parsed already."""
-
 _NAMED: Final = 50
 """How many of the last runs are compared with a run that does not exist."""
 
@@ -171,15 +168,15 @@ def stored_entries(session: Any, one: TaskTry) -> Iterator[Mapping[str, Any]]:
     from sqlalchemy import Text, cast, func, select  # noqa: PLC0415 - slow to import
 
     for model in record_models():
-        query = select(model.key, model.value).where(
+        text = cast(model.value, Text)  # of XComs, SQLAlchemy would parse it, and fail if it is too deep
+        query = select(model.key, text).where(
             *of_records(model, ConfigResource.of_task(one.dag_id, one.task_id)),
             model.run_id == one.run_id,
             map_index_of(model) == one.map_index,
             model.key.in_(keys_of(one.try_number)),
-            func.length(cast(model.value, Text)) <= LARGEST_ENTRY,
+            func.length(text) <= LARGEST_ENTRY,
         )
-        is_text = model.__table__.name == _OF_TEXTS
-        yield {name: entry_of(value) if is_text else value for name, value in session.execute(query)}
+        yield {name: entry_of(value) for name, value in session.execute(query)}
 
 
 def _submitted(session: Any, task: ConfigResource) -> Iterator[TryRecord]:

@@ -67,8 +67,10 @@ def _without_values(kind: str, message: str, frame: re.Match[str]) -> str:
     path = Path(frame[1])
     if kind.startswith(_OURS):
         return message if path.is_relative_to(_PACKAGE) else ""
-    if kind in _OF_COMPILER:  # it reads the file and is in no function, unlike an error that is raised
-        return "" if frame[3] or not path.is_file() else message
+    if not path.is_file():  # code that was made from a string, perhaps under the name of a pipe
+        return ""
+    if kind in _OF_COMPILER:  # which is in no function, unlike an error that is raised
+        return "" if frame[3] else message
     pattern = _OF_INTERPRETER.get(kind)
     found = pattern.match(message) if pattern else None
     names = {part for name in found.groups() for part in name.split(".")} if found else set()

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Iterator, Mapping
+from contextlib import closing
 from typing import Any
 
 import pytest
 
 from airflow_config_providers.job.record import RecordedValue, TaskTry, TryRecord
-from airflow_config_providers.job.record_store import job_key, packed
+from airflow_config_providers.job.record_store import job_key, packed, record_key
 from tests.cli.conftest import Cli
 from tests.cli.recorded import RUN, Records, records_in
+from tests.limits import LONGEST
 
 REPORT = "--dag flights --task report"
 PASSWORD = "${vault:apps/db:password}"
@@ -57,3 +60,16 @@ def test_a_failure_is_bisected(cli: Cli, records: Records):
         kept(records, {"spark.app.a": run}, run=run)
 
     assert [(row["before"], row["after"]) for row in cli.json(f"bisect {REPORT}")] == [("a", "b")]
+
+
+@pytest.mark.parametrize(
+    "text", ["[" * 50_000 + "]" * 50_000, "1" * 5000, "{", "NaN"], ids=["deep", "long", "cut", "nan"]
+)
+def test_a_value_that_python_cannot_parse_is_no_record(cli: Cli, records: Records, text: str):
+    records.xcoms(TaskTry("flights", "report", RUN), {record_key(1): {}})
+    with closing(sqlite3.connect(cli.deployment.home / "airflow.db", timeout=LONGEST)) as database, database:
+        database.execute("update xcom set value = ? where key = ?", [text, record_key(1)])
+    done = cli(f"describe {REPORT} --run {RUN}")
+
+    assert (done.code, len(done.errors)) == (3, 1)
+    assert "cannot be read" in done.errors[0]

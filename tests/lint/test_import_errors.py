@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import traceback
 from pathlib import Path
 
@@ -78,6 +79,14 @@ def test_a_message_that_could_quote_a_secret_is_not_shown(tmp_path: Path, source
 
     assert CANARY not in found
     assert CANARY.replace("-", "_") not in found
+
+
+def test_a_pipe_under_whose_name_code_was_compiled_is_not_read(tmp_path: Path):
+    path = tmp_path / "dag.py"
+    trace = trace_of(path, f"exec(compile('x', '{tmp_path}/pipe', 'exec'))")
+    os.mkfifo(tmp_path / "pipe")
+
+    assert "NameError. Its message is not shown" in import_error(str(path), trace).message
 
 
 @pytest.mark.parametrize("trace", ["", "builtins.SystemExit", "no traceback: \x00", "AirflowDagCycleException: x"])

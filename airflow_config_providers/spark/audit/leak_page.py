@@ -29,9 +29,10 @@ def summary(report: LeakReport) -> str:
     """Return the result in one line."""
     accepted = f", and {report.accepted} that the baseline accepts" if report.accepted else ""
     rows = f" and {counted(report.rows, 'row')} of Airflow's database" if report.rows else ""
+    size = f" with {counted(report.octets, 'byte')}" if report.octets else ""
+    read = f" ({report.read:,} read now)" if report.files or report.rows else ""
     return (
-        f"{counted(report.files, 'file')}{rows} with {report.octets:,} bytes searched ({report.read:,} read now): "
-        f"{counted(len(report.leaks), 'leak')}{accepted}."
+        f"{counted(report.files, 'file')}{rows}{size} searched{read}: {counted(len(report.leaks), 'leak')}{accepted}."
     )
 
 

@@ -6,11 +6,11 @@ import os
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass, field
+from typing import Final
 
 from airflow_config_providers.core.alter import AlterConfigOp, ConfigResource
 from airflow_config_providers.core.policy import NamedPolicy
 from airflow_config_providers.core.text import nearest, printable
-from airflow_config_providers.deployment.failures import NOT_FOUND
 from airflow_config_providers.exceptions import UnknownResourceError
 from airflow_config_providers.job.deployed_task import Warn
 from airflow_config_providers.lint.paths import dags_folder
@@ -31,6 +31,12 @@ from airflow_config_providers.planning.state import (
     refuse_broken_files,
     stored_dynamic_layers,
     unread,
+)
+
+_NOT_CONFIGURED: Final = (
+    "Correct the name, or let this package configure its operators: [config_providers] apply_to does so without a "
+    "change of the DAG. If you have just changed the DAG, Airflow has not read the file yet: wait, or run airflow dags "
+    "reserialize."
 )
 
 StepProgress = Callable[[int, str], AbstractContextManager[Callable[[], None]]]
@@ -153,5 +159,5 @@ def _selected(resource: ConfigResource | None, tasks: Collection[ConfigResource]
     if not found:
         names = {str(task) if resource.task_id else task.dag_id for task in tasks}
         hint = nearest(str(resource) if resource.task_id else resource.dag_id, names) or "."
-        raise UnknownResourceError(f"There is no configured job in {printable(str(resource))}{hint} {NOT_FOUND}")
+        raise UnknownResourceError(f"There is no configured job in {printable(str(resource))}{hint} {_NOT_CONFIGURED}")
     return found

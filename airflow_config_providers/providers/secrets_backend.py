@@ -184,9 +184,9 @@ class SecretsBackendConfigProvider(BatchConfigProvider, PolledConfigProvider):
         names = set(self._installed())
         if path not in names:
             raise ProviderDefinitionError(
-                f"{BACKEND}: '{printable(path)}' is not installed{nearest(path, names) or '.'} It can be one that "
-                f"'airflow providers secrets' lists, or {LOCAL_FILES}. Set any other as [secrets] backend, and leave "
-                f"{BACKEND} out."
+                f"{BACKEND}: '{printable(path)}' is not installed{nearest(path, names) or '.'} Install its package, or "
+                f"name one that 'airflow providers secrets' lists, or {LOCAL_FILES}. Set any other as [secrets] "
+                f"backend, and leave {BACKEND} out."
             )
 
     def _allowed_secrets(self, place: BackendPlace) -> list[BackendSecret]:

@@ -215,6 +215,14 @@ def test_without_detailed_exit_codes_a_change_ends_with_0(cli: Cli):
     assert cli("plan --dag flights --add-config spark.app.new=1").code == 0
 
 
+def test_a_task_that_this_package_does_not_configure_has_no_plan_and_the_error_names_apply_to(cli: Cli):
+    done = cli("plan --dag flights --task done --add-config spark.app.a=1")
+
+    assert done.code == 3
+    assert "There is no configured job in task 'done' of DAG 'flights'" in done.errors[0]
+    assert "let this package configure its operators: [config_providers] apply_to" in done.errors[0]
+
+
 def test_no_change_given_is_a_wrong_argument(cli: Cli):
     done = cli("plan --dag flights")
 

@@ -425,6 +425,9 @@ def test_a_backend_with_wrong_arguments_is_told_by_name_alone() -> None:
         ),
         pytest.param({"backend": LOCAL_FILES.lower()}, f"did you mean '{LOCAL_FILES}'", id="a typo"),
         pytest.param({"backend": "airflow.secrets.metastore.MetastoreBackend"}, "is not installed", id="the database"),
+        pytest.param(
+            {"backend": "airflow.providers.nowhere.secrets.Backend"}, "Install its package", id="package-not-installed"
+        ),
         pytest.param({"backend": LOCAL_FILES, "backend_kwargs": "[1]"}, "is not a JSON object", id="list"),
         pytest.param({"backend": LOCAL_FILES, "backend_kwargs": f"{CANARY}"}, "is not a JSON object", id="no JSON"),
         pytest.param({"backend_kwargs": "{}", "backend_kwargs.x": "1"}, "is given without backend", id="no backend"),

@@ -146,7 +146,7 @@ def _environment() -> Any:
     except ImportError:
         cel = None
     if cel is None:
-        raise ConfigException("CEL requires a library that is not installed. Install it: pip install cel-expr-python")
+        raise ConfigException("CEL requires cel-expr-python, which is not installed. Install the extra 'policies'.")
     text = cel.Type.STRING
     maps = dict.fromkeys(("before", "after", "texts"), cel.Type.Map(text, text))
     resource = dict.fromkeys(("resource.type", "resource.name", "resource.dag_id", "resource.task_id"), text)

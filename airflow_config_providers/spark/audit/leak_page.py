@@ -31,8 +31,9 @@ def summary(report: LeakReport) -> str:
     files = counted(report.files, "file") if report.files or not report.rows else ""
     rows = f"{counted(report.rows, 'row')} of Airflow's database" if report.rows else ""
     what = " and ".join(filter(None, (files, rows)))
-    read = f" ({report.read:,} read now)" if files else ""
-    return f"{what} with {report.octets:,} bytes searched{read}: {counted(len(report.leaks), 'leak')}{accepted}."
+    size = f" with {counted(report.octets, 'byte')}" if report.octets else ""
+    read = f" ({report.read:,} read now)" if report.files else ""
+    return f"{what}{size} searched{read}: {counted(len(report.leaks), 'leak')}{accepted}."
 
 
 def page(report: LeakReport) -> str:

@@ -19,7 +19,7 @@ from tests.servers.aws import AwsServer, serve_aws
 pytestmark = pytest.mark.integration
 
 VALUE = "c4nary-Pa$$w0rd/of+the=audit"
-ACCESS_KEY = "AKIAC4NARYC4NARYC4NA"
+ACCESS_KEY = "AKIA-c4nary-access-key"
 SECRET_KEY = "c4nary/secret+key"
 LOGS = "s3://aws_logs@bucket/logs"
 

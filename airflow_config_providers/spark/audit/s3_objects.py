@@ -62,6 +62,14 @@ class S3Objects:
         :raises FileNotFoundError: it has vanished
         :raises RefusedError: the store refused to read it
         """
+        from botocore.exceptions import IncompleteReadError, ReadTimeoutError, ResponseStreamingError  # noqa: PLC0415
+
+        try:
+            return self._content(key, start, end)
+        except (IncompleteReadError, ReadTimeoutError, ResponseStreamingError):
+            return self._content(key, start, end)  # boto3 asks again only if no answer has begun
+
+    def _content(self, key: str, start: int, end: int) -> bytes:
         try:
             answer = self._asked("get_object", Key=key, Range=f"bytes={start}-{end - 1}")
         except RefusedError as error:

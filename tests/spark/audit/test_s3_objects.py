@@ -5,7 +5,7 @@ from __future__ import annotations
 import pickle
 import socket
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from threading import Thread
 from typing import Any
 from wsgiref.simple_server import WSGIRequestHandler, make_server
@@ -20,6 +20,7 @@ from airflow_config_providers.core.variable import ConfigVariable
 from airflow_config_providers.spark.audit.files import FileListing, FoundFile, splits_of
 from airflow_config_providers.spark.audit.leak_finder import KnownSecret
 from airflow_config_providers.spark.audit.object_store import FAR_BLOCK, ObjectStore, mounted
+from airflow_config_providers.spark.audit.open_file import ContentError
 from airflow_config_providers.spark.audit.s3_objects import S3Objects
 from airflow_config_providers.spark.audit.search import Searched, search
 from airflow_config_providers.spark.audit.sought import Sought
@@ -61,14 +62,19 @@ class _Silent(WSGIRequestHandler):
         pass
 
 
-@contextmanager
-def refusing(status: str, code: str) -> Iterator[str]:
+def refusing(status: str, code: str) -> AbstractContextManager[str]:
     """Yield the address of a store that answers each request with an error."""
 
     def answer(environ: dict[str, Any], start: Callable[..., Any]) -> Iterable[bytes]:
         start(status, [("Content-Type", "application/xml")])
         return [REFUSED.format(code=code).encode()]
 
+    return serving(answer)
+
+
+@contextmanager
+def serving(answer: Callable[..., Iterable[bytes]]) -> Iterator[str]:
+    """Yield the address of a server that answers so."""
     with make_server("127.0.0.1", 0, answer, handler_class=_Silent) as server:
         thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
         thread.start()
@@ -163,6 +169,27 @@ def test_a_store_that_refuses_is_named_by_its_code() -> None:
 def test_what_a_store_calls_an_error_is_shown_only_if_it_is_a_code() -> None:
     with refusing("403 Forbidden", "c4nary=x&\x1b[31m") as address, mounted([ObjectStore(ROOT, objects_at(address))]):
         assert "c4nary" not in str(FileListing.of([ROOT]).unread)
+
+
+def breaking_off(times: int) -> AbstractContextManager[str]:
+    """Yield the address of a store whose answers end too early some times."""
+    parts = [b"012"] * times + [b"0123456789"]
+
+    def answer(environ: dict[str, Any], start: Callable[..., Any]) -> Iterable[bytes]:
+        start("200 OK", [("Content-Length", "10")])
+        return [parts.pop(0)]
+
+    return serving(answer)
+
+
+def test_an_answer_that_breaks_off_is_asked_for_once_more() -> None:
+    with breaking_off(1) as address:
+        assert ObjectStore(ROOT, objects_at(address)).read("a.log", 0, 10) == b"0123456789"
+
+
+def test_an_answer_that_breaks_off_again_is_named() -> None:
+    with breaking_off(2) as address, pytest.raises(ContentError, match=r"^It cannot be read: \w+Error\.$"):
+        ObjectStore(ROOT, objects_at(address)).read("a.log", 0, 10)
 
 
 def test_a_store_that_is_overloaded_is_not_asked_for_ever() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Self
@@ -70,7 +70,7 @@ class TablesReader:
 
     session: SparkSession
     tables: RecordTables
-    ranges: list[str]
+    ranges: Sequence[str]
 
     @classmethod
     def of(cls, session: SparkSession, tables: RecordTables) -> Self:
@@ -87,21 +87,23 @@ class TablesReader:
 
     def contents(self, new: DataFrame) -> DataFrame:
         """Return the records of ``new`` with their contents."""
-        queries, folders = self.tables.queries, [int(row[0]) for row in new.select("folder").distinct().collect()]
-        ranges = [self.ranges[number] for number in sorted(folders)] if self.ranges else []
-        entries = self._sorted(queries.entries, queries.any_key, ranges)
+        folders = sorted(int(row.folder) for row in new.select("folder").distinct().collect())
+        if not folders:
+            return self.session.createDataFrame([], CONTENT)
+        ranges = [self.ranges[number] for number in folders] if self.ranges else []
+        entries = self._sorted(self.tables.queries.entries, self.tables.queries.any_key, ranges)
         found = entries.select(*_ENTRY, "value").rdd.mapPartitions(self.tables.contents_of)
         contents = self.session.createDataFrame(found, "file string, content binary", verifySchema=False)
-        # When it was stored is said by the list: a record that is written meanwhile is read by the next audit, too.
-        return new.join(contents, "file").select(*(name.split()[0] for name in CONTENT.split(", ")))
+        # The list says when a record was stored: one that is written meanwhile is read by the next audit, too.
+        return new.join(contents, "file").select("file", "modified", "length", "content")
 
-    def _sorted(self, query: str, keys: str, ranges: list[str]) -> DataFrame:
+    def _sorted(self, query: str, keys: str, ranges: Sequence[str]) -> DataFrame:
         """Return the entries in ranges, one a partition, such that those of a try follow each other."""
         from pyspark.sql import functions as F  # noqa: N812, PLC0415 - its usual name; slow to import
 
         number = F.regexp_extract("key", rf"\A{keys}\z", 1)
-        found = self.tables.jdbc.read(self.session, query, ranges).withColumn(TRY[-1], number).where(number != "")
-        return found.withColumn(TRY[-1], F.col(TRY[-1]).cast("int")).sortWithinPartitions(*TRY, "place")
+        found = self.tables.jdbc.read(self.session, query, ranges).where(number != "")
+        return found.withColumn("try_number", number.cast("int")).sortWithinPartitions(*TRY, "place")
 
 
 def _known(

@@ -42,11 +42,11 @@ def is_storable(text: str) -> bool:
 
 def counted(count: float, noun: str, plural: str = "") -> str:
     """
-    Return a number with its noun, as in ``1 key`` and ``2 keys``.
+    Return a number with its noun, as in ``1 key`` and ``2,000 keys``.
 
     :param plural: the noun of other numbers than 1; by default with an s
     """
-    shown = count if isinstance(count, int) else f"{count:g}"
+    shown = f"{count:,}" if isinstance(count, int) else f"{count:g}"
     return f"{shown} {noun if count == 1 else plural or f'{noun}s'}"
 
 

@@ -27,6 +27,7 @@ _DISTRIBUTIONS: Final = {
     "airflow.providers.apache.spark": "apache-airflow-providers-apache-spark",
     "airflow.providers.cncf.kubernetes": "apache-airflow-providers-cncf-kubernetes",
     "airflow": "apache-airflow",
+    "fsspec": "fsspec",
     "pyspark": "pyspark",
 }
 """The beginning of a module's name -> the distribution that has it; the first match wins."""
@@ -63,6 +64,8 @@ _CONNECT_SESSION: Final = "pyspark.sql.connect.session"
 CONNECT_CONF: Final = "pyspark.sql.connect.conf:RuntimeConf"
 _SESSION_BUILDER: Final = "pyspark.sql.session:SparkSession.Builder"
 _FIND_SPARK: Final = "pyspark.find_spark_home"
+
+_FILE_SYSTEM: Final = "fsspec.asyn:AsyncFileSystem"
 
 _ARGUMENTS: Final = (
     *("application_args", "archives", "driver_class_path", "driver_memory", "exclude_packages", "executor_cores"),
@@ -201,6 +204,13 @@ TABLE: Final = (
     ForeignName(_CONNECT_SESSION, "RuntimeConf", "the configuration of a session of Spark Connect"),
     ForeignName(CONNECT_CONF, "_client", "the session of Spark Connect"),
     ForeignName(CONNECT_CONF, "_set_all", "the configuration of a session of Spark Connect", since="4.0"),
+    # fsspec
+    ForeignName(
+        _FILE_SYSTEM,
+        "_find",
+        "whether a store lists all objects at once",
+        ("self", "path", "maxdepth", "withdirs", "kwargs"),
+    ),
 )
 
 

@@ -35,6 +35,9 @@ _FILE: Final = ("file", "modified", "length")
 
 _NAMED: Final = 1000
 
+_PART: Final = 5000
+"""About how many records a task gets from the driver, so that its rows need not much memory."""
+
 _NO_TABLE: Final = "PATH_NOT_FOUND"
 
 Contents = Callable[["DataFrame"], "DataFrame"]
@@ -206,7 +209,9 @@ class RecordReader:
         return read.select(*columns).union(large.select(*columns))
 
     def _given(self, contents: Sequence[Content]) -> DataFrame:
-        return self.session.createDataFrame(self.session.sparkContext.parallelize(contents), CONTENT)
+        context = self.session.sparkContext
+        parts = max(context.defaultParallelism, len(contents) // _PART)
+        return self.session.createDataFrame(context.parallelize(contents, parts), CONTENT)
 
     def _expect(self, files: Callable[[], int]) -> None:
         if self.progress:

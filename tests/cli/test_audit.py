@@ -208,7 +208,7 @@ class TestFingerprints:
 
         [row] = [json.loads(line) for line in done.out.splitlines()]
         assert row == {**known, "age": "unknown"}
-        assert "Values of 1 references were searched for by their fingerprints" in " ".join(done.notes)
+        assert "Values of 1 reference were searched for by their fingerprints" in " ".join(done.notes)
         assert VALUE not in Path(prints).read_text() + done.out + done.err
 
     def test_the_fingerprints_of_another_deployment_are_refused(self, audit: Audit) -> None:

@@ -102,7 +102,7 @@ def test_what_could_not_be_read_fails_such_a_task_too(tmp_path: Path, policies: 
     past({})
     past.text("{")
 
-    with pytest.raises(PolicyViolation, match="1 records could not be judged"):
+    with pytest.raises(PolicyViolation, match="1 record could not be judged"):
         audited(ConfigPolicyAuditOperator, past, policies=policies, fail_on_stopped=True)
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, ParamSpec, TypedDict, TypeVar, Unpack, 
 from airflow_config_providers.core.data import ConfigData
 from airflow_config_providers.core.on_demand import ProvidersOnDemand
 from airflow_config_providers.core.provider import BatchConfigProvider, ConfigProvider
-from airflow_config_providers.core.text import printable
+from airflow_config_providers.core.text import counted, printable
 from airflow_config_providers.core.workers import Workers, in_thread
 from airflow_config_providers.exceptions import ConfigProvidersError, ProviderLookupError, ProviderUnavailableError
 
@@ -298,9 +298,10 @@ class _Fetch:
         return self._clock() >= self._until
 
     def _late(self, name: str) -> ProviderUnavailableError:
+        limit = counted(self._options.timeout or 0, "second")
         return ProviderUnavailableError(
-            f"Provider '{printable(name)}' gave no answer within {self._options.timeout:g} seconds, which is all the "
-            f"time that resolving a configuration has. Try again later, or raise resolve_timeout in [config_providers]."
+            f"Provider '{printable(name)}' gave no answer within {limit}, which is all the time that resolving a "
+            f"configuration has. Try again later, or raise resolve_timeout in [config_providers]."
         )
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Hashable
 from concurrent.futures import CancelledError, Future
 from typing import Any, TypeVar
 
+from airflow_config_providers.core.text import counted
 from airflow_config_providers.exceptions import ConfigProvidersError, ProviderLookupError, ProviderUnavailableError
 
 _T = TypeVar("_T")
@@ -84,7 +85,8 @@ class SingleFlight:
             error = flight.exception(self._patience)
         except TimeoutError:
             error = ProviderUnavailableError(
-                f"Another thread has been asking for the same for {self._patience:g} seconds. Try again later."
+                f"Another thread has been asking for the same for "
+                f"{counted(self._patience or 0, 'second')}. Try again later."
             )
         if error is None:
             return flight.result()

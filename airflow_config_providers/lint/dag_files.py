@@ -18,6 +18,7 @@ from queue import SimpleQueue
 from typing import Any, Final, Self
 
 from airflow_config_providers.core.closing import ClosedOnExit, close_all
+from airflow_config_providers.core.text import counted
 from airflow_config_providers.exceptions import ConfigException
 from airflow_config_providers.lint.entry import StoredJob, WrittenJob
 from airflow_config_providers.lint.finding import DAG_IMPORT, DAG_TIMEOUT, Finding, SourcePlace
@@ -119,7 +120,7 @@ class DagReader(ClosedOnExit):
         try:
             found = self._worker.ask(request, source.seconds)
         except TimeoutError:
-            rule, problem = DAG_TIMEOUT, f"Importing the DAG file took more than {source.seconds:g} seconds."
+            rule, problem = DAG_TIMEOUT, f"Importing the DAG file took more than {counted(source.seconds, 'second')}."
         except (OSError, EOFError, ValueError):
             rule, problem = DAG_IMPORT, "The DAG file ended the process that imported it."
         else:

@@ -12,7 +12,7 @@ from tenacity import retry, retry_if_exception, stop_after_delay, wait_random_ex
 from urllib3.exceptions import HTTPError
 
 from airflow_config_providers.airflow_compat import AirflowException
-from airflow_config_providers.core.text import printable
+from airflow_config_providers.core.text import counted, printable
 from airflow_config_providers.exceptions import SubmitError
 
 API_GROUP: Final = "spark.apache.org"
@@ -134,7 +134,9 @@ class SparkApplication:
             if state.has_ended:
                 break
             if not followed and time.monotonic() > too_late:
-                raise AirflowException(f"No driver of {self} has begun in {startup_timeout:g} seconds. {_shown(state)}")
+                raise AirflowException(
+                    f"No driver of {self} has begun in {counted(startup_timeout, 'second')}. {_shown(state)}"
+                )
             if not new:
                 time.sleep(_SECONDS_BETWEEN_LOOKS)
         if not state.has_succeeded:

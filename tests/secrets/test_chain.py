@@ -101,7 +101,7 @@ def test_attack_61_a_provider_that_hangs_stops_the_chain_at_the_deadline(deploym
     monkeypatch.setenv("AIRFLOW__CONFIG_PROVIDERS__RESOLVE_TIMEOUT", "1")
     let_go = threading.Event()
     deployment.book.on_get = lambda path: let_go.wait()
-    with pytest.raises(AirflowSecretsBackendAccessDenied, match="'book' gave no answer within 1 seconds"):
+    with pytest.raises(AirflowSecretsBackendAccessDenied, match="'book' gave no answer within 1 second"):
         ASK["task-connection"]()
     let_go.set()
 
@@ -112,7 +112,7 @@ def test_a_provider_that_hangs_while_it_is_opened_stops_the_chain_and_costs_few_
     let_go = threading.Event()
     deployment.book.on_open = let_go.wait
     for _ in range(5):
-        with pytest.raises(AirflowSecretsBackendAccessDenied, match="'book' gave no answer within 1 seconds"):
+        with pytest.raises(AirflowSecretsBackendAccessDenied, match="'book' gave no answer within 1 second"):
             ASK["task-connection"]()
 
     assert len(deployment.book.opened) == 4

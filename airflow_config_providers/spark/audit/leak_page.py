@@ -28,9 +28,11 @@ def write_report(path: str, report: LeakReport) -> None:
 def summary(report: LeakReport) -> str:
     """Return the result in one line."""
     accepted = f", and {report.accepted} that the baseline accepts" if report.accepted else ""
-    rows = f" and {counted(report.rows, 'row')} of Airflow's database" if report.rows else ""
+    rows = [f"{counted(report.rows, 'row')} of Airflow's database"] if report.rows else []
+    files = [counted(report.files, "file")] if report.files or not rows else []
+    now = f" ({report.read:,} read now)" if files else ""
     return (
-        f"{counted(report.files, 'file')}{rows} with {report.octets:,} bytes searched ({report.read:,} read now): "
+        f"{' and '.join([*files, *rows])} with {report.octets:,} bytes searched{now}: "
         f"{counted(len(report.leaks), 'leak')}{accepted}."
     )
 

@@ -34,7 +34,10 @@ def history(args: Any) -> None:
             rows = past.findings(args.kind or KINDS)
             drift = drift_of(past.runs, past.changes) if args.report else Drift()
     if args.no_database:
-        notes("Airflow's database was not read: runs that failed later, who changed what, and unused keys are unknown.")
+        notes(
+            "Airflow's database was not read: runs that failed after they were submitted, who changed what, and "
+            "unused keys are unknown."
+        )
     shown = [_shown(row) for row in _with_authors(args, rows, notes)]
     write_found(args, shown, HISTORY, partial(page, shown, drift))
     show_found(shown, args.output, nothing="Nothing found.")

@@ -22,7 +22,7 @@ from airflow_config_providers.deployment.known_secrets import (
     resolved_secrets,
     search_for,
 )
-from airflow_config_providers.spark.audit.findings_file import LEAK
+from airflow_config_providers.spark.audit.findings_file import LEAK, require_places
 from airflow_config_providers.spark.audit.leak_audit import LeakReport, LeakRequest
 from airflow_config_providers.spark.audit.leak_page import page, summary
 
@@ -35,6 +35,7 @@ def leaks(args: Any) -> None:
     """Report which files contain known values; exit with 0 if none does, 1 if some do, 2 if not all could be read."""
     require_here("audit leaks")
     _require_any(args)
+    require_places(args.report, args.output_parquet)
     notes = Notes()
     known = _known(args)
     with octets_progress() as tick, redirect_stdout(sys.stderr):  # Airflow's hooks log to standard output
@@ -79,16 +80,15 @@ def _known(args: Any) -> KnownSecrets:
     if not references and (args.tokens or args.fingerprints):
         return KnownSecrets(())
     if not references:
-        raise WrongArgumentsError(
-            "No reference is known: no record has one. Name a file with references: --references FILE."
-        )
+        found = "--no-records leaves no reference" if args.no_records else "No record has a reference"
+        raise WrongArgumentsError(f"{found} to search for. Name a file with references: --references FILE.")
     return resolved_secrets(references, definitions_at(args.conn_id or settings.config_conn_id()))
 
 
 def _no_values(args: Any) -> KnownSecrets:
     if args.references or args.write_fingerprints:
         raise WrongArgumentsError(
-            "--no-values asks for no value, so --references and --write-fingerprints need none of it."
+            "--references and --write-fingerprints need values, and --no-values asks for none. Leave out one of them."
         )
     if not (args.fingerprints or args.tokens or args.state):
         raise WrongArgumentsError(
@@ -98,6 +98,8 @@ def _no_values(args: Any) -> KnownSecrets:
 
 
 def _tell(report: LeakReport, notes: Notes) -> None:
+    if not (report.files or report.rows or report.skipped or report.unread):
+        notes("Nothing was searched: there are no files below the paths, and no rows.")
     for path, reason in sorted(report.skipped.items()):
         notes(f"{printable(path)} was skipped: it is {reason}.")
     for path, reason in sorted(report.unread.items()):

@@ -19,7 +19,7 @@ from airflow_config_providers.deployment.database_records import records_of_data
 from airflow_config_providers.deployment.record_audit import RecordsJob, problems_of, record_reader
 from airflow_config_providers.deployment.rows import Row
 from airflow_config_providers.exceptions import ConfigProvidersError
-from airflow_config_providers.spark.audit.findings_file import write_findings
+from airflow_config_providers.spark.audit.findings_file import require_places, write_findings
 from airflow_config_providers.spark.audit.past_records import PastRecords, RecordFilter, RecordReader
 from airflow_config_providers.spark.audit.report_file import write_page
 
@@ -54,9 +54,11 @@ def audited(args: Any, notes: Notes) -> Iterator[Audited]:
     Yield the records that ``args`` select, and note what could not be read.
 
     :raises WrongArgumentsError: an option is wrong
+    :raises ConfigException: there is no such folder, or what is found could not be written
     :raises ProviderUnavailableError: Spark or the database cannot read them
     """
     wanted = _filter(args)
+    require_places(args.report, args.output_parquet)
     job = RecordsJob(args.parquet or "", args.master, spark_configs(args))
     with files_progress() as tick, record_reader(job, tick) as reader:
         records = _records(args, reader, wanted, notes)
@@ -79,7 +81,7 @@ def _filter(args: Any) -> RecordFilter:
         return RecordFilter.of(args.since, args.dag)
     except ValueError:
         problem = printable(args.since)
-    raise WrongArgumentsError(f"--since '{problem}' is no day. Write it as 2026-11-01.")
+    raise WrongArgumentsError(f"--since '{problem}' is not a day. Write it as 2026-11-01.")
 
 
 def known(args: Any, notes: Notes, what: str, read: Callable[[], Sequence[_Known]]) -> Sequence[_Known]:

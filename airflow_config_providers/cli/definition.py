@@ -188,6 +188,7 @@ exit codes:
   0 no leaks
   1 leaks
   2 not everything could be read, a reference has no value, or wrong arguments
+  3 refused: a file or a setting is wrong, or Spark does not start
 """
 
 
@@ -353,7 +354,11 @@ def _past() -> tuple[Any, ...]:
         ),
         _arg("--since", help="First day, such as 2026-11-01; by default all", metavar="DAY"),
         _completed("dags", "--dag", help="Only the DAG with this id", metavar="DAG_ID"),
-        _arg("--no-database", help="Do not read Airflow's database: the records are of another", action="store_true"),
+        _arg(
+            "--no-database",
+            help="Do not read Airflow's database, because the records are of another deployment",
+            action="store_true",
+        ),
     )
 
 

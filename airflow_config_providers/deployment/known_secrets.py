@@ -21,6 +21,7 @@ from airflow_config_providers.job.record_store import RecordFiles
 from airflow_config_providers.job.sealed_values import deployment_key
 from airflow_config_providers.spark.audit.fingerprint import DIGEST_BITS, FingerprintKey
 from airflow_config_providers.spark.audit.fingerprint_file import read_fingerprints, write_fingerprints
+from airflow_config_providers.spark.audit.html_page import counted
 from airflow_config_providers.spark.audit.leak import lines_of
 from airflow_config_providers.spark.audit.leak_audit import LeakReport, LeakRequest, Tick, audit_leaks, no_tick
 from airflow_config_providers.spark.audit.leak_finder import KnownSecret, searchable
@@ -171,9 +172,9 @@ def _limits(report: LeakReport) -> Iterator[str]:
         references = len({one.reference for one in report.sought.fingerprints})
         rarity = int(DIGEST_BITS * math.log10(2) - math.log10(count * max(1, report.octets)))
         yield (
-            f"Values of {counted(references, 'reference')} were searched for by their fingerprints. That finds them "
-            f"whole, in one encoding, and not cut, coloured, or broken over lines. By chance, fewer than one of "
-            f"10^{rarity} such audits reports a value that is none."
+            f"Values of {counted(references, 'reference')} were searched for by their fingerprints, which finds whole "
+            f"values in one encoding, but not values that are cut, coloured, or broken over lines. The chance of a "
+            f"false leak in such an audit is less than 1 in 10^{rarity}."
         )
 
 

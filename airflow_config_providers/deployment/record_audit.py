@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from airflow_config_providers.core.text import counted, printable
-from airflow_config_providers.exceptions import ProviderUnavailableError
+from airflow_config_providers.exceptions import ConfigException, ConfigProvidersError, ProviderUnavailableError
 from airflow_config_providers.job.record_rows import rows_of
 from airflow_config_providers.spark.audit.past_records import CONFIGS, PastRecords, RecordReader
 from airflow_config_providers.spark.audit.read_progress import Tick, ticking
@@ -17,6 +17,10 @@ from airflow_config_providers.spark.audit.spark_failures import telling_failures
 
 _MOST_NAMED: Final = 20
 """How many files without a record are named."""
+
+
+_NO_PATH: Final = "PATH_NOT_FOUND"
+"""Spark's name for that."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +44,7 @@ def record_reader(job: RecordsJob, tick: Tick | None = None) -> Iterator[RecordR
     Yield what reads records, with a Spark session until the end of the block.
 
     :param tick: is called now and then with the files that were read so far, and the files to read in all
-    :raises ConfigException: Spark does not start, or its executors lack this package
+    :raises ConfigException: Spark does not start, its executors lack this package, or the path does not exist
     :raises ProviderUnavailableError: Spark cannot read them
     """
     with (
@@ -52,7 +56,9 @@ def record_reader(job: RecordsJob, tick: Tick | None = None) -> Iterator[RecordR
 
 
 def problems_of(records: PastRecords) -> Iterator[str]:
-    """Yield sentences about what could not be read."""
+    """Yield sentences about what could not be read, and about what is not there."""
+    if not records.count:
+        yield "No record was found, so nothing was audited. Check the path of the records, the first day and the DAG."
     for file, problem in list(records.unread.items())[:_MOST_NAMED]:
         yield f"{printable(file)} has no record: {problem}"
     if records.unread_count > _MOST_NAMED:
@@ -64,7 +70,12 @@ def problems_of(records: PastRecords) -> Iterator[str]:
         )
 
 
-def _unreadable(problem: str) -> ProviderUnavailableError:
+def _unreadable(problem: str) -> ConfigProvidersError:
+    if _NO_PATH in problem:
+        return ConfigException(
+            "The folder of the records does not exist. Correct the path; a path without a scheme, such as s3a://, is "
+            "a folder of this machine."
+        )
     return ProviderUnavailableError(
         f"The records could not be read by Spark ({problem}). Correct the path, and give Spark the classes and rights "
         f"that it needs for it with --conf. Executors need this package, too."

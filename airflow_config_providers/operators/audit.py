@@ -20,7 +20,7 @@ from airflow_config_providers.deployment.known_secrets import (
 from airflow_config_providers.exceptions import ConfigException, LeakError
 from airflow_config_providers.job.providers import ProvidersConnection
 from airflow_config_providers.operators.no_retry import failing_at_once
-from airflow_config_providers.spark.audit.findings_file import LEAK, write_findings
+from airflow_config_providers.spark.audit.findings_file import LEAK, require_places, write_findings
 from airflow_config_providers.spark.audit.leak_audit import LeakReport, LeakRequest
 from airflow_config_providers.spark.audit.leak_page import summary, write_report
 
@@ -105,6 +105,7 @@ class ConfigAuditOperator(BaseOperator):
         :raises LeakError: there are leaks, or not everything could be read
         :raises ConfigException: no reference is known, or none has a value
         """
+        require_places(self.report, self.output_parquet)
         found = self._searched()
         for leak in found.leaks:
             self.log.error("%s:%s: %s (%s, %s)", one_line(leak.file), leak.line, leak.reference, leak.encoding, leak.id)

@@ -16,7 +16,13 @@ from airflow_config_providers.job.past_policies import PastPolicies
 from airflow_config_providers.operators.no_retry import failing_at_once
 from airflow_config_providers.spark.audit import history_page, policy_page, reference_page
 from airflow_config_providers.spark.audit.drift import drift_of
-from airflow_config_providers.spark.audit.findings_file import HISTORY, POLICY, REFERENCE, write_findings
+from airflow_config_providers.spark.audit.findings_file import (
+    HISTORY,
+    POLICY,
+    REFERENCE,
+    require_places,
+    write_findings,
+)
 from airflow_config_providers.spark.audit.history_audit import KINDS, KnownElsewhere, history_of
 from airflow_config_providers.spark.audit.past_records import PastRecords, RecordFilter, RecordReader
 from airflow_config_providers.spark.audit.policy_audit import StoppedRuns, stopped_runs
@@ -72,6 +78,7 @@ class _RecordsAuditOperator(BaseOperator):
     @contextmanager
     def _read(self) -> Iterator[tuple[RecordReader, PastRecords]]:
         """Yield the records, and what has read them, and log what could not be read."""
+        require_places(self.report, self.output_parquet)
         path = self.records or settings.records_path()
         if not path:
             raise ConfigException(
@@ -89,7 +96,7 @@ class _RecordsAuditOperator(BaseOperator):
             return RecordFilter.of(self.since, self.only_dag)
         except ValueError:
             problem = printable(str(self.since))
-        raise ConfigException(f"since='{problem}' is no day. Write it as 2026-11-01.")
+        raise ConfigException(f"since='{problem}' is not a day. Write it as 2026-11-01.")
 
     def _write(self, rows: Sequence[Mapping[str, Any]], columns: Mapping[str, str], page: Callable[[], str]) -> None:
         """Log the first findings, and write the files."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from pathlib import Path
 from typing import Any
 
@@ -148,7 +149,32 @@ def test_without_any_reference_the_command_says_how_to_name_some(audit: Audit, c
         done = audit(records=True)
 
     assert done.code == 2
-    assert done.errors == ["No reference is known: no record has one. Name a file with references: --references FILE."]
+    assert done.errors == ["No record has a reference to search for. Name a file with references: --references FILE."]
+
+
+def test_without_records_and_a_file_the_option_is_named(audit: Audit) -> None:
+    done = audit.unnamed()
+
+    assert done.code == 2
+    assert done.errors == [
+        "--no-records leaves no reference to search for. Name a file with references: --references FILE."
+    ]
+
+
+def test_a_folder_without_files_is_named_in_a_note(audit: Audit) -> None:
+    done = audit()
+
+    assert (done.code, done.out) == (0, "Nothing found.\n")
+    assert done.notes == ["Nothing was searched: there are no files below the paths, and no rows."]
+
+
+@pytest.mark.parametrize("option", ["--report", "--output-parquet"])
+def test_a_file_that_cannot_be_written_is_refused_before_the_search(audit: Audit, option: str) -> None:
+    done = audit(option, "/nowhere/file", "--state", str(audit.folder / "state"))
+
+    assert done.code == 3
+    assert done.errors == [f"{option} /nowhere/file cannot be written: No such file or directory. Name another file."]
+    assert not (audit.folder / "state").exists()
 
 
 def test_a_reference_without_a_value_is_named_and_the_others_are_searched_for(audit: Audit) -> None:
@@ -163,6 +189,7 @@ def test_a_reference_without_a_value_is_named_and_the_others_are_searched_for(au
 
 
 def test_a_value_that_is_too_short_is_named(audit: Audit) -> None:
+    (audit.logs / "a.log").write_text("nothing here\n")
     (audit.secrets / "pin").write_text("123")
     audit.names("password", "pin")
 
@@ -274,11 +301,19 @@ class TestDatabase:
             in next(row for row in rows if "xcom" in row["file"])["file"]
         )
 
+    def test_a_row_is_named_without_what_it_does_not_have(self, audit: Audit, cli: Cli) -> None:
+        with records_in(cli.deployment) as database:
+            database.event(f"users list {VALUE}")
+
+            [row] = audit.rows("--database")
+
+        assert re.fullmatch(r"database:log\.extra:id=\d+", row["file"])
+
     def test_a_clean_database_has_no_leaks(self, audit: Audit) -> None:
         done = audit("--database", paths=False)
 
         assert (done.code, done.out, done.notes) == (0, "Nothing found.\n", [])
-        assert "rows of Airflow's database with" in done.err
+        assert re.search(r"\n\d+ rows of Airflow's database with [\d,]+ bytes searched: no leaks\.\n", f"\n{done.err}")
 
     def test_more_rows_than_are_read_at_a_time_are_all_searched(self, audit: Audit, cli: Cli) -> None:
         with records_in(cli.deployment) as database:

@@ -78,7 +78,8 @@ def test_without_the_database_it_is_said_what_is_unknown(cli: Cli, past: Past):
 
     assert done.out == "Nothing found.\n"
     assert done.notes == [
-        "Airflow's database was not read: runs that failed later, who changed what, and unused keys are unknown."
+        "Airflow's database was not read: runs that failed after they were submitted, who changed what, and "
+        "unused keys are unknown."
     ]
 
 
@@ -143,7 +144,7 @@ def test_names_and_values_of_others_steer_no_terminal(cli: Cli, past: Past):
 @pytest.mark.parametrize(
     ("words", "problem"),
     [
-        pytest.param("--since yesterday", "--since 'yesterday' is no day. Write it as 2026-11-01.", id="day"),
+        pytest.param("--since yesterday", "--since 'yesterday' is not a day. Write it as 2026-11-01.", id="day"),
         pytest.param("--no-database", "--no-database leaves no records to read. Add --records PATH.", id="nothing"),
     ],
 )
@@ -156,8 +157,31 @@ def test_wrong_options_are_refused(cli: Cli, words: str, problem: str):
 def test_a_path_that_is_not_there_is_an_error(cli: Cli):
     done = audit(cli, "history --records /nowhere --no-database")
 
-    assert done.code == 5
-    assert done.errors[0].startswith("The records could not be read by Spark (AnalysisException, PATH_NOT_FOUND).")
+    assert done.code == 3
+    assert done.errors == [
+        "The folder of the records does not exist. Correct the path; a path without a scheme, such as s3a://, is a "
+        "folder of this machine."
+    ]
+
+
+def test_a_dag_without_records_is_named_in_a_note(cli: Cli, past: Past):
+    past({})
+
+    done = audit(cli, f"history --records {past.folder} --no-database --dag another")
+
+    assert (done.code, done.out) == (0, "Nothing found.\n")
+    assert done.notes[0] == (
+        "No record was found, so nothing was audited. Check the path of the records, the first day and the DAG."
+    )
+
+
+def test_a_page_that_cannot_be_written_is_refused_before_records_are_read(cli: Cli, tmp_path: Path):
+    done = audit(cli, f"history --records /nowhere --no-database --report {tmp_path}/missing/page.html")
+
+    assert done.code == 3
+    assert done.errors == [
+        f"--report {tmp_path}/missing/page.html cannot be written: No such file or directory. Name another file."
+    ]
 
 
 @pytest.mark.parametrize(

@@ -123,7 +123,7 @@ def test_only_some_days_of_one_dag_are_read(past: Past):
 @pytest.mark.parametrize(
     ("fields", "problem"),
     [
-        pytest.param({"since": "yesterday"}, "since='yesterday' is no day. Write it as 2026-11-01.", id="day"),
+        pytest.param({"since": "yesterday"}, "since='yesterday' is not a day. Write it as 2026-11-01.", id="day"),
         pytest.param({"kinds": ["odd"]}, "There are no findings of the kinds ['odd'].", id="kind"),
     ],
 )

@@ -164,7 +164,7 @@ def only_in_failed(values: DataFrame) -> DataFrame:
     )
     shared = found.where((F.col("good") == 0) & (F.col("runs") == F.col("failed_total")))
     detail = F.format_string(
-        "%s in all of %d failed runs, and in none of %d others", told(F.col("given")), "failed_total", "good_total"
+        "%s in each failed run (%d), and in no other run (%d)", told(F.col("given")), "failed_total", "good_total"
     )
     return _finding("only-in-failed", shared.withColumn("detail", detail))
 

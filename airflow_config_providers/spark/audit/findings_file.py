@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from airflow_config_providers.core.text import is_unicode
 from airflow_config_providers.exceptions import ConfigException
-from airflow_config_providers.spark.audit.report_file import replace_file
+from airflow_config_providers.spark.audit.report_file import replace_file, require_writable
 
 _TEXT, _NUMBER, _TEXTS = "string", "int64", "list<string>"
 
@@ -42,6 +42,16 @@ REFERENCE: Final = {
     **dict.fromkeys(("first", "last"), _TEXT),
 }
 """The columns of uses of references."""
+
+
+def require_places(report: str | None, parquet: str | None) -> None:
+    """
+    Check that the page and the Parquet file of an audit can be written, before it begins.
+
+    :raises ConfigException: one cannot be written
+    """
+    require_writable(report, option="--report")
+    require_writable(parquet, option="--output-parquet")
 
 
 def write_findings(path: str, rows: Iterable[Mapping[str, Any]], columns: Mapping[str, str]) -> None:

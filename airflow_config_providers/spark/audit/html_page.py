@@ -12,6 +12,9 @@ from airflow_config_providers.core.text import one_line
 MOST_ROWS: Final = 5_000
 """The most rows of a table; plots count all."""
 
+_SHORT: Final = 24
+"""The longest text of a cell that is not broken over lines, such as an id or the name of a DAG."""
+
 _STYLE: Final = """
 :root { color-scheme: light dark; --text: light-dark(#1c1e21, #e6e7e9); --back: light-dark(#fff, #17181a);
   --card: light-dark(#f6f7f9, #202226); --soft: light-dark(#59616b, #a3abb5); --line: light-dark(#d8dbe0, #3a3d42);
@@ -23,9 +26,10 @@ p.verdict { font-size: 1.25rem; margin: .2rem 0 1.2rem }
 .more, footer { color: var(--soft) } .more { margin: .3rem 0; font-size: .9rem } footer { margin: 2rem 0 }
 table { border-collapse: collapse; width: 100%; font-size: .9rem }
 caption { text-align: left; color: var(--soft); padding-bottom: .3rem }
-th, td { text-align: left; padding: .3rem .6rem; border-bottom: 1px solid var(--line); overflow-wrap: anywhere;
+th, td { text-align: left; padding: .3rem .6rem; border-bottom: 1px solid var(--line); white-space: nowrap;
   vertical-align: top; min-width: 3.6rem }
-th { white-space: nowrap } td.number, th.number { text-align: right; font-variant-numeric: tabular-nums }
+td.long { white-space: normal; overflow-wrap: anywhere; min-width: 10rem }
+td.number, th.number { text-align: right; font-variant-numeric: tabular-nums }
 .scroll { overflow-x: auto }
 .plots { columns: 30rem 2; column-gap: 1rem }
 figure { margin: 0 0 1rem; padding: .8rem 1rem; background: var(--card); border-radius: .5rem; break-inside: avoid }
@@ -82,9 +86,7 @@ def table(heads: Sequence[str], rows: Sequence[Sequence[object]], *, caption: st
     head = "".join(
         f'<th scope="col"{_number(right)}>{text(name)}</th>' for name, right in zip(heads, is_number, strict=True)
     )
-    body = "".join(
-        f"<tr>{''.join(f'<td{_number(_is_number(cell))}>{_cell(cell)}</td>' for cell in row)}</tr>" for row in shown
-    )
+    body = "".join(f"<tr>{''.join(map(_cell, row))}</tr>" for row in shown)
     named = f"<caption>{text(caption)}</caption>" if caption else ""
     head = f"<thead><tr>{head}</tr></thead>"
     more = _more(max(count, len(rows)) - len(shown))
@@ -119,11 +121,11 @@ def _number(is_number: bool) -> str:
 
 
 def _cell(cell: object) -> str:
-    if cell is None:
-        return ""
     if isinstance(cell, int):
-        return f"{cell:,}"
-    return text(", ".join(map(str, cell)) if isinstance(cell, (list, tuple)) else str(cell))
+        return f'<td class="number">{cell:,}</td>'
+    shown = ", ".join(map(str, cell)) if isinstance(cell, (list, tuple)) else str("" if cell is None else cell)
+    long = ' class="long"' if len(shown) > _SHORT else ""
+    return f"<td{long}>{text(shown)}</td>"
 
 
 def _more(count: int) -> str:

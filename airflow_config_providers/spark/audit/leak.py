@@ -143,7 +143,10 @@ def _ids(lines: Iterable[str], path: str) -> Collection[str]:
             break
     if odd:
         raise ConfigException(
-            *(f"{printable(path)}:{number}: this is no id of a leak. Correct it, or remove the line." for number in odd)
+            *(
+                f"{printable(path)}:{number}: this is not the id of a leak. Correct it, or remove the line."
+                for number in odd
+            )
         )
     return found
 

@@ -55,12 +55,14 @@ class PastRecords:
     :param frame: a row for each try, with the columns of ``RecordRow``
     :param unread: name of a file -> why it is no record; only the first thousand, if there are more
     :param unread_count: how many there are
-    :param later_count: how many records a later version of this package has written
+    :param count: how many records there are
+    :param later_count: how many of them a later version of this package has written
     """
 
     frame: DataFrame = field(repr=False)
     unread: Mapping[str, str]
     unread_count: int
+    count: int
     later_count: int
 
 
@@ -253,9 +255,10 @@ def _past(rows: DataFrame, wanted: RecordFilter, listed: DataFrame) -> PastRecor
     missing = _not_in(rows, listed).select("file", why)
     broken = rows.where(F.col("problem") != "").join(listed, [*_FILE], "left_semi").select("file", "problem")
     records = latest(wanted.records(rows))
+    [counts] = records.agg(F.count("*"), F.count_if("is_later")).collect()
     with persisted(broken.union(missing)) as (unread,):
         named = {row.file: row.problem for row in unread.orderBy("file").limit(_NAMED).collect()}
-        return PastRecords(records, named, unread.count(), records.where("is_later").count())
+        return PastRecords(records, named, unread.count(), *counts)
 
 
 def _not_in(rows: DataFrame, listed: DataFrame) -> DataFrame:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -11,6 +12,27 @@ from typing import BinaryIO
 
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.exceptions import ConfigException
+
+
+def require_writable(path: str | None, *, option: str) -> None:
+    """
+    Check that a file can be written, before an audit that takes hours; None is no file.
+
+    :param option: the option that names the file, for the message
+    :raises ConfigException: its folder is missing or closed, or it is a folder itself
+    """
+    if path and (problem := _obstacle(Path(os.path.realpath(path)))):
+        raise _unwritable(path, problem, option)
+
+
+def _obstacle(target: Path) -> str:
+    """Return why a file cannot be written; empty if it probably can."""
+    if target.is_dir():
+        return os.strerror(errno.EISDIR)
+    if not target.parent.is_dir():
+        return os.strerror(errno.ENOENT)
+    written = target.parent if target.is_file() or not target.exists() else target
+    return "" if os.access(written, os.W_OK) else os.strerror(errno.EACCES)
 
 
 def write_page(path: str, html: str) -> None:
@@ -40,7 +62,11 @@ def replace_file(path: str, write: Callable[[BinaryIO], object], *, option: str)
         problem = error.strerror or type(error).__name__
     else:
         return
-    raise ConfigException(f"{option} {printable(path)} cannot be written: {problem}. Name another file.")
+    raise _unwritable(path, problem, option)
+
+
+def _unwritable(path: str, problem: str, option: str) -> ConfigException:
+    return ConfigException(f"{option} {printable(path)} cannot be written: {problem}. Name another file.")
 
 
 def _replace(target: Path, write: Callable[[BinaryIO], object]) -> None:

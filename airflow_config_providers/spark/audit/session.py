@@ -50,16 +50,37 @@ def audit_session(master: str | None = None, configs: Mapping[str, str] | None =
         executors do not have this package
     """
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    logging.getLogger("py4j").setLevel(logging.ERROR)  # it tells about each connection that it closes
     _require_unseen(configs or {})
-    session, is_new = _started(master, configs or {})
+    with _quiet_py4j():
+        session, is_new = _started(master, configs or {})
+        try:
+            _require_encryption(session)
+            _require_package(session)
+            yield session
+        finally:
+            if is_new:
+                session.stop()
+
+
+@contextmanager
+def _quiet_py4j() -> Iterator[None]:
+    """
+    Keep the messages of Py4J out of the log.
+
+    It reports each connection that it closes and, at Ctrl-C, the call in which that fell, with stack traces, partly as
+    the root logger. An error that matters is raised, too.
+    """
+    root, own = logging.getLogger(), logging.getLogger("py4j")
+    own.setLevel(logging.CRITICAL)
+    root.addFilter(_is_not_of_py4j)
     try:
-        _require_encryption(session)
-        _require_package(session)
-        yield session
+        yield
     finally:
-        if is_new:
-            session.stop()
+        root.removeFilter(_is_not_of_py4j)
+
+
+def _is_not_of_py4j(record: logging.LogRecord) -> bool:
+    return record.module != "java_gateway"
 
 
 def _require_unseen(configs: Mapping[str, str]) -> None:

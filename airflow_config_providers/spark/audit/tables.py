@@ -139,8 +139,9 @@ def _add(found: SearchedRows, table: TextTable, row: _Row, finder: OccurrenceFin
 
 
 def _name(table: TextTable, column: str, row: _Row, finder: OccurrenceFinder) -> str:
-    """Return the name of a value, with references in place of the values that its key shows."""
-    key = "/".join(f"{label}={value}" for label, value in zip(table.labels, row.labels, strict=True))
+    """Return the name of a value: references in place of values that its key shows, and no empty parts of the key."""
+    labels = zip(table.labels, row.labels, strict=True)
+    key = "/".join(f"{label}={value}" for label, value in labels if value is not None)
     name = octets(f"database:{table.name}.{column}:{key}")
     shown = [(one.start, one.end, octets(one.reference)) for one in finder.find(name)]
     return one_line(replace(name, shown).decode("utf-8", "backslashreplace"))

@@ -365,7 +365,7 @@ class TestBaseline:
         os.close(reading)
 
     def test_what_never_ends_is_refused(self) -> None:
-        with pytest.raises(ConfigException, match="/dev/zero:1: this is no id of a leak"):
+        with pytest.raises(ConfigException, match="/dev/zero:1: this is not the id of a leak"):
             read_baseline("/dev/zero")
 
     def test_few_of_many_wrong_lines_are_named(self, tmp_path: Path) -> None:
@@ -392,7 +392,7 @@ class TestBaseline:
     def test_what_is_no_id_is_named(self, tmp_path: Path) -> None:
         (tmp_path / "baseline").write_text("# fine\nsomething\n")
 
-        with pytest.raises(ConfigException, match=r"baseline:2: this is no id of a leak"):
+        with pytest.raises(ConfigException, match=r"baseline:2: this is not the id of a leak"):
             read_baseline(str(tmp_path / "baseline"))
 
     def test_accepted_leaks_are_counted_and_left_out(self, audit: LeakAudit, tmp_path: Path) -> None:

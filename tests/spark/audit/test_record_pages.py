@@ -107,3 +107,10 @@ def test_references_with_an_older_value_come_first():
 
 def test_moments_are_shown_to_the_minute():
     assert "<td>2026-11-02 12:00</td>" in history("flights")
+
+
+def test_only_long_cells_are_broken_over_lines():
+    name = "flights_delay_report_of_all_airlines"
+
+    assert f'<td class="long">{name}</td>' in history(name)
+    assert "<td>report</td>" in history("report")

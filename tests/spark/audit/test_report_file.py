@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from airflow_config_providers.exceptions import ConfigException
-from airflow_config_providers.spark.audit.report_file import replace_file, write_page
+from airflow_config_providers.spark.audit.report_file import replace_file, require_writable, write_page
 
 
 def test_a_report_has_the_rights_of_any_new_file(tmp_path: Path):
@@ -67,3 +67,40 @@ def test_a_pipe_is_written_to(tmp_path: Path):
 def test_a_folder_is_no_report(tmp_path: Path):
     with pytest.raises(ConfigException, match=r"--report .* cannot be written: Is a directory\. Name another file"):
         write_page(str(tmp_path), "new")
+
+
+class TestRequireWritable:
+    @pytest.mark.parametrize("name", ["new.html", "old.html"])
+    def test_a_file_in_a_folder_can_be_written(self, tmp_path: Path, name: str):
+        (tmp_path / "old.html").touch()
+
+        require_writable(str(tmp_path / name), option="--report")
+
+        assert [path.name for path in tmp_path.iterdir()] == ["old.html"]
+
+    def test_a_device_can_be_written(self):
+        require_writable(os.devnull, option="--report")
+
+    def test_no_file_needs_no_place(self):
+        require_writable(None, option="--report")
+
+    @pytest.mark.parametrize(
+        ("name", "problem"),
+        [
+            pytest.param("", "Is a directory", id="folder"),
+            pytest.param("missing/page.html", "No such file or directory", id="missing-folder"),
+            pytest.param("file/page.html", "No such file or directory", id="file-as-folder"),
+        ],
+    )
+    def test_what_cannot_be_written_is_refused(self, tmp_path: Path, name: str, problem: str):
+        (tmp_path / "file").touch()
+
+        with pytest.raises(ConfigException, match=rf"--report .* cannot be written: {problem}\. Name another file"):
+            require_writable(str(tmp_path / name), option="--report")
+
+    @pytest.mark.skipif(os.geteuid() == 0, reason="root can write anywhere")
+    def test_a_closed_folder_is_refused(self, tmp_path: Path):
+        tmp_path.chmod(0o500)
+
+        with pytest.raises(ConfigException, match="Permission denied"):
+            require_writable(str(tmp_path / "page.html"), option="--report")

@@ -209,7 +209,7 @@ def test_what_refused_runs_share_and_good_ones_do_not_have_is_found(audit: Audit
         past({MEMORY: "64g", "spark.a": "1"}, run=f"r{day}", day=day, problems=("too much",))
 
     assert told(audit("only-in-failed")) == [
-        ("report", MEMORY, "`64g` (DAG_CONFIG, conf) in all of 2 failed runs, and in none of 2 others")
+        ("report", MEMORY, "`64g` (DAG_CONFIG, conf) in each failed run (2), and in no other run (2)")
     ]
 
 

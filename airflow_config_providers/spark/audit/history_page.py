@@ -9,7 +9,7 @@ from typing import Any, Final
 from airflow_config_providers.spark.audit.drift import Drift, Ranking
 from airflow_config_providers.spark.audit.html_page import (
     MOST_ROWS,
-    counted,
+    how_many,
     moment,
     page_of,
     paragraph,
@@ -38,12 +38,12 @@ _HEADS: Final = (*_COLUMNS[:-2], "first (UTC)", "last (UTC)")
 
 def page(findings: Sequence[Mapping[str, Any]], drift: Drift) -> str:
     """Return the page, in which nothing that came from outside is markup."""
-    scope = f"{counted(drift.runs, 'run')} of {counted(drift.tasks, 'task')} with a record: "
-    changes = f"{counted(drift.changes, 'change')} of a key from one run of a task to the next."
+    scope = f"{how_many(drift.runs, 'run')} of {how_many(drift.tasks, 'task')} with a record: "
+    changes = f"{how_many(drift.changes, 'change')} of a key from one run of a task to the next."
     return page_of(
         "History of the configuration",
         (
-            verdict(f"{counted(len(findings), 'finding')}." if findings else "Nothing found."),
+            verdict(f"{how_many(len(findings), 'finding')}." if findings else "Nothing found."),
             paragraph(f"{scope}{changes}"),
             plots(_plots(findings, drift)),
             *_sections(findings),

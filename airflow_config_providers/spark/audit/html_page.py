@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from html import escape
 from typing import Final
 
-from airflow_config_providers.core.text import one_line
+from airflow_config_providers.core.text import counted, one_line
 
 MOST_ROWS: Final = 5_000
 """The most rows of a table; plots count all."""
@@ -98,9 +98,9 @@ def text(string: str) -> str:
     return escape(one_line(string))
 
 
-def counted(count: int, noun: str) -> str:
-    """Return a number with its noun."""
-    return f"{count:,} {noun}{'s' * (count != 1)}" if count else f"no {noun}s"
+def how_many(count: int, noun: str) -> str:
+    """Return a number with its noun, and ``no files`` for 0 files."""
+    return counted(count, noun) if count else f"no {noun}s"
 
 
 def moment(at: str | None) -> str:

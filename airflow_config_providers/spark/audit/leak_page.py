@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from airflow_config_providers.spark.audit.html_page import counted, page_of, paragraph, plots, section, table, verdict
+from airflow_config_providers.spark.audit.html_page import how_many, page_of, paragraph, plots, section, table, verdict
 from airflow_config_providers.spark.audit.plots import Bar, Plot, monday, ranking, weekly
 from airflow_config_providers.spark.audit.report_file import write_page
 from airflow_config_providers.spark.audit.sink import dag, sink
@@ -28,12 +28,12 @@ def write_report(path: str, report: LeakReport) -> None:
 def summary(report: LeakReport) -> str:
     """Return the result in one line."""
     accepted = f", and {report.accepted} that the baseline accepts" if report.accepted else ""
-    files = counted(report.files, "file") if report.files or not report.rows else ""
-    rows = f"{counted(report.rows, 'row')} of Airflow's database" if report.rows else ""
+    files = how_many(report.files, "file") if report.files or not report.rows else ""
+    rows = f"{how_many(report.rows, 'row')} of Airflow's database" if report.rows else ""
     what = " and ".join(filter(None, (files, rows)))
-    size = f" with {counted(report.octets, 'byte')}" if report.octets else ""
+    size = f" with {how_many(report.octets, 'byte')}" if report.octets else ""
     read = f" ({report.read:,} read now)" if report.files else ""
-    return f"{what}{size} searched{read}: {counted(len(report.leaks), 'leak')}{accepted}."
+    return f"{what}{size} searched{read}: {how_many(len(report.leaks), 'leak')}{accepted}."
 
 
 def page(report: LeakReport) -> str:
@@ -52,7 +52,7 @@ def page(report: LeakReport) -> str:
 
 def _verdict(report: LeakReport) -> str:
     if report.leaks:
-        return f"{counted(len(report.leaks), 'leak')} in {counted(len(_files(report.leaks)), 'file')}."
+        return f"{how_many(len(report.leaks), 'leak')} in {how_many(len(_files(report.leaks)), 'file')}."
     return "Nothing found." if report.is_complete else "Nothing found so far."
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from airflow_config_providers.spark.audit.html_page import (
-    counted,
+    how_many,
     moment,
     page_of,
     paragraph,
@@ -41,14 +41,14 @@ def _cells(row: Mapping[str, Any]) -> tuple[object, ...]:
 def _verdict(rows: Sequence[Mapping[str, Any]]) -> str:
     older = sum(bool(row["older"]) for row in rows)
     if older:
-        return f"{counted(older, 'reference')} with a task that last had an older value."
+        return f"{how_many(older, 'reference')} with a task that last had an older value."
     return "No task is known to have an older value."
 
 
 def _counts(rows: Sequence[Mapping[str, Any]]) -> str:
     shared = sum(len(row["dags"]) > 1 for row in rows)
     unread = sum(not row["runs"] for row in rows)
-    return f"{counted(len(rows), 'reference')}: {shared:,} shared by several DAGs, {unread:,} read by no run."
+    return f"{how_many(len(rows), 'reference')}: {shared:,} shared by several DAGs, {unread:,} read by no run."
 
 
 def _plots(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:

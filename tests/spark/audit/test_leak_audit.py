@@ -405,23 +405,6 @@ class TestBaseline:
         assert summary(report).endswith("1 leak, and 1 that the baseline accepts.")
 
 
-@pytest.mark.parametrize(
-    ("report", "told"),
-    [
-        (LeakReport(rows=7, octets=300), "7 rows of Airflow's database with 300 bytes searched: no leaks."),
-        (
-            LeakReport(files=2, read=1, rows=7, octets=300),
-            "2 files and 7 rows of Airflow's database with 300 bytes searched (1 read now): no leaks.",
-        ),
-        (LeakReport(files=2, read=1, octets=300), "2 files with 300 bytes searched (1 read now): no leaks."),
-        (LeakReport(), "no files with 0 bytes searched (0 read now): no leaks."),
-    ],
-    ids=["database", "both", "files", "nothing"],
-)
-def test_the_summary_says_of_files_only_how_many_were_read_now(report: LeakReport, told: str) -> None:
-    assert summary(report) == told
-
-
 def test_the_page_has_no_markup_from_outside(audit: LeakAudit, tmp_path: Path) -> None:
     folder = tmp_path / "dag_id=<script>alert(1)<"
     folder.mkdir()

@@ -23,7 +23,7 @@ from airflow_config_providers.spark.audit.leak_page import summary
         ),
         pytest.param(
             LeakReport(rows=1, octets=9),
-            "no files and 1 row of Airflow's database with 9 bytes searched (0 read now): no leaks.",
+            "1 row of Airflow's database with 9 bytes searched: no leaks.",
             id="only-the-database",
         ),
     ],

@@ -35,8 +35,8 @@ _NO_KEY: Final = (
     "not search for today's values when they have been rotated."
 )
 _OTHER_KEY: Final = (
-    "The fingerprints of earlier values in --state were made with another password_encoder_secret. These values are "
-    "not searched for, and new fingerprints replace theirs."
+    "The fingerprints of earlier values in --state were made with another password_encoder_secret. They are kept in "
+    "its file {name}, but not searched for: --fingerprints with that file does it, where the earlier secret is set."
 )
 
 _SCRYPT: Final = {"n": 2**14, "r": 8, "p": 1}
@@ -155,7 +155,8 @@ class SeenFiles:
             try:
                 self.sought = self.sought.with_fingerprints(read_fingerprints(str(path), key) if path.exists() else ())
             except OtherKeyError:
-                self.notes = (_OTHER_KEY,)
+                kept = path.rename(path.with_name(f"{_FINGERPRINTS}.{uuid.uuid4().hex[:8]}"))
+                self.notes = (_OTHER_KEY.format(name=kept.name),)
             write_fingerprints(str(path), (*self.sought.own_fingerprints(), *self.sought.fingerprints), key)
         else:
             self.notes = (_NO_KEY,)

@@ -355,13 +355,17 @@ class TestState:
 
         assert [one.age for one in found] == [EARLIER, EARLIER, CURRENT]
 
-    def test_with_another_key_the_earlier_ones_are_given_up_with_a_note(self, tmp_path: Path) -> None:
+    def test_with_another_key_the_earlier_ones_are_kept_aside_with_a_note(self, tmp_path: Path) -> None:
         SeenFiles.open(str(tmp_path), Sought(SECRETS, key=KEY))
 
         seen = SeenFiles.open(str(tmp_path), Sought(SECRETS[:1], key=OTHER_KEY))
 
         assert seen.sought.fingerprints == ()
         assert "made with another password_encoder_secret" in seen.notes[0]
+        [aside] = tmp_path.glob("fingerprints.jsonl.*")
+        assert aside.name in seen.notes[0]
+        assert set(read_fingerprints(str(aside), KEY)) == set(Sought(SECRETS, key=KEY).own_fingerprints())
+        SeenFiles.open(str(tmp_path), Sought(SECRETS[:1], key=OTHER_KEY))  # it is no file of somebody else
 
     def test_without_a_key_a_note_says_what_is_missing(self, tmp_path: Path) -> None:
         seen = SeenFiles.open(str(tmp_path), Sought(SECRETS))

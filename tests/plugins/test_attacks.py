@@ -128,7 +128,7 @@ def test_very_many_unknown_fields_are_counted_and_not_listed(server: Server):
     )
 
     assert answer.status_code == 400
-    assert answer.json()["problems"][-1] == "There are 49990 more unknown fields. Remove them."
+    assert answer.json()["problems"][-1] == "There are 49,990 more unknown fields. Remove them."
     assert len(answer.json()["problems"]) < 20
 
 

@@ -99,16 +99,13 @@ def _search_table(
     for rows in read(table):
         kept = rows.context.accumulator([], _Lists())
         try:
-            found += rows.mapPartitions(partial(_search_part, search, table, kept)).collect()
-        except Exception:
-            found += kept.value  # of the tasks that had ended
-            raise
+            rows.foreachPartition(partial(_search_part, search, table, kept))
+        finally:  # a task that fails does not take along what others have found
+            found += kept.value
 
 
-def _search_part(search: Search, table: TextTable, kept: Any, rows: Iterable[Sequence[Any]]) -> Iterator[SearchedRows]:
-    searched = search(table, rows)
-    kept.add([searched])
-    yield searched
+def _search_part(search: Search, table: TextTable, kept: Any, rows: Iterable[Sequence[Any]]) -> None:
+    kept.add([search(table, rows)])
 
 
 class _Lists:

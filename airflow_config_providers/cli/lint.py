@@ -9,7 +9,7 @@ from typing import Any, Final
 from airflow_config_providers.cli.arguments import seconds
 from airflow_config_providers.cli.failing import Finished, WrongArgumentsError, reporting_errors
 from airflow_config_providers.cli.output import progress
-from airflow_config_providers.core.text import counted, printable
+from airflow_config_providers.core.text import how_many, printable
 from airflow_config_providers.exceptions import ConfigProvidersError
 from airflow_config_providers.lint.finding import UNREAD, Finding, FindingLevel, RuleSelection
 from airflow_config_providers.lint.known_providers import KnownProviders, of_extra, of_file
@@ -37,13 +37,9 @@ def lint(args: Any) -> None:
     report = REPORTS[args.output](found, files)
     sys.stdout.write(f"{report}\n" if report else "")
     sys.stdout.flush()
-    sys.stderr.write(f"{_counted(len(files), 'file')} read, {_counted(len(found), 'finding')}.\n")
+    sys.stderr.write(f"{how_many(len(files), 'file')} read, {how_many(len(found), 'finding')}.\n")
     if code := _code(found):
         raise Finished(code)
-
-
-def _counted(count: int, noun: str) -> str:
-    return counted(count, noun) if count else f"no {noun}s"
 
 
 def _code(findings: Sequence[Finding]) -> int:

@@ -50,6 +50,11 @@ def counted(count: float, noun: str, plural: str = "") -> str:
     return f"{shown} {noun if count == 1 else plural or f'{noun}s'}"
 
 
+def how_many(count: int, noun: str) -> str:
+    """Return a number with its noun, as ``counted`` does, but ``no keys`` for 0."""
+    return counted(count, noun) if count else f"no {noun}s"
+
+
 def there_are(count: int, noun: str) -> str:
     """Return the beginning of a sentence, as in ``There is 1 key`` and ``There are 2 keys``."""
     return f"There {'is' if count == 1 else 'are'} {counted(count, noun)}"

@@ -6,10 +6,10 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
+from airflow_config_providers.core.text import how_many
 from airflow_config_providers.spark.audit.drift import Drift, Ranking
 from airflow_config_providers.spark.audit.html_page import (
     MOST_ROWS,
-    how_many,
     moment,
     page_of,
     paragraph,

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from html import escape
 from typing import Final
 
-from airflow_config_providers.core.text import counted, one_line
+from airflow_config_providers.core.text import one_line
 
 MOST_ROWS: Final = 5_000
 """The most rows of a table; plots count all."""
@@ -96,11 +96,6 @@ def table(heads: Sequence[str], rows: Sequence[Sequence[object]], *, caption: st
 def text(string: str) -> str:
     """Return ``string`` as text of a page: markup and control characters are escaped."""
     return escape(one_line(string))
-
-
-def how_many(count: int, noun: str) -> str:
-    """Return a number with its noun, and ``no files`` for 0 files."""
-    return counted(count, noun) if count else f"no {noun}s"
 
 
 def moment(at: str | None) -> str:

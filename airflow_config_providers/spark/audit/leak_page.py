@@ -6,7 +6,8 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from airflow_config_providers.spark.audit.html_page import how_many, page_of, paragraph, plots, section, table, verdict
+from airflow_config_providers.core.text import how_many
+from airflow_config_providers.spark.audit.html_page import page_of, paragraph, plots, section, table, verdict
 from airflow_config_providers.spark.audit.plots import Bar, Plot, monday, ranking, weekly
 from airflow_config_providers.spark.audit.report_file import write_page
 from airflow_config_providers.spark.audit.sink import dag, sink

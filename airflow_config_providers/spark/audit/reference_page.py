@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
+from airflow_config_providers.core.text import how_many
 from airflow_config_providers.spark.audit.html_page import (
-    how_many,
     moment,
     page_of,
     paragraph,

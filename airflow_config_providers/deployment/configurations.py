@@ -175,8 +175,10 @@ class DeployedConfigurations:
         return record_rows.with_applied(described, record)
 
     def _no_longer_set(self, task: ConfigResource, described: list[Row], record: TryRecord) -> list[str]:
-        shows_dag = DeployedLayers(no_notes, self._caller or Caller()).show_dag(task)
-        return record_rows.no_longer_set(described, record, shows_dag=shows_dag)
+        gone = record_rows.no_longer_set(described, record, shows_dag=True)
+        if gone and not DeployedLayers(no_notes, self._caller or Caller()).show_dag(task):  # which reads the DAG again
+            return record_rows.no_longer_set(described, record, shows_dag=False)
+        return gone
 
     def alter(
         self,

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any, Final
 
 from airflow_config_providers.core.alter import ResourceType
-from airflow_config_providers.deployment.record_tables import record_tables
+from airflow_config_providers.deployment.record_queries import record_tables
 from airflow_config_providers.deployment.records import reading, recent_tries, stored_entries
 from airflow_config_providers.dynamic import document
 from airflow_config_providers.dynamic.airflow_store import VariableStore
@@ -94,9 +95,12 @@ class DatabaseRecords:
         """
         start = 0
         while some := names[start : start + _BATCH]:
-            batch = reading(lambda session, some=some: list(_up_to_limit(self._content(session, one) for one in some)))  # type: ignore[misc]
+            batch = reading(partial(self._batch, some))
             yield batch
             start += len(batch)
+
+    def _batch(self, names: Sequence[str], session: Any) -> list[Content]:
+        return list(_up_to_limit(self._content(session, name) for name in names))
 
     def _content(self, session: Any, name: str) -> Content:
         one, at = self._tries[name]

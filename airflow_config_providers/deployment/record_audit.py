@@ -13,14 +13,10 @@ from airflow_config_providers.job.record_rows import rows_of
 from airflow_config_providers.spark.audit.past_records import CONFIGS, PastRecords, RecordReader
 from airflow_config_providers.spark.audit.read_progress import Tick, ticking
 from airflow_config_providers.spark.audit.session import audit_session
-from airflow_config_providers.spark.audit.spark_failures import telling_failures
+from airflow_config_providers.spark.audit.spark_failures import NO_PATH, telling_failures
 
 _MOST_NAMED: Final = 20
 """How many files without a record are named."""
-
-
-_NO_PATH: Final = "PATH_NOT_FOUND"
-"""Spark's name for that."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +67,7 @@ def problems_of(records: PastRecords) -> Iterator[str]:
 
 
 def _unreadable(problem: str) -> ConfigProvidersError:
-    if _NO_PATH in problem:
+    if NO_PATH in problem:
         return ConfigException(
             "The folder of the records does not exist. Correct the path; a path without a scheme, such as s3a://, is "
             "a folder of this machine."

@@ -1,4 +1,4 @@
-"""The tables of Airflow's database in which records are, as executors read them by JDBC."""
+"""The statements that select records in Airflow's database, for executors that read them by JDBC."""
 
 from __future__ import annotations
 

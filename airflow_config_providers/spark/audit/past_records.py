@@ -14,6 +14,7 @@ from airflow_config_providers.spark.audit.persisted import persisted
 from airflow_config_providers.spark.audit.read_progress import Read, ReadProgress
 from airflow_config_providers.spark.audit.record_row import CONTENT, SCHEMA, TRY, Content
 from airflow_config_providers.spark.audit.record_tables import RecordTables, TablesReader
+from airflow_config_providers.spark.audit.spark_failures import NO_PATH
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
@@ -37,8 +38,6 @@ _NAMED: Final = 1000
 
 _PART: Final = 5000
 """About how many records a task gets from the driver, so that its rows need not much memory."""
-
-_NO_TABLE: Final = "PATH_NOT_FOUND"
 
 Contents = Callable[["DataFrame"], "DataFrame"]
 """Returns the contents of the listed files, and perhaps of others in their folders."""
@@ -238,7 +237,7 @@ class RecordReader:
         try:
             return self.session.read.schema(SCHEMA).parquet(self._table(source))
         except AnalysisException as error:
-            if (error.getCondition() if hasattr(error, "getCondition") else error.getErrorClass()) != _NO_TABLE:
+            if (error.getCondition() if hasattr(error, "getCondition") else error.getErrorClass()) != NO_PATH:
                 raise
         return self.session.createDataFrame([], SCHEMA)
 

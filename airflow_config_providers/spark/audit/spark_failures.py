@@ -9,6 +9,9 @@ from typing import Final
 
 from airflow_config_providers.exceptions import ConfigException, ConfigProvidersError
 
+NO_PATH: Final = "PATH_NOT_FOUND"
+"""Spark's name for a path that does not exist."""
+
 _MISSING: Final = re.compile(r"ModuleNotFoundError: No module named '([\w.]+)'")
 
 

@@ -61,7 +61,7 @@ def _problem(connection: str, host: str, key: str) -> str:
     if not host.strip("."):
         return "names no bucket or server. Write SCHEME://CONNECTION_ID@BUCKET/PATH."
     if "?" in key:
-        return "has a question mark, after which signatures stand in links. Write SCHEME://CONNECTION_ID@BUCKET/PATH."
+        return "has a question mark, as a signed link has. Write SCHEME://CONNECTION_ID@BUCKET/PATH."
     return ""
 
 

@@ -134,7 +134,7 @@ class TestListing:
 
 class Listed:
     """
-    A file system that lists what it is told to.
+    A file system whose entries a test chooses.
 
     :param entries: folder -> its entries, or what listing it raises
     """

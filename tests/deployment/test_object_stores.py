@@ -92,6 +92,7 @@ class TestS3:
         assert SECRET_KEY.encode() not in pickle.dumps(stores)
 
     def test_a_machine_without_credentials_is_named(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
+        pytest.importorskip("boto3", reason="install the extra moto")
         for name, value in {"EC2_METADATA_DISABLED": "true", "SHARED_CREDENTIALS_FILE": str(tmp_path / "x")}.items():
             monkeypatch.setenv(f"AWS_{name}", value)
         for name in ("ACCESS_KEY_ID", "SECRET_ACCESS_KEY", "PROFILE"):

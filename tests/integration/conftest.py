@@ -125,8 +125,11 @@ class Airflow:
             if result := _quietly(done):
                 return result
             time.sleep(0.5)
-        outputs = "\n".join(f"== {part}\n{self.output(part)[-3000:]}" for part in self.parts)
-        raise AssertionError(f"waited {seconds} s for {what}\n{outputs}")
+        raise AssertionError(f"waited {seconds} s for {what}\n{self.outputs()}")
+
+    def outputs(self) -> str:
+        """The last that each process has printed."""
+        return "\n".join(f"== {part}\n{self.output(part)[-3000:]}" for part in self.parts)
 
     def output(self, part: str) -> str:
         """What a process has printed."""

@@ -21,6 +21,7 @@ from airflow_config_providers.deployment.known_secrets import (
     references_of_records,
     resolved_secrets,
     search_for,
+    without_excepted,
 )
 from airflow_config_providers.spark.audit.findings_file import LEAK, require_places
 from airflow_config_providers.spark.audit.leak_audit import LeakReport, LeakRequest
@@ -37,7 +38,7 @@ def leaks(args: Any) -> None:
     _require_any(args)
     require_places(args.report, args.output_parquet)
     notes = Notes()
-    known = _known(args)
+    known = _known(args, notes)
     with octets_progress() as tick, redirect_stdout(sys.stderr):  # Airflow's hooks log to standard output
         report = search_for(known, _request(args), notes, tick=tick)
     rows = [leak.row() for leak in report.leaks]
@@ -67,16 +68,21 @@ def _request(args: Any) -> LeakRequest:
         fingerprints=args.fingerprints or (),
         write_fingerprints=args.write_fingerprints,
         tokens=args.tokens,
+        excepted=args.excepted or (),
     )
 
 
-def _known(args: Any) -> KnownSecrets:
+def _known(args: Any, notes: Notes) -> KnownSecrets:
     """Return the values to search for."""
     if args.no_values:
         return _no_values(args)
     references = [one for path in args.references or () for one in references_in_file(path)]
     if not args.no_records:
         references += references_of_records()
+    if args.excepted and references:
+        references = without_excepted(references, args.excepted, notes)
+        if not references:
+            raise WrongArgumentsError("--except leaves no reference to search for. Name fewer references there.")
     if not references and (args.tokens or args.fingerprints):
         return KnownSecrets(())
     if not references:

@@ -409,6 +409,13 @@ def _searched() -> tuple[Any, ...]:
         _arg("--database", help="Also search the text in Airflow's own database", action="store_true"),
         _arg("--references", help="File with references to search for; repeatable", action="append", metavar="FILE"),
         _arg("--no-records", help="Do not search for the references of the records", action="store_true"),
+        _arg(
+            "--except",
+            help="Leave out references that are no secrets, such as '${vault:apps/db:user}'; * is any text; repeatable",
+            action="append",
+            dest="excepted",
+            metavar="PATTERN",
+        ),
         _arg("--fingerprints", help="File with fingerprints of values; repeatable", action="append", metavar="FILE"),
         _arg("--write-fingerprints", help="File to write, with the fingerprints of the values", metavar="FILE"),
         _arg("--no-values", help="Ask no provider for values: search for fingerprints or tokens", action="store_true"),

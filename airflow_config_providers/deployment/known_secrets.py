@@ -12,7 +12,7 @@ from airflow_config_providers import settings
 from airflow_config_providers.core.lookup import PATIENT, Lookup
 from airflow_config_providers.core.provider_definition import unknown_provider
 from airflow_config_providers.core.text import counted, printable
-from airflow_config_providers.core.variable import ConfigVariable, variables
+from airflow_config_providers.core.variable import ConfigVariable, is_like, variables
 from airflow_config_providers.deployment.object_stores import stores_of
 from airflow_config_providers.deployment.records import kept, reading, recent_tries
 from airflow_config_providers.exceptions import ConfigException, ConfigProvidersError
@@ -93,6 +93,22 @@ def references_in_files() -> list[ConfigVariable]:
     return _variables_in(texts)
 
 
+def without_excepted(
+    references: Collection[ConfigVariable], excepted: Iterable[str], tell: Callable[[str], None]
+) -> list[ConfigVariable]:
+    """
+    Return the references that no pattern of ``excepted`` matches.
+
+    :param tell: is called with a sentence for each pattern that matches none, which can be a mistake
+    """
+    left = list(references)
+    for pattern in excepted:
+        if not any(is_like(str(one), pattern) for one in references):
+            tell(f"No reference that is searched for is like {printable(pattern)}, so nothing is excepted by it.")
+        left = [one for one in left if not is_like(str(one), pattern)]
+    return left
+
+
 def resolved_secrets(references: Iterable[ConfigVariable], definitions: Mapping[str, Any]) -> KnownSecrets:
     """
     Return the values of ``references``, asked for once for each provider and path.
@@ -153,7 +169,7 @@ def fingerprint_key() -> FingerprintKey | None:
 def _sought(secrets: Sequence[KnownSecret], request: LeakRequest) -> Sought:
     """Return what to search for, and write the fingerprints that are wanted."""
     key = fingerprint_key() if request.fingerprints or request.write_fingerprints or request.state else None
-    sought = Sought(secrets, key=key, tokens=request.tokens)
+    sought = Sought(secrets, key=key, tokens=request.tokens, excepted=request.excepted)
     if not request.fingerprints and not request.write_fingerprints:
         return sought
     if key is None:

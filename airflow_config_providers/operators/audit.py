@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import partial
 from typing import Any
 
 from airflow_config_providers import settings
@@ -16,6 +15,7 @@ from airflow_config_providers.deployment.known_secrets import (
     references_in_files,
     resolved_secrets,
     search_for,
+    without_excepted,
 )
 from airflow_config_providers.exceptions import ConfigException, LeakError
 from airflow_config_providers.job.providers import ProvidersConnection
@@ -36,6 +36,8 @@ class ConfigAuditOperator(BaseOperator):
         (templated)
     :param references: the references to search for; not templated, so that a run cannot choose them. Those in the
         records below ``[config_providers] records_path`` are added
+    :param except_references: patterns of references that are no secrets and are left out, such as
+        ``${vault:apps/*:user}``; ``*`` is any text (not templated either)
     :param config_conn_id: the connection that defines the providers; None for the default of the deployment
     :param baseline: a file with accepted leaks (templated)
     :param state: a folder that keeps what was searched, so that the next audit reads only what is new (templated)
@@ -66,7 +68,8 @@ class ConfigAuditOperator(BaseOperator):
         self,
         *,
         paths: Sequence[str] | str,
-        references: Sequence[str] = (),
+        references: Sequence[str] | str = (),
+        except_references: Sequence[str] | str = (),
         config_conn_id: str | None = None,
         baseline: str | None = None,
         state: str | None = None,
@@ -83,7 +86,8 @@ class ConfigAuditOperator(BaseOperator):
     ) -> None:
         super().__init__(**kwargs)
         self.paths = paths
-        self.references = list(references)
+        self.references = _several(references)
+        self.except_references = _several(except_references)
         self.config_conn_id = config_conn_id
         self.baseline = baseline
         self.state = state
@@ -142,12 +146,16 @@ class ConfigAuditOperator(BaseOperator):
             database=None if self.database_conn_id is None else database_of_connection(self.database_conn_id),
             fingerprints=_several(self.fingerprints),
             tokens=self.tokens,
+            excepted=self.except_references,
         )
-        return search_for(known, request, partial(self.log.warning, "%s"))
+        return search_for(known, request, self._warn)
+
+    def _warn(self, sentence: str) -> None:
+        self.log.warning("%s", sentence)
 
     def _known(self) -> KnownSecrets:
         """Return the values to search for."""
-        references = self._all_references()
+        references = without_excepted(self._all_references(), self.except_references, self._warn)
         if not references:
             return KnownSecrets(())
         conn_id = settings.config_conn_id() if self.config_conn_id is None else self.config_conn_id

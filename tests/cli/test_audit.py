@@ -161,6 +161,30 @@ def test_without_records_and_a_file_the_option_is_named(audit: Audit) -> None:
     ]
 
 
+def test_references_that_are_no_secrets_are_left_out(audit: Audit) -> None:
+    (audit.secrets / "user").write_text("canary-user")
+    (audit.logs / "a.log").write_text(f"pw={VALUE}\nuser=canary-user\n")
+    audit.names("password", "user")
+
+    [row] = audit.rows("--except", "${dir:*:user}")
+
+    assert row["reference"] == audit.reference("password")
+
+
+def test_an_exception_that_matches_no_reference_is_named_in_a_note(audit: Audit) -> None:
+    done = audit("--except", "dir:*:user")
+
+    assert done.code == 0
+    assert "No reference that is searched for is like dir:*:user, so nothing is excepted by it." in done.err
+
+
+def test_exceptions_that_leave_nothing_to_search_for_are_wrong_arguments(audit: Audit) -> None:
+    done = audit("--except", "*")
+
+    assert done.code == 2
+    assert done.errors == ["--except leaves no reference to search for. Name fewer references there."]
+
+
 def test_a_folder_without_files_is_named_in_a_note(audit: Audit) -> None:
     done = audit()
 

@@ -120,8 +120,19 @@ def test_tokens_need_no_reference(logs: Path, capfd: pytest.CaptureFixture[str])
     assert token not in shown.out + shown.err
 
 
+def test_an_excepted_reference_is_not_searched_for(logs: Path, reference: str) -> None:
+    with pytest.raises(ConfigException, match="There is no value to search for"):
+        audit(logs, references=[reference], except_references=["${dir:*:password}"]).execute({})
+
+
+def test_one_reference_and_one_exception_need_no_list(logs: Path, reference: str) -> None:
+    found = audit(logs, references=reference, except_references="${dir:*:user}", fail_on_leaks=False).execute({})
+
+    assert found["leaks"] == 1
+
+
 def test_references_are_not_templated() -> None:
-    assert "references" not in ConfigAuditOperator.template_fields
+    assert not {"references", "except_references"} & set(ConfigAuditOperator.template_fields)
 
 
 def test_the_database_of_a_connection_is_searched(

@@ -144,6 +144,7 @@ class LeakRequest:
     :param fingerprints: files with fingerprints of values to search for
     :param write_fingerprints: a file for the fingerprints of the values
     :param tokens: whether tokens of well-known formats are searched for, too
+    :param excepted: patterns of references that are no secrets, in which ``*`` is any text
     """
 
     paths: Sequence[str]
@@ -156,6 +157,7 @@ class LeakRequest:
     fingerprints: Sequence[str] = ()
     write_fingerprints: str | None = None
     tokens: bool = False
+    excepted: Sequence[str] = ()
 
     def require_local(self) -> None:
         """

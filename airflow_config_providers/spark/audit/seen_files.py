@@ -115,11 +115,8 @@ class SeenFiles:
         rows = list(found)
         if not rows:
             return
-        aside = self.folder / f".{uuid.uuid4().hex}"
-        with os.fdopen(os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
-            for one in rows:
-                file.write(f"{json.dumps(_plain(one), ensure_ascii=True)}\n")
-        aside.rename(self.folder / f"seen-{len(list(self.folder.glob('seen-*.jsonl'))):08}-{uuid.uuid4().hex}.jsonl")
+        number = len(list(self.folder.glob("seen-*.jsonl")))
+        self._write(f"seen-{number:08}-{uuid.uuid4().hex}.jsonl", map(_plain, rows))
         self.files.update((one.file.path, one) for one in rows)
 
     def compact(self, present: Collection[str]) -> None:
@@ -153,11 +150,14 @@ class SeenFiles:
         if key := self.sought.key:
             path = self.folder / _FINGERPRINTS
             try:
-                self.sought = self.sought.with_fingerprints(read_fingerprints(str(path), key) if path.exists() else ())
+                earlier = read_fingerprints(str(path), key) if path.exists() else []
             except OtherKeyError:
+                earlier = []
                 kept = path.rename(path.with_name(f"{_FINGERPRINTS}.{uuid.uuid4().hex[:8]}"))
                 self.notes = (_OTHER_KEY.format(name=kept.name),)
-            write_fingerprints(str(path), (*self.sought.own_fingerprints(), *self.sought.fingerprints), key)
+            self.sought = self.sought.with_fingerprints(earlier)
+            excepted = (one for one in earlier if self.sought.excepts(one.reference))
+            write_fingerprints(str(path), (*self.sought.own_fingerprints(), *self.sought.fingerprints, *excepted), key)
         else:
             self.notes = (_NO_KEY,)
 
@@ -173,11 +173,15 @@ class SeenFiles:
         for part in self.folder.glob("seen-*.jsonl"):
             part.unlink(missing_ok=True)
         salt = os.urandom(16)
+        self._write("secrets.json", [{"format": _FORMAT, "salt": salt.hex(), "digest": _digest(sought, salt)}])
+
+    def _write(self, name: str, rows: Iterable[Mapping[str, Any]]) -> None:
+        """Write a file of JSON lines that only this user can read, all or nothing."""
         aside = self.folder / f".{uuid.uuid4().hex}"
-        aside.write_text(
-            json.dumps({"format": _FORMAT, "salt": salt.hex(), "digest": _digest(sought, salt)}), encoding="utf-8"
-        )
-        aside.rename(self.folder / "secrets.json")
+        with os.fdopen(os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
+            for row in rows:
+                file.write(f"{json.dumps(row, ensure_ascii=True)}\n")
+        aside.rename(self.folder / name)
 
     def _load(self) -> None:
         for part in sorted(self.folder.glob("seen-*.jsonl")):

@@ -9,6 +9,7 @@ from itertools import chain
 from typing import Protocol, Self
 
 from airflow_config_providers.core.reversal.reverse import ReverseTransformer
+from airflow_config_providers.core.variable import is_like
 from airflow_config_providers.spark.audit.fingerprint import Fingerprint, FingerprintKey
 from airflow_config_providers.spark.audit.fingerprint_finder import FingerprintFinder
 from airflow_config_providers.spark.audit.leak_finder import (
@@ -42,12 +43,14 @@ class Sought:
     :param fingerprints: fingerprints of further values
     :param key: the key of fingerprints; None if the deployment has none
     :param tokens: whether tokens of well-known formats are found, too
+    :param excepted: patterns of references, as for ``is_like``, whose fingerprints are not searched for
     """
 
     secrets: Sequence[KnownSecret] = field(default=(), repr=False)
     fingerprints: Sequence[Fingerprint] = ()
     key: FingerprintKey | None = None
     tokens: bool = False
+    excepted: Sequence[str] = ()
 
     def __bool__(self) -> bool:
         return bool(self.secrets or self.fingerprints or self.tokens)
@@ -57,15 +60,19 @@ class Sought:
         return list(self.key.of_secrets(self.secrets)) if self.key else []
 
     def with_fingerprints(self, some: Iterable[Fingerprint]) -> Self:
-        """Add fingerprints, except those of values that are among ``secrets``."""
+        """Add fingerprints, except those of values that are among ``secrets``, or whose reference is excepted."""
         taken = {one.digest for one in (*self.own_fingerprints(), *self.fingerprints)}
         resolved = {str(one.variable) for one in self.secrets}
         added = {
             one.digest: one.of_age(EARLIER if one.reference in resolved else UNKNOWN)
             for one in some
-            if one.digest not in taken
+            if one.digest not in taken and not self.excepts(one.reference)
         }
         return replace(self, fingerprints=(*self.fingerprints, *added.values()))
+
+    def excepts(self, reference: str) -> bool:
+        """Return whether a pattern of ``excepted`` matches ``reference``."""
+        return any(is_like(reference, pattern) for pattern in self.excepted)
 
     def finder(self) -> SoughtFinder:
         """

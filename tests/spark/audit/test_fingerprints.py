@@ -347,6 +347,20 @@ class TestState:
         [one] = seen.sought.finder().find(VALUE.encode())
         assert (one.reference, one.age) == (str(PASSWORD), EARLIER)
 
+    def test_an_excepted_reference_is_not_searched_for_and_not_forgotten(self, tmp_path: Path) -> None:
+        SeenFiles.open(str(tmp_path), Sought(SECRETS, key=KEY))
+
+        excepting = SeenFiles.open(str(tmp_path), Sought(SECRETS[1:], key=KEY, excepted=[str(PASSWORD)]))
+        later = SeenFiles.open(str(tmp_path), Sought(SECRETS[1:], key=KEY))
+
+        assert str(PASSWORD) not in {one.reference for one in excepting.sought.fingerprints}
+        assert str(PASSWORD) in {one.reference for one in later.sought.fingerprints}
+
+    def test_only_the_user_can_read_what_is_kept(self, tmp_path: Path) -> None:
+        SeenFiles.open(str(tmp_path / "state"), Sought(SECRETS, key=KEY))
+
+        assert {path.stat().st_mode & 0o777 for path in (tmp_path / "state").iterdir()} == {0o600}
+
     def test_several_generations_are_remembered(self, tmp_path: Path) -> None:
         for value in ("generation-1", "generation-2", "generation-3"):
             seen = SeenFiles.open(str(tmp_path), Sought([KnownSecret(PASSWORD, value)], key=KEY))

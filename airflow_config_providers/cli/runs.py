@@ -89,9 +89,9 @@ def _are_deployments(args: Any) -> bool:
 def _conflicts_of_why_not(args: Any) -> Iterator[str]:
     if not args.why_not.strip() or args.why_not.strip().startswith("="):
         yield "--why-not: there is no key and no layer. Write KEY=VALUE, a path of a file, or the name of a layer."
-    for option, value in (("--diff", args.diff), ("--key", args.key), ("--synonyms", args.synonyms)):
-        if value:
-            yield f"--why-not and {option} exclude each other. Keep one of them."
+    for option in ("diff", "key", "synonyms", "all"):
+        if getattr(args, option):
+            yield f"--why-not and --{option} exclude each other. Keep one of them."
 
 
 def _is_number(text: str) -> bool:

@@ -143,6 +143,7 @@ def test_a_secret_on_the_command_line_is_a_note_and_is_not_shown(cli: Cli):
         pytest.param("--why-not ' '", "--why-not: there is no key and no layer.", id="blank"),
         pytest.param("--why-not a=1 --key a", "--why-not and --key exclude each other.", id="key"),
         pytest.param("--why-not a=1 --synonyms", "--why-not and --synonyms exclude each other.", id="synonyms"),
+        pytest.param("--why-not a=1 --all", "--why-not and --all exclude each other.", id="all"),
         pytest.param("--why-not a=1 --diff a b", "--why-not and --diff exclude each other.", id="diff"),
     ],
 )

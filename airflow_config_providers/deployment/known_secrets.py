@@ -101,12 +101,14 @@ def without_excepted(
 
     :param tell: is called with a sentence for each pattern that matches none, which can be a mistake
     """
-    left = list(references)
+    left = dict.fromkeys(references)
     for pattern in excepted:
-        if not any(is_like(str(one), pattern) for one in references):
+        matching = [one for one in references if is_like(str(one), pattern)]
+        if not matching:
             tell(f"No reference that is searched for is like {printable(pattern)}, so nothing is excepted by it.")
-        left = [one for one in left if not is_like(str(one), pattern)]
-    return left
+        for one in matching:
+            left.pop(one, None)
+    return list(left)
 
 
 def resolved_secrets(references: Iterable[ConfigVariable], definitions: Mapping[str, Any]) -> KnownSecrets:

@@ -53,7 +53,7 @@ class LivyMixin(DurableMixin):
             self.log.warning("The output of batch %s could not be fetched: %s", batch_id, error)
 
 
-class WaitingLivyTrigger(LivyTrigger):
+class WaitingLivyTrigger(LivyTrigger):  # type: ignore[misc,unused-ignore] # Any where there is no Livy provider
     """
     Waits for the end of a batch, without fetching its output.
 

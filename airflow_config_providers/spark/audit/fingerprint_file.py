@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-import uuid
 from collections.abc import Iterable, Iterator
+from itertools import chain
 from pathlib import Path
 from typing import Any, Final
 
@@ -13,6 +13,7 @@ from airflow_config_providers.core.text import printable
 from airflow_config_providers.exceptions import ConfigException
 from airflow_config_providers.spark.audit.fingerprint import Fingerprint, FingerprintKey
 from airflow_config_providers.spark.audit.open_file import ContentError, opened_text
+from airflow_config_providers.spark.audit.report_file import replace_lines
 
 _KIND: Final = "airflow-config-providers fingerprints"
 _FORMAT: Final = 2
@@ -34,14 +35,11 @@ def write_fingerprints(path: str, fingerprints: Iterable[Fingerprint], key: Fing
     target = Path(os.path.realpath(path))
     if os.path.lexists(target):
         _require_fingerprints(path)
-    aside = target.with_name(f".{uuid.uuid4().hex}")
+    header = {"kind": _KIND, "format": _FORMAT, "key": key.id}
+    rows = (one.row() for one in sorted(set(fingerprints)))
     try:
-        with os.fdopen(os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
-            file.write(f"{json.dumps({'kind': _KIND, 'format': _FORMAT, 'key': key.id})}\n")
-            file.writelines(f"{json.dumps(one.row())}\n" for one in sorted(set(fingerprints)))
-        aside.rename(target)
+        replace_lines(target, map(json.dumps, chain([header], rows)))
     except OSError as error:
-        aside.unlink(missing_ok=True)
         problem = error.strerror or type(error).__name__
     else:
         return

@@ -1,11 +1,12 @@
-"""Writes the report of an audit such that a reader sees the old one or the new one, and never half of one."""
+"""Writes the files of an audit such that a reader sees the old one or the new one, and never half of one."""
 
 from __future__ import annotations
 
 import contextlib
 import errno
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from functools import partial
 from pathlib import Path
 from secrets import token_hex
 from typing import BinaryIO
@@ -69,10 +70,19 @@ def _unwritable(path: str, problem: str, option: str) -> ConfigException:
     return ConfigException(f"{option} {printable(path)} cannot be written: {problem}. Name another file.")
 
 
-def _replace(target: Path, write: Callable[[BinaryIO], object]) -> None:
-    beside = target.with_name(f".{token_hex(8)}.tmp")
+def replace_lines(target: Path, lines: Iterable[str]) -> None:
+    """
+    Write a file beside the old one that only this user can read, and put it in its place.
+
+    :raises OSError: it cannot be written; the old one stays
+    """
+    _replace(target, lambda file: file.writelines(f"{line}\n".encode() for line in lines), mode=0o600)
+
+
+def _replace(target: Path, write: Callable[[BinaryIO], object], *, mode: int = 0o666) -> None:
+    beside = target.with_name(f".{token_hex(16)}")
     try:
-        with beside.open("xb") as file:  # the umask decides who may read it
+        with open(beside, "xb", opener=partial(os.open, mode=mode)) as file:  # the umask can take away rights
             write(file)
         beside.replace(target)
     finally:

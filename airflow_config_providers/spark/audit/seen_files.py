@@ -20,6 +20,7 @@ from airflow_config_providers.spark.audit.fingerprint_file import OtherKeyError,
 from airflow_config_providers.spark.audit.leak import Leak, require_types
 from airflow_config_providers.spark.audit.object_store import FAR_BLOCK
 from airflow_config_providers.spark.audit.open_file import ContentError, opened_text
+from airflow_config_providers.spark.audit.report_file import replace_lines
 from airflow_config_providers.spark.audit.sought import Sought
 from airflow_config_providers.spark.audit.stored_path import is_stored
 from airflow_config_providers.spark.audit.token_finder import FORMATS
@@ -116,7 +117,8 @@ class SeenFiles:
         if not rows:
             return
         number = len(list(self.folder.glob("seen-*.jsonl")))
-        self._write(f"seen-{number:08}-{uuid.uuid4().hex}.jsonl", map(_plain, rows))
+        part = self.folder / f"seen-{number:08}-{uuid.uuid4().hex}.jsonl"
+        replace_lines(part, (json.dumps(_plain(one)) for one in rows))
         self.files.update((one.file.path, one) for one in rows)
 
     def compact(self, present: Collection[str]) -> None:
@@ -173,15 +175,8 @@ class SeenFiles:
         for part in self.folder.glob("seen-*.jsonl"):
             part.unlink(missing_ok=True)
         salt = os.urandom(16)
-        self._write("secrets.json", [{"format": _FORMAT, "salt": salt.hex(), "digest": _digest(sought, salt)}])
-
-    def _write(self, name: str, rows: Iterable[Mapping[str, Any]]) -> None:
-        """Write a file of JSON lines that only this user can read, all or nothing."""
-        aside = self.folder / f".{uuid.uuid4().hex}"
-        with os.fdopen(os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
-            for row in rows:
-                file.write(f"{json.dumps(row, ensure_ascii=True)}\n")
-        aside.rename(self.folder / name)
+        known = {"format": _FORMAT, "salt": salt.hex(), "digest": _digest(sought, salt)}
+        replace_lines(self.folder / "secrets.json", [json.dumps(known)])
 
     def _load(self) -> None:
         for part in sorted(self.folder.glob("seen-*.jsonl")):

@@ -38,9 +38,6 @@ if TYPE_CHECKING:
     from airflow_config_providers.job.sealed_values import ValueSeal
     from airflow_config_providers.spark.layer_files import ConfigFile
 
-if TYPE_CHECKING:
-    from airflow_config_providers.job.sealed_values import ValueSeal
-
 _OWN: Final = (
     *("config_files", "effective_config", "written_params"),
     *("_authorship", "_job_options", "_holds_values", "_job_run", "_job_reload", "_is_killed", "_is_outdated"),

@@ -15,9 +15,6 @@ if TYPE_CHECKING:
     from airflow_config_providers.job.reload import JobReload
     from airflow_config_providers.job.run import JobRun
 
-if TYPE_CHECKING:
-    from airflow_config_providers.job.reload import JobReload
-
 
 class ReloadingOperator(BaseOperator):
     """A base of ``ConfiguredOperator``, which stops its job and runs it anew when its secrets have changed."""

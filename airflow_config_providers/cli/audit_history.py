@@ -47,7 +47,7 @@ def _known(args: Any, found: Audited, notes: Notes) -> KnownElsewhere:
     dags = [row.dag for row in found.records.frame.select("dag").distinct().collect()]
     ended = known(args, notes, "Which runs failed after they were submitted is", partial(outcomes, dags))
     keys = known(args, notes, "What dynamic configuration sets now is", dynamic_keys)
-    chosen = [one for one in keys if not args.dag or one[1] in {"", args.dag}]
+    chosen = [one for one in keys or () if not args.dag or one[1] in {"", args.dag}]
     return KnownElsewhere(ended, chosen)
 
 

@@ -25,7 +25,7 @@ def policies(args: Any) -> None:
     require_here("audit policies")
     notes = Notes()
     asked = PastPolicies.read(args.file, settings.allowed_policy_classes())
-    of_dag = dict(known(args, notes, "The owners of DAGs are", owners))
+    of_dag = dict(known(args, notes, "The owners of DAGs are", owners) or ())
     with audited(args, notes) as found:
         stopped = stopped_runs(found.session, found.records.frame, asked.verdicts)
     for file, problem in stopped.unjudged.items():

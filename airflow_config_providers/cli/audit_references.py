@@ -22,7 +22,7 @@ def references(args: Any) -> None:
     require_here("audit references")
     notes = Notes()
     wanted = [str(one) for one in references_in_file(args.known, "--known")] if args.known else []
-    of_dags = known(args, notes, "The owners of DAGs are", owners)
+    of_dags = known(args, notes, "The owners of DAGs are", owners) or ()
     with audited(args, notes) as found:
         uses = reference_uses(found.session, found.records.frame, of_dags)
     rows = reference_rows(uses, wanted)

@@ -84,20 +84,20 @@ def _filter(args: Any) -> RecordFilter:
     raise WrongArgumentsError(f"--since '{problem}' is not a day. Write it as 2026-11-01.")
 
 
-def known(args: Any, notes: Notes, what: str, read: Callable[[], Sequence[_Known]]) -> Sequence[_Known]:
+def known(args: Any, notes: Notes, what: str, read: Callable[[], Sequence[_Known]]) -> Sequence[_Known] | None:
     """
-    Return what Airflow's database knows; nothing if it is not to be read or, with a note, if it cannot be.
+    Return what Airflow's database knows; None if it is not to be read or, with a note, if it cannot be.
 
     :param what: what is missing then, as the subject of a sentence
     """
     if args.no_database:
-        return ()
+        return None
     try:
         return read()
     except ConfigProvidersError as error:
         problem = " ".join(error.problems)
     notes(f"{what} not known. {problem}")
-    return ()
+    return None
 
 
 def show_found(rows: Sequence[Row], output: str, *, nothing: str) -> None:

@@ -160,11 +160,14 @@ def only_in_failed(values: DataFrame) -> DataFrame:
 
     winners = values.where((F.col("rank") == 0) & (F.col("failed_total") > 0) & (F.col("good_total") > 0))
     found = winners.groupBy(*TASK, "key", "value", "source", "failed_total", "good_total").agg(
-        *_span(), F.count_if(~F.col("failed")).alias("good"), F.max_by("given", "at").alias("given")
+        *_span(),
+        F.count_if("failed").alias("failed"),
+        F.count_if(~F.col("failed")).alias("good"),
+        F.max_by("given", "at").alias("given"),
     )
-    shared = found.where((F.col("good") == 0) & (F.col("runs") == F.col("failed_total")))
+    shared = found.where((F.col("good") == 0) & (F.col("failed") == F.col("failed_total")))
     detail = F.format_string(
-        "%s in each failed run (%d), and in no other run (%d)", told(F.col("given")), "failed_total", "good_total"
+        "%s in each failed run (%d), and in no good one (%d)", told(F.col("given")), "failed_total", "good_total"
     )
     return _finding("only-in-failed", shared.withColumn("detail", detail))
 

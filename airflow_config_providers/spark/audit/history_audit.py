@@ -22,11 +22,11 @@ class KnownElsewhere:
     """
     What Airflow's database knows, and records do not.
 
-    :param outcomes: how task instances ended: (DAG, task, run, map index, whether it failed)
+    :param outcomes: how task instances ended: (DAG, task, run, map index, whether it failed); None if nobody says
     :param documents: the keys of dynamic configuration: (name of the source, DAG, task, key)
     """
 
-    outcomes: Sequence[tuple[str, str, str, int, bool]] = ()
+    outcomes: Sequence[tuple[str, str, str, int, bool]] | None = None
     documents: Sequence[tuple[str, str, str, str]] = ()
 
 
@@ -83,10 +83,10 @@ def history_of(
     :param records: the records of this environment, as ``PastRecords`` has them
     :param against: the records of another environment; without them, environments are not compared
     """
-    no_outcomes = session.createDataFrame([], OUTCOMES)
-    there = None if against is None else findings.now(values_of(runs_of(against, no_outcomes)))
+    there = None if against is None else findings.now(values_of(runs_of(against, None)))
+    outcomes = None if known.outcomes is None else session.createDataFrame(known.outcomes, OUTCOMES)
     documents = session.createDataFrame(known.documents, DOCUMENTS)
-    with persisted(runs_of(records, session.createDataFrame(known.outcomes, OUTCOMES))) as (runs,):
+    with persisted(runs_of(records, outcomes)) as (runs,):
         values = values_of(runs)
         with persisted(findings.changes_of(values), findings.now(values)) as (changes, current):
             yield PastRuns(runs, values, changes, current, there, documents)

@@ -22,7 +22,7 @@ from airflow_config_providers.spark.audit.plots import Bar, Plot, ranking, weekl
 
 _MEANINGS: Final[Mapping[str, str]] = {
     "before-failure": "What changed when a task began to fail the last time. Without a key, nothing changed.",
-    "only-in-failed": "All failed runs of the task had this value, and none of the others.",
+    "only-in-failed": "All failed runs of the task had this value, and none of the good ones.",
     "between-runs": "The key changed from one run of the task to the next. The detail has the last change.",
     "between-dags": "The task has another value than most tasks have, such as one that ignores a new default.",
     "between-environments": "The task has another value in the other environment, or is only in one of them.",

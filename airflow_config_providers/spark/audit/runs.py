@@ -17,33 +17,36 @@ _LONGEST: Final = 200
 """The most characters of a value in a finding."""
 
 
-def runs_of(records: DataFrame, outcomes: DataFrame) -> DataFrame:
+def runs_of(records: DataFrame, outcomes: DataFrame | None) -> DataFrame:
     """
     Return a row for each run of a task instance, with what its last try had.
 
     ``n`` counts the runs of an instance by time, and ``total`` is how many it has. ``failed`` says that the try was
-    refused, or that Airflow says that it failed. Tries without a configuration of their own are left out: those that
-    only followed a job, and those that were refused before their layers were settled.
+    refused, or that Airflow says that it failed; null if Airflow does not know how it ended. Tries without a
+    configuration of their own are left out: those that only followed a job, and those that were refused before their
+    layers were settled.
 
-    :param outcomes: with the columns of ``OUTCOMES``
+    :param outcomes: with the columns of ``OUTCOMES``; without them, only the refused tries have failed
     """
     from pyspark.sql import Window  # noqa: PLC0415 - slow to import
     from pyspark.sql import functions as F  # noqa: N812, PLC0415 - its usual name; as above
 
     of_run, of_instance = Window.partitionBy(*INSTANCE, "run"), Window.partitionBy(*INSTANCE)
     by_time, of_task = of_instance.orderBy("at", "run"), Window.partitionBy(*TASK)
+    earlier = by_time.rowsBetween(Window.unboundedPreceding, -1)
     is_unsettled = (F.size("refusals") > 0) & (F.size("configs") == 0)
     settled = records.where(F.col("follows").isNull() & ~is_unsettled)
     numbered = settled.withColumn("number", F.row_number().over(of_run.orderBy(F.desc("try_number"))))
-    last = numbered.where(F.col("number") == 1).join(outcomes, [*INSTANCE, "run"], "left")
-    failed = (F.size("refusals") > 0) | F.coalesce("has_failed", F.lit(False))
+    last, failed = numbered.where(F.col("number") == 1), F.size("refusals") > 0
+    if outcomes is not None:
+        last, failed = last.join(outcomes, [*INSTANCE, "run"], "left"), failed | F.col("has_failed")
     runs = last.select(*INSTANCE, "run", "at", "configs", failed.alias("failed"))
     return runs.repartition(*TASK).select(
         "*",
         F.row_number().over(by_time).alias("n"),
         F.count("*").over(of_instance).alias("total"),
         F.lead("at").over(by_time).alias("next_at"),
-        F.coalesce(~F.lag("failed").over(by_time), F.lit(False)).alias("was_good"),
+        F.coalesce(~F.last("failed", ignorenulls=True).over(earlier), F.lit(False)).alias("was_good"),
         F.count_if("failed").over(of_task).alias("failed_total"),
         F.count_if(~F.col("failed")).over(of_task).alias("good_total"),
     )

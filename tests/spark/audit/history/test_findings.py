@@ -209,7 +209,7 @@ def test_what_refused_runs_share_and_good_ones_do_not_have_is_found(audit: Audit
         past({MEMORY: "64g", "spark.a": "1"}, run=f"r{day}", day=day, problems=("too much",))
 
     assert told(audit("only-in-failed")) == [
-        ("report", MEMORY, "`64g` (DAG_CONFIG, conf) in each failed run (2), and in no other run (2)")
+        ("report", MEMORY, "`64g` (DAG_CONFIG, conf) in each failed run (2), and in no good one (2)")
     ]
 
 
@@ -219,6 +219,26 @@ def test_runs_that_airflow_says_failed_count_as_failed(audit: Audit, past: Past)
     ended = [("flights", "report", "r1", -1, False), ("flights", "report", "r2", -1, True)]
 
     assert [row["key"] for row in audit("only-in-failed", outcomes=ended)] == [MEMORY]
+
+
+def test_a_run_of_which_nobody_knows_how_it_ended_is_neither_failed_nor_good(audit: Audit, past: Past):
+    for day, memory in enumerate(("4g", "64g", "64g", "4g"), 1):
+        past({MEMORY: memory}, run=f"r{day}", day=day)
+    ended = [("flights", "report", "r1", -1, False), ("flights", "report", "r3", -1, True)]
+
+    assert told(audit("only-in-failed", outcomes=ended)) == [
+        ("report", MEMORY, "`64g` (DAG_CONFIG, conf) in each failed run (1), and in no good one (1)")
+    ]
+
+
+def test_a_failure_goes_on_over_a_run_of_which_nobody_knows_how_it_ended(audit: Audit, past: Past):
+    for day, memory in enumerate(("4g", "64g", "64g", "64g"), 1):
+        past({MEMORY: memory}, run=f"r{day}", day=day)
+    ended = [("flights", "report", run, -1, run != "r1") for run in ("r1", "r2", "r4")]
+
+    (row,) = audit("before-failure", outcomes=ended)
+
+    assert (row["key"], row["first"][:10], row["runs"]) == (MEMORY, "2026-11-02", 2)
 
 
 def test_what_changed_before_a_failure_began_is_found(audit: Audit, past: Past):

@@ -14,8 +14,7 @@ from airflow_config_providers.cli.target import address_in, check, configuration
 from airflow_config_providers.core.alter import ConfigResource
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.deployment.differences import differences, no_history, with_authors
-from airflow_config_providers.deployment.key_columns import KEY_COLUMNS
-from airflow_config_providers.deployment.rows import DETAILS, KeySelection, Row, is_secret
+from airflow_config_providers.deployment.rows import DETAILS, KEY_COLUMNS, KeySelection, Row, is_secret
 
 if TYPE_CHECKING:
     from airflow_config_providers.deployment.configurations import Configurations

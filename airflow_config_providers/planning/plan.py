@@ -10,7 +10,7 @@ from airflow_config_providers.core.layers import ConfigLayer
 from airflow_config_providers.core.policy import NamedPolicy, RequestMetadata
 from airflow_config_providers.core.text import counted
 from airflow_config_providers.deployment.admin import admin
-from airflow_config_providers.deployment.verdicts import PolicyVerdict, Seeing, verdict_of
+from airflow_config_providers.dynamic.policies.policy_set import PolicyVerdict, Seeing, verdict_of
 from airflow_config_providers.job.authored_job import referring_paths
 from airflow_config_providers.job.deployed_task import Warn
 from airflow_config_providers.job.rendered import rendered

@@ -8,6 +8,7 @@ import threading
 
 import pytest
 
+from airflow_config_providers.cli.doctor import CHECKS
 from airflow_config_providers.core.provider import ConfigProvider
 from airflow_config_providers.doctor import (
     connection,
@@ -16,7 +17,6 @@ from airflow_config_providers.doctor import (
     stores,
     versions,
 )
-from airflow_config_providers.doctor.checks import CHECKS
 from airflow_config_providers.doctor.examination import Site, examine
 from airflow_config_providers.exceptions import SubmitError
 from tests.doctor.conftest import said

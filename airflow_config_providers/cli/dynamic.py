@@ -1,4 +1,4 @@
-"""The commands that describe and alter dynamic configuration."""
+"""The commands that describe and alter dynamic configuration, and list who uses a reference."""
 
 from __future__ import annotations
 
@@ -158,3 +158,14 @@ def _with_applied(row: Row) -> Row:
     had = "not set" if row["applied"] is None else row["applied"]
     others = {name: value for name, value in row.items() if name != "pending"}
     return {**others, "applied": f"pending, is {had}"} if row["pending"] else others
+
+
+@reporting_errors
+def references(args: Any) -> None:
+    """List the tasks that use references, and say which of them had an older value."""
+    check(args)
+    show(
+        configurations(args, Notes()).references(args.pattern),
+        args.output,
+        nothing=f"No task has a record with a reference like {printable(args.pattern)}.",
+    )

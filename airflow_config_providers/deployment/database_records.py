@@ -29,7 +29,7 @@ from airflow_config_providers.spark.audit.jdbc import JdbcDatabase
 from airflow_config_providers.spark.audit.past_records import PastRecords, RecordFilter, RecordReader
 from airflow_config_providers.spark.audit.record_row import Content
 from airflow_config_providers.spark.audit.record_tables import RANGE, EntryQueries, RecordTables
-from airflow_config_providers.spark.audit.spark_failures import telling_failures
+from airflow_config_providers.spark.audit.session import telling_failures
 
 _BATCH: Final = 500
 """The most records that are read at once."""

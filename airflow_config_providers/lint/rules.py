@@ -12,11 +12,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from airflow_config_providers.core.definition.config_type import ConfigType
-from airflow_config_providers.core.keys import key_problem
+from airflow_config_providers.core.keys import current_name, key_problem
 from airflow_config_providers.core.older_names import OLDER_NAMES
 from airflow_config_providers.core.provider_definition import unknown_provider
 from airflow_config_providers.core.sensitive import shows_secret
-from airflow_config_providers.core.spellings import current_name
 from airflow_config_providers.core.text import counted, is_template, printable, without_templates
 from airflow_config_providers.core.variable import (
     ConfigVariable,

@@ -10,12 +10,10 @@ from pathlib import Path
 
 from airflow_config_providers import settings
 from airflow_config_providers.adoption.dag_source import imported_files
-from airflow_config_providers.adoption.edits import blocks
+from airflow_config_providers.adoption.edits import FileChange, blocks, patch
 from airflow_config_providers.adoption.file_proposal import ByHand, FileProposal, ProposalRules
-from airflow_config_providers.adoption.patch import FileChange, patch
-from airflow_config_providers.adoption.proof import ProofMaker
+from airflow_config_providers.adoption.proof import Imports, ProofMaker, are_in_all
 from airflow_config_providers.adoption.references import Providers
-from airflow_config_providers.adoption.same_meaning import Imports, are_in_all
 from airflow_config_providers.adoption.shared_layers import SharedLayer, Sharing
 from airflow_config_providers.core.layers import LayeredConfig
 from airflow_config_providers.core.text import counted, printable

@@ -15,9 +15,9 @@ from airflow_config_providers.adoption.secret_lines import secret_lines
 from airflow_config_providers.core.sensitive import sounds_secret
 from airflow_config_providers.core.text import is_template, one_line, printable
 from airflow_config_providers.lint.entry import WrittenEntry
-from airflow_config_providers.lint.entry_rules import has_other_type
-from airflow_config_providers.lint.entry_rules import literal_findings as literal_secrets
 from airflow_config_providers.lint.finding import SourcePlace
+from airflow_config_providers.lint.rules import has_other_type
+from airflow_config_providers.lint.rules import literal_findings as literal_secrets
 from airflow_config_providers.spark.exposure import is_exposed
 
 

@@ -5,11 +5,17 @@ from __future__ import annotations
 import sys
 from contextlib import redirect_stdout
 from functools import partial
-from typing import Any, Final
+from typing import Any
 
 from airflow_config_providers import settings
-from airflow_config_providers.cli.audit_progress import octets_progress
-from airflow_config_providers.cli.audited import show_found, spark_configs, write_found
+from airflow_config_providers.cli.audited import (
+    FOUND,
+    INCOMPLETE,
+    octets_progress,
+    show_found,
+    spark_configs,
+    write_found,
+)
 from airflow_config_providers.cli.failing import Finished, Notes, WrongArgumentsError, reporting_errors
 from airflow_config_providers.cli.providers import definitions_at
 from airflow_config_providers.cli.target import require_here
@@ -23,12 +29,9 @@ from airflow_config_providers.deployment.known_secrets import (
     search_for,
     without_excepted,
 )
-from airflow_config_providers.spark.audit.findings_file import LEAK, require_places
 from airflow_config_providers.spark.audit.leak_audit import LeakReport, LeakRequest
 from airflow_config_providers.spark.audit.leak_page import page, summary
-
-FOUND: Final = 1
-INCOMPLETE: Final = 2
+from airflow_config_providers.spark.audit.report_file import LEAK, require_places
 
 
 @reporting_errors

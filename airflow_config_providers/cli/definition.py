@@ -263,7 +263,7 @@ def _bisect() -> Any:
 
 def _references() -> Any:
     return _command(
-        "references.references",
+        "dynamic.references",
         "List the tasks that use a reference, and those whose last job had an older value of it",
         (_pattern(), *_server()),
         _REFERENCES,
@@ -312,7 +312,7 @@ def _audits() -> tuple[Any, ...]:
     return (
         _leaks(),
         _command(
-            "audit_history.history",
+            "audit_records.history",
             "Show what differs between runs, DAGs and environments, what has no effect, and what failures share",
             (_against(), _kind(), *_past(), *_written_findings(), *_spark_job()),
             _AUDIT_HISTORY,
@@ -320,7 +320,7 @@ def _audits() -> tuple[Any, ...]:
         ActionCommand(
             name="policies",
             help="Show which past runs the policies in a file would have stopped",
-            func=lazy_load_command("airflow_config_providers.cli.audit_policies.policies"),
+            func=lazy_load_command("airflow_config_providers.cli.audit_records.policies"),
             args=(
                 _arg("file", help="File of policies", metavar="FILE"),
                 *_past(),
@@ -331,7 +331,7 @@ def _audits() -> tuple[Any, ...]:
             epilog=_AUDIT_POLICIES,
         ),
         _command(
-            "audit_references.references",
+            "audit_records.references",
             "Show who used which reference in all runs, and how many values each had",
             (_pattern(), _known_references(), *_past(), *_written_findings(), *_spark_job()),
             _AUDIT_REFERENCES,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 from airflow_config_providers import settings
 from airflow_config_providers.cli.arguments import seconds
@@ -13,8 +13,22 @@ from airflow_config_providers.cli.output import progress, show
 from airflow_config_providers.cli.target import require_here
 from airflow_config_providers.core.diagnosis import Severity
 from airflow_config_providers.core.text import nearest, printable
-from airflow_config_providers.doctor.checks import CHECKS
-from airflow_config_providers.doctor.examination import Check, Site, examine
+from airflow_config_providers.doctor import connection, own_settings, stores, versions
+from airflow_config_providers.doctor.examination import Check, PatientCheck, Site, examine
+
+CHECKS: Final[Mapping[str, Check]] = {
+    "versions": versions.check_versions,
+    "settings": own_settings.check_settings,
+    "store": stores.check_store,
+    "apply_to": own_settings.check_apply_to,
+    "encryption": stores.check_encryption,
+    "files": own_settings.check_files,
+    "connection": connection.check,
+    "providers": PatientCheck(connection.check_providers),
+    "records": stores.check_records,
+    "spark": versions.check_spark,
+}
+"""Name that ``--only`` takes -> check, in the order in which they run."""
 
 
 @reporting_errors

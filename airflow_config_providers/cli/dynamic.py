@@ -1,4 +1,4 @@
-"""The commands that describe and alter dynamic configuration."""
+"""The commands that describe and alter dynamic configuration, and list who uses a reference."""
 
 from __future__ import annotations
 
@@ -14,8 +14,7 @@ from airflow_config_providers.cli.target import address_in, check, configuration
 from airflow_config_providers.core.alter import ConfigResource
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.deployment.differences import differences, no_history, with_authors
-from airflow_config_providers.deployment.key_columns import KEY_COLUMNS
-from airflow_config_providers.deployment.rows import DETAILS, KeySelection, Row, is_secret
+from airflow_config_providers.deployment.rows import DETAILS, KEY_COLUMNS, KeySelection, Row, is_secret
 
 if TYPE_CHECKING:
     from airflow_config_providers.deployment.configurations import Configurations
@@ -159,3 +158,14 @@ def _with_applied(row: Row) -> Row:
     had = "not set" if row["applied"] is None else row["applied"]
     others = {name: value for name, value in row.items() if name != "pending"}
     return {**others, "applied": f"pending, is {had}"} if row["pending"] else others
+
+
+@reporting_errors
+def references(args: Any) -> None:
+    """List the tasks that use references, and say which of them had an older value."""
+    check(args)
+    show(
+        configurations(args, Notes()).references(args.pattern),
+        args.output,
+        nothing=f"No task has a record with a reference like {printable(args.pattern)}.",
+    )

@@ -15,8 +15,7 @@ from airflow_config_providers.core.alter import ConfigResource
 from airflow_config_providers.core.text import printable, there_are
 from airflow_config_providers.exceptions import PolicyViolation
 from airflow_config_providers.job.policies import deployment_policies, open_policies
-from airflow_config_providers.planning.plan import Plan
-from airflow_config_providers.planning.plan_rows import changed_keys, document, running_tries, verdicts
+from airflow_config_providers.planning.plan import Plan, changed_keys, document, running_tries, verdicts
 from airflow_config_providers.planning.planner import PlanMaker, PlanRequest
 from airflow_config_providers.planning.state import read_environment
 

@@ -14,7 +14,7 @@ from airflow_config_providers.core.alter import AlterConfigOp, ConfigResource
 from airflow_config_providers.core.policy import Moment, PolicyViolation, RequestMetadata
 from airflow_config_providers.deployment.admin import DeployedLayers, admin
 from airflow_config_providers.deployment.rows import Row
-from airflow_config_providers.deployment.verdicts import PolicyVerdict, Seeing, verdict_of
+from airflow_config_providers.dynamic.policies.policy_set import PolicyVerdict, Seeing, verdict_of
 from airflow_config_providers.exceptions import ConfigException
 from airflow_config_providers.job.policies import open_policies
 from airflow_config_providers.job.rendered import rendered

@@ -12,8 +12,7 @@ from typing import Final
 from airflow_config_providers.core.cached import cached_property
 from airflow_config_providers.core.data import HIDDEN
 from airflow_config_providers.core.definition.config_def import ConfigDef, ResourceType
-from airflow_config_providers.core.keys import key_problems, require_texts, text_problem
-from airflow_config_providers.core.spellings import spellings
+from airflow_config_providers.core.keys import key_problems, require_texts, spellings, text_problem
 from airflow_config_providers.core.text import nearest, one_line, printable
 from airflow_config_providers.core.variable import beside_references, scan
 from airflow_config_providers.exceptions import ConfigException

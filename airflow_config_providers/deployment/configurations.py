@@ -13,12 +13,10 @@ from airflow_config_providers.core.text import nearest, printable
 from airflow_config_providers.core.variable import scan
 from airflow_config_providers.deployment import record_rows, records, rows
 from airflow_config_providers.deployment.admin import Caller, DeployedLayers, admin, altering
-from airflow_config_providers.deployment.key_columns import key_columns
 from airflow_config_providers.deployment.objections import have_other_keys, refuse_keys, take_any_key
-from airflow_config_providers.deployment.reading import Reading, nothing_refused, refusals, unread_sources
 from airflow_config_providers.deployment.records import RunChoice
-from airflow_config_providers.deployment.rows import HINTS, KeySelection, Row
-from airflow_config_providers.deployment.why_not import why_not
+from airflow_config_providers.deployment.rows import HINTS, KeySelection, Row, key_columns
+from airflow_config_providers.deployment.why_not import Reading, nothing_refused, refusals, unread_sources, why_not
 from airflow_config_providers.dynamic.admin import AlterConfigResult, no_notes
 from airflow_config_providers.exceptions import ConfigException, UnknownResourceError
 from airflow_config_providers.job.deployed_task import Warn

@@ -19,8 +19,12 @@ from airflow_config_providers.exceptions import ConfigException, ConfigProviders
 from airflow_config_providers.job.providers import deployment_registry
 from airflow_config_providers.job.record_store import RecordFiles
 from airflow_config_providers.job.sealed_values import deployment_key
-from airflow_config_providers.spark.audit.fingerprint import DIGEST_BITS, FingerprintKey
-from airflow_config_providers.spark.audit.fingerprint_file import read_fingerprints, write_fingerprints
+from airflow_config_providers.spark.audit.fingerprint import (
+    DIGEST_BITS,
+    FingerprintKey,
+    read_fingerprints,
+    write_fingerprints,
+)
 from airflow_config_providers.spark.audit.leak import lines_of
 from airflow_config_providers.spark.audit.leak_audit import LeakReport, LeakRequest, Tick, audit_leaks, no_tick
 from airflow_config_providers.spark.audit.leak_finder import KnownSecret, searchable

@@ -12,8 +12,7 @@ from airflow_config_providers.exceptions import ConfigException, ConfigProviders
 from airflow_config_providers.job.record_rows import rows_of
 from airflow_config_providers.spark.audit.past_records import CONFIGS, PastRecords, RecordReader
 from airflow_config_providers.spark.audit.read_progress import Tick, ticking
-from airflow_config_providers.spark.audit.session import audit_session
-from airflow_config_providers.spark.audit.spark_failures import NO_PATH, telling_failures
+from airflow_config_providers.spark.audit.session import NO_PATH, audit_session, telling_failures
 
 _MOST_NAMED: Final = 20
 """How many files without a record are named."""

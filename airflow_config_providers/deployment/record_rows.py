@@ -10,8 +10,16 @@ from airflow_config_providers.core.definition.config_def import ConfigDef
 from airflow_config_providers.core.layers import ConfigSource
 from airflow_config_providers.core.text import is_template, nearest, one_line, printable
 from airflow_config_providers.core.variable import variables
-from airflow_config_providers.deployment.key_columns import key_columns
-from airflow_config_providers.deployment.rows import HINTS, Hidden, KeySelection, Row, is_secret, names, shown
+from airflow_config_providers.deployment.rows import (
+    HINTS,
+    Hidden,
+    KeySelection,
+    Row,
+    is_secret,
+    key_columns,
+    names,
+    shown,
+)
 from airflow_config_providers.dynamic.inheritance import SOURCES
 from airflow_config_providers.exceptions import ConfigException
 from airflow_config_providers.job.record import RecordedValue, TryRecord, shown_value

@@ -1,4 +1,4 @@
-"""Checks the settings of ``[config_providers]``."""
+"""Checks the settings of ``[config_providers]``, and the files that they name."""
 
 from __future__ import annotations
 
@@ -10,12 +10,17 @@ from typing import Any, Final
 from airflow_config_providers import settings
 from airflow_config_providers.airflow_compat import conf
 from airflow_config_providers.core.diagnosis import Diagnosis, doubt, fault, fine, of_problem
-from airflow_config_providers.core.text import nearest, printable
+from airflow_config_providers.core.text import counted, is_template, nearest, printable
+from airflow_config_providers.core.variable import scan
 from airflow_config_providers.doctor.examination import Site
-from airflow_config_providers.exceptions import ConfigException
+from airflow_config_providers.exceptions import ConfigException, ConfigProvidersError
 from airflow_config_providers.get_provider_info import OPTIONS
 from airflow_config_providers.job import operator_specs
+from airflow_config_providers.job.chosen_paths import bounds_of_deployment
 from airflow_config_providers.job.operator_specs import require_known
+from airflow_config_providers.job.policies import open_policies
+from airflow_config_providers.providers.real_path import rights_of
+from airflow_config_providers.spark.layer_files import ConfigFile, file_layer
 
 _PREFIX: Final = "AIRFLOW__CONFIG_PROVIDERS__"
 _INDIRECT: Final = ("_cmd", "_secret")
@@ -125,3 +130,35 @@ def _jobs() -> list[Any]:
     )
     with create_session() as session:
         return list(session.execute(query))
+
+
+def check_files(site: Site) -> Iterator[Diagnosis]:
+    """Yield what is found about the layer files and the policies: whether they load, and who else can change them."""
+    for path in settings.config_files():
+        if not (scan(path) or is_template(path)):
+            yield from _layer_file(path)
+    if path := settings.policies_file():
+        yield from _policies(path)
+    for path in settings.config_paths():
+        yield from rights_of(path)
+
+
+def _layer_file(path: str) -> Iterator[Diagnosis]:
+    try:
+        layer = file_layer(ConfigFile(path, path, bounds=bounds_of_deployment(settings.config_paths())))
+    except ConfigProvidersError as error:
+        yield from map(of_problem, error.problems)
+        return
+    yield fine(f"The layer file '{printable(path)}' sets {counted(len(layer.configs), 'key')}.")
+    yield from rights_of(path)
+
+
+def _policies(path: str) -> Iterator[Diagnosis]:
+    try:
+        with open_policies(path) as policies:
+            count = len(policies)
+    except ConfigProvidersError as error:
+        yield from map(of_problem, error.problems)
+        return
+    yield fine(f"The policies file '{printable(path)}' loads, with {counted(count, 'policy', 'policies')}.")
+    yield from rights_of(path)

@@ -12,8 +12,8 @@ from airflow.providers.apache.spark.hooks.spark_sql import SparkSqlHook
 from airflow_config_providers.core.reversal.reverse import ReverseTransformer
 from airflow_config_providers.hooks.take_over import taken_over
 from airflow_config_providers.hooks.two_streams import TwoStreams
-from airflow_config_providers.spark import child_environment
-from airflow_config_providers.spark.command_line import refusing_too_long
+from airflow_config_providers.spark import child_process
+from airflow_config_providers.spark.child_process import refusing_too_long
 from airflow_config_providers.spark.delivery import Delivery
 from airflow_config_providers.spark.installation import require_spark_binary
 from airflow_config_providers.spark.private_file import private_properties
@@ -64,7 +64,7 @@ class ConfiguredSparkSqlHook(SparkSqlHook):
                 if delivery.private:
                     file = stack.enter_context(private_properties(delivery.private))
                     words, pass_fds = [*words, "--properties-file", file.path], (*pass_fds, *file.pass_fds)
-                environ = child_environment.without(os.environ, self._withheld())
+                environ = child_process.without(os.environ, self._withheld())
                 super().run_query(words, pass_fds=pass_fds, **{"env": environ, **kwargs})
         finally:
             self._conf = self._streams = None

@@ -17,9 +17,9 @@ from airflow_config_providers.core.variable import scan
 from airflow_config_providers.exceptions import SubmitError
 from airflow_config_providers.hooks.take_over import taken_over
 from airflow_config_providers.hooks.two_streams import TwoStreams
-from airflow_config_providers.spark import child_environment
+from airflow_config_providers.spark import child_process
 from airflow_config_providers.spark.arguments import FROM_CONNECTION, SUBMIT
-from airflow_config_providers.spark.command_line import refusing_too_long
+from airflow_config_providers.spark.child_process import refusing_too_long
 from airflow_config_providers.spark.delivery import Delivery, Submission
 from airflow_config_providers.spark.installation import conf_directory, require_spark_binary
 from airflow_config_providers.spark.private_file import private_properties
@@ -99,7 +99,7 @@ class ConfiguredSparkSubmitHook(SparkSubmitHook):
             self._holding(submission, streams),
             self._properties(submission) as pass_fds,
         ):
-            kwargs["env"] = self._environ_of_child = child_environment.without(os.environ, self._withheld())
+            kwargs["env"] = self._environ_of_child = child_process.without(os.environ, self._withheld())
             result: str | None = super().submit(application, pass_fds=(*streams.pass_fds, *pass_fds), **kwargs)
             return result
 
@@ -142,14 +142,14 @@ class ConfiguredSparkSubmitHook(SparkSubmitHook):
             submission = self._submitted()
             self._post_submit_commands = submission.arguments.get("post_submit_commands", before)
         try:
-            with child_environment.lacking(os.environ, self._withheld()):
+            with child_process.lacking(os.environ, self._withheld()):
                 super()._run_post_submit_commands()
         finally:
             self._post_submit_commands = before
 
     def _build_track_driver_status_command(self) -> list[str]:
         # The stock hook lets it inherit everything. This process needs its own environment meanwhile, to renew leases.
-        return child_environment.command_without(super()._build_track_driver_status_command(), self._withheld())
+        return child_process.command_without(super()._build_track_driver_status_command(), self._withheld())
 
     def _poll_k8s_driver_via_api(self) -> str | None:
         phase: str | None = super()._poll_k8s_driver_via_api()
@@ -160,7 +160,7 @@ class ConfiguredSparkSubmitHook(SparkSubmitHook):
     def on_kill(self) -> None:
         """Kill the job, with commands that do not inherit the variables that providers read."""
         self._is_killed = True
-        with child_environment.lacking(os.environ, self._withheld()):
+        with child_process.lacking(os.environ, self._withheld()):
             super().on_kill()
 
     @contextmanager

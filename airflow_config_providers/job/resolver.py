@@ -17,7 +17,7 @@ from airflow_config_providers.core.variable import scan, variables
 from airflow_config_providers.exceptions import ExposedValueError, ProviderDefinitionError
 from airflow_config_providers.job.providers import JobProviders
 from airflow_config_providers.settings import ResolveIn
-from airflow_config_providers.spark import child_environment, exposure, specification
+from airflow_config_providers.spark import child_process, exposure, specification
 from airflow_config_providers.spark.arguments import IN_COMMAND
 from airflow_config_providers.spark.catalogue import spark_definition
 from airflow_config_providers.spark.expansion import SUBSTITUTED_BY_SPARK
@@ -83,7 +83,7 @@ class JobResolver:
 
     def withheld(self) -> frozenset[str]:
         """Return the names of the environment variables that child processes of the job must not inherit."""
-        return child_environment.withheld(self.providers.environment_names())
+        return child_process.withheld(self.providers.environment_names())
 
     def locate(self, files: Sequence[ConfigFile]) -> list[ConfigFile]:
         """Return ``files`` with references in their paths resolved; their names still show the references."""

@@ -24,7 +24,7 @@ from airflow_config_providers.job.nested_texts import label_below
 from airflow_config_providers.job.resolver import DriverResolver, JobResolver
 from airflow_config_providers.log import reversal
 from airflow_config_providers.spark.arguments import IN_COMMAND
-from airflow_config_providers.spark.command_line import refuse_unpassable, room
+from airflow_config_providers.spark.child_process import refuse_unpassable, room
 from airflow_config_providers.spark.delivery import Delivery, Submission, plan
 from airflow_config_providers.spark.expansion import SUBSTITUTED_BY_SPARK
 from airflow_config_providers.spark.redaction import sounds_sensitive

@@ -1,21 +1,63 @@
-"""Reads the files, and applies the rules to them."""
+"""Reads DAG files, layer files and policy files, and applies the rules to them."""
 
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from itertools import chain
+from pathlib import PurePath
 
 from airflow_config_providers import settings
-from airflow_config_providers.lint import entry_rules, other_files, overrides
+from airflow_config_providers.exceptions import ConfigException, ConfigProvidersError
+from airflow_config_providers.job.policies import open_policies
+from airflow_config_providers.lint import rules
 from airflow_config_providers.lint.dag_files import DagImports, read_all
 from airflow_config_providers.lint.entry import LayerFile, WrittenEntry, WrittenJob
-from airflow_config_providers.lint.finding import Finding, RuleSelection, sorted_findings
+from airflow_config_providers.lint.finding import (
+    LAYER_FILE,
+    POLICY_FILE,
+    Finding,
+    RuleSelection,
+    SourcePlace,
+    sorted_findings,
+)
 from airflow_config_providers.lint.known_providers import KnownProviders, in_environment
 from airflow_config_providers.lint.paths import LintedPaths
 from airflow_config_providers.spark.installation import version_at_hand
+from airflow_config_providers.spark.layer_files import ConfigFile, file_entries
+
+
+def located(problem: str, path: str) -> tuple[SourcePlace, str]:
+    """Return the place in the file at ``path`` that ``problem`` names, and the rest of the sentence."""
+    names = "|".join(map(re.escape, (path, PurePath(path).name)))
+    match = re.match(rf"(?:{names})(?::(\d+))?: ", problem)
+    if match is None:
+        return SourcePlace(path), problem
+    return SourcePlace(path, int(match[1]) if match[1] else None), problem[match.end() :]
+
+
+def read_layer_file(path: str) -> LayerFile | list[Finding]:
+    """Return the layer file at ``path``, or why it cannot be read."""
+    try:
+        entries = file_entries(ConfigFile(path, path))
+    except ConfigException as error:
+        problems = error.problems
+    else:
+        return LayerFile(path, tuple(WrittenEntry(one.key, one.value, SourcePlace(path, one.line)) for one in entries))
+    return [Finding(LAYER_FILE, *located(problem, path)) for problem in problems]
+
+
+def check_policy_file(path: str) -> Iterator[Finding]:
+    """Yield the problems with the policies at ``path``, with the classes that this deployment allows."""
+    try:
+        with open_policies(path):
+            return
+    except ConfigProvidersError as error:
+        problems = error.problems
+    yield from (Finding(POLICY_FILE, *located(problem, path)) for problem in problems)
 
 
 def _nothing() -> None:
@@ -46,12 +88,12 @@ class Linter:
         """
         source = DagImports(paths.roots, self.seconds)
         dags = list(read_all(paths.dags, source=source, tick=self.tick))
-        read = [other_files.read_layer_file(path) for path in paths.layers]
+        read = [read_layer_file(path) for path in paths.layers]
         files = [one for one in read if isinstance(one, LayerFile)]
         found = [
             *chain.from_iterable(dag.findings for dag in dags),
             *chain.from_iterable(one for one in read if not isinstance(one, LayerFile)),
-            *chain.from_iterable(map(other_files.check_policy_file, paths.policies)),
+            *chain.from_iterable(map(check_policy_file, paths.policies)),
             *_Rules([job for dag in dags for job in dag.jobs], files, self.providers).findings(),
         ]
         return sorted_findings(one for one in found if self.selection.has(one.rule))
@@ -72,33 +114,33 @@ class _Rules:
     def findings(self) -> Iterator[Finding]:
         yield from chain.from_iterable(map(self._of_job, self._jobs))
         yield from chain.from_iterable(map(self._of_file, self._files))
-        yield from overrides.dead(self._jobs, self._files, settings.config_files(), spark_version=self._spark_version)
+        yield from rules.dead(self._jobs, self._files, settings.config_files(), spark_version=self._spark_version)
 
     def _of_job(self, job: WrittenJob) -> Iterator[Finding]:
         version = None if job.is_remote else self._spark_version
         yield from self._of_entries(job.entries(), takes_any_key=job.takes_any_key, spark_version=version)
-        yield from entry_rules.of_unconfigured(job)
+        yield from rules.of_unconfigured(job)
         known = None if job.keeps_unresolved or not job.is_configured else self._known(job.conn_id)
         for entry in (*job.entries(), *job.texts):
-            yield from entry_rules.reference_findings(entry, known)
+            yield from rules.reference_findings(entry, known)
 
     def _of_file(self, file: LayerFile) -> Iterator[Finding]:
-        yield from overrides.repeated(file)
+        yield from rules.repeated(file)
         are_remote = bool(self._jobs) and all(job.is_remote for job in self._jobs)
         yield from self._of_entries(
             file.entries,
-            takes_any_key=overrides.is_read_by_other_jobs(file, self._jobs),
+            takes_any_key=rules.is_read_by_other_jobs(file, self._jobs),
             spark_version=None if are_remote else self._spark_version,
         )
         known = self._known(settings.config_conn_id())
         for entry in file.entries:
-            yield from entry_rules.reference_findings(entry, known)
+            yield from rules.reference_findings(entry, known)
 
     def _of_entries(
         self, entries: Iterable[WrittenEntry], *, takes_any_key: bool, spark_version: str | None
     ) -> Iterator[Finding]:
         for entry in entries:
-            yield from entry_rules.literal_findings(entry)
-            yield from entry_rules.key_findings(
+            yield from rules.literal_findings(entry)
+            yield from rules.key_findings(
                 entry, self._misspelt, takes_any_key=takes_any_key, spark_version=spark_version
             )

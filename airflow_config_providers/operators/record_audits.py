@@ -14,20 +14,19 @@ from airflow_config_providers.deployment.record_audit import RecordsJob, problem
 from airflow_config_providers.exceptions import ConfigException, PolicyViolation
 from airflow_config_providers.job.past_policies import PastPolicies
 from airflow_config_providers.operators.no_retry import failing_at_once
-from airflow_config_providers.spark.audit import history_page, policy_page, reference_page
-from airflow_config_providers.spark.audit.drift import drift_of
-from airflow_config_providers.spark.audit.findings_file import (
+from airflow_config_providers.spark.audit import history_audit, policy_audit, reference_audit
+from airflow_config_providers.spark.audit.history_audit import KINDS, KnownElsewhere, drift_of, history_of
+from airflow_config_providers.spark.audit.past_records import PastRecords, RecordFilter, RecordReader
+from airflow_config_providers.spark.audit.policy_audit import StoppedRuns, stopped_runs
+from airflow_config_providers.spark.audit.reference_audit import reference_rows, reference_uses
+from airflow_config_providers.spark.audit.report_file import (
     HISTORY,
     POLICY,
     REFERENCE,
     require_places,
     write_findings,
+    write_page,
 )
-from airflow_config_providers.spark.audit.history_audit import KINDS, KnownElsewhere, history_of
-from airflow_config_providers.spark.audit.past_records import PastRecords, RecordFilter, RecordReader
-from airflow_config_providers.spark.audit.policy_audit import StoppedRuns, stopped_runs
-from airflow_config_providers.spark.audit.reference_audit import reference_rows, reference_uses
-from airflow_config_providers.spark.audit.report_file import write_page
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -143,7 +142,7 @@ class ConfigHistoryAuditOperator(_RecordsAuditOperator):
             with history_of(reader.session, records.frame, KnownElsewhere(), there) as history:
                 rows = history.findings(self.kinds)
                 drift = drift_of(history.runs, history.changes)
-        self._write(rows, HISTORY, partial(history_page.page, rows, drift))
+        self._write(rows, HISTORY, partial(history_audit.page, rows, drift))
         return {
             "findings": len(rows),
             "runs": drift.runs,
@@ -181,8 +180,8 @@ class ConfigPolicyAuditOperator(_RecordsAuditOperator):
             stopped = stopped_runs(reader.session, records.frame, asked.verdicts)
         for file, problem in stopped.unjudged.items():
             self.log.warning("%s was not judged: %s", one_line(file), problem)
-        self._write(stopped.rows_with({}), POLICY, partial(policy_page.page, stopped, {}))
-        self.log.info("%s", policy_page.summary(stopped))
+        self._write(stopped.rows_with({}), POLICY, partial(policy_audit.page, stopped, {}))
+        self.log.info("%s", policy_audit.summary(stopped))
         self._judge(stopped, records.unread_count)
         return {
             "stopped": stopped.runs,
@@ -194,7 +193,7 @@ class ConfigPolicyAuditOperator(_RecordsAuditOperator):
     def _judge(self, stopped: StoppedRuns, unread: int) -> None:
         if self.fail_on_stopped and (stopped.runs or stopped.unjudged or unread):
             raise PolicyViolation(
-                f"{policy_page.summary(stopped)} {counted(len(stopped.unjudged) + unread, 'record')} could not be "
+                f"{policy_audit.summary(stopped)} {counted(len(stopped.unjudged) + unread, 'record')} could not be "
                 f"judged. The log of the task says which policies would have stopped what, and why."
             )
 
@@ -223,7 +222,7 @@ class ConfigReferenceAuditOperator(_RecordsAuditOperator):
         """
         with self._read() as (reader, records):
             rows = reference_rows(reference_uses(reader.session, records.frame), self.known)
-        self._write(rows, REFERENCE, partial(reference_page.page, rows))
+        self._write(rows, REFERENCE, partial(reference_audit.page, rows))
         return {
             "references": len(rows),
             "older": sum(bool(row["older"]) for row in rows),

@@ -9,9 +9,8 @@ from airflow_config_providers.core.data import ConfigData
 from airflow_config_providers.core.subscriptions import POLL_INTERVAL
 from airflow_config_providers.exceptions import ConfigException
 from airflow_config_providers.providers import airflow_secrets
-from airflow_config_providers.providers.airflow_provider import AirflowConfigProvider
+from airflow_config_providers.providers.airflow_provider import AirflowConfigProvider, read_fields
 from airflow_config_providers.providers.allowed_names import ALLOWLIST_PATTERN, AllowedNames
-from airflow_config_providers.providers.fields import read_fields
 
 
 class AirflowConnectionConfigProvider(AirflowConfigProvider):

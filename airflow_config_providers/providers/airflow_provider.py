@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from abc import ABC
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable, Collection, Iterable, Mapping
+from typing import Any, Final
 
+from airflow_config_providers.core.document import as_text, parse_object, read_all, read_key
 from airflow_config_providers.core.provider import require_configured
 from airflow_config_providers.core.subscriptions import PolledConfigProvider
+from airflow_config_providers.core.text import printable
+from airflow_config_providers.exceptions import ConfigException
 from airflow_config_providers.providers import airflow_secrets
+from airflow_config_providers.providers.airflow_secrets import asked
 from airflow_config_providers.providers.allowed_names import AllowedNames
 
 
@@ -47,3 +51,68 @@ class AirflowConfigProvider(PolledConfigProvider, ABC):
         :raises ProviderUnavailableError: one cannot be created
         """
         return airflow_secrets.check()
+
+
+URI: Final = "uri"
+PLAIN: Final = ("conn_type", "host", "port", "schema", "login", "password", "extra")
+EXTRA: Final = "extra."
+
+
+def read_fields(connection: Any, keys: Collection[str] | None, *, conn_id: str) -> dict[str, str]:
+    """
+    Return fields of ``connection`` without those that are not set or do not exist.
+
+    :param keys: ``conn_type``, ``host``, ``port``, ``schema``, ``login``, ``password``, ``extra``, ``uri``, and
+        ``extra.<name>`` for the fields of the extra, at any depth; None for all that are set
+    :raises ConfigException: something in the extra is asked for, and it is not a JSON object
+    :raises ProviderUnavailableError: Airflow cannot read the connection, perhaps for lack of the right Fernet key
+    """
+    what = f"connection '{printable(conn_id)}'"
+    texts = asked(lambda: _texts(connection, _names(connection, keys)), who="Airflow", what=what)
+    return texts or {}
+
+
+def _texts(connection: Any, names: Iterable[str]) -> dict[str, str]:
+    texts = {name: _text(connection, name) for name in names}
+    return {name: text for name, text in texts.items() if text is not None}
+
+
+def _names(connection: Any, keys: Collection[str] | None) -> Collection[str]:
+    if keys is not None:
+        return keys
+    extra = parse_object(connection.extra or "{}") or {}
+    return [*PLAIN, URI, *(f"{EXTRA}{name}" for name in read_all(extra))]
+
+
+def _text(connection: Any, name: str) -> str | None:
+    if name == URI:
+        return str(connection.get_uri())
+    if name in PLAIN:
+        value = getattr(connection, name)
+        return None if value is None else as_text(value)
+    return _in_extra(connection, name.removeprefix(EXTRA)) if name.startswith(EXTRA) else None
+
+
+def _in_extra(connection: Any, key: str) -> str | None:
+    return read_json(connection.extra or None, [key], what=f"extra of connection '{connection.conn_id}'").get(key)
+
+
+def read_json(text: str | None, keys: Collection[str] | None, *, what: str) -> dict[str, str]:
+    """
+    Return the values of ``keys`` in the JSON object ``text``; ``keys=None`` means all at its top.
+
+    :param text: None if there is none, and so no key
+    :param what: what holds the string, for the message
+    :raises ConfigException: ``text`` is not a JSON object
+    """
+    if text is None:
+        return {}
+    document = parse_object(text)
+    if document is None:
+        raise ConfigException(
+            f"The {printable(what)} is not a JSON object, so it has no keys. Refer to it as a whole, or correct it."
+        )
+    if keys is None:
+        return read_all(document)
+    found = {key: read_key(document, key) for key in keys}
+    return {key: value for key, value in found.items() if value is not None}

@@ -10,9 +10,8 @@ from airflow_config_providers.core.subscriptions import POLL_INTERVAL
 from airflow_config_providers.core.workers import side_by_side
 from airflow_config_providers.exceptions import ConfigException
 from airflow_config_providers.providers import airflow_secrets
-from airflow_config_providers.providers.airflow_provider import AirflowConfigProvider
+from airflow_config_providers.providers.airflow_provider import AirflowConfigProvider, read_json
 from airflow_config_providers.providers.allowed_names import ALLOWLIST_PATTERN
-from airflow_config_providers.providers.fields import read_json
 
 
 class AirflowVariableConfigProvider(AirflowConfigProvider):

@@ -16,10 +16,10 @@ from airflow_config_providers.core.text import nearest, printable
 from airflow_config_providers.core.workers import side_by_side
 from airflow_config_providers.exceptions import ConfigException, ConfigProvidersError, ProviderDefinitionError
 from airflow_config_providers.providers import airflow_secrets
+from airflow_config_providers.providers.airflow_provider import read_fields, read_json
 from airflow_config_providers.providers.airflow_secrets import asked
 from airflow_config_providers.providers.allowed_names import ALLOWLIST_PATTERN, AllowedNames
 from airflow_config_providers.providers.aws_batch import AwsBatch
-from airflow_config_providers.providers.fields import read_fields, read_json
 
 BACKEND: Final = "backend"
 BACKEND_KWARGS: Final = "backend_kwargs"

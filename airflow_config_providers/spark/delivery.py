@@ -9,7 +9,7 @@ from typing import Any, Final, NoReturn
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.exceptions import UndeliverableValueError
 from airflow_config_providers.spark import fidelity
-from airflow_config_providers.spark.command_line import size
+from airflow_config_providers.spark.child_process import size
 from airflow_config_providers.spark.redaction import REDACTION_KEY, widened
 
 

@@ -19,7 +19,7 @@ from airflow_config_providers.core.text import printable
 from airflow_config_providers.core.variable import variables
 from airflow_config_providers.exceptions import ConfigException, ExposedValueError, UndeliverableValueError
 from airflow_config_providers.foreign import SPARK_CONTEXT, require
-from airflow_config_providers.spark import child_environment, fidelity, specification
+from airflow_config_providers.spark import child_process, fidelity, specification
 from airflow_config_providers.spark.catalogue import spark_definition
 from airflow_config_providers.spark.driver_configs import DriverConfigs, keep
 from airflow_config_providers.spark.expansion import SUBSTITUTED_BY_SPARK
@@ -71,7 +71,7 @@ def session(
         found = resolve()
         values = with_redaction(found)
         keep(DriverConfigs(resolve, found))
-        _start(process, values, found, withheld=child_environment.withheld(opened.environment_names()))
+        _start(process, values, found, withheld=child_process.withheld(opened.environment_names()))
         atexit.register(stack.pop_all().close)
     for key, text in own.items():
         builder.config(key, values.get(key, text))
@@ -179,7 +179,7 @@ class Unsubmitted:
             raise UndeliverableValueError(*(problem for key in lost for problem in _why(key, configs[key])))
         with (
             reading_properties(configs, self._environ),
-            child_environment.lacking(self._environ, withheld),
+            child_process.lacking(self._environ, withheld),
         ):
             SparkContext._ensure_initialized()
         SparkContext()

@@ -10,7 +10,7 @@ from contextlib import contextmanager, suppress
 from typing import Any, Final
 
 from airflow_config_providers.foreign import SPARK_CONTEXT, require
-from airflow_config_providers.spark import child_environment
+from airflow_config_providers.spark import child_process
 from airflow_config_providers.spark.delivery import Delivery
 from airflow_config_providers.spark.private_file import PrivateFile, private_properties
 
@@ -73,7 +73,7 @@ def launching_without(names: Collection[str]) -> Iterator[None]:
     launch = place["launch_gateway"]
 
     def launch_gateway(*args: Any, **kwargs: Any) -> Any:
-        with child_environment.lacking(os.environ, names):
+        with child_process.lacking(os.environ, names):
             return launch(*args, **kwargs)
 
     place["launch_gateway"] = launch_gateway

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from airflow_config_providers.core.spellings import current_name
+from airflow_config_providers.core.keys import current_name
 from airflow_config_providers.spark.catalogue_file import (
     catalogued,
     minor_version,

@@ -21,7 +21,7 @@ from jinja2 import Environment
 
 pytest.importorskip("airflow")
 
-from airflow_config_providers.adoption.same_meaning import Imports, Meaning, _meanings, _reader
+from airflow_config_providers.adoption.proof import Imports, Meaning, _meanings, _reader
 from airflow_config_providers.cli.adopt import adopt
 from airflow_config_providers.core.document import read_key
 from tests.limits import LONGEST

@@ -7,7 +7,7 @@ import pytest
 pytest.importorskip("airflow")
 
 from airflow_config_providers.cli.dynamic import about_key
-from airflow_config_providers.deployment.key_columns import key_columns
+from airflow_config_providers.deployment.rows import key_columns
 from tests.cli.conftest import Cli
 
 

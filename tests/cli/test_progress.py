@@ -7,7 +7,7 @@ import io
 import pytest
 from rich.console import Console
 
-from airflow_config_providers.cli.audit_progress import files_progress, octets_progress
+from airflow_config_providers.cli.audited import files_progress, octets_progress
 from airflow_config_providers.cli.output import progress
 
 

@@ -21,7 +21,7 @@ from airflow.providers.hashicorp.hooks.vault import VaultHook
 from hvac.adapters import JSONAdapter, RawAdapter
 
 from airflow_config_providers.providers.vault import parameters as ours
-from airflow_config_providers.providers.vault.logins import jwt
+from airflow_config_providers.providers.vault.logins import credentials
 from airflow_config_providers.providers.vault.parameters import AUTH_TYPES, read_settings
 from tests.servers.recorder import Recorder, signed_in
 from tests.servers.web import WebServer
@@ -244,7 +244,7 @@ def test_the_hook_does_not_sign_in_but_configures_these(recorder, define, monkey
 
 def test_we_know_every_way_to_sign_in_that_the_hook_knows():
     assert set(vault_client.VALID_AUTH_TYPES) == AUTH_TYPES
-    assert jwt.JWT_PATH == vault_client.DEFAULT_KUBERNETES_JWT_PATH
+    assert credentials.JWT_PATH == vault_client.DEFAULT_KUBERNETES_JWT_PATH
 
 
 def test_we_read_from_the_extra_what_the_hook_reads():

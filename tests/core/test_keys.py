@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from airflow_config_providers.core.definition.abstract_config import AbstractConfig
 from airflow_config_providers.core.definition.config_def import ConfigDef
 from airflow_config_providers.core.definition.config_type import ConfigType
-from airflow_config_providers.core.keys import key_problem, key_problems
+from airflow_config_providers.core.keys import current_name, key_problem, key_problems, spellings
 from airflow_config_providers.core.layers import ConfigLayer, ConfigSource, layer_problems
 from airflow_config_providers.core.transformer import ConfigTransformer
 from airflow_config_providers.exceptions import ConfigException, ReservedKeyError
@@ -113,3 +113,30 @@ def test_the_classes_that_are_kafka_s_take_any_key(key: str) -> None:
 
     assert ConfigTransformer({}).transform({key: "1"}).data == {key: "1"}
     assert AbstractConfig(definition, {key: "1"}, do_log=False).values() == {key: "1"}
+
+
+OLDER = {"old": "new", "oldest": "old", "round": "about", "about": "round"}
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        pytest.param("old", "new", id="renamed once"),
+        pytest.param("oldest", "new", id="renamed twice"),
+        pytest.param("new", "new", id="current"),
+        pytest.param("other", "other", id="unknown"),
+        pytest.param("round", "round", id="in a circle"),
+    ],
+)
+def test_the_current_name(name: str, expected: str) -> None:
+    assert current_name(name, OLDER) == expected
+
+
+def test_all_names_that_matter_are_found_by_each_of_them() -> None:
+    group = ("new", "old", "oldest")
+
+    assert spellings(["oldest", "old", "other"], OLDER) == dict.fromkeys(group, group)
+
+
+def test_a_current_name_alone_is_no_group() -> None:
+    assert spellings(["new", "other"], OLDER) == {}

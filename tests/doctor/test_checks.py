@@ -8,15 +8,9 @@ import threading
 
 import pytest
 
+from airflow_config_providers.cli.doctor import CHECKS
 from airflow_config_providers.core.provider import ConfigProvider
-from airflow_config_providers.doctor import (
-    connection,
-    files,
-    own_settings,
-    stores,
-    versions,
-)
-from airflow_config_providers.doctor.checks import CHECKS
+from airflow_config_providers.doctor import connection, own_settings, stores, versions
 from airflow_config_providers.doctor.examination import Site, examine
 from airflow_config_providers.exceptions import SubmitError
 from tests.doctor.conftest import said
@@ -198,7 +192,7 @@ def test_layer_files_and_policies_are_loaded_and_their_rights_judged(setting, tm
     setting("config_files", f"{tmp_path}/base.yaml,{tmp_path}/bad.properties,{tmp_path}/{{{{ ds }}}}.properties")
     setting("policies_file", f"{tmp_path}/policies.yaml")
 
-    found = "\n".join(said(files.check(SITE)))
+    found = "\n".join(said(own_settings.check_files(SITE)))
     assert f"ok: The layer file '{tmp_path}/base.yaml' sets 1 key." in found
     assert f"error: Every user of this machine can change '{tmp_path}/base.yaml'." in found
     assert "bad.properties: 'spark.a' is set in lines 1, 2." in found

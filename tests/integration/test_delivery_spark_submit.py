@@ -22,7 +22,7 @@ import psutil
 import pytest
 
 from airflow_config_providers.core.properties import dump
-from airflow_config_providers.spark.command_line import room, size
+from airflow_config_providers.spark.child_process import room, size
 from airflow_config_providers.spark.delivery import plan
 from airflow_config_providers.spark.installation import locate_spark_defaults, require_spark_binary
 from airflow_config_providers.spark.private_file import private_file

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from airflow_config_providers.lint.import_errors import import_error
+from airflow_config_providers.lint.dag_files import import_error
 
 CANARY = "c4nary-in-a-message"
 

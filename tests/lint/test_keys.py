@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from airflow_config_providers.lint import entry_rules
+from airflow_config_providers.lint import rules
 from airflow_config_providers.spark.key_check import UnknownKeys
 from tests.lint.making import codes, in_conf, messages
 
@@ -29,7 +29,7 @@ from tests.lint.making import codes, in_conf, messages
     ],
 )
 def test_a_mistake_is_found(key: str, text: str, code: str, hint: str):
-    found = list(entry_rules.key_findings(in_conf(key, text), UnknownKeys.WARN))
+    found = list(rules.key_findings(in_conf(key, text), UnknownKeys.WARN))
 
     assert codes(found) == [code]
     assert hint in messages(found)
@@ -48,25 +48,25 @@ def test_a_mistake_is_found(key: str, text: str, code: str, hint: str):
     ],
 )
 def test_what_is_right_is_not_found(key: str, text: str):
-    assert list(entry_rules.key_findings(in_conf(key, text), UnknownKeys.WARN)) == []
+    assert list(rules.key_findings(in_conf(key, text), UnknownKeys.WARN)) == []
 
 
 def test_a_job_that_takes_any_key_may_have_one_without_prefix():
     entry = in_conf("dataproc.scaling.version", "2")
 
-    assert list(entry_rules.key_findings(entry, UnknownKeys.WARN, takes_any_key=True)) == []
+    assert list(rules.key_findings(entry, UnknownKeys.WARN, takes_any_key=True)) == []
 
 
 def test_a_deployment_that_ignores_misspelt_keys_is_not_told_of_them():
-    assert list(entry_rules.key_findings(in_conf("spark.executor.memroy", "4g"), UnknownKeys.IGNORE)) == []
+    assert list(rules.key_findings(in_conf("spark.executor.memroy", "4g"), UnknownKeys.IGNORE)) == []
 
 
 def test_a_deployment_that_refuses_misspelt_keys_gets_the_same_code():
-    assert codes(entry_rules.key_findings(in_conf("spark.executor.memroy", "4g"), UnknownKeys.FAIL)) == ["CP302"]
+    assert codes(rules.key_findings(in_conf("spark.executor.memroy", "4g"), UnknownKeys.FAIL)) == ["CP302"]
 
 
 def test_a_value_of_the_wrong_type_is_not_shown():
-    found = list(entry_rules.key_findings(in_conf("spark.executor.memory", "c4nary"), UnknownKeys.WARN))
+    found = list(rules.key_findings(in_conf("spark.executor.memory", "c4nary"), UnknownKeys.WARN))
 
     assert codes(found) == ["CP304"]
     assert "c4nary" not in messages(found)
@@ -76,7 +76,7 @@ NEWER = "spark.checkpoint.dir"
 
 
 def test_a_key_that_the_spark_at_hand_does_not_have_is_found():
-    found = list(entry_rules.key_findings(in_conf(NEWER, "x"), UnknownKeys.WARN, spark_version="3.5.8"))
+    found = list(rules.key_findings(in_conf(NEWER, "x"), UnknownKeys.WARN, spark_version="3.5.8"))
 
     assert codes(found) == ["CP306"]
     assert "Spark has this key since 4.0; this Spark is 3.5.8" in messages(found)
@@ -91,4 +91,4 @@ def test_a_key_that_the_spark_at_hand_does_not_have_is_found():
     ],
 )
 def test_a_key_that_the_spark_at_hand_can_have_is_not_found(unknown: UnknownKeys, version: str | None):
-    assert list(entry_rules.key_findings(in_conf(NEWER, "x"), unknown, spark_version=version)) == []
+    assert list(rules.key_findings(in_conf(NEWER, "x"), unknown, spark_version=version)) == []

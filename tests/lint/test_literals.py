@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from airflow_config_providers.lint import entry_rules
+from airflow_config_providers.lint import rules
 from tests.lint.making import codes, in_conf, messages
 
 CANARY = "c4nary-of-nineteen!"
@@ -23,7 +23,7 @@ CANARY = "c4nary-of-nineteen!"
     ],
 )
 def test_a_secret_is_found_and_not_shown(key: str, text: str):
-    found = list(entry_rules.literal_findings(in_conf(key, text)))
+    found = list(rules.literal_findings(in_conf(key, text)))
 
     assert codes(found) == ["CP201"]
     assert f"'{key}' (conf): a literal of {len(text)} characters" in messages(found)
@@ -46,4 +46,4 @@ def test_a_secret_is_found_and_not_shown(key: str, text: str):
     ],
 )
 def test_what_is_no_secret_is_not_found(key: str, text: str):
-    assert list(entry_rules.literal_findings(in_conf(key, text))) == []
+    assert list(rules.literal_findings(in_conf(key, text))) == []

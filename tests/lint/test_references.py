@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from airflow_config_providers.lint import entry_rules
+from airflow_config_providers.lint import rules
 from airflow_config_providers.lint.known_providers import KnownProviders
 from tests.lint.making import codes, in_conf, job, messages
 
@@ -24,7 +24,7 @@ CANARY = "c4nary-of-a-default"
     ],
 )
 def test_a_malformed_reference_is_found(text: str, problem: str):
-    found = list(entry_rules.reference_findings(in_conf("spark.app.x", text), None))
+    found = list(rules.reference_findings(in_conf("spark.app.x", text), None))
 
     assert codes(found) == ["CP101"]
     assert problem in messages(found)
@@ -43,29 +43,29 @@ def test_a_malformed_reference_is_found(text: str, problem: str):
     ],
 )
 def test_what_is_right_is_not_found(text: str):
-    assert list(entry_rules.reference_findings(in_conf("spark.app.x", text), KNOWN)) == []
+    assert list(rules.reference_findings(in_conf("spark.app.x", text), KNOWN)) == []
 
 
 def test_an_unknown_provider_is_found_with_the_nearest_name():
-    found = list(entry_rules.reference_findings(in_conf("spark.app.x", "${vualt:apps/db:password}"), KNOWN))
+    found = list(rules.reference_findings(in_conf("spark.app.x", "${vualt:apps/db:password}"), KNOWN))
 
     assert codes(found) == ["CP102"]
     assert "did you mean 'vault'?" in messages(found)
 
 
 def test_a_provider_that_is_not_listed_is_found():
-    found = list(entry_rules.reference_findings(in_conf("spark.app.x", "${files:a:b}"), KNOWN))
+    found = list(rules.reference_findings(in_conf("spark.app.x", "${files:a:b}"), KNOWN))
 
     assert codes(found) == ["CP102"]
     assert "defined but not listed" in messages(found)
 
 
 def test_no_provider_is_unknown_without_a_definition():
-    assert list(entry_rules.reference_findings(in_conf("spark.app.x", "${any:a:b}"), None)) == []
+    assert list(rules.reference_findings(in_conf("spark.app.x", "${any:a:b}"), None)) == []
 
 
 def test_a_default_behind_an_unknown_provider_is_not_shown():
-    found = list(entry_rules.reference_findings(in_conf("spark.app.x", f"${{DB_PASSWORD:-{CANARY}}}"), KNOWN))
+    found = list(rules.reference_findings(in_conf("spark.app.x", f"${{DB_PASSWORD:-{CANARY}}}"), KNOWN))
 
     assert codes(found) == ["CP101"]
     assert CANARY not in messages(found)
@@ -74,5 +74,5 @@ def test_a_default_behind_an_unknown_provider_is_not_shown():
 def test_a_reference_that_nothing_resolves_is_found():
     entries = [in_conf("spark.app.x", "${vault:a:b}"), in_conf("spark.app.y", "${env:HOME}")]
 
-    assert codes(entry_rules.of_unconfigured(job(entries, is_configured=False))) == ["CP103"]
-    assert codes(entry_rules.of_unconfigured(job(entries))) == []
+    assert codes(rules.of_unconfigured(job(entries, is_configured=False))) == ["CP103"]
+    assert codes(rules.of_unconfigured(job(entries))) == []

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
+from airflow_config_providers.core.keys import current_name
 from airflow_config_providers.core.older_names import OLDER_NAMES
-from airflow_config_providers.core.spellings import current_name
 from airflow_config_providers.spark import catalogue_file
 from airflow_config_providers.spark.catalogue_file import catalogued, rows, versions, versions_with
 

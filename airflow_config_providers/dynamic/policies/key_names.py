@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from fnmatch import translate
 from typing import Final
 
-from airflow_config_providers.core import spellings
+from airflow_config_providers.core.keys import current_name as current
 from airflow_config_providers.core.older_names import OLDER_NAMES
 
 _HADOOP: Final = "spark.hadoop."
@@ -21,7 +21,7 @@ _MOST_DOTS: Final = 32
 
 def current_name(key: str) -> str:
     """Return the current name of ``key`` in Spark or Hadoop."""
-    return spellings.current_name(key, OLDER_NAMES)
+    return current(key, OLDER_NAMES)
 
 
 def canonical_name(key: str) -> str:

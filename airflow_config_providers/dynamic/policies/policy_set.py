@@ -1,4 +1,4 @@
-"""The policies of a deployment, ready to be asked, and the changes that each of them checks."""
+"""The policies of a deployment, ready to be asked, the changes that each of them checks, and what each says of one."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any, Self, TypeVar, overload
 
 from airflow_config_providers.core.alter import ResourceType
 from airflow_config_providers.core.closing import Closing, close_all
-from airflow_config_providers.core.policy import AlterConfigPolicy, Moment, NamedPolicy, RequestMetadata
+from airflow_config_providers.core.policy import AlterConfigPolicy, Moment, NamedPolicy, RequestMetadata, denials
 from airflow_config_providers.core.text import not_one_of
 from airflow_config_providers.dynamic.policies.cel import CelExpression
 from airflow_config_providers.dynamic.policies.classes import PolicyClasses
@@ -191,3 +191,41 @@ def _chosen(params: Params, name: str, choices: Mapping[str, _Choice]) -> frozen
 
 def _closable(policies: Sequence[NamedPolicy]) -> list[tuple[str, AlterConfigPolicy]]:
     return [(f"Policy {named.name}", named.policy) for named in policies]
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyVerdict:
+    """
+    The verdict of one policy.
+
+    :param policy: the name of the policy
+    :param at: the occasion; None if the policy was only opened
+    :param text: ``denies``, ``allows``, or ``not asked`` if the policy is not about this resource; None as above
+    :param reasons: the reasons of a denial, without values
+    """
+
+    policy: str
+    at: Moment | None = None
+    text: str | None = None
+    reasons: tuple[str, ...] = ()
+
+
+class Seeing(AlterConfigPolicy):
+    """Allows everything, and keeps the last request."""
+
+    request: RequestMetadata
+
+    def validate(self, request: RequestMetadata) -> None:
+        """Keep ``request``."""
+        self.request = request
+
+
+def verdict_of(policy: NamedPolicy, request: RequestMetadata | None) -> PolicyVerdict:
+    """Ask a policy; without a request, say only that it was opened."""
+    if request is None:
+        return PolicyVerdict(policy.name)
+    if reasons := denials([policy], request):
+        return PolicyVerdict(policy.name, request.at, "denies", tuple(reasons))
+    matched = policy.policy
+    is_asked = not isinstance(matched, MatchedPolicy) or matched.is_asked(request)
+    return PolicyVerdict(policy.name, request.at, "allows" if is_asked else "not asked")

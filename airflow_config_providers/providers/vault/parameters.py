@@ -10,15 +10,7 @@ from typing import Any, Final, NamedTuple
 from airflow_config_providers.core.subscriptions import DEFAULT_POLL_INTERVAL, LONGEST_POLL_INTERVAL, POLL_INTERVAL
 from airflow_config_providers.core.text import nearest, printable
 from airflow_config_providers.exceptions import ProviderDefinitionError
-from airflow_config_providers.providers.vault.logins import (
-    approle,
-    aws,
-    azure,
-    gcp,
-    jwt,
-    password,
-    token,
-)
+from airflow_config_providers.providers.vault.logins import approle, clouds, credentials
 from airflow_config_providers.providers.vault.logins.login import Login
 from airflow_config_providers.providers.vault.settings import FALSE, TRUE, Options, VaultSettings, json_object
 
@@ -218,15 +210,15 @@ _TOGETHER: Final = (
 
 _LOGINS: Final[Mapping[str, Callable[[Options], Login]]] = {
     "approle": approle.read,
-    "aws_iam": aws.read,
-    "azure": azure.read,
-    "gcp": gcp.read,
-    "github": token.read_github,
-    "jwt": jwt.read,
-    "kubernetes": jwt.read_service_account,
-    "ldap": partial(password.read, of=password.LdapLogin),
-    "radius": partial(password.read, of=password.RadiusLogin),
-    "userpass": partial(password.read, of=password.UserpassLogin),
+    "aws_iam": clouds.read_aws,
+    "azure": clouds.read_azure,
+    "gcp": clouds.read_gcp,
+    "github": credentials.read_github,
+    "jwt": credentials.read_jwt,
+    "kubernetes": credentials.read_service_account,
+    "ldap": partial(credentials.read_password, of=credentials.LdapLogin),
+    "radius": partial(credentials.read_password, of=credentials.RadiusLogin),
+    "userpass": partial(credentials.read_password, of=credentials.UserpassLogin),
 }
 
 AUTH_TYPES: Final = frozenset({*_LOGINS, "token"})
@@ -321,8 +313,8 @@ def _connection(
 def _login(options: Options, environ: Mapping[str, str]) -> Login:
     auth_type = options.choice("auth_type", AUTH_TYPES, default="token")
     if auth_type == "token":
-        return token.read(options, environ=environ)
-    return _LOGINS[auth_type](options) if auth_type else token.NOTHING
+        return credentials.read_token(options, environ=environ)
+    return _LOGINS[auth_type](options) if auth_type else credentials.NOTHING
 
 
 def _url(options: Options) -> str:

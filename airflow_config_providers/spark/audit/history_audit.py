@@ -1,20 +1,98 @@
-"""All findings about the history of the configuration."""
+"""All findings about the history of the configuration, how often it changed, and the page of HTML about both."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import reduce
 from typing import TYPE_CHECKING, Any, Final
 
+from airflow_config_providers.core.text import how_many
 from airflow_config_providers.spark.audit import findings
 from airflow_config_providers.spark.audit.findings import BEFORE_FAILURE, DOCUMENTS
-from airflow_config_providers.spark.audit.persisted import persisted
-from airflow_config_providers.spark.audit.runs import OUTCOMES, runs_of, values_of
+from airflow_config_providers.spark.audit.html_page import (
+    MOST_ROWS,
+    Bar,
+    Plot,
+    moment,
+    page_of,
+    paragraph,
+    plots,
+    ranking,
+    section,
+    table,
+    verdict,
+    weekly,
+)
+from airflow_config_providers.spark.audit.past_records import persisted
+from airflow_config_providers.spark.audit.runs import OUTCOMES, TASK, runs_of, values_of, week
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import Column, DataFrame, SparkSession
+
+
+_MOST: Final = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class Ranking:
+    """
+    How often each name occurs.
+
+    :param counts: (name, how often), the most frequent first; only the first thousand, if there are more
+    :param names: how many names there are
+    """
+
+    counts: Sequence[tuple[str, int]] = ()
+    names: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Drift:
+    """
+    Changes of keys from one run of a task to the next.
+
+    :param by_week: (Monday in ISO 8601, changes)
+    :param runs: how many runs there are
+    :param tasks: how many tasks ran
+    """
+
+    by_week: Sequence[tuple[str, int]] = ()
+    by_key: Ranking = Ranking()
+    by_dag: Ranking = Ranking()
+    runs: int = 0
+    tasks: int = 0
+
+    @property
+    def changes(self) -> int:
+        """How many changes there are."""
+        return sum(count for _, count in self.by_week)
+
+
+def drift_of(runs: DataFrame, changes: DataFrame) -> Drift:
+    """
+    Return how often keys changed.
+
+    :param runs: as ``runs_of`` returns them
+    :param changes: as ``changes_of`` returns them
+    """
+    from pyspark.sql import functions as F  # noqa: N812, PLC0415 - its usual name; slow to import
+
+    weeks = changes.groupBy(week(F.col("at")).alias("name")).count().orderBy("name").collect()
+    by_week = [(row["name"], row["count"]) for row in weeks]
+    tasks = runs.select(*TASK).distinct().count()
+    return Drift(by_week, _ranked(changes, F.col("key")), _ranked(changes, F.col("dag")), runs.count(), tasks)
+
+
+def _ranked(changes: DataFrame, name: Column) -> Ranking:
+    from pyspark.sql import functions as F  # noqa: N812, PLC0415 - as above
+
+    counts = changes.groupBy(name.alias("name")).count()
+    first = counts.orderBy(F.desc("count"), "name").limit(_MOST).collect()
+    names = len(first) if len(first) < _MOST else counts.count()
+    return Ranking([(row["name"], row["count"]) for row in first], names)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,3 +168,64 @@ def history_of(
         values = values_of(runs)
         with persisted(findings.changes_of(values), findings.now(values)) as (changes, current):
             yield PastRuns(runs, values, changes, current, there, documents)
+
+
+_MEANINGS: Final[Mapping[str, str]] = {
+    "before-failure": "What changed when a task began to fail the last time. Without a key, nothing changed.",
+    "only-in-failed": "All failed runs of the task had this value, and none of the good ones.",
+    "between-runs": "The key changed from one run of the task to the next. The detail has the last change.",
+    "between-dags": "The task has another value than most tasks have, such as one that ignores a new default.",
+    "between-environments": "The task has another value in the other environment, or is only in one of them.",
+    "always-loses": "An override of the task lost in each of its runs.",
+    "default-not-taken": "No task takes this default of a file or of the deployment.",
+    "unused": "Dynamic configuration sets the key, and no run had it.",
+}
+"""The kinds of findings, the most urgent first, and what they are."""
+
+_COLUMNS: Final = ("dag", "task", "key", "detail", "runs", "first", "last")
+_HEADS: Final = (*_COLUMNS[:-2], "first (UTC)", "last (UTC)")
+
+
+def page(findings: Sequence[Mapping[str, Any]], drift: Drift) -> str:
+    """Return the page, in which nothing that came from outside is markup."""
+    scope = f"{how_many(drift.runs, 'run')} of {how_many(drift.tasks, 'task')} with a record: "
+    changes = f"{how_many(drift.changes, 'change')} of a key from one run of a task to the next."
+    return page_of(
+        "History of the configuration",
+        (
+            verdict(f"{how_many(len(findings), 'finding')}." if findings else "Nothing found."),
+            paragraph(f"{scope}{changes}"),
+            plots(_plots(findings, drift)),
+            *_sections(findings),
+        ),
+    )
+
+
+def _plots(findings: Iterable[Mapping[str, Any]], drift: Drift) -> Iterator[str]:
+    yield weekly(Plot("Changes by week", "changes", is_bad=False), _bars(drift.by_week))
+    yield _ranking("Keys that change most", drift.by_key)
+    yield _ranking("DAGs whose configuration changes most", drift.by_dag)
+    kinds = Counter(str(row["kind"]) for row in findings).most_common()
+    yield ranking(Plot("Findings by kind", "findings", is_bad=False), _bars(kinds))
+
+
+def _ranking(title: str, ranked: Ranking) -> str:
+    return ranking(Plot(title, "changes", is_bad=False), _bars(ranked.counts), count=ranked.names)
+
+
+def _bars(counts: Iterable[tuple[str, int]]) -> list[Bar]:
+    return [Bar(*one) for one in counts]
+
+
+def _sections(findings: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """Yield a table for each kind. No table is longer than what all of them may have together."""
+    room = MOST_ROWS
+    for kind, meaning in _MEANINGS.items():
+        if rows := [row for row in findings if row["kind"] == kind]:
+            shown = [_cells(row) for row in rows[: max(room, 1)]]
+            yield section(kind, paragraph(meaning), table(_HEADS, shown, count=len(rows)))
+            room -= len(shown)
+
+
+def _cells(row: Mapping[str, Any]) -> list[object]:
+    return [*(row[name] for name in _COLUMNS[:-2]), moment(row["first"]), moment(row["last"])]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, Self
 from urllib.parse import quote, urlencode
 
 from airflow_config_providers.exceptions import ProviderUnavailableError
-from airflow_config_providers.spark.audit.spark_failures import name_of
+from airflow_config_providers.spark.audit.session import name_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -18,13 +18,18 @@ from airflow_config_providers.spark.audit.object_store import ObjectStore, mount
 from airflow_config_providers.spark.audit.reversed_copies import target_of, write_copy
 from airflow_config_providers.spark.audit.search import FoundLeak, Searched, SearchedRest, search, search_all
 from airflow_config_providers.spark.audit.seen_files import SearchedFile, SeenFiles, grown_since, is_unchanged
-from airflow_config_providers.spark.audit.session import audit_session, job_failed
+from airflow_config_providers.spark.audit.session import audit_session, job_failed, telling_failures
 from airflow_config_providers.spark.audit.sought import Sought, SoughtFinder
-from airflow_config_providers.spark.audit.spark_failures import telling_failures
 from airflow_config_providers.spark.audit.state_folder import locked
 from airflow_config_providers.spark.audit.stored_path import is_stored
-from airflow_config_providers.spark.audit.table_audit import TableReport, TextDatabase, search_tables
-from airflow_config_providers.spark.audit.tables import SearchedRows, TextTable, search_rows
+from airflow_config_providers.spark.audit.tables import (
+    SearchedRows,
+    TableReport,
+    TextDatabase,
+    TextTable,
+    search_rows,
+    search_tables,
+)
 from airflow_config_providers.spark.audit.telling_paths import TellingPaths
 
 if TYPE_CHECKING:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import date
 from functools import partial
@@ -10,14 +11,28 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Final
 
 from airflow_config_providers.core.text import octets
-from airflow_config_providers.spark.audit.persisted import persisted
 from airflow_config_providers.spark.audit.read_progress import Read, ReadProgress
 from airflow_config_providers.spark.audit.record_row import CONTENT, SCHEMA, TRY, Content
 from airflow_config_providers.spark.audit.record_tables import RecordTables, TablesReader
-from airflow_config_providers.spark.audit.spark_failures import NO_PATH
+from airflow_config_providers.spark.audit.session import NO_PATH
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
+
+
+@contextmanager
+def persisted(*frames: DataFrame) -> Iterator[tuple[DataFrame, ...]]:
+    """
+    Yield ``frames`` such that each is computed once, until the end of the block.
+
+    Afterwards, Spark must forget them: it takes two reads of the same path for the same rows, whatever has changed.
+    """
+    try:
+        yield tuple(frame.persist() for frame in frames)
+    finally:
+        for frame in frames:
+            frame.unpersist()
+
 
 CONFIGS: Final = {"spark.sql.files.openCostInBytes": "65536", "spark.sql.shuffle.partitions": "32"}
 """What a session needs so that a task reads thousands of small files, and millions of records are no burden."""

@@ -1,13 +1,29 @@
-"""Which past runs policies would have stopped."""
+"""Which past runs policies would have stopped, and the page of HTML about them."""
 
 from __future__ import annotations
 
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from airflow_config_providers.core.text import counted
 from airflow_config_providers.exceptions import ConfigException
-from airflow_config_providers.spark.audit.persisted import persisted
+from airflow_config_providers.spark.audit.html_page import (
+    Bar,
+    Plot,
+    moment,
+    page_of,
+    paragraph,
+    percent,
+    plots,
+    ranking,
+    section,
+    table,
+    verdict,
+    weekly,
+)
+from airflow_config_providers.spark.audit.past_records import persisted
 from airflow_config_providers.spark.audit.runs import week
 
 if TYPE_CHECKING:
@@ -128,3 +144,77 @@ def _shares(runs: DataFrame, column: str) -> list[RunShare]:
 
     counts = runs.groupBy(column).agg(F.count("is_stopped").alias("stopped"), F.count("*").alias("runs"))
     return [RunShare(*row) for row in counts.orderBy(column).collect()]
+
+
+_COLUMNS: Final = ("policy", "dag", "owner", "tasks", "runs")
+_HEADS: Final = (*_COLUMNS, "first (UTC)", "last (UTC)", "reason")
+
+
+def page(stopped: StoppedRuns, owners: Mapping[str, str]) -> str:
+    """
+    Return the page, in which nothing that came from outside is markup.
+
+    :param owners: DAG -> owner; empty if they are not known
+    """
+    return page_of(
+        "What the policies would have stopped",
+        (
+            verdict(_verdict(stopped)),
+            paragraph(summary(stopped)),
+            plots(_plots(stopped, owners)),
+            _rows(stopped.rows_with(owners)),
+            _unjudged(stopped),
+        ),
+    )
+
+
+def _verdict(stopped: StoppedRuns) -> str:
+    if stopped.runs:
+        return f"{percent(stopped.runs, stopped.all_runs)} of all runs would have been stopped."
+    return "No run would have been stopped."
+
+
+def summary(stopped: StoppedRuns) -> str:
+    """Return the result in one line."""
+    return f"{stopped.runs} of {counted(stopped.all_runs, 'run')} would have been stopped."
+
+
+def _plots(stopped: StoppedRuns, owners: Mapping[str, str]) -> Iterator[str]:
+    yield weekly(Plot("Share of all runs, by week", "stopped"), map(_bar, stopped.by_week))
+    policies = Counter[str]()
+    for row in stopped.rows:
+        policies[row["policy"]] += row["runs"]
+    yield _ranking("By policy", [Bar(name, runs, stopped.all_runs) for name, runs in policies.items()])
+    yield _ranking("By DAG", [_bar(one) for one in stopped.by_dag])
+    if owners:
+        yield _ranking("By owner", _by_owner(stopped.by_dag, owners))
+
+
+def _ranking(title: str, bars: Sequence[Bar]) -> str:
+    worst_first = sorted((bar for bar in bars if bar.count), key=lambda bar: (-bar.count, bar.label))
+    return ranking(Plot(title, "stopped"), worst_first)
+
+
+def _by_owner(by_dag: Sequence[RunShare], owners: Mapping[str, str]) -> list[Bar]:
+    counts: dict[str, list[int]] = defaultdict(lambda: [0, 0])
+    for one in by_dag:
+        of = counts[owners.get(one.name) or "(unknown)"]
+        of[0] += one.stopped
+        of[1] += one.runs
+    return [Bar(owner, stopped, runs) for owner, (stopped, runs) in counts.items()]
+
+
+def _bar(share: RunShare) -> Bar:
+    return Bar(share.name, share.stopped, share.runs)
+
+
+def _rows(rows: Sequence[Mapping[str, Any]]) -> str:
+    cells = [
+        (*(row[name] for name in _COLUMNS), moment(row["first"]), moment(row["last"]), row["reason"]) for row in rows
+    ]
+    return section("What would have been stopped, and why", table(_HEADS, cells)) if rows else ""
+
+
+def _unjudged(stopped: StoppedRuns) -> str:
+    rows = sorted(stopped.unjudged.items())
+    return section("Not judged", table(("record", "why"), rows)) if rows else ""

@@ -16,7 +16,7 @@ from airflow_config_providers.core.text import octets, printable
 from airflow_config_providers.exceptions import ConfigException
 from airflow_config_providers.spark.audit.content import opened, tail_hash
 from airflow_config_providers.spark.audit.files import FoundFile
-from airflow_config_providers.spark.audit.fingerprint_file import OtherKeyError, read_fingerprints, write_fingerprints
+from airflow_config_providers.spark.audit.fingerprint import OtherKeyError, read_fingerprints, write_fingerprints
 from airflow_config_providers.spark.audit.leak import Leak, require_types
 from airflow_config_providers.spark.audit.object_store import FAR_BLOCK
 from airflow_config_providers.spark.audit.open_file import ContentError, opened_text

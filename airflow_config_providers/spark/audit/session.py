@@ -1,19 +1,63 @@
-"""The Spark session of the audit: a local one by default, with everything that leaves a process encrypted."""
+"""
+The Spark session of the audit: a local one by default, with everything that leaves a process encrypted.
+
+Failures of Spark become errors of this package: a message of Java is a page long, and can hold what was read.
+"""
 
 from __future__ import annotations
 
 import logging
 import os
+import re
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
-from airflow_config_providers.exceptions import ConfigException
-from airflow_config_providers.spark.audit.spark_failures import telling_failures
+from airflow_config_providers.exceptions import ConfigException, ConfigProvidersError
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+
+NO_PATH: Final = "PATH_NOT_FOUND"
+"""Spark's name for a path that does not exist."""
+
+_MISSING: Final = re.compile(r"ModuleNotFoundError: No module named '([\w.]+)'")
+
+
+@contextmanager
+def telling_failures(failed: Callable[[str], ConfigProvidersError]) -> Iterator[None]:
+    """
+    Raise an error of this package for any that Spark raises inside.
+
+    :param failed: returns the error to raise; it gets the name of Spark's error, which shows no content
+    :raises ConfigException: the executors lack a module
+    """
+    try:
+        yield
+    except ConfigProvidersError:
+        raise
+    except Exception as error:  # noqa: BLE001 - Spark, Py4J and the clients of storage raise errors of many kinds
+        problem, missing = name_of(error), _MISSING.search(str(error))
+    else:
+        return
+    raise _lacks(missing[1]) if missing else failed(problem)
+
+
+def name_of(error: Exception) -> str:
+    """Return the class of an error and, of Spark's own errors, its condition, neither of which has content."""
+    condition = getattr(error, "getCondition", None) or getattr(error, "getErrorClass", None)
+    names = (type(error).__name__, condition() if condition else None)
+    return ", ".join(str(name) for name in names if name)
+
+
+def _lacks(module: str) -> ConfigException:
+    return ConfigException(
+        f"The executors have no module {module}. Install this package there, or send it with "
+        f"spark.submit.pyFiles, as the page 'Find leaked secrets in logs' says."
+    )
+
 
 _ENCRYPTED: Final = {
     "spark.authenticate": "true",

@@ -11,10 +11,8 @@ from hypothesis import strategies as st
 
 from airflow_config_providers.exceptions import ProviderDefinitionError
 from airflow_config_providers.providers.vault.logins.approle import AppRoleLogin
-from airflow_config_providers.providers.vault.logins.jwt import KubernetesLogin
+from airflow_config_providers.providers.vault.logins.credentials import KubernetesLogin, TokenLogin, UserpassLogin
 from airflow_config_providers.providers.vault.logins.login import Credential
-from airflow_config_providers.providers.vault.logins.password import UserpassLogin
-from airflow_config_providers.providers.vault.logins.token import TokenLogin
 from airflow_config_providers.providers.vault.parameters import PARAMS, read_settings
 from airflow_config_providers.providers.vault.settings import VaultSettings
 

@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 from airflow_config_providers.exceptions import AccessDeniedError, ProviderLookupError, ProviderUnavailableError
+from airflow_config_providers.providers.vault.logins.credentials import TokenLogin
 from airflow_config_providers.providers.vault.logins.login import Credential
-from airflow_config_providers.providers.vault.logins.token import TokenLogin
 from airflow_config_providers.providers.vault.settings import VaultSettings
 from airflow_config_providers.providers.vault.transport import THREADS, Breaker, Breakers, make_client
 from airflow_config_providers.testing import FakeClock

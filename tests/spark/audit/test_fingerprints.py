@@ -21,8 +21,12 @@ from airflow_config_providers.core.variable import ConfigVariable
 from airflow_config_providers.exceptions import ConfigException
 from airflow_config_providers.spark.audit import fingerprint
 from airflow_config_providers.spark.audit.files import FoundFile, splits_of
-from airflow_config_providers.spark.audit.fingerprint import MIDDLE_BITS, FingerprintKey
-from airflow_config_providers.spark.audit.fingerprint_file import read_fingerprints, write_fingerprints
+from airflow_config_providers.spark.audit.fingerprint import (
+    MIDDLE_BITS,
+    FingerprintKey,
+    read_fingerprints,
+    write_fingerprints,
+)
 from airflow_config_providers.spark.audit.fingerprint_finder import FingerprintFinder
 from airflow_config_providers.spark.audit.leak_finder import CURRENT, EARLIER, UNKNOWN, KnownSecret, Occurrence
 from airflow_config_providers.spark.audit.reversed_copies import replaced, write_copy

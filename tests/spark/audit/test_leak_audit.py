@@ -31,8 +31,7 @@ from airflow_config_providers.spark.audit.seen_files import SeenFiles
 from airflow_config_providers.spark.audit.session import audit_session
 from airflow_config_providers.spark.audit.sought import Sought
 from airflow_config_providers.spark.audit.state_folder import locked
-from airflow_config_providers.spark.audit.table_audit import TextDatabase
-from airflow_config_providers.spark.audit.tables import TextTable
+from airflow_config_providers.spark.audit.tables import TextDatabase, TextTable
 from tests.spark.audit.compressing import COMPRESSED
 
 pytestmark = [pytest.mark.integration, pytest.mark.usefixtures("jvm")]

@@ -6,9 +6,8 @@ from typing import Any
 
 import pytest
 
-from airflow_config_providers.spark.audit import history_page, policy_page, reference_page
-from airflow_config_providers.spark.audit.drift import Drift, Ranking
-from airflow_config_providers.spark.audit.history_audit import KINDS
+from airflow_config_providers.spark.audit import history_audit, policy_audit, reference_audit
+from airflow_config_providers.spark.audit.history_audit import KINDS, Drift, Ranking
 from airflow_config_providers.spark.audit.policy_audit import RunShare, StoppedRuns
 from airflow_config_providers.spark.audit.reference_audit import reference_rows
 
@@ -33,15 +32,15 @@ def use(name: str = "${vault:a:b}", **fields: Any) -> dict[str, Any]:
 def history(name: str) -> str:
     ranked = Ranking([(name, 1)], 1)
     row = dict.fromkeys(("dag", "task", "key", "detail"), name)
-    return history_page.page([finding(**row)], Drift([("2026-11-02", 1)], ranked, ranked, 2, 1))
+    return history_audit.page([finding(**row)], Drift([("2026-11-02", 1)], ranked, ranked, 2, 1))
 
 
 def policies(name: str) -> str:
-    return policy_page.page(stopped(name), {name: name})
+    return policy_audit.page(stopped(name), {name: name})
 
 
 def references(name: str) -> str:
-    return reference_page.page(reference_rows([use(name, dags=[name, "b"], owners=[name, "b"], older=[name])]))
+    return reference_audit.page(reference_rows([use(name, dags=[name, "b"], owners=[name, "b"], older=[name])]))
 
 
 @pytest.mark.parametrize("page", [history, policies, references])
@@ -61,7 +60,7 @@ def test_a_page_loads_nothing(page: Any):
 
 
 def test_each_kind_of_finding_has_its_table_and_what_it_means():
-    shown = history_page.page([finding(kind=kind) for kind in KINDS], Drift())
+    shown = history_audit.page([finding(kind=kind) for kind in KINDS], Drift())
 
     assert all(f"<h2>{kind}</h2><p>" in shown for kind in KINDS)
 
@@ -69,7 +68,7 @@ def test_each_kind_of_finding_has_its_table_and_what_it_means():
 def test_the_rest_of_many_findings_is_counted():
     rows = [finding(kind=kind) for kind in ("between-runs", "unused") for _ in range(6_000)]
 
-    shown = history_page.page(rows, Drift())
+    shown = history_audit.page(rows, Drift())
 
     assert "and 1,000 more." in shown
     assert "and 5,999 more." in shown
@@ -78,28 +77,28 @@ def test_the_rest_of_many_findings_is_counted():
 def test_the_keys_that_are_not_drawn_are_counted():
     ranked = Ranking([(f"spark.app.k{number}", 1) for number in range(1_000)], 1_234)
 
-    shown = history_page.page([], Drift([("2026-11-02", 1)], by_key=ranked))
+    shown = history_audit.page([], Drift([("2026-11-02", 1)], by_key=ranked))
 
     assert "and 1,219 more" in shown
 
 
 def test_policies_are_shown_with_their_share_of_all_runs():
-    shown = policy_page.page(stopped(), {"flights": "ann"})
+    shown = policy_audit.page(stopped(), {"flights": "ann"})
 
     assert "25.0 % of all runs would have been stopped." in shown
     assert "<td>ann</td>" in shown
 
 
 def test_without_owners_none_are_drawn():
-    assert "By owner" not in policy_page.page(stopped(), {})
+    assert "By owner" not in policy_audit.page(stopped(), {})
 
 
 def test_policies_that_stop_nothing_are_said_so():
-    assert "No run would have been stopped." in policy_page.page(StoppedRuns([], 0), {})
+    assert "No run would have been stopped." in policy_audit.page(StoppedRuns([], 0), {})
 
 
 def test_references_with_an_older_value_come_first():
-    shown = reference_page.page(reference_rows([use(older=["flights.late"]), use("${vault:c:d}")]))
+    shown = reference_audit.page(reference_rows([use(older=["flights.late"]), use("${vault:c:d}")]))
 
     assert "1 reference with a task that last had an older value." in shown
     assert "Tasks that had an older value" in shown

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from airflow_config_providers.spark.audit.sink import dag, sink
+from airflow_config_providers.spark.audit.leak_page import dag, sink
 
 
 @pytest.mark.parametrize(

@@ -7,9 +7,8 @@ from typing import Any
 import pytest
 
 from airflow_config_providers.exceptions import ConfigProvidersError, ProviderLookupError, ProviderUnavailableError
-from airflow_config_providers.providers.vault.logins.jwt import JwtLogin
+from airflow_config_providers.providers.vault.logins.credentials import JwtLogin, TokenLogin
 from airflow_config_providers.providers.vault.logins.login import Credential, Login, VaultToken, token_of
-from airflow_config_providers.providers.vault.logins.token import TokenLogin
 from airflow_config_providers.providers.vault.parameters import read_settings
 from tests.servers.recorder import Recorder, signed_in
 from tests.servers.web import WebServer

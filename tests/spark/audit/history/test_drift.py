@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from airflow_config_providers.spark.audit.drift import Drift, Ranking, drift_of
-from airflow_config_providers.spark.audit.history_audit import KnownElsewhere, history_of
+from airflow_config_providers.spark.audit.history_audit import Drift, KnownElsewhere, Ranking, drift_of, history_of
 from tests.spark.audit.history.past import Past, read
 
 pytestmark = pytest.mark.slow

@@ -22,7 +22,7 @@ AUDIT = f"""
 import json, sys
 import pyspark
 from airflow_config_providers.deployment.record_audit import RecordsJob, record_reader
-from airflow_config_providers.spark.audit.drift import drift_of
+from airflow_config_providers.spark.audit.history_audit import drift_of
 from airflow_config_providers.spark.audit.history_audit import KnownElsewhere, history_of
 from airflow_config_providers.spark.audit.past_records import RecordFilter
 from airflow_config_providers.spark.audit.reference_audit import reference_uses

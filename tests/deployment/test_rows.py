@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from airflow_config_providers.deployment.key_columns import KEY_COLUMNS, key_columns
-from airflow_config_providers.deployment.rows import SECRET
+from airflow_config_providers.deployment.rows import KEY_COLUMNS, SECRET, key_columns
 
 
 @pytest.mark.parametrize(

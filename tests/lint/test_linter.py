@@ -1,4 +1,4 @@
-"""Layer files, with the line of each entry or problem."""
+"""Layer files and policy files, with the line of each entry or problem."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from airflow_config_providers.lint import other_files
+from airflow_config_providers.lint import linter
 from airflow_config_providers.lint.entry import LayerFile
 
 
@@ -15,7 +15,7 @@ def test_each_entry_has_its_line(tmp_path: Path):
     path = tmp_path / "base.properties"
     path.write_text("# comment\nspark.a=1\n\nspark.b=\\\n  2\nspark.a=3\n")
 
-    read = other_files.read_layer_file(str(path))
+    read = linter.read_layer_file(str(path))
 
     assert isinstance(read, LayerFile)
     assert [(one.key, one.text, one.place.line) for one in read.entries] == [
@@ -37,7 +37,7 @@ def test_a_file_that_cannot_be_read_is_a_finding(tmp_path: Path, content: bytes,
     path = tmp_path / "base.properties"
     path.write_bytes(content)
 
-    (found,) = other_files.read_layer_file(str(path))
+    (found,) = linter.read_layer_file(str(path))
 
     assert (found.rule.code, found.place.path, found.place.line) == ("CP003", str(path), line)
     assert problem in found.message
@@ -48,7 +48,7 @@ def test_each_entry_of_a_yaml_file_has_its_line(tmp_path: Path):
     path = tmp_path / "base.yaml"
     path.write_text("spark:\n  a: 1\n  sql.b: two\nspark.a: 3\n")
 
-    read = other_files.read_layer_file(str(path))
+    read = linter.read_layer_file(str(path))
 
     assert isinstance(read, LayerFile)
     assert [(one.key, one.text, one.place.line) for one in read.entries] == [
@@ -62,7 +62,7 @@ def test_a_problem_of_a_yaml_file_has_its_line(tmp_path: Path):
     path = tmp_path / "base.yaml"
     path.write_text("spark:\n  a: [c4nary]\n")
 
-    (found,) = other_files.read_layer_file(str(path))
+    (found,) = linter.read_layer_file(str(path))
 
     assert (found.rule.code, found.place.line) == ("CP003", 2)
     assert found.message == "'spark.a' has a list. Write it as one string, such as \"a,b\"."
@@ -72,6 +72,30 @@ def test_a_pipe_does_not_block(tmp_path: Path):
     path = tmp_path / "base.properties"
     os.mkfifo(path)
 
-    (found,) = other_files.read_layer_file(str(path))
+    (found,) = linter.read_layer_file(str(path))
 
     assert "not a regular file" in found.message
+
+
+def test_each_problem_of_the_policies_has_its_line(tmp_path: Path):
+    path = tmp_path / "policies.yaml"
+    path.write_text("policies:\n- name: a\n  class: forbidden_keys\n  clas: x\n- name: b\n  class: nope\n")
+
+    found = list(linter.check_policy_file(str(path)))
+
+    assert {one.rule.code for one in found} == {"CP004"}
+    assert {(one.place.path, one.place.line) for one in found} >= {(str(path), 2)}
+    assert "did you mean 'class'" in found[0].message
+
+
+def test_policies_that_load_are_no_finding(tmp_path: Path):
+    path = tmp_path / "policies.yaml"
+    path.write_text("policies:\n- name: a\n  class: forbidden_keys\n  params:\n    keys: spark.jars\n")
+
+    assert list(linter.check_policy_file(str(path))) == []
+
+
+def test_a_file_that_does_not_exist_is_a_finding(tmp_path: Path):
+    (found,) = linter.check_policy_file(str(tmp_path / "nope.yaml"))
+
+    assert "cannot be read" in found.message

@@ -1,0 +1,117 @@
+"""The commands that audit the records of a whole deployment: its history, its policies and its references."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+from airflow_config_providers import settings
+from airflow_config_providers.cli.audited import FOUND, INCOMPLETE, Audited, audited, known, show_found, write_found
+from airflow_config_providers.cli.failing import Finished, Notes, reporting_errors
+from airflow_config_providers.cli.runs import known_history
+from airflow_config_providers.cli.target import require_here
+from airflow_config_providers.core.alter import ConfigResource
+from airflow_config_providers.core.text import printable
+from airflow_config_providers.core.variable import is_like
+from airflow_config_providers.deployment.configurations import DeployedConfigurations
+from airflow_config_providers.deployment.database_records import dynamic_keys, outcomes, owners
+from airflow_config_providers.deployment.differences import with_authors
+from airflow_config_providers.deployment.known_secrets import references_in_file
+from airflow_config_providers.deployment.rows import Row
+from airflow_config_providers.job.past_policies import PastPolicies
+from airflow_config_providers.spark.audit import history_audit, policy_audit, reference_audit
+from airflow_config_providers.spark.audit.findings import BEFORE_FAILURE
+from airflow_config_providers.spark.audit.history_audit import KINDS, Drift, KnownElsewhere, drift_of, history_of
+from airflow_config_providers.spark.audit.policy_audit import stopped_runs
+from airflow_config_providers.spark.audit.reference_audit import reference_rows, reference_uses
+from airflow_config_providers.spark.audit.report_file import HISTORY, POLICY, REFERENCE
+
+
+@reporting_errors
+def history(args: Any) -> None:
+    """Show what differs between runs, DAGs and environments, what has no effect, and what failures have in common."""
+    require_here("audit history")
+    notes = Notes()
+    with audited(args, notes) as found:
+        there = found.read(args.against).frame if args.against else None
+        with history_of(found.session, found.records.frame, _known(args, found, notes), there) as past:
+            rows = past.findings(args.kind or KINDS)
+            drift = drift_of(past.runs, past.changes) if args.report else Drift()
+    if args.no_database:
+        notes(
+            "Airflow's database was not read: runs that failed after they were submitted, who changed what, and "
+            "unused keys are unknown."
+        )
+    shown = [_shown(row) for row in _with_authors(args, rows, notes)]
+    write_found(args, shown, HISTORY, partial(history_audit.page, shown, drift))
+    show_found(shown, args.output, nothing="Nothing found.")
+
+
+def _known(args: Any, found: Audited, notes: Notes) -> KnownElsewhere:
+    dags = [row.dag for row in found.records.frame.select("dag").distinct().collect()]
+    ended = known(args, notes, "Which runs failed after they were submitted is", partial(outcomes, dags))
+    keys = known(args, notes, "What dynamic configuration sets now is", dynamic_keys)
+    chosen = [one for one in keys or () if not args.dag or one[1] in {"", args.dag}]
+    return KnownElsewhere(ended, chosen)
+
+
+def _with_authors(args: Any, rows: Sequence[Row], notes: Notes) -> list[Row]:
+    """Return ``rows`` with who changed what before a failure, if a change of dynamic configuration was the cause."""
+    if args.no_database:
+        return list(rows)
+    history = partial(known_history, DeployedConfigurations(notes), notes)
+    return [_with_author(row, history) if row["kind"] == BEFORE_FAILURE and row["key"] else row for row in rows]
+
+
+def _with_author(row: Row, history: Any) -> Row:
+    (found,) = with_authors([row], ConfigResource.of_task(row["dag"], row["task"]), history)
+    if not found["changed_by"]:
+        return row
+    return {**row, "detail": f"{row['detail']}; changed by {printable(found['changed_by'])} at {found['changed_at']}"}
+
+
+def _shown(row: Row) -> Row:
+    return {name: row[name] for name in HISTORY}
+
+
+@reporting_errors
+def policies(args: Any) -> None:
+    """Show which past runs policies would have stopped; exit with 0 if none, 1 if some, 2 if not all could be read."""
+    require_here("audit policies")
+    notes = Notes()
+    asked = PastPolicies.read(args.file, settings.allowed_policy_classes())
+    of_dag = dict(known(args, notes, "The owners of DAGs are", owners) or ())
+    with audited(args, notes) as found:
+        stopped = stopped_runs(found.session, found.records.frame, asked.verdicts)
+    for file, problem in stopped.unjudged.items():
+        notes(f"{printable(file)} was not judged: {problem}")
+    rows = stopped.rows_with(of_dag)
+    write_found(args, rows, POLICY, partial(policy_audit.page, stopped, of_dag))
+    show_found(rows, args.output, nothing="No run would have been stopped.")
+    sys.stderr.write(f"{policy_audit.summary(stopped)}\n")
+    if stopped.unjudged or found.records.unread_count:
+        raise Finished(INCOMPLETE)
+    if stopped.runs:
+        raise Finished(FOUND)
+
+
+@reporting_errors
+def references(args: Any) -> None:
+    """Show each reference of the records: who used it, how many values it had, and who still has an older one."""
+    require_here("audit references")
+    notes = Notes()
+    wanted = [str(one) for one in references_in_file(args.known, "--known")] if args.known else []
+    of_dags = known(args, notes, "The owners of DAGs are", owners) or ()
+    with audited(args, notes) as found:
+        uses = reference_uses(found.session, found.records.frame, of_dags)
+    rows = reference_rows(uses, wanted)
+    if any(row["runs"] and not row["generations"] for row in rows):
+        notes(
+            "Some references have no hash of a value, so their generations are not known. Set [config_providers] "
+            "password_encoder_secret where tasks run."
+        )
+    shown = [row for row in rows if is_like(row["reference"], args.pattern)]
+    write_found(args, shown, REFERENCE, partial(reference_audit.page, shown))
+    show_found(shown, args.output, nothing="No record has such a reference.")

@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from numpy import uint32
     from numpy.typing import NDArray
 
-
 WINDOW: Final = 8
 """How many bytes of a form decide where its digest is compared."""
 

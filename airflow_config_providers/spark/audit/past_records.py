@@ -19,7 +19,6 @@ from airflow_config_providers.spark.audit.session import NO_PATH
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
 
-
 Read = Callable[[Iterable[Content]], Iterator[RecordRow]]
 """Returns the records in files. It runs in executors, so it is a function of a module."""
 

@@ -215,10 +215,7 @@ def require_strong(secret: str) -> None:
 
 
 def _password_encoder(secret: str) -> PasswordEncoder:
-    from airflow_config_providers.dynamic.password_encoder import (  # noqa: PLC0415 - few need it
-        EncoderSettings,
-        PasswordEncoder,
-    )
+    from airflow_config_providers.dynamic.password_encoder import EncoderSettings, PasswordEncoder  # noqa: PLC0415 - few need it
 
     key_factory = _text("password_encoder_keyfactory_algorithm")
     cipher = _text("password_encoder_cipher_algorithm")

@@ -21,8 +21,7 @@ import psutil
 from airflow_config_providers.core.variable import ConfigVariable
 from airflow_config_providers.spark.audit.content import blocks, opened
 from airflow_config_providers.spark.audit.files import FileListing, grouped, splits_of
-from airflow_config_providers.spark.audit.fingerprint import FingerprintKey
-from airflow_config_providers.spark.audit.fingerprint_finder import FingerprintFinder
+from airflow_config_providers.spark.audit.fingerprint import FingerprintFinder, FingerprintKey
 from airflow_config_providers.spark.audit.leak_audit import LeakAudit, LeakReport, Work
 from airflow_config_providers.spark.audit.leak_finder import KnownSecret, LeakFinder
 from airflow_config_providers.spark.audit.session import audit_session

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.progress import ProgressColumn, Task
 
-
 Tick = Callable[[int, int], None]
 """Is called with how much was read so far, and how much there is to read."""
 

@@ -366,10 +366,6 @@ def _against() -> Any:
     return _arg("--against", help="Folder of the records of another environment, to compare with", metavar="PATH")
 
 
-def _policies_of_past() -> Any:
-    return _arg("file", help="File of policies", metavar="FILE")
-
-
 def _kind() -> Any:
     kinds = (
         "always-loses",

@@ -15,13 +15,13 @@ class ContentHash:
     """
     Hashes values with a secret key, so that equal contents can be recognized and nothing else be learned.
 
-    :param key: at most 64 bytes; None for a new one, so that hashes can only be compared inside this process
+    Each object makes its own key, so hashes can be compared only with those of the same object, in this process.
     """
 
     __slots__ = ("_key",)
 
-    def __init__(self, key: bytes | None = None) -> None:
-        self._key = key or os.urandom(32)
+    def __init__(self) -> None:
+        self._key = os.urandom(32)
 
     def of(self, configs: Mapping[str, str]) -> bytes:
         """Return the hash of ``configs``, in any order; a key without a value differs from one with an empty value."""

@@ -15,12 +15,7 @@ from airflow_config_providers.core.provider import ConfigProvider
 from airflow_config_providers.core.provider_definition import CONFIG_PROVIDERS, unknown_provider
 from airflow_config_providers.core.reversal.reverse import ReverseTransformer
 from airflow_config_providers.core.text import counted, nearest, odd_character, printable
-from airflow_config_providers.core.transformer import (
-    DEFAULT_LIMITS,
-    ConfigTransformer,
-    ConfigTransformerResult,
-    Limits,
-)
+from airflow_config_providers.core.transformer import DEFAULT_LIMITS, ConfigTransformer, ConfigTransformerResult, Limits
 from airflow_config_providers.core.variable import ConfigVariable, no_default, scan
 from airflow_config_providers.exceptions import (
     AccessDeniedError,

@@ -143,9 +143,7 @@ class CallOutcome(Generic[_T]):
     is_late: bool = False
 
 
-def call_each(
-    calls: Mapping[str, Callable[[], _T]], *, patience: float | None, clock: Callable[[], float] = time.monotonic
-) -> dict[str, CallOutcome[_T]]:
+def call_each(calls: Mapping[str, Callable[[], _T]], *, patience: float | None) -> dict[str, CallOutcome[_T]]:
     """
     Make all calls in parallel, each in a thread that is abandoned if it takes too long.
 
@@ -153,9 +151,9 @@ def call_each(
     :return: name -> how the call ended
     """
     running = {name: _TimedCall(call) for name, call in calls.items()}
-    until = None if patience is None else clock() + patience
+    until = None if patience is None else time.monotonic() + patience
     for one in running.values():
-        one.thread.join(None if until is None else max(0.0, until - clock()))
+        one.thread.join(None if until is None else max(0.0, until - time.monotonic()))
     return {name: one.outcome for name, one in running.items()}
 
 

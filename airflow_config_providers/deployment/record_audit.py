@@ -10,8 +10,7 @@ from typing import Final
 from airflow_config_providers.core.text import counted, printable
 from airflow_config_providers.exceptions import ConfigException, ConfigProvidersError, ProviderUnavailableError
 from airflow_config_providers.job.record_rows import rows_of
-from airflow_config_providers.spark.audit.past_records import CONFIGS, PastRecords, RecordReader
-from airflow_config_providers.spark.audit.read_progress import Tick, ticking
+from airflow_config_providers.spark.audit.past_records import CONFIGS, PastRecords, RecordReader, Tick, ticking
 from airflow_config_providers.spark.audit.session import NO_PATH, audit_session, telling_failures
 
 _MOST_NAMED: Final = 20

@@ -27,6 +27,7 @@ from airflow_config_providers.dynamic.planner import (
     PlannedChange,
     Planner,
     Plans,
+    Reasons,
     Seal,
     altering,
     by_resource,
@@ -34,7 +35,6 @@ from airflow_config_providers.dynamic.planner import (
     replacing,
     returning,
 )
-from airflow_config_providers.dynamic.reasons import Reasons
 from airflow_config_providers.dynamic.snapshot import Snapshot
 from airflow_config_providers.dynamic.store import ConfigStore
 from airflow_config_providers.dynamic.writer import REFRESH, ChangeAuthor, Writer, take_back

@@ -222,9 +222,7 @@ def _load_chain() -> list[Any]:
     if _is_starting():
         return _chain_without_database()
     if _asks_task_sdk():
-        from airflow.sdk.execution_time.supervisor import (  # noqa: PLC0415 - heavy; a task has it at hand
-            ensure_secrets_backend_loaded,
-        )
+        from airflow.sdk.execution_time.supervisor import ensure_secrets_backend_loaded  # noqa: PLC0415 - heavy; a task has it at hand
 
         return ensure_secrets_backend_loaded()
     from airflow.configuration import ensure_secrets_loaded  # noqa: PLC0415 - as above

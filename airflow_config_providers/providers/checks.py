@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Any, Final
@@ -19,16 +18,14 @@ PATIENCE: Final = 60.0
 OURS: Final = "airflow-config-providers"
 
 
-def ask_each(
-    providers: Mapping[str, ConfigProvider], *, patience: float = PATIENCE, clock: Callable[[], float] = time.monotonic
-) -> dict[str, tuple[bool, str]]:
+def ask_each(providers: Mapping[str, ConfigProvider], *, patience: float = PATIENCE) -> dict[str, tuple[bool, str]]:
     """
     Check all providers in parallel, each in a thread that is abandoned if it takes too long.
 
     :param patience: the seconds to wait for all of them together
     :return: name -> whether the provider can answer, and a message
     """
-    ended = call_each({name: provider.check for name, provider in providers.items()}, patience=patience, clock=clock)
+    ended = call_each({name: provider.check for name, provider in providers.items()}, patience=patience)
     return {name: _answer(outcome, patience) for name, outcome in ended.items()}
 
 

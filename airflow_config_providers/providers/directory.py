@@ -9,7 +9,7 @@ from typing import ClassVar
 from airflow_config_providers.core.data import ConfigData
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.providers.allowed_files import ALLOWED_PATHS
-from airflow_config_providers.providers.files_provider import FilesProvider
+from airflow_config_providers.providers.file import FilesProvider
 
 _log = logging.getLogger(__name__)
 

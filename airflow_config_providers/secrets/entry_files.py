@@ -148,10 +148,7 @@ def _loaded(path: str, load: Callable[[str], Mapping[str, Any]]) -> Mapping[str,
 
 
 def _problem(path: str, error: Exception) -> str:
-    from airflow.exceptions import (  # noqa: PLC0415 - only if a file is wrong
-        AirflowUnsupportedFileTypeException,
-        VariableNotUnique,
-    )
+    from airflow.exceptions import AirflowUnsupportedFileTypeException, VariableNotUnique  # noqa: PLC0415 - only if a file is wrong
 
     if isinstance(error, AirflowUnsupportedFileTypeException | VariableNotUnique):
         return printable(str(error)).rstrip(".")

@@ -14,8 +14,8 @@ from airflow_config_providers.core.layers import ConfigLayer
 from airflow_config_providers.core.policy import AlterConfigPolicy, NamedPolicy, PolicyViolation, RequestMetadata
 from airflow_config_providers.dynamic.admin import ConfigAdmin
 from airflow_config_providers.dynamic.document import history_name, name_of
+from airflow_config_providers.dynamic.planner import Reasons
 from airflow_config_providers.dynamic.policies import Bounds, IfThen, RequiredKeys
-from airflow_config_providers.dynamic.reasons import Reasons
 from airflow_config_providers.exceptions import (
     ConfigException,
     ConfigProvidersError,

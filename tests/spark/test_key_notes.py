@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import pytest
 
-from airflow_config_providers.spark.key_notes import KeyNotes, documentation, key_notes
+from airflow_config_providers.spark.key_notes import KeyNotes, key_notes
 
 
 def test_the_documentation_is_sparks_own() -> None:
-    assert documentation("spark.executor.memory").startswith("Amount of memory to use per executor process, in MiB")
+    found = key_notes("spark.executor.memory").documentation
+
+    assert found.startswith("Amount of memory to use per executor process, in MiB")
 
 
 def test_a_documentation_is_that_of_the_version() -> None:
-    assert documentation("spark.executor.memory", "3.5.8") != documentation("spark.executor.memory", "4.3.0")
+    older, newer = (key_notes("spark.executor.memory", version).documentation for version in ("3.5.8", "4.3.0"))
+
+    assert older != newer
 
 
 @pytest.mark.parametrize(

@@ -32,7 +32,6 @@ from airflow_config_providers.spark.audit.runs import OUTCOMES, TASK, runs_of, v
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
 
-
 _MOST: Final = 1_000
 
 

@@ -31,7 +31,6 @@ h1 { font-size: 1.6rem; margin-bottom: .3rem } h2 { font-size: 1.2rem; margin-to
 p.verdict { font-size: 1.25rem; margin: .2rem 0 1.2rem }
 .more, footer { color: var(--soft) } .more { margin: .3rem 0; font-size: .9rem } footer { margin: 2rem 0 }
 table { border-collapse: collapse; width: 100%; font-size: .9rem }
-caption { text-align: left; color: var(--soft); padding-bottom: .3rem }
 th, td { text-align: left; padding: .3rem .6rem; border-bottom: 1px solid var(--line); white-space: nowrap;
   vertical-align: top; min-width: 3.6rem }
 td.long { white-space: normal; overflow-wrap: anywhere; min-width: 10rem }
@@ -80,11 +79,10 @@ def plots(figures: Iterable[str]) -> str:
     return f'<div class="plots">{shown}</div>' if shown else ""
 
 
-def table(heads: Sequence[str], rows: Sequence[Sequence[object]], *, caption: str = "", count: int = 0) -> str:
+def table(heads: Sequence[str], rows: Sequence[Sequence[object]], *, count: int = 0) -> str:
     """
     Return a table. Numbers are to the right, lists are joined, and None is empty.
 
-    :param caption: what the table has, for those who cannot see where it is
     :param count: how many rows there are in all, if that is more than ``rows``
     """
     shown = rows[:MOST_ROWS]
@@ -93,10 +91,9 @@ def table(heads: Sequence[str], rows: Sequence[Sequence[object]], *, caption: st
         f'<th scope="col"{_number(right)}>{text(name)}</th>' for name, right in zip(heads, is_number, strict=True)
     )
     body = "".join(f"<tr>{''.join(map(_cell, row))}</tr>" for row in shown)
-    named = f"<caption>{text(caption)}</caption>" if caption else ""
     head = f"<thead><tr>{head}</tr></thead>"
     more = _more(max(count, len(rows)) - len(shown))
-    return f'<div class="scroll"><table>{named}{head}<tbody>{body}</tbody></table></div>{more}'
+    return f'<div class="scroll"><table>{head}<tbody>{body}</tbody></table></div>{more}'
 
 
 def text(string: str) -> str:

@@ -23,7 +23,6 @@ from airflow_config_providers.spark.audit.past_records import persisted
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-
 OWNERS: Final = "dag string, owner string"
 
 

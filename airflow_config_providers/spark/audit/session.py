@@ -19,7 +19,6 @@ from airflow_config_providers.exceptions import ConfigException, ConfigProviders
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-
 NO_PATH: Final = "PATH_NOT_FOUND"
 """Spark's name for a path that does not exist."""
 

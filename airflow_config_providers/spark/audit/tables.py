@@ -24,7 +24,6 @@ from airflow_config_providers.spark.audit.sought import OccurrenceFinder
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-
 LARGEST: Final = 256 * 1024 * 1024
 """The most bytes of a compressed value that are searched."""
 

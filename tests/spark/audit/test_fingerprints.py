@@ -23,11 +23,11 @@ from airflow_config_providers.spark.audit import fingerprint
 from airflow_config_providers.spark.audit.files import FoundFile, splits_of
 from airflow_config_providers.spark.audit.fingerprint import (
     MIDDLE_BITS,
+    FingerprintFinder,
     FingerprintKey,
     read_fingerprints,
     write_fingerprints,
 )
-from airflow_config_providers.spark.audit.fingerprint_finder import FingerprintFinder
 from airflow_config_providers.spark.audit.leak_finder import CURRENT, EARLIER, UNKNOWN, KnownSecret, Occurrence
 from airflow_config_providers.spark.audit.reversed_copies import replaced, write_copy
 from airflow_config_providers.spark.audit.search import search
@@ -406,7 +406,7 @@ def test_without_numpy_the_way_out_is_named() -> None:
     script = (
         "import sys; sys.modules['numpy'] = None\n"
         "from airflow_config_providers.spark.audit.fingerprint import Fingerprint, FingerprintKey\n"
-        "from airflow_config_providers.spark.audit.fingerprint_finder import FingerprintFinder\n"
+        "from airflow_config_providers.spark.audit.fingerprint import FingerprintFinder\n"
         "FingerprintFinder([Fingerprint('r', 'plain', 8, 1, '00')], FingerprintKey(b'k'))\n"
     )
 

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
     from airflow_config_providers.providers.vault.settings import Options
 
-
 _AWS_REGION: Final = "us-east-1"
 
 

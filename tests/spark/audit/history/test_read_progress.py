@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from airflow_config_providers.job.record_rows import rows_of
-from airflow_config_providers.spark.audit.past_records import RecordFilter, RecordReader
-from airflow_config_providers.spark.audit.read_progress import ticking
+from airflow_config_providers.spark.audit.past_records import RecordFilter, RecordReader, ticking
 from tests.spark.audit.history.past import Past
 
 pytestmark = pytest.mark.slow

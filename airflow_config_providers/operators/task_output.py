@@ -16,6 +16,7 @@ from airflow_config_providers.core.nested import map_leaves
 from airflow_config_providers.core.reversal.reverse import ReverseTransformer, reverse_object
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.exceptions import ExposedValueError
+from airflow_config_providers.operators.stored_objects import reverse_stored
 
 _log = logging.getLogger(__name__)
 
@@ -65,9 +66,9 @@ def reverse_deferral(
     :param stop: called if this fails, since the job could already run
     :raises ExposedValueError: the trigger would need a value
     """
-    deferred.kwargs = reverse_object(deferred.kwargs, (reverser,))
+    deferred.kwargs = reverse_stored(deferred.kwargs, reverser)
     _, arguments = deferred.trigger.serialize()
-    hidden = {name: reverse_object(value, (reverser,)) for name, value in arguments.items()}
+    hidden = {name: reverse_stored(value, reverser) for name, value in arguments.items()}
     changed = {name for name, value in arguments.items() if hidden[name] is not value}
     if not changed:
         return
@@ -97,7 +98,7 @@ def reversing_context(context: Any, reverser: ReverseTransformer) -> Iterator[No
     finally:
         _reverse_events(context.get("outlet_events"), declared, reverser)
         added = {key: value for key, value in context.items() if before.get(key) is not value}
-        context.update({key: reverse_object(value, (reverser,)) for key, value in added.items()})
+        context.update({key: reverse_stored(value, reverser) for key, value in added.items()})
 
 
 @contextmanager
@@ -188,7 +189,7 @@ def _reversed_xcoms(ti: Any, reverser: ReverseTransformer) -> Iterator[None]:
 
 def _reversed_push(push: Callable[..., Any], reverser: ReverseTransformer) -> Callable[[str, Any], Any]:
     def reversed_push(key: str, value: Any) -> Any:
-        return push(key=_shown_key(key, reverser), value=reverse_object(value, (reverser,)))
+        return push(key=_shown_key(key, reverser), value=reverse_stored(value, reverser))
 
     return reversed_push
 
@@ -221,7 +222,7 @@ def _reverse_events(events: Any, declared: Collection[str], reverser: ReverseTra
     events._dict.clear()
     for key, outlet in found.items():
         outlet.key = _reversed_key(key, declared, reverser)
-        outlet.extra = reverse_object(outlet.extra, (reverser,))
+        outlet.extra = reverse_stored(outlet.extra, reverser)
         if partitions := getattr(outlet, "partition_keys", None):  # since Airflow 3.3
             outlet.partition_keys = {_shown(partition, reverser) for partition in partitions}
         outlet.asset_alias_events[:] = _reversed_aliases(outlet.asset_alias_events, declared, reverser)
@@ -233,8 +234,8 @@ def _reversed_aliases(events: Iterable[Any], declared: Collection[str], reverser
         yield type(event)(
             source_alias_name=_reversed_name(event.source_alias_name, declared, reverser),
             dest_asset_key=_reversed_key(event.dest_asset_key, declared, reverser),
-            dest_asset_extra=reverse_object(event.dest_asset_extra, (reverser,)),
-            extra=reverse_object(event.extra, (reverser,)),
+            dest_asset_extra=reverse_stored(event.dest_asset_extra, reverser),
+            extra=reverse_stored(event.extra, reverser),
         )
 
 

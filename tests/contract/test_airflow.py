@@ -15,6 +15,7 @@ from airflow.sdk.bases.operator import ExecutorSafeguard
 from airflow.sdk.definitions.mappedoperator import MappedOperator
 from airflow.sdk.execution_time import comms, task_runner
 from airflow.sdk.execution_time.context import OutletEventAccessor
+from airflow.sdk.execution_time.supervisor import InProcessSupervisorComms
 
 from airflow_config_providers.operators.task_output import STORED
 
@@ -68,6 +69,11 @@ def test_a_task_log_begins_with_a_group_that_ends_after_rendering():
 
 def test_the_task_process_has_its_supervisor_in_the_task_runner():
     assert "SUPERVISOR_COMMS" in task_runner.__annotations__ or hasattr(task_runner, "SUPERVISOR_COMMS")
+
+
+def test_only_a_supervisor_in_the_process_of_its_task_can_be_reached_from_there():
+    assert hasattr(InProcessSupervisorComms, "supervisor")
+    assert not hasattr(comms.CommsDecoder, "supervisor")
 
 
 def test_execute_may_call_that_of_the_parent():

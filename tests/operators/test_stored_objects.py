@@ -112,17 +112,22 @@ def test_attack_69_so_it_is_said_of_an_asset(dag, run_task, password, made):
     assert CANARY not in json.dumps(event)
 
 
-@pytest.mark.parametrize("made", HIDING)
-def test_attack_30_so_it_is_used_in_the_name_of_a_mapped_task(dag, run_task, password, capfd, made):
+@pytest.mark.parametrize("is_failing", [False, True], ids=["succeeds", "fails"])
+def test_attack_30_a_template_that_names_a_mapped_task_by_a_hidden_field_gives_the_reference(
+    dag, run_task, password, capfd, is_failing
+):
     def do(self, context):
-        context["made"] = made(self.payload)
+        context["login"] = Login("ann", self.payload)
+        if is_failing:
+            raise ValueError("no")
 
-    template = "{{ made.password or made.rows or made.inside or made.x or made.logins[0].password }}"
-    run = run_task(
-        OurOperator(task_id="job", dag=dag, payload=password, do=do, map_index_template=template), finalize=False
-    )
+    template = "{{ login.user }} {{ login.password }}"
+    run = run_task(OurOperator(task_id="job", dag=dag, payload=password, do=do, map_index_template=template))
 
-    assert CANARY not in f"{run.message!r}{run.ti.rendered_map_index}" + everything_shown(run, capfd)
+    (label,) = run.supervisor.sent("SetRenderedMapIndex")
+    (end,) = run.supervisor.sent("TaskState" if is_failing else "SucceedTask")
+    assert label.rendered_map_index == end.rendered_map_index == f"ann {password}"
+    assert CANARY not in everything_shown(run, capfd)
 
 
 def test_attack_30_a_trigger_that_would_get_such_an_object_is_refused(dag, run_task, password, capfd):

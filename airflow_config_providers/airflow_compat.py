@@ -21,7 +21,7 @@ from airflow.providers.common.compat.sdk import (
 from airflow.sdk.exceptions import AirflowSecretsBackendAccessDenied
 
 from airflow_config_providers.core.text import is_unicode
-from airflow_config_providers.foreign import SECRETS_MASKER, has_supervisor, require
+from airflow_config_providers.foreign import SECRETS_MASKER, has_supervisor, has_supervisor_here, require
 
 if TYPE_CHECKING:
     from airflow.providers.common.compat.sdk import BaseOperator, task_decorator_factory
@@ -96,7 +96,7 @@ def mask_secrets(values: Iterable[str], *, name: str | None = None) -> None:
     known = {value for value in values if len(value) >= SHORTEST}
     if secrets := sorted(known, key=lambda value: (len(value), value))[-_MASKED_AT_MOST:]:
         _mask_here(secrets, name)
-        if has_supervisor():
+        if has_supervisor() and not has_supervisor_here():  # that one has the same masker, and would log the secrets
             _mask_in_supervisor(secrets, name)
 
 

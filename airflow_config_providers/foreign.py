@@ -270,7 +270,16 @@ def has_supervisor() -> bool:
 
     Imports nothing of Airflow, so that it can be asked while Airflow starts.
     """
-    return getattr(sys.modules.get(TASK_RUNNER), "SUPERVISOR_COMMS", None) is not None
+    return _supervisor() is not None
+
+
+def has_supervisor_here() -> bool:
+    """Return whether the supervisor runs in this process, as under ``airflow dags test``."""
+    return getattr(_supervisor(), "supervisor", None) is not None
+
+
+def _supervisor() -> Any:
+    return getattr(sys.modules.get(TASK_RUNNER), "SUPERVISOR_COMMS", None)
 
 
 def _has(owner: Any, name: str) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from secrets import token_hex
+from types import SimpleNamespace
 
 import pytest
 from airflow.sdk._shared.secrets_masker import reset_secrets_masker
@@ -85,3 +86,14 @@ def test_the_supervisor_gets_all_secrets_in_one_message_that_can_be_sent(monkeyp
 
     assert [json.loads(message)["value"] for message in supervisor.messages] == [secrets]
     assert masked("half \ud800 of a pair") == "***"
+
+
+def test_a_supervisor_in_this_process_gets_no_secret_which_it_would_log(monkeypatch: pytest.MonkeyPatch) -> None:
+    messages: list[MaskSecret] = []
+    supervisor, secret = SimpleNamespace(supervisor=object(), send=messages.append), token_hex(6)
+    monkeypatch.setattr(task_runner, "SUPERVISOR_COMMS", supervisor, raising=False)
+
+    mask_secrets([secret])
+
+    assert messages == []
+    assert masked(secret) == "***"

@@ -14,7 +14,12 @@ from airflow_config_providers.core.on_demand import ProvidersOnDemand
 from airflow_config_providers.core.provider import BatchConfigProvider, ConfigProvider
 from airflow_config_providers.core.text import counted, printable
 from airflow_config_providers.core.workers import Workers, in_thread
-from airflow_config_providers.exceptions import ConfigProvidersError, ProviderLookupError, ProviderUnavailableError
+from airflow_config_providers.exceptions import (
+    ConfigProvidersError,
+    ProviderDefinitionError,
+    ProviderLookupError,
+    ProviderUnavailableError,
+)
 
 if TYPE_CHECKING:
     from tenacity import RetryCallState
@@ -236,7 +241,7 @@ class _Fetch:
             return {place: self._late(place[0]) if self._is_over() else self._ask(place) for place in self._wanted}
         if len(self._wanted) == 1:
             (place,) = self._wanted
-            return {place: self._in_time(in_thread(self._ask, place)) or self._late(place[0])}
+            return {place: self._in_time(in_thread(self._ask_apart, place)) or self._late(place[0])}
         with Workers(self._options.max_workers) as workers:
             return self._side_by_side(workers)
 
@@ -245,18 +250,23 @@ class _Fetch:
         if not done:
             raise self._late(name)
         if error := opening.exception():  # two threads that raise the same error would mix up its traceback
-            raise error.again() if isinstance(error, ConfigProvidersError) else error
+            if isinstance(error, ConfigProvidersError):
+                raise error.again()
+            if isinstance(error, Exception | KeyboardInterrupt):
+                raise error
+            kind = type(error).__name__  # its message can contain a value
+            raise ProviderDefinitionError(f"Provider {printable(name)}: it cannot be configured ({kind}).")
 
     def _side_by_side(self, workers: Workers) -> dict[Place, Outcome]:
         batches = self._batches()
         together = [(batch, workers.start(self._ask_together, *batch)) for batch in batches.items()]
-        asked = {place: workers.start(self._ask, place) for place in self._wanted if place[0] not in batches}
+        asked = {place: workers.start(self._ask_apart, place) for place in self._wanted if place[0] not in batches}
         found: dict[Place, Outcome] = {}
         for (name, paths), batch in together:
             answers = self._in_time(batch)
             found |= {(name, path): self._late(name) for path in paths} if answers is None else answers
         left_out = [place for place in self._wanted if place not in found and place not in asked]
-        asked |= {place: workers.start(self._ask, place) for place in left_out}
+        asked |= {place: workers.start(self._ask_apart, place) for place in left_out}
         found |= {place: self._in_time(answer) or self._late(place[0]) for place, answer in asked.items()}
         return {place: found[place] for place in self._wanted}
 
@@ -272,9 +282,20 @@ class _Fetch:
         batch = _Batch(cast(BatchConfigProvider, self._providers[name]), wanted)
         try:
             self._retries.run(name, batch.ask)
-        except Exception as error:  # noqa: BLE001 - a third party's provider can raise anything; it becomes the outcome
-            batch.give_up(error)
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:  # noqa: BLE001 - as in _ask_apart
+            batch.give_up(name, error)
         return {(name, path): _checked(name, outcome) for path, outcome in batch.found.items()}
+
+    def _ask_apart(self, place: Place) -> Outcome:
+        """Ask in a thread that gets no signals, so that what ends a process, such as SystemExit, is an outcome too."""
+        try:
+            return self._ask(place)
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:  # noqa: BLE001 - as in _ask
+            return foreign_failure(place, error)
 
     def _ask(self, place: Place) -> Outcome:
         name, path = place
@@ -326,10 +347,20 @@ class _Batch:
         for path in self._open:
             raise down[path]
 
-    def give_up(self, error: Exception) -> None:
-        """Make ``error`` the outcome of each path that has none."""
+    def give_up(self, name: str, error: BaseException) -> None:
+        """Make ``error`` of the provider ``name`` the outcome of each path that has none."""
         for path in self._open:
-            self.found.setdefault(path, error)
+            outcome = error if isinstance(error, Exception) else foreign_failure((name, path), error)
+            self.found.setdefault(path, outcome)
+
+
+def foreign_failure(place: Place, failure: BaseException) -> ConfigProvidersError:
+    """Return what is said of an error that is not ours. Its message can contain a value."""
+    provider, path = map(printable, place)
+    return ProviderLookupError(
+        f"Provider '{provider}' failed at path '{path}' with {type(failure).__name__}. "
+        f"Its message is not shown, because it can contain a value."
+    )
 
 
 def _checked(name: str, outcome: Outcome) -> Outcome:

@@ -10,7 +10,7 @@ from typing import Final, NoReturn, Unpack, cast
 from airflow_config_providers.core.data import ConfigData
 from airflow_config_providers.core.definition.config_def import ConfigDef
 from airflow_config_providers.core.layers import ConfigEntry, ConfigLayer, LayeredConfig, layer_problems
-from airflow_config_providers.core.lookup import PATIENT, FetchKeywords, FetchOptions, Place
+from airflow_config_providers.core.lookup import PATIENT, FetchKeywords, FetchOptions, Place, foreign_failure
 from airflow_config_providers.core.provider import ConfigProvider
 from airflow_config_providers.core.provider_definition import CONFIG_PROVIDERS, unknown_provider
 from airflow_config_providers.core.reversal.reverse import ReverseTransformer
@@ -309,7 +309,7 @@ def _failures(parts: Sequence[_Part]) -> Iterator[ConfigProvidersError]:
     """Yield each failure with the keys that it affects; one shared by several paths of a provider is reported once."""
     found: dict[object, tuple[ConfigProvidersError, list[Place]]] = {}
     for place, failure in parts[0].result.answers.failures.items():
-        problem = failure if isinstance(failure, ConfigProvidersError) else _foreign_failure(place, failure)
+        problem = failure if isinstance(failure, ConfigProvidersError) else foreign_failure(place, failure)
         _, places = found.setdefault((place[0], type(problem), problem.problems), (problem, []))
         places.append(place)
     for problem, places in found.values():
@@ -332,14 +332,6 @@ def _of_keys(problem: ConfigProvidersError, names: Sequence[str]) -> ConfigProvi
     keys = ", ".join(shown + ["..."] * (len(names) > len(shown)))
     listed = f"{counted(len(names), 'key')}: {keys}"
     return type(problem)(*(f"{sentence} ({listed})" for sentence in problem.problems))
-
-
-def _foreign_failure(place: Place, failure: Exception) -> ConfigProvidersError:
-    provider, path = map(printable, place)
-    return ProviderLookupError(
-        f"Provider '{provider}' failed at path '{path}' with {type(failure).__name__}. "
-        f"Its message is not shown, because it can contain a value."
-    )
 
 
 _GRAVEST_FIRST: Final = (

@@ -94,8 +94,8 @@ class JobRun:
         """The names of the environment variables that child processes of the job must not inherit."""
         if resolved is None:
             return
-        mask_secrets(resolved.values())
         self._install()
+        mask_secrets(resolved.values())  # now that a log of this message shows references
 
     def _install(self) -> None:
         """Show references in logs until this object or the process ends."""
@@ -170,10 +170,10 @@ class JobRun:
         """Show references also in place of the values of ``earlier``, which the job had in an earlier process."""
         before, let_go = self._installation, self._let_go
         self.reverser = self.reverser.knowing(earlier)
-        mask_secrets([*(value for _, value in earlier.pairs), *earlier.hidden])
         self._install()
         let_go.detach()
         before.uninstall()
+        mask_secrets([*(value for _, value in earlier.pairs), *earlier.hidden])
 
     def differs_from(self, submitted: ReverseTransformer, *, besides: Collection[ConfigVariable] = ()) -> bool:
         """

@@ -10,6 +10,7 @@ import traceback
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, AnyStr, Final, Generic
 
+from airflow_config_providers.core.per_process import forget_in_children
 from airflow_config_providers.core.reversal.reverse import ReverseTransformer, reverse_object, reverse_text
 from airflow_config_providers.core.reversal.stream import LONGEST_LINE, StreamReverser
 from airflow_config_providers.core.text import octets
@@ -138,8 +139,9 @@ class GuardedStream(Generic[AnyStr]):
 
     Printed text arrives in pieces, so the last line is held back until it is complete or ``flush`` is called. A line
     that ends with the beginning of a value is held back until the next line.
-    Without active reversers, everything passes through at once. Safe to use from several threads. Writes to the file
-    descriptor that bypass Python are not reversed.
+    Without active reversers, everything passes through at once. Safe to use from several threads, and in a forked
+    child, which leaves what was held back to its parent. Writes to the file descriptor that bypass Python are not
+    reversed.
 
     :param inner: the stream
     :param line_end: the end of a line, as the type that the stream accepts
@@ -149,11 +151,19 @@ class GuardedStream(Generic[AnyStr]):
         self.inner = inner
         self._active = active
         self._line_end: AnyStr = line_end
+        self._buffer: GuardedStream[bytes] | None = None
+        self._begin()
+        forget_in_children(self)
+
+    def _begin(self) -> None:
         self._lines = StreamReverser()
         self._pending: list[AnyStr] = []
         self._characters = 0
         self._lock = threading.RLock()  # reentrant, since a signal handler can print too
-        self._buffer: GuardedStream[bytes] | None = None
+
+    def forget(self) -> None:
+        """Begin anew in a forked child: another thread of the parent can have been writing, and held the lock."""
+        self._begin()
 
     def write(self, text: AnyStr) -> int:
         """Write whole lines, and hold back the rest."""

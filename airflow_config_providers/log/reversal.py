@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, MutableSequence, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any, Final
 
+from airflow_config_providers.core.per_process import hold_forks
 from airflow_config_providers.core.reversal.reverse import ReverseTransformer
 from airflow_config_providers.log.guards import (
     ActiveReversers,
@@ -33,6 +34,7 @@ _HANDING_ON: Final = frozenset({"render_to_log_kwargs", "render_to_log_args_and_
 _lock: Final = threading.RLock()  # reentrant, since a signal handler can end a task
 _active: Final = ActiveReversers()
 _undo: Final[list[_Undo]] = []
+hold_forks(_lock)
 
 
 class Installation:

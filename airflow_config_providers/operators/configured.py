@@ -400,8 +400,8 @@ class ConfiguredOperator(RecordingOperator):
         return how(context, run)
 
     def _run_once(self, context: Any, run: Callable[[], Any]) -> Any:
-        from airflow_config_providers.core.reversal.reverse import reverse_object
         from airflow_config_providers.log.exceptions import reverse_exception
+        from airflow_config_providers.operators.stored_objects import reverse_stored
         from airflow_config_providers.operators.task_output import reverse_deferral, reversing_context
 
         reverser = self._job_run.reverser
@@ -418,7 +418,7 @@ class ConfiguredOperator(RecordingOperator):
             raise
         finally:
             self._job_run.clear()
-        return reverse_object(result, (reverser,))
+        return reverse_stored(result, reverser)
 
     @contextmanager
     def _values_in_place(self, reverser: ReverseTransformer) -> Iterator[None]:

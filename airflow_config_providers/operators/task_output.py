@@ -16,25 +16,33 @@ from airflow_config_providers.core.nested import map_leaves
 from airflow_config_providers.core.reversal.reverse import ReverseTransformer, reverse_object
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.exceptions import ExposedValueError
+from airflow_config_providers.operators.stored_objects import reverse_stored
 
 _log = logging.getLogger(__name__)
 
 _STATE: Final = ("key", "value")
 
+_LABEL: Final = ("rendered_map_index",)
+
 STORED: Final[Mapping[str, tuple[str, ...]]] = {
+    "AwaitInputTask": _LABEL,  # since Airflow 3.3
     "CreateHITLDetailPayload": ("subject", "body", "params", "options", "defaults"),
+    "DeferTask": _LABEL,
     "DeleteAssetStateStoreByName": ("key",),
     "DeleteAssetStateStoreByUri": ("key",),
     "DeleteTaskStateStore": ("key",),
     "GetAssetStateStoreByName": ("key",),
     "GetAssetStateStoreByUri": ("key",),
     "GetTaskStateStore": ("key",),
+    "RetryTask": _LABEL,
     "SetAssetStateStoreByName": _STATE,
     "SetAssetStateStoreByUri": _STATE,
     "SetRenderedFields": ("rendered_fields",),
-    "SetRenderedMapIndex": ("rendered_map_index",),
+    "SetRenderedMapIndex": _LABEL,
     "SetTaskStateStore": _STATE,
     "SetXCom": _STATE,
+    "SucceedTask": _LABEL,
+    "TaskState": _LABEL,
     "TriggerDagRun": ("run_id", "conf", "note", "partition_key"),
     "UpdateDagRunNote": ("note",),  # since Airflow 3.4
     "UpdateHITLDetail": ("chosen_options", "params_input"),
@@ -65,9 +73,9 @@ def reverse_deferral(
     :param stop: called if this fails, since the job could already run
     :raises ExposedValueError: the trigger would need a value
     """
-    deferred.kwargs = reverse_object(deferred.kwargs, (reverser,))
+    deferred.kwargs = reverse_stored(deferred.kwargs, reverser)
     _, arguments = deferred.trigger.serialize()
-    hidden = {name: reverse_object(value, (reverser,)) for name, value in arguments.items()}
+    hidden = {name: reverse_stored(value, reverser) for name, value in arguments.items()}
     changed = {name for name, value in arguments.items() if hidden[name] is not value}
     if not changed:
         return
@@ -92,7 +100,8 @@ def reversing_context(context: Any, reverser: ReverseTransformer) -> Iterator[No
     before = dict(context)
     declared = _declared_names(context.get("outlets"))
     try:
-        with _reversed_xcoms(context.get("ti"), reverser), _reversing_messages(reverser):
+        _guard_messages(reverser)
+        with _reversed_xcoms(context.get("ti"), reverser):
             yield
     finally:
         _reverse_events(context.get("outlet_events"), declared, reverser)
@@ -100,38 +109,35 @@ def reversing_context(context: Any, reverser: ReverseTransformer) -> Iterator[No
         context.update({key: reverse_object(value, (reverser,)) for key, value in added.items()})
 
 
-@contextmanager
-def _reversing_messages(reverser: ReverseTransformer) -> Iterator[None]:
-    """Replace values by references in what Airflow stores of this task's messages."""
+def _guard_messages(reverser: ReverseTransformer) -> None:
+    """
+    Replace values by references in what Airflow stores of this task's messages, for as long as ``reverser`` has values.
+
+    Airflow sends messages after ``execute``, too: what it returned, links, and the label of a mapped task.
+    """
     from airflow.sdk.execution_time import task_runner  # heavy, and not needed to parse a DAG
 
     place = vars(task_runner)
     comms = place.get("SUPERVISOR_COMMS")
     if comms is None or not reverser:
-        yield
         return
-    guard = _GuardedComms(comms, reverser)
-    place["SUPERVISOR_COMMS"] = guard
-    try:
-        yield
-    finally:
-        guard.open()
-        if place.get("SUPERVISOR_COMMS") is guard:
-            place["SUPERVISOR_COMMS"] = comms
+    if not isinstance(comms, _GuardedComms):  # tasks can run inside a task, and in parallel threads
+        place["SUPERVISOR_COMMS"] = comms = _GuardedComms(comms)
+    comms.know(reverser)
 
 
 class _GuardedComms:
-    """Wraps the object with which a task sends messages to its supervisor."""
+    """Wraps the object with which a task sends messages to its supervisor. Without values, it passes them on."""
 
-    def __init__(self, inner: Any, reverser: ReverseTransformer) -> None:
+    def __init__(self, inner: Any) -> None:
         self._inner = inner
-        self._reverser: ReverseTransformer | None = reverser
+        self._reversers: tuple[ReverseTransformer, ...] = ()
         self._run_ids: dict[str, str] = {}
 
-    def open(self) -> None:
-        """Pass everything on unchanged from now on, since a task in another thread can have wrapped this guard."""
-        self._reverser = None
-        self._run_ids = {}
+    def know(self, reverser: ReverseTransformer) -> None:
+        """Replace the values of ``reverser``, too, until it forgets them."""
+        known = [each for each in self._reversers if each and each is not reverser]
+        self._reversers = (*known, reverser)
 
     def send(self, msg: Any) -> Any:
         """Send ``msg`` with references in place of values."""
@@ -145,10 +151,12 @@ class _GuardedComms:
         return getattr(self._inner, name)
 
     def _shown(self, message: Any) -> Any:
-        if (reverser := self._reverser) is None:
+        reversers = [each for each in self._reversers if each]
+        if not reversers:
+            self._run_ids = {}
             return message
         held = {name: getattr(message, name) for name in STORED.get(type(message).__name__, ())}
-        shown = {name: reverse_object(value, (reverser,)) for name, value in held.items()}
+        shown = {name: reverse_object(value, reversers) for name, value in held.items()}
         changed = {name: value for name, value in shown.items() if value is not held[name]}
         if "run_id" in changed:
             changed["run_id"] = self._run_ids[message.run_id] = _legal_run_id(str(changed["run_id"]))
@@ -188,7 +196,7 @@ def _reversed_xcoms(ti: Any, reverser: ReverseTransformer) -> Iterator[None]:
 
 def _reversed_push(push: Callable[..., Any], reverser: ReverseTransformer) -> Callable[[str, Any], Any]:
     def reversed_push(key: str, value: Any) -> Any:
-        return push(key=_shown_key(key, reverser), value=reverse_object(value, (reverser,)))
+        return push(key=_shown_key(key, reverser), value=reverse_stored(value, reverser))
 
     return reversed_push
 
@@ -221,7 +229,7 @@ def _reverse_events(events: Any, declared: Collection[str], reverser: ReverseTra
     events._dict.clear()
     for key, outlet in found.items():
         outlet.key = _reversed_key(key, declared, reverser)
-        outlet.extra = reverse_object(outlet.extra, (reverser,))
+        outlet.extra = reverse_stored(outlet.extra, reverser)
         if partitions := getattr(outlet, "partition_keys", None):  # since Airflow 3.3
             outlet.partition_keys = {_shown(partition, reverser) for partition in partitions}
         outlet.asset_alias_events[:] = _reversed_aliases(outlet.asset_alias_events, declared, reverser)
@@ -233,8 +241,8 @@ def _reversed_aliases(events: Iterable[Any], declared: Collection[str], reverser
         yield type(event)(
             source_alias_name=_reversed_name(event.source_alias_name, declared, reverser),
             dest_asset_key=_reversed_key(event.dest_asset_key, declared, reverser),
-            dest_asset_extra=reverse_object(event.dest_asset_extra, (reverser,)),
-            extra=reverse_object(event.extra, (reverser,)),
+            dest_asset_extra=reverse_stored(event.dest_asset_extra, reverser),
+            extra=reverse_stored(event.extra, reverser),
         )
 
 

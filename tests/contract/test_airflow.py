@@ -15,6 +15,7 @@ from airflow.sdk.bases.operator import ExecutorSafeguard
 from airflow.sdk.definitions.mappedoperator import MappedOperator
 from airflow.sdk.execution_time import comms, task_runner
 from airflow.sdk.execution_time.context import OutletEventAccessor
+from airflow.sdk.execution_time.supervisor import InProcessSupervisorComms
 
 from airflow_config_providers.operators.task_output import STORED
 
@@ -70,6 +71,11 @@ def test_the_task_process_has_its_supervisor_in_the_task_runner():
     assert "SUPERVISOR_COMMS" in task_runner.__annotations__ or hasattr(task_runner, "SUPERVISOR_COMMS")
 
 
+def test_only_a_supervisor_in_the_process_of_its_task_can_be_reached_from_there():
+    assert hasattr(InProcessSupervisorComms, "supervisor")
+    assert not hasattr(comms.CommsDecoder, "supervisor")
+
+
 def test_execute_may_call_that_of_the_parent():
     assert "maybe the subclass execute did have it passed" in inspect.getsource(ExecutorSafeguard.decorator)
 
@@ -90,7 +96,7 @@ _NOT_STORED = {
 """Identifiers, what a task means for others to read, and what teaches the masker."""
 
 _WHEN_A_TASK_HAS_ENDED = {"AwaitInputTask", "DeferTask", "RescheduleTask", "RetryTask", "SucceedTask", "TaskState"}
-"""Made of the context, of what was raised, and of the task, which are reversed by then."""
+"""Made of the context, of what was raised, and of the task, which are reversed by then, except for the label."""
 
 
 _SINCE_AIRFLOW_3_3 = {"AwaitInputTask", *(f"{verb}TaskStateStore" for verb in ("Clear", "Delete", "Get", "Set"))} | {

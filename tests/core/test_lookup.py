@@ -24,6 +24,8 @@ from airflow_config_providers.testing import FakeClock, InMemoryConfigProvider
 from tests.core.forks import in_child
 from tests.limits import LONGEST
 
+VALUE = "c4nary/s3cret+value"
+
 
 def ask(error, clock):
     provider = InMemoryConfigProvider(error=error)
@@ -201,7 +203,7 @@ def test_attack_61_after_the_deadline_no_path_is_asked_for():
 class Opening:
     """Opens a provider when it is released, and counts the openings."""
 
-    def __init__(self, error: Exception | None = None) -> None:
+    def __init__(self, error: BaseException | None = None) -> None:
         self.let_go = threading.Event()
         self.begun: list[str] = []
         self.opened: list[InMemoryConfigProvider] = []
@@ -428,7 +430,7 @@ class Together(BatchConfigProvider):
     """Reads paths together, but not those called ``alone``; ``script`` says what a path gives, one entry a request."""
 
     def __init__(
-        self, script: Mapping[str, Sequence[ConfigData | Exception]], *, error: Exception | None = None
+        self, script: Mapping[str, Sequence[ConfigData | Exception]], *, error: BaseException | None = None
     ) -> None:
         self._script = {path: list(outcomes) for path, outcomes in script.items()}
         self._error = error
@@ -527,6 +529,42 @@ def test_an_error_of_the_whole_request_is_that_of_every_path(error: Exception, r
 
     assert answers.failures == {("p", "a"): error, ("p", "b"): error}
     assert len(provider.batches) == requests
+
+
+class Panic(BaseException):
+    """What bindings of other languages raise."""
+
+
+@pytest.mark.parametrize(
+    "error", [SystemExit(VALUE), Panic(VALUE), GeneratorExit(VALUE)], ids=lambda e: type(e).__name__
+)
+@pytest.mark.parametrize("paths", ["a", "ab"], ids=["one path", "several paths"])
+@pytest.mark.parametrize("together", [False, True], ids=["one by one", "together"])
+def test_attack_19_what_would_end_the_process_is_a_failure_that_shows_no_value(error, paths, together):
+    class Ending(InMemoryConfigProvider):
+        def get(self, path: str, keys: Collection[str] | None = None) -> ConfigData:
+            raise error
+
+    provider = Together({}, error=error) if together and len(paths) > 1 else Ending()
+    answers = Lookup({"p": provider}, timeout=LONGEST).fetch(places(*paths))
+
+    assert [str(failure) for failure in answers.failures.values()] == [
+        f"Provider 'p' failed at path '{path}' with {type(error).__name__}. "
+        f"Its message is not shown, because it can contain a value."
+        for path in paths
+    ]
+    assert {failure.__context__ for failure in answers.failures.values()} == {None}
+
+
+def test_attack_19_nor_while_a_provider_is_opened():
+    opening = Opening(SystemExit(VALUE))
+    opening.let_go.set()
+
+    with pytest.raises(ProviderDefinitionError) as caught:
+        Lookup(ProvidersOnDemand(["p"], opening), timeout=LONGEST).fetch(places("a"))
+
+    assert str(caught.value) == "Provider p: it cannot be configured (SystemExit)."
+    assert (caught.value.__cause__, caught.value.__context__) == (None, None)
 
 
 def test_an_answer_that_is_no_text_is_a_failure_of_its_path():

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import pytest
+from airflow.sdk.execution_time import task_runner
 
 from airflow_config_providers.core.layers import ConfigLayer, ConfigSource
 from airflow_config_providers.core.resolver import ConfigResolver
@@ -75,3 +78,15 @@ def test_values_of_an_earlier_process_are_known_until_the_run_is_closed(capsys):
     print("nothing is replaced now:", OLD)
 
     assert capsys.readouterr().out.splitlines() == [f"{PASSWORD} {PASSWORD}", f"nothing is replaced now: {OLD}"]
+
+
+def test_a_supervisor_that_logs_what_it_gets_shows_references(monkeypatch, capsys):
+    supervisor = SimpleNamespace(send=lambda message: print("Sending request", message.value))
+    monkeypatch.setattr(task_runner, "SUPERVISOR_COMMS", supervisor, raising=False)
+    vault = InMemoryConfigProvider({"db": {"password": NOW}})
+    layers = [ConfigLayer(ConfigSource.DAG_CONFIG, "conf", {"spark.app.password": str(PASSWORD)})]
+    run = JobRun(ConfigResolver({"vault": vault}).resolve(layers))
+    run.know(known((PASSWORD, OLD)))
+    run.close()
+
+    assert capsys.readouterr().out.splitlines() == [f"Sending request {PASSWORD}"] * 2

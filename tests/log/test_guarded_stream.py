@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import io
+import os
 import threading
 
 import pytest
@@ -9,6 +10,7 @@ from airflow_config_providers.core.reversal.reverse import ReverseTransformer
 from airflow_config_providers.core.reversal.stream import LONGEST_LINE
 from airflow_config_providers.core.variable import ConfigVariable
 from airflow_config_providers.log.guards import ActiveReversers, GuardedStream
+from tests.limits import LONGEST, eventually
 
 VALUE = "Zq8 s3cr3t/val+1"
 REVERSER = ReverseTransformer({}, {ConfigVariable("v", "", "a"): VALUE})
@@ -182,3 +184,34 @@ def test_a_long_text_in_any_script_is_written_whole_wherever_it_is_cut(screen, v
         stream.flush()
 
         assert screen.getvalue() == f"{text}{rest}\n".replace(value, "${v:a}")
+
+
+@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")  # of os.fork amid threads, from Python 3.12 on
+def test_a_child_writes_although_it_was_forked_while_another_thread_was_writing(active):
+    entered, left = threading.Event(), threading.Event()
+
+    class Slow(io.StringIO):
+        def write(self, text):
+            if "slow" in text:
+                entered.set()
+                left.wait(LONGEST)
+            return super().write(text)
+
+    screen = Slow()
+    stream = GuardedStream(screen, active, line_end="\n")
+    stream.write("of the parent")
+    thread = threading.Thread(target=stream.write, args=("\nslow\nheld back",))
+    thread.start()
+    assert entered.wait(LONGEST)
+    child = os.fork()
+    if not child:
+        stream.write(f"{VALUE}\n")
+        os._exit(0 if screen.getvalue() == "${v:a}\n" else 1)
+    ended = []
+    assert eventually(lambda: ended.append(os.waitpid(child, os.WNOHANG)) or ended[-1][0])
+    left.set()
+    thread.join()
+    stream.flush()
+
+    assert os.waitstatus_to_exitcode(ended[-1][1]) == 0
+    assert screen.getvalue() == "of the parent\nslow\nheld back"

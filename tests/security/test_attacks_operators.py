@@ -877,12 +877,32 @@ def test_a_connection_whose_name_is_a_value_is_found(dag, run_task, password):
     assert [message.conn_id for message in run.supervisor.sent("GetConnection")] == [CANARY]
 
 
-def test_when_a_task_has_ended_it_talks_to_its_supervisor_itself(dag, run_task, password):
+def test_when_a_task_is_gone_what_the_process_sends_to_its_supervisor_stays_as_it_is(dag, run_task, password):
     from airflow.sdk.execution_time import task_runner
 
     run = run_task(OurOperator(task_id="job", dag=dag, payload=password, do=lambda *_: None))
+    run.task._job_run.close()
+    message = comms.SetRenderedMapIndex(rendered_map_index=CANARY)
+    task_runner.SUPERVISOR_COMMS.send(message)
 
-    assert task_runner.SUPERVISOR_COMMS is run.supervisor
+    assert run.supervisor.messages[-1] is message
+
+
+def test_tasks_that_restart_their_job_or_run_others_put_one_guard_before_the_supervisor(dag, run_task, password):
+    from airflow.sdk.execution_time import task_runner
+
+    def do(self, context):
+        seen.append(task_runner.SUPERVISOR_COMMS)
+        if len(seen) < 3:
+            OurOperator(task_id=f"job{len(seen)}", payload=password, do=do).execute(context)
+
+    seen = []
+    run_task(OurOperator(task_id="job", dag=dag, payload=password, do=do, allow_nested_operators=True))
+
+    for number in (1, 2):
+        dag.get_task(f"job{number}")._job_run.close()
+
+    assert seen == [seen[0]] * 3
 
 
 class KeepingOperator(StockOperator):

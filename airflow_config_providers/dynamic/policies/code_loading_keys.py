@@ -92,6 +92,14 @@ _FAMILIES: Final = (
     "spark.hadoop.javax.jdo.*",
     "spark.hadoop.hive.*",
     "spark.hive.*",
+    # where the job runs and is staged: its executors get its values, and their results are code to the driver
+    "spark.master",
+    "spark.remote",
+    "spark.kubernetes.context",
+    "spark.kubernetes.driver.master",
+    "spark.yarn.stagingDir",
+    "spark.hadoop.fs.defaultFS",
+    "spark.hadoop.yarn.resourcemanager.*",
     # parts of a pod
     "spark.kubernetes.*container.image",
     "spark.kubernetes.*featureSteps",
@@ -103,7 +111,7 @@ _FAMILIES: Final = (
     "spark.kubernetes.hadoop.configMapName",
     "spark.kubernetes.kerberos.krb5.*",
 )
-"""Keys with variable names, keys of earlier versions, and keys that bring files into a job."""
+"""Keys with variable names, keys of earlier versions, and keys that bring files into a job, or choose its cluster."""
 
 CODE_LOADING_KEYS: Final = (
     *_FAMILIES,

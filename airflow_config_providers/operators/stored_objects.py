@@ -1,0 +1,89 @@
+"""Reverses what a task hands to Airflow to store. An object can be stored with more than its string shows."""
+
+from __future__ import annotations
+
+import datetime
+import logging
+import pickle
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain
+from types import ModuleType
+from typing import Final
+
+from airflow_config_providers.core.nested import map_leaves
+from airflow_config_providers.core.reversal.reverse import (
+    UNCHECKED,
+    ReverseTransformer,
+    reverse_bytes,
+    reverse_object,
+    reverse_text,
+)
+from airflow_config_providers.core.text import printable
+
+_log = logging.getLogger(__name__)
+
+_SHOWN_WHOLE: Final = (str, bytes, bytearray, memoryview, int, float, complex, type(None), datetime.date, datetime.time)
+"""Types whose string form shows everything that is stored."""
+
+_DEEPEST: Final = 4
+"""How many levels of attributes and items are searched in an object that cannot be pickled."""
+
+
+def reverse_stored(value: object, reverser: ReverseTransformer) -> object:
+    """
+    Reverse ``value`` as Airflow would store it.
+
+    This does the same as ``reverse_object``. In addition, an object that holds a value without showing it is replaced
+    by its string: Airflow stores every field of a dataclass and every row of a data frame, shown or not.
+    """
+    shown = reverse_object(value, (reverser,))
+    if not reverser:
+        return shown
+    try:
+        return map_leaves(shown, lambda leaf: _without_values(leaf, reverser))
+    except Exception:  # noqa: BLE001 - a foreign object can raise anything; it is not stored then
+        return UNCHECKED
+
+
+def _without_values(leaf: object, reverser: ReverseTransformer) -> object:
+    if isinstance(leaf, _SHOWN_WHOLE) or not _holds_value(leaf, reverser):
+        return leaf
+    kind = printable(type(leaf).__name__)
+    _log.warning("An object of type %s contains a value. Airflow gets the object's string instead.", kind)
+    return reverse_text(str(leaf), (reverser,))
+
+
+def _holds_value(leaf: object, reverser: ReverseTransformer) -> bool:
+    try:
+        content = pickle.dumps(leaf)
+    except Exception:  # noqa: BLE001 - many objects cannot be pickled, and say so in many ways
+        return any(_is_value(text, reverser) for text in _texts_in(leaf, _DEEPEST))
+    return _is_value(content, reverser)
+
+
+def _is_value(text: str | bytes, reverser: ReverseTransformer) -> bool:
+    data = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text
+    return reverse_bytes(data, (reverser,)) != data
+
+
+def _texts_in(value: object, depth: int) -> Iterator[str | bytes]:
+    """Yield the strings in an object, its items and its attributes."""
+    if isinstance(value, str | bytes):
+        yield value
+    elif depth and not isinstance(value, type | ModuleType):
+        for held in _held(value):
+            yield from _texts_in(held, depth - 1)
+
+
+def _held(value: object) -> Iterable[object]:
+    if isinstance(value, Mapping):
+        return chain.from_iterable(value.items())
+    if isinstance(value, list | tuple | set | frozenset):
+        return value
+    slots = (name for kind in type(value).__mro__ for name in _slots(kind))
+    return [*getattr(value, "__dict__", {}).values(), *(getattr(value, name, None) for name in slots)]
+
+
+def _slots(kind: type) -> Iterable[str]:
+    names = vars(kind).get("__slots__", ())
+    return (names,) if isinstance(names, str) else names

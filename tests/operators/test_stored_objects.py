@@ -1,0 +1,169 @@
+"""What a task hands to Airflow to store, in objects whose string shows less than what is stored."""
+
+from __future__ import annotations
+
+import json
+import threading
+from dataclasses import dataclass, field
+
+import pytest
+from airflow.sdk import Asset
+from airflow.sdk.execution_time.task_runner import _serialize_outlet_events
+
+from airflow_config_providers.core import ConfigVariable, ReverseTransformer
+from airflow_config_providers.exceptions import ExposedValueError
+from airflow_config_providers.operators.stored_objects import reverse_stored
+from tests.operators.stock import CANARY, OurOperator, everything_shown
+from tests.operators.test_configured import Trigger
+
+pytestmark = pytest.mark.usefixtures("connections")
+
+
+@dataclass
+class Login:
+    """Hides a field from its string, as people do with secrets."""
+
+    user: str
+    password: str = field(repr=False)
+
+
+class Table:
+    """Shows its first and last rows only, as a data frame does."""
+
+    __version__ = 1
+
+    def __init__(self, value):
+        self.rows = [*map(str, range(50)), value, *map(str, range(50))]
+
+    def __repr__(self):
+        return f"{self.rows[0]} ... {self.rows[-1]}"
+
+    def serialize(self):
+        return {"rows": self.rows}
+
+
+class Held(Login):
+    """Holds what cannot be pickled."""
+
+    def __init__(self, value):
+        super().__init__("ann", value)
+        self.lock = threading.Lock()
+
+
+class Slotted:
+    """Has no dictionary."""
+
+    __slots__ = ("inside", "lock")
+
+    def __init__(self, value):
+        self.inside, self.lock = {"logins": [Login("ann", value)]}, threading.Lock()
+
+    def serialize(self):
+        return {"inside": self.inside}
+
+
+def frame(value):
+    return pytest.importorskip("pandas").DataFrame({"x": [*map(str, range(50)), value, *map(str, range(50))]})
+
+
+HIDING = [
+    pytest.param(lambda value: Login("ann", value), id="dataclass"),
+    pytest.param(Table, id="table"),
+    pytest.param(Held, id="dataclass that cannot be pickled"),
+    pytest.param(Slotted, id="slots that cannot be pickled"),
+    pytest.param(frame, id="data frame"),
+    pytest.param(lambda value: {"logins": [Login("ann", value)]}, id="inside collections"),
+]
+
+
+@pytest.mark.parametrize("made", HIDING)
+def test_attack_30_an_object_that_hides_a_value_is_returned_as_its_string(dag, run_task, password, capfd, made):
+    run = run_task(OurOperator(task_id="job", dag=dag, payload=password, do=lambda self, _: made(self.payload)))
+
+    assert run.state == "success", run.error
+    assert len(run.supervisor.sent("SetXCom")) == 1
+    assert CANARY not in everything_shown(run, capfd)
+    assert CANARY.encode().hex() not in repr(run.supervisor.sent("SetXCom")).lower()
+
+
+@pytest.mark.parametrize("made", HIDING)
+def test_attack_30_so_it_is_pushed(dag, run_task, password, made):
+    def do(self, context):
+        context["ti"].xcom_push("mine", made(self.payload))
+
+    run = run_task(OurOperator(task_id="job", dag=dag, payload=password, do=do))
+
+    (pushed,) = run.supervisor.sent("SetXCom")
+    assert type(pushed.value) in (str, dict)
+    assert "__classname__" not in json.dumps(pushed.value)
+
+
+@pytest.mark.parametrize("made", HIDING)
+def test_attack_69_so_it_is_said_of_an_asset(dag, run_task, password, made):
+    events = []
+
+    def do(self, context):
+        context["outlet_events"][Asset("table")].extra = {"x": made(self.payload)}
+        events.append(context["outlet_events"])
+
+    run_task(OurOperator(task_id="job", dag=dag, payload=password, do=do))
+
+    (event,) = _serialize_outlet_events(events[0])
+    assert CANARY not in json.dumps(event)
+
+
+@pytest.mark.parametrize("is_failing", [False, True], ids=["succeeds", "fails"])
+def test_attack_30_a_template_that_names_a_mapped_task_by_a_hidden_field_gives_the_reference(
+    dag, run_task, password, capfd, is_failing
+):
+    def do(self, context):
+        context["login"] = Login("ann", self.payload)
+        if is_failing:
+            raise ValueError("no")
+
+    template = "{{ login.user }} {{ login.password }}"
+    run = run_task(OurOperator(task_id="job", dag=dag, payload=password, do=do, map_index_template=template))
+
+    (label,) = run.supervisor.sent("SetRenderedMapIndex")
+    (end,) = run.supervisor.sent("TaskState" if is_failing else "SucceedTask")
+    assert label.rendered_map_index == end.rendered_map_index == f"ann {password}"
+    assert CANARY not in everything_shown(run, capfd)
+
+
+def test_attack_30_a_trigger_that_would_get_such_an_object_is_refused(dag, run_task, password, capfd):
+    def do(self, context):
+        self.defer(trigger=Trigger(login=Login("ann", self.payload)), method_name="go_on")
+
+    run = run_task(OurOperator(task_id="job", dag=dag, payload=password, do=do))
+
+    assert isinstance(run.error, ExposedValueError)
+    assert CANARY not in everything_shown(run, capfd)
+
+
+def test_a_task_that_resumes_gets_the_string_of_such_an_object(dag, run_task, password):
+    def do(self, context):
+        self.defer(trigger=Trigger(), method_name="go_on", kwargs={"login": Login("ann", self.payload)})
+
+    run = run_task(OurOperator(task_id="job", dag=dag, payload=password, do=do), finalize=False)
+
+    assert run.message.next_kwargs["login"] == "Login(user='ann')"
+
+
+def test_the_log_names_the_type_of_an_object_that_became_a_string(dag, run_task, password, caplog):
+    run_task(OurOperator(task_id="job", dag=dag, payload=password, do=lambda self, _: Login("ann", self.payload)))
+
+    assert "An object of type Login contains a value. Airflow gets the object's string instead." in caplog.text
+
+
+@pytest.mark.parametrize("made", HIDING)
+def test_an_object_without_a_value_stays_as_it_is(made):
+    reverser = ReverseTransformer({}, {ConfigVariable("v", "p", "k"): CANARY})
+    returned = made("no secret")
+
+    assert reverse_stored(returned, reverser) is returned
+
+
+def test_an_object_that_shows_a_value_becomes_its_string_with_the_reference():
+    reverser = ReverseTransformer({}, {ConfigVariable("v", "p", "k"): CANARY})
+
+    assert reverse_stored(Login(CANARY, CANARY), reverser) == "Login(user='${v:p:k}')"

@@ -11,7 +11,7 @@ from airflow_config_providers.cli.failing import Notes, reporting_errors
 from airflow_config_providers.cli.output import is_for_people, show
 from airflow_config_providers.cli.runs import known_history
 from airflow_config_providers.cli.target import address_in, check, configurations, configurations_at
-from airflow_config_providers.core.alter import ConfigResource
+from airflow_config_providers.core.alter import AlterConfigOp, ConfigResource
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.deployment.differences import differences, no_history, with_authors
 from airflow_config_providers.deployment.rows import DETAILS, KEY_COLUMNS, KeySelection, Row, is_secret
@@ -89,11 +89,7 @@ def alter(args: Any) -> None:
     )
     notes = Notes()
     for operation in arguments.visible(args):
-        if is_secret(operation.name, operation.value or ""):
-            notes(
-                f"{printable(operation.name)} is a secret, and other users of this machine can read the command line: "
-                f"use --add-config-file, or write a reference."
-            )
+        _warn_of_shell(operation, notes)
     done = configurations(args, notes).alter(
         resource, changes, validate_only=args.validate_only, if_version=args.if_version
     )
@@ -129,6 +125,20 @@ def _described(found: Configurations, resource: ConfigResource, side: runs.Side,
     if side.choice:
         return found.describe_run(resource, side.choice, selection)
     return found.describe(resource, selection)
+
+
+def _warn_of_shell(operation: AlterConfigOp, notes: Notes) -> None:
+    """Note what the shell may have made of a value, or shows of it."""
+    if operation.value == "":
+        notes(
+            f"The value of {printable(operation.name)} is empty. If you wrote a reference, the shell has replaced it: "
+            f"put the argument into single quotes."
+        )
+    elif is_secret(operation.name, operation.value or ""):
+        notes(
+            f"{printable(operation.name)} is a secret, and other users of this machine can read the command line: "
+            f"use --add-config-file, or write a reference."
+        )
 
 
 def _warn_of_secret(asked: str, notes: Notes) -> None:

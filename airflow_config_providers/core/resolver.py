@@ -16,7 +16,7 @@ from airflow_config_providers.core.provider_definition import CONFIG_PROVIDERS, 
 from airflow_config_providers.core.reversal.reverse import ReverseTransformer
 from airflow_config_providers.core.text import counted, nearest, odd_character, printable
 from airflow_config_providers.core.transformer import DEFAULT_LIMITS, ConfigTransformer, ConfigTransformerResult, Limits
-from airflow_config_providers.core.variable import ConfigVariable, no_default, scan
+from airflow_config_providers.core.variable import NOT_NESTED, ConfigVariable, form_hint, is_nested, scan
 from airflow_config_providers.exceptions import (
     AccessDeniedError,
     ConfigException,
@@ -250,7 +250,7 @@ class ConfigResolver:
         return (
             f"{printable(str(variable))} has no value: provider '{printable(variable.provider)}' has no key "
             f"'{printable(variable.key)}' there{nearest(variable.key, siblings) or '.'} "
-            f"{no_default(variable) or 'Correct the reference, or add the key where the provider reads.'}"
+            f"{form_hint(variable) or 'Correct the reference, or add the key where the provider reads.'}"
         )
 
     def _misfits(self, layered: LayeredConfig, result: ConfigTransformerResult) -> Iterator[ConfigProvidersError]:
@@ -324,6 +324,8 @@ def _failures(parts: Sequence[_Part]) -> Iterator[ConfigProvidersError]:
 def _of_key(problem: ConfigProvidersError, where: str, references: Sequence[str]) -> ConfigProvidersError:
     shown = ", ".join(map(printable, references))
     prefix = f"{where}: {shown} is not resolved. " if shown != where else f"{where} is not resolved. "
+    if any(map(is_nested, references)):
+        prefix += f"{NOT_NESTED} "
     return type(problem)(*(prefix + sentence for sentence in problem.problems))
 
 

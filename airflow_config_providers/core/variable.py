@@ -13,6 +13,8 @@ from airflow_config_providers.exceptions import ConfigException
 _OF_SHELLS: Final = ("-", "=", "+", "?")
 """What follows ``${name:`` in a shell to set a default: ``${name:-default}``."""
 
+NOT_NESTED: Final = "References cannot be nested: a brace always ends the first one."
+
 
 @dataclass(frozen=True, slots=True, order=True)
 class ConfigVariable:
@@ -116,4 +118,23 @@ def no_default(variable: ConfigVariable) -> str:
     return (
         "Kafka's grammar of references has no defaults: write ${provider:path:key} alone, and set the default under "
         "the same key in a lower layer."
+    )
+
+
+def is_nested(reference: str) -> bool:
+    """Return whether ``reference``, as it was written, contains the beginning of another one."""
+    return "${" in reference[2:]
+
+
+def form_hint(variable: ConfigVariable) -> str:
+    """Return what is probably wrong with the form of a reference that has no value; empty if nothing seems to be."""
+    if is_nested(str(variable)):
+        return NOT_NESTED
+    if hint := no_default(variable):
+        return hint
+    if variable.path or "/" not in variable.key:
+        return ""
+    return (
+        f"If '{printable(variable.key)}' is a path, the key is missing: write "
+        f"${{{printable(variable.provider)}:{printable(variable.key)}:KEY}}."
     )

@@ -93,7 +93,7 @@ class Opener:
         if encoder is None:
             raise ConfigException(
                 "this secret is encrypted, but this process cannot decrypt it. Set password_encoder_secret in "
-                "[config_providers] for workers too."
+                "[config_providers] for workers too, and restart what runs tasks."
             )
         return encoder
 
@@ -182,7 +182,10 @@ class JobLayers:
             return
         name = f"dag_run.conf[{key!r}]"
         if not settings.run_config_enabled():
-            self.warn(f"{name} is ignored: this deployment does not allow it ([config_providers] run_config_enabled).")
+            self.warn(
+                f"{name} is ignored: this deployment does not allow it. To allow it, set [config_providers] "
+                f"run_config_enabled, and restart what runs tasks."
+            )
             return
         layer = mapping_layer(ConfigSource.RUN_CONFIG, name, run_conf[key])
         if not settings.run_config_references():

@@ -18,8 +18,10 @@ from airflow_config_providers.core.provider_definition import unknown_provider
 from airflow_config_providers.core.sensitive import shows_secret
 from airflow_config_providers.core.text import counted, is_template, printable, without_templates
 from airflow_config_providers.core.variable import (
+    NOT_NESTED,
     ConfigVariable,
     beside_references,
+    is_nested,
     no_default,
     scan,
     unclosed,
@@ -150,8 +152,8 @@ _UNCLOSED: Final = "a reference to provider '{}' lacks the closing brace. Write 
 def _form_problem(variable: ConfigVariable) -> str:
     """Return what is wrong with the form of a reference. A default, or what is nested, can be a secret: not shown."""
     provider = printable(variable.provider)
-    if "${" in variable.text[2:]:
-        return "a reference contains another one. References cannot be nested: a brace always ends the first one."
+    if is_nested(variable.text):
+        return f"a reference contains another one. {NOT_NESTED}"
     if not provider.strip():
         return "a reference names no provider. Write it as ${provider:path:key}."
     if hint := no_default(variable):

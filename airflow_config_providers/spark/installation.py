@@ -33,7 +33,7 @@ def require_spark_binary(spark_binary: str, environ: Mapping[str, str], *, which
     """
     Return the path of ``spark_binary``, after a check that it can be started.
 
-    :raises SubmitError: it is not on the ``PATH``, or there is no Java for it
+    :raises SubmitError: it is not on the ``PATH``, or there is no Spark or no Java for it
     """
     binary = find_command(spark_binary, environ, which=which)
     if binary is None:
@@ -41,6 +41,8 @@ def require_spark_binary(spark_binary: str, environ: Mapping[str, str], *, which
             f"{printable(spark_binary)} is not on the PATH of this worker. Install Spark there, for example with "
             f"'pip install pyspark', and put the directory of {printable(spark_binary)} on the PATH."
         )
+    if problem := _home_problem(binary, environ):
+        raise SubmitError(problem)
     if (problem := _java_problem(environ, which)) and not _finds_java_itself(binary, environ):
         raise SubmitError(problem)
     return binary
@@ -66,6 +68,17 @@ def find_command(command: str, environ: Mapping[str, str], *, which: Which = shu
     """Return the path of a command on the ``PATH``; None if it is not there."""
     found = which(command, path=environ.get("PATH", os.defpath))
     return Path(found) if found else None
+
+
+def _home_problem(binary: Path, environ: Mapping[str, str]) -> str:
+    """Return what is wrong with ``SPARK_HOME``, for a script of Spark's own; other scripts may set it themselves."""
+    home = environ.get("SPARK_HOME")
+    if not home or _is_home(Path(home)) or not (binary.resolve().parent / "find-spark-home").is_file():
+        return ""
+    return (
+        f"SPARK_HOME is {printable(home)}, but there is no bin/spark-class in it. Correct it, or remove it: "
+        f"{printable(binary.name)} then uses the Spark that it belongs to."
+    )
 
 
 def _java_problem(environ: Mapping[str, str], which: Which) -> str:

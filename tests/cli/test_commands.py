@@ -330,6 +330,17 @@ def test_a_secret_on_the_command_line_is_told(cli: Cli, words: str, is_told: boo
     assert "hunter2-token" not in done.out + done.err
 
 
+@pytest.mark.parametrize("key", ["spark.app.url", "spark.app.password"])
+def test_an_empty_value_may_be_a_reference_that_the_shell_replaced(cli: Cli, key: str):
+    done = cli(f"alter --default --add-config {key}= --validate-only")
+
+    assert [note for note in done.notes if "shell" in note] == [
+        f"The value of {key} is empty. If you wrote a reference, the shell has replaced it: put the argument into "
+        f"single quotes."
+    ]
+    assert "is a secret" not in "".join(done.notes)
+
+
 def test_the_note_of_a_secret_on_the_command_line_names_the_way_out(cli: Cli):
     done = cli("alter --default --add-config spark.app.token=hunter2-token")
 

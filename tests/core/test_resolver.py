@@ -22,6 +22,7 @@ from airflow_config_providers.exceptions import (
     ReservedKeyError,
     UnresolvedReferenceError,
 )
+from airflow_config_providers.providers.directory import DirectoryConfigProvider
 from airflow_config_providers.testing import InMemoryConfigProvider
 
 CANARY = "c4nary-s3cret"
@@ -118,6 +119,31 @@ def test_attack_16_an_unresolved_reference_fails_and_names_the_nearest(vault, te
 
     assert message in str(caught.value)
     assert "spark.x (conf)" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        pytest.param(
+            "${vault:kv/db}", "If 'kv/db' is a path, the key is missing: write ${vault:kv/db:KEY}.", id="no key"
+        ),
+        pytest.param("${vault:db:${env:X}}", "References cannot be nested", id="nested"),
+        pytest.param("${vault:db:-none}", "has no defaults", id="a default"),
+    ],
+)
+def test_an_unresolved_reference_says_what_is_wrong_with_its_form(vault, text, message):
+    with pytest.raises(UnresolvedReferenceError) as caught:
+        resolver(vault).resolve([dag({"spark.x": text})])
+
+    assert message in str(caught.value)
+
+
+def test_a_denied_reference_says_that_it_is_nested(tmp_path):
+    files = DirectoryConfigProvider()
+    files.configure({"allowed.paths": str(tmp_path)})
+
+    with pytest.raises(AccessDeniedError, match="References cannot be nested"):
+        ConfigResolver({"mounted": files}).resolve([dag({"spark.x": "${mounted:/etc/${env:X}:password}"})])
 
 
 def test_attack_17_missing_and_empty_are_two_things():

@@ -123,6 +123,24 @@ def test_no_spark_submit_is_said_with_the_way_out(tmp_path: Path) -> None:
         require_spark_binary("spark3-submit", {"PATH": str(tmp_path)})
 
 
+@pytest.mark.parametrize("name", ["spark-submit", "spark-sql"])
+def test_spark_home_without_spark_is_said_for_a_script_of_sparks_own(name: str, tmp_path: Path) -> None:
+    home = spark_home(tmp_path / "spark")
+    for script in (name, "find-spark-home", "java"):
+        executable(home / "bin" / script)
+
+    with pytest.raises(SubmitError, match=rf"^SPARK_HOME is .*old, but there is no bin/spark-class.*{name} then uses"):
+        require_spark_binary(name, {"PATH": str(home / "bin"), "SPARK_HOME": str(tmp_path / "old")})
+
+
+def test_a_distributions_own_script_may_replace_spark_home(tmp_path: Path) -> None:
+    binary = executable(tmp_path / "bin" / "spark-submit")
+    executable(tmp_path / "bin" / "java")
+    environ = {"PATH": str(tmp_path / "bin"), "SPARK_HOME": str(tmp_path / "old")}
+
+    assert require_spark_binary("spark-submit", environ) == binary
+
+
 def test_no_java_is_said_with_the_way_out(tmp_path: Path) -> None:
     home = spark_home(tmp_path)
 

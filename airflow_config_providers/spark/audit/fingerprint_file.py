@@ -12,6 +12,7 @@ from typing import Any, Final
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.exceptions import ConfigException
 from airflow_config_providers.spark.audit.fingerprint import Fingerprint, FingerprintKey
+from airflow_config_providers.spark.audit.leak_finder import CURRENT
 from airflow_config_providers.spark.audit.open_file import ContentError, opened_text
 from airflow_config_providers.spark.audit.report_file import replace_lines
 
@@ -36,7 +37,7 @@ def write_fingerprints(path: str, fingerprints: Iterable[Fingerprint], key: Fing
     if os.path.lexists(target):
         _require_fingerprints(path)
     header = {"kind": _KIND, "format": _FORMAT, "key": key.id}
-    rows = (one.row() for one in sorted(set(fingerprints)))
+    rows = (one.row() for one in sorted({one.of_age(CURRENT) for one in fingerprints}))  # an age is of a search
     try:
         replace_lines(target, map(json.dumps, chain([header], rows)))
     except OSError as error:

@@ -41,7 +41,7 @@ def leaks(args: Any) -> None:
     _require_any(args)
     require_places(args.report, args.output_parquet)
     notes = Notes()
-    known = _known(args, notes)
+    known = _known(args)
     with octets_progress() as tick, redirect_stdout(sys.stderr):  # Airflow's hooks log to standard output
         report = search_for(known, _request(args), notes, tick=tick)
     rows = [leak.row() for leak in report.leaks]
@@ -75,23 +75,22 @@ def _request(args: Any) -> LeakRequest:
     )
 
 
-def _known(args: Any, notes: Notes) -> KnownSecrets:
+def _known(args: Any) -> KnownSecrets:
     """Return the values to search for."""
     if args.no_values:
         return _no_values(args)
     references = [one for path in args.references or () for one in references_in_file(path)]
     if not args.no_records:
         references += references_of_records()
-    if args.excepted and references:
-        references = without_excepted(references, args.excepted, notes)
-        if not references:
-            raise WrongArgumentsError("--except leaves no reference to search for. Name fewer references there.")
+    excepted = args.excepted or ()
+    if references and not without_excepted(references, excepted):
+        raise WrongArgumentsError("--except leaves no reference to search for. Name fewer references there.")
     if not references and (args.tokens or args.fingerprints):
         return KnownSecrets(())
     if not references:
         found = "--no-records leaves no reference" if args.no_records else "No record has a reference"
         raise WrongArgumentsError(f"{found} to search for. Name a file with references: --references FILE.")
-    return resolved_secrets(references, definitions_at(args.conn_id or settings.config_conn_id()))
+    return resolved_secrets(references, definitions_at(args.conn_id or settings.config_conn_id()), excepted=excepted)
 
 
 def _no_values(args: Any) -> KnownSecrets:

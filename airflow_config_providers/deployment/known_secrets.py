@@ -49,10 +49,12 @@ class KnownSecrets:
 
     :param secrets: the values
     :param problems: why references have no value, a sentence for each
+    :param excepted: references that were left out, as no secrets
     """
 
     secrets: Collection[KnownSecret] = field(repr=False)
     problems: Sequence[str] = ()
+    excepted: Sequence[str] = ()
 
 
 def references_in_file(path: str, option: str = "--references") -> list[ConfigVariable]:
@@ -97,32 +99,24 @@ def references_in_files() -> list[ConfigVariable]:
     return _variables_in(texts)
 
 
-def without_excepted(
-    references: Collection[ConfigVariable], excepted: Iterable[str], tell: Callable[[str], None]
-) -> list[ConfigVariable]:
-    """
-    Return the references that no pattern of ``excepted`` matches.
-
-    :param tell: is called with a sentence for each pattern that matches none, which can be a mistake
-    """
-    left = dict.fromkeys(references)
-    for pattern in excepted:
-        matching = [one for one in references if is_like(str(one), pattern)]
-        if not matching:
-            tell(f"No reference that is searched for is like {printable(pattern)}, so nothing is excepted by it.")
-        for one in matching:
-            left.pop(one, None)
-    return list(left)
+def without_excepted(references: Iterable[ConfigVariable], excepted: Sequence[str]) -> list[ConfigVariable]:
+    """Return the references that no pattern of ``excepted`` matches."""
+    return [one for one in dict.fromkeys(references) if not any(is_like(str(one), pattern) for pattern in excepted)]
 
 
-def resolved_secrets(references: Iterable[ConfigVariable], definitions: Mapping[str, Any]) -> KnownSecrets:
+def resolved_secrets(
+    references: Iterable[ConfigVariable], definitions: Mapping[str, Any], *, excepted: Sequence[str] = ()
+) -> KnownSecrets:
     """
     Return the values of ``references``, asked for once for each provider and path.
 
     :param definitions: ``config.providers`` and the keys below it
+    :param excepted: patterns of references whose values are not asked for
     :raises ConfigException: the list of providers cannot be read
     """
-    wanted = list(dict.fromkeys(references))
+    named = list(dict.fromkeys(references))
+    wanted = without_excepted(named, excepted)
+    left = set(wanted)
     with deployment_registry().on_demand(definitions) as providers:
         known = [one for one in wanted if one.provider in providers]
         unknown = {one.provider: one for one in wanted if one.provider not in providers}
@@ -132,7 +126,7 @@ def resolved_secrets(references: Iterable[ConfigVariable], definitions: Mapping[
             found = _of_provider([one for one in known if one.provider == name], providers)
             secrets += found.secrets
             problems += found.problems
-    return KnownSecrets(secrets, problems)
+    return KnownSecrets(secrets, problems, [str(one) for one in named if one not in left])
 
 
 def search_for(
@@ -153,11 +147,11 @@ def search_for(
     for reference in short:
         tell(f"{printable(reference)}: its value is too short or too common to be searched for.")
     sought = _sought(secrets, request)
-    if not sought:
+    if not sought and (known.problems or not request.state):  # a state can have fingerprints of earlier values
         raise ConfigException("There is no value to search for.", *known.problems)
     report = audit_leaks(request, sought, stores=stores, tick=tick)
     report.unresolved = known.problems
-    for note in (*report.notes, *_limits(report)):
+    for note in (*report.notes, *_limits(report), *_in_vain(known, report)):
         tell(note)
     return report
 
@@ -182,8 +176,8 @@ def _sought(secrets: Sequence[KnownSecret], request: LeakRequest) -> Sought:
         raise ConfigException(_NO_KEY)
     sought = sought.with_fingerprints(one for path in request.fingerprints for one in read_fingerprints(path, key))
     if request.write_fingerprints:
-        own = sought.own_fingerprints()
-        write_fingerprints(request.write_fingerprints, (*own, *sought.fingerprints), key)
+        written = [one for one in sought.all_fingerprints() if not sought.excepts(one.reference)]
+        write_fingerprints(request.write_fingerprints, written, key)
     return sought
 
 
@@ -197,6 +191,14 @@ def _limits(report: LeakReport) -> Iterator[str]:
             f"values in one encoding, but not values that are cut, coloured, or broken over lines. The chance of a "
             f"false leak in such an audit is less than 1 in 10^{rarity}."
         )
+
+
+def _in_vain(known: KnownSecrets, report: LeakReport) -> Iterator[str]:
+    """Yield the patterns of exceptions that match nothing, which can be a mistake."""
+    names = {*known.excepted, *(one.reference for one in report.sought.spare)}
+    for pattern in report.sought.excepted:
+        if not any(is_like(name, pattern) for name in names):
+            yield f"No reference is like '{printable(pattern)}', so nothing is excepted by it."
 
 
 def _variables_in(texts: Iterable[str]) -> list[ConfigVariable]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from airflow_config_providers import settings
@@ -148,18 +149,17 @@ class ConfigAuditOperator(BaseOperator):
             tokens=self.tokens,
             excepted=self.except_references,
         )
-        return search_for(known, request, self._warn)
-
-    def _warn(self, sentence: str) -> None:
-        self.log.warning("%s", sentence)
+        return search_for(known, request, partial(self.log.warning, "%s"))
 
     def _known(self) -> KnownSecrets:
         """Return the values to search for."""
-        references = without_excepted(self._all_references(), self.except_references, self._warn)
+        references = self._all_references()
         if not references:
             return KnownSecrets(())
+        if not without_excepted(references, self.except_references):
+            raise ConfigException("except_references leaves no reference to search for. Name fewer references there.")
         conn_id = settings.config_conn_id() if self.config_conn_id is None else self.config_conn_id
-        return resolved_secrets(references, ProvidersConnection(conn_id).definitions())
+        return resolved_secrets(references, ProvidersConnection(conn_id).definitions(), excepted=self.except_references)
 
     def _all_references(self) -> list[ConfigVariable]:
         found = [one for text in self.references for one in variables(text)]

@@ -175,7 +175,46 @@ def test_an_exception_that_matches_no_reference_is_named_in_a_note(audit: Audit)
     done = audit("--except", "dir:*:user")
 
     assert done.code == 0
-    assert "No reference that is searched for is like dir:*:user, so nothing is excepted by it." in done.err
+    assert "No reference is like 'dir:*:user', so nothing is excepted by it." in done.notes
+
+
+def test_an_exception_that_matches_only_an_earlier_value_in_the_state_is_not_in_vain(audit: Audit) -> None:
+    state = str(audit.folder / "state")
+    (audit.secrets / "user").write_text("canary-user")
+    (audit.logs / "a.log").write_text("user=canary-user\n")
+    audit.names("password", "user")
+    audit("--state", state)
+    audit.names("password")
+
+    done = audit("--state", state, "--except", "${dir:*:user}", "--except", "")
+
+    assert (done.code, done.notes) == (0, ["No reference is like '', so nothing is excepted by it."])
+
+
+def test_an_exception_of_fingerprints_that_matches_none_is_named_in_a_note(audit: Audit) -> None:
+    prints = str(audit.folder / "prints")
+    audit("--write-fingerprints", prints)
+
+    done = audit.unnamed("--fingerprints", prints, "--no-values", "--except", "${dir:*:user}")
+
+    assert "No reference is like '${dir:*:user}', so nothing is excepted by it." in done.notes
+
+
+def test_without_values_the_fingerprints_of_the_state_are_enough(audit: Audit) -> None:
+    state = str(audit.folder / "state")
+    (audit.logs / "a.log").write_text(VALUE)
+    audit("--state", state)
+
+    done = audit.unnamed("--no-values", "--state", state, "--output", "json")
+
+    assert (done.code, json.loads(done.out)["age"]) == (1, "unknown"), done.err
+
+
+def test_without_values_a_state_without_fingerprints_has_nothing_to_search_for(audit: Audit) -> None:
+    done = audit.unnamed("--no-values", "--state", str(audit.folder / "state"))
+
+    assert done.code == 3
+    assert done.errors == ["There is no value to search for, and --state has no fingerprints of earlier ones."]
 
 
 def test_exceptions_that_leave_nothing_to_search_for_are_wrong_arguments(audit: Audit) -> None:

@@ -121,8 +121,18 @@ def test_tokens_need_no_reference(logs: Path, capfd: pytest.CaptureFixture[str])
 
 
 def test_an_excepted_reference_is_not_searched_for(logs: Path, reference: str) -> None:
+    other = reference.replace("password", "missing")
+    operator = audit(logs, references=[reference, other], except_references=["${dir:*:password}"])
+
     with pytest.raises(ConfigException, match="There is no value to search for"):
-        audit(logs, references=[reference], except_references=["${dir:*:password}"]).execute({})
+        operator.execute({})
+
+
+def test_exceptions_that_leave_no_reference_are_refused_also_with_tokens(logs: Path, reference: str) -> None:
+    operator = audit(logs, references=[reference], except_references="*", tokens=True)
+
+    with pytest.raises(ConfigException, match="except_references leaves no reference to search for"):
+        operator.execute({})
 
 
 def test_one_reference_and_one_exception_need_no_list(logs: Path, reference: str) -> None:

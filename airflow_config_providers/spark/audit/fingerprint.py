@@ -185,7 +185,7 @@ def write_fingerprints(path: str, fingerprints: Iterable[Fingerprint], key: Fing
     if os.path.lexists(target):
         _require_fingerprints(path)
     header = {"kind": _KIND, "format": _FORMAT, "key": key.id}
-    rows = (one.row() for one in sorted(set(fingerprints)))
+    rows = (one.row() for one in sorted({one.of_age(CURRENT) for one in fingerprints}))  # an age is of a search
     try:
         replace_lines(target, map(json.dumps, chain([header], rows)))
     except OSError as error:

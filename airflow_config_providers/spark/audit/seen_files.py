@@ -16,7 +16,13 @@ from airflow_config_providers.core.text import octets, printable
 from airflow_config_providers.exceptions import ConfigException
 from airflow_config_providers.spark.audit.content import opened, tail_hash
 from airflow_config_providers.spark.audit.files import FoundFile
-from airflow_config_providers.spark.audit.fingerprint import OtherKeyError, read_fingerprints, write_fingerprints
+from airflow_config_providers.spark.audit.fingerprint import (
+    Fingerprint,
+    FingerprintKey,
+    OtherKeyError,
+    read_fingerprints,
+    write_fingerprints,
+)
 from airflow_config_providers.spark.audit.leak import Leak, require_types
 from airflow_config_providers.spark.audit.object_store import FAR_BLOCK
 from airflow_config_providers.spark.audit.open_file import ContentError, opened_text
@@ -38,6 +44,11 @@ _NO_KEY: Final = (
 _OTHER_KEY: Final = (
     "The fingerprints of earlier values in --state were made with another password_encoder_secret. They are kept in "
     "its file {name}, but not searched for: --fingerprints with that file does it, where the earlier secret is set."
+)
+
+_DAMAGED: Final = (
+    "--state {folder}: its file fingerprints.jsonl cannot be read, or is damaged. Restore it from a backup; without "
+    "one, remove it: values that were rotated before are then no longer found."
 )
 
 _SCRYPT: Final = {"n": 2**14, "r": 8, "p": 1}
@@ -101,6 +112,7 @@ class SeenFiles:
             seen._require_ours()
             seen._clean()
             seen._remember()
+            seen._require_any()
             if seen._is_for(seen.sought):
                 seen._load()
             else:
@@ -151,17 +163,31 @@ class SeenFiles:
         """Search for the values of earlier audits, too, and keep the fingerprints of all for later ones."""
         if key := self.sought.key:
             path = self.folder / _FINGERPRINTS
-            try:
-                earlier = read_fingerprints(str(path), key) if path.exists() else []
-            except OtherKeyError:
-                earlier = []
-                kept = path.rename(path.with_name(f"{_FINGERPRINTS}.{uuid.uuid4().hex[:8]}"))
-                self.notes = (_OTHER_KEY.format(name=kept.name),)
-            self.sought = self.sought.with_fingerprints(earlier)
-            excepted = (one for one in earlier if self.sought.excepts(one.reference))
-            write_fingerprints(str(path), (*self.sought.own_fingerprints(), *self.sought.fingerprints, *excepted), key)
+            self.sought = self.sought.with_fingerprints(self._earlier(path, key))
+            write_fingerprints(str(path), self.sought.all_fingerprints(), key)
         else:
             self.notes = (_NO_KEY,)
+
+    def _require_any(self) -> None:
+        if not self.sought:
+            nothing = "There is no value to search for, and --state has no fingerprints of earlier ones."
+            raise ConfigException(nothing, *self.notes)
+
+    def _earlier(self, path: Path, key: FingerprintKey) -> list[Fingerprint]:
+        """
+        Return the fingerprints that earlier audits have kept.
+
+        :raises ConfigException: they cannot be read
+        """
+        try:
+            return read_fingerprints(str(path), key) if path.exists() else []
+        except OtherKeyError:
+            kept = path.rename(path.with_name(f"{_FINGERPRINTS}.{uuid.uuid4().hex[:8]}"))
+            self.notes = (_OTHER_KEY.format(name=kept.name),)
+            return []
+        except ConfigException:
+            problem = _DAMAGED.format(folder=printable(str(self.folder)))
+        raise ConfigException(problem)
 
     def _is_for(self, sought: Sought) -> bool:
         try:

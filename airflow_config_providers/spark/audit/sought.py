@@ -43,6 +43,8 @@ class Sought:
     :param key: the key of fingerprints; None if the deployment has none
     :param tokens: whether tokens of well-known formats are found, too
     :param excepted: patterns of references, as for ``is_like``, whose fingerprints are not searched for
+    :param spare: fingerprints that are not searched for, but that later audits can need: those of excepted references,
+        and those of values that are sought for another reference already
     """
 
     secrets: Sequence[KnownSecret] = field(default=(), repr=False)
@@ -50,6 +52,7 @@ class Sought:
     key: FingerprintKey | None = None
     tokens: bool = False
     excepted: Sequence[str] = ()
+    spare: Sequence[Fingerprint] = field(default=(), repr=False)
 
     def __bool__(self) -> bool:
         return bool(self.secrets or self.fingerprints or self.tokens)
@@ -58,16 +61,25 @@ class Sought:
         """Return the fingerprints of ``secrets``; none without a key."""
         return list(self.key.of_secrets(self.secrets)) if self.key else []
 
+    def all_fingerprints(self) -> list[Fingerprint]:
+        """Return all that is known of values, also what is not searched for."""
+        return [*self.own_fingerprints(), *self.fingerprints, *self.spare]
+
     def with_fingerprints(self, some: Iterable[Fingerprint]) -> Self:
-        """Add fingerprints, except those of values that are among ``secrets``, or whose reference is excepted."""
-        taken = {one.digest for one in (*self.own_fingerprints(), *self.fingerprints)}
+        """Add fingerprints: to ``spare`` if their reference is excepted, or their value is sought already."""
+        found = [*self.own_fingerprints(), *self.fingerprints]
+        sought = {one.digest for one in found}
+        known = {(one.reference, one.digest) for one in (*found, *self.spare)}
+        fresh = {(one.reference, one.digest): one for one in some if (one.reference, one.digest) not in known}
         resolved = {str(one.variable) for one in self.secrets}
-        added = {
-            one.digest: one.of_age(EARLIER if one.reference in resolved else UNKNOWN)
-            for one in some
-            if one.digest not in taken and not self.excepts(one.reference)
-        }
-        return replace(self, fingerprints=(*self.fingerprints, *added.values()))
+        added, spare = list(self.fingerprints), list(self.spare)
+        for one in fresh.values():
+            if self.excepts(one.reference) or one.digest in sought:
+                spare.append(one)
+            else:
+                sought.add(one.digest)
+                added.append(one.of_age(EARLIER if one.reference in resolved else UNKNOWN))
+        return replace(self, fingerprints=tuple(added), spare=tuple(spare))
 
     def excepts(self, reference: str) -> bool:
         """Return whether a pattern of ``excepted`` matches ``reference``."""

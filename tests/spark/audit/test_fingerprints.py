@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import stat
 import subprocess
 import sys
@@ -31,7 +32,7 @@ from airflow_config_providers.spark.audit.fingerprint import (
 from airflow_config_providers.spark.audit.leak_finder import CURRENT, EARLIER, UNKNOWN, KnownSecret, Occurrence
 from airflow_config_providers.spark.audit.reversed_copies import replaced, write_copy
 from airflow_config_providers.spark.audit.search import search
-from airflow_config_providers.spark.audit.seen_files import SeenFiles
+from airflow_config_providers.spark.audit.seen_files import SearchedFile, SeenFiles
 from airflow_config_providers.spark.audit.sought import Sought
 
 PASSWORD = ConfigVariable("vault", "apps/db", "password")
@@ -359,6 +360,55 @@ class TestState:
 
         assert str(PASSWORD) not in {one.reference for one in excepting.sought.fingerprints}
         assert str(PASSWORD) in {one.reference for one in later.sought.fingerprints}
+
+    def test_an_earlier_value_is_found_though_an_excepted_reference_has_it_now(self, tmp_path: Path) -> None:
+        new = KnownSecret(PASSWORD, "the new passw0rd")
+        SeenFiles.open(str(tmp_path), Sought([KnownSecret(PASSWORD, VALUE)], key=KEY))
+        SeenFiles.open(str(tmp_path), Sought([new, KnownSecret(TOKEN, VALUE)], key=KEY))
+
+        excepting = SeenFiles.open(str(tmp_path), Sought([new], key=KEY, excepted=[str(TOKEN)]))
+
+        [one] = excepting.sought.finder().find(VALUE.encode())
+        assert (one.reference, one.age) == (str(PASSWORD), EARLIER)
+
+    @pytest.mark.parametrize(("excepted", "found"), [(PASSWORD, TOKEN), (TOKEN, PASSWORD)])
+    def test_an_earlier_value_is_remembered_for_each_reference_that_had_it(
+        self, tmp_path: Path, excepted: ConfigVariable, found: ConfigVariable
+    ) -> None:
+        for first, second in ((VALUE, VALUE), ("the new passw0rd", "the new t0ken"), ("the third", "the f0urth")):
+            SeenFiles.open(str(tmp_path), Sought([KnownSecret(PASSWORD, first), KnownSecret(TOKEN, second)], key=KEY))
+
+        excepting = SeenFiles.open(
+            str(tmp_path), Sought([KnownSecret(found, "the fifth one")], key=KEY, excepted=[str(excepted)])
+        )
+
+        [one] = excepting.sought.finder().find(VALUE.encode())
+        assert (one.reference, one.age) == (str(found), EARLIER)
+
+    def test_what_is_kept_grows_only_with_new_values(self, tmp_path: Path) -> None:
+        sizes = []
+        for value in ("generation-1", "generation-2", "generation-1", "generation-2"):
+            SeenFiles.open(str(tmp_path), Sought([KnownSecret(PASSWORD, value)], key=KEY))
+            sizes.append((tmp_path / "fingerprints.jsonl").stat().st_size)
+
+        assert sizes[0] < sizes[1] == sizes[2] == sizes[3]
+
+    @pytest.mark.parametrize("size", [0, 60, 400])
+    def test_damaged_fingerprints_are_refused_with_the_way_out(self, tmp_path: Path, size: int) -> None:
+        SeenFiles.open(str(tmp_path), Sought(SECRETS, key=KEY))
+        os.truncate(tmp_path / "fingerprints.jsonl", size)
+
+        with pytest.raises(ConfigException, match=r"fingerprints\.jsonl cannot be read, or is damaged\. Restore it"):
+            SeenFiles.open(str(tmp_path), Sought(SECRETS, key=KEY))
+
+    def test_without_anything_to_search_for_what_is_kept_stays(self, tmp_path: Path) -> None:
+        SeenFiles.open(str(tmp_path), Sought(SECRETS)).keep([SearchedFile(FoundFile("/log", 1, 1))])
+        before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+
+        with pytest.raises(ConfigException, match="There is no value to search for"):
+            SeenFiles.open(str(tmp_path), Sought())
+
+        assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
 
     def test_only_the_user_can_read_what_is_kept(self, tmp_path: Path) -> None:
         SeenFiles.open(str(tmp_path / "state"), Sought(SECRETS, key=KEY))

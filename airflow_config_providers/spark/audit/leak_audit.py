@@ -30,6 +30,7 @@ from airflow_config_providers.spark.audit.reversed_copies import target_of, writ
 from airflow_config_providers.spark.audit.search import FoundLeak, Searched, SearchedColumns, search
 from airflow_config_providers.spark.audit.search_many import search_all
 from airflow_config_providers.spark.audit.seen_files import SearchedFile, SeenFiles, grown_since, is_unchanged
+from airflow_config_providers.spark.audit.seldom_collected import seldom_collected
 from airflow_config_providers.spark.audit.session import audit_session, job_failed
 from airflow_config_providers.spark.audit.sought import Sought, SoughtFinder
 from airflow_config_providers.spark.audit.spark_failures import telling_failures
@@ -199,7 +200,7 @@ def audit_leaks(
     :param tick: is called now and then with the bytes that were read so far, and the bytes to read in all
     :raises ConfigException: a file or folder of the request cannot be used, or Spark does not start
     """
-    with mounted(stores), locked(request.state) if request.state else nullcontext():
+    with seldom_collected(), mounted(stores), locked(request.state) if request.state else nullcontext():
         return _audited(request, sought, stores, tick)
 
 

@@ -163,17 +163,29 @@ def open_in(directory: int, name: str, *, is_kind: Callable[[int], bool]) -> Ite
 
     :param directory: a file descriptor
     """
+    descriptor = descriptor_in(directory, name, is_kind=is_kind)
+    try:
+        yield descriptor
+    finally:
+        if descriptor is not None:
+            os.close(descriptor)
+
+
+def descriptor_in(directory: int, name: str, *, is_kind: Callable[[int], bool]) -> int | None:
+    """Do the same as ``open_in``, but leave closing to the caller, which takes less time for millions of files."""
     mode = os.stat(name, dir_fd=directory, follow_symlinks=False).st_mode
     if stat.S_ISLNK(mode):
         raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
     if not is_kind(mode):
-        yield None
-        return
+        return None
     descriptor = os.open(name, _READ, dir_fd=directory)
+    is_right = False
     try:
-        yield descriptor if is_kind(os.fstat(descriptor).st_mode) else None
+        is_right = is_kind(os.fstat(descriptor).st_mode)
     finally:
-        os.close(descriptor)
+        if not is_right:
+            os.close(descriptor)
+    return descriptor if is_right else None
 
 
 @contextmanager

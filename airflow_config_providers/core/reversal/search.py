@@ -119,6 +119,14 @@ class Finder:
         hits = self._windows.find(data, True)
         return self._confirmed(data, hits) if hits else []
 
+    def clues(self, data: bytes) -> Iterator[Range]:
+        """
+        Yield the ranges of the windows in ``data``, which can be several texts in a row.
+
+        A text without one has no match, and it depends on nothing around a window whether it is one.
+        """
+        return ((start, end) for _, start, end in self._windows.find(data, True))
+
     def open_end(self, data: bytes) -> int:
         """Return the position at which a pattern can begin that the next line continues; otherwise the end."""
         first = max(0, len(data) - min(self.margin, LONGEST_OPEN))

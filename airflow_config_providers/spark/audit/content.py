@@ -154,7 +154,12 @@ def tail_hash(source: OpenFile, size: int) -> str:
         return ""
     wanted = min(size, _TAIL)
     data = source.read(size - wanted, wanted)
-    return hashlib.blake2b(data, digest_size=16).hexdigest() if len(data) == wanted else ""
+    return end_hash(data) if len(data) == wanted else ""
+
+
+def end_hash(data: bytes) -> str:
+    """Return what ``tail_hash`` does of a file that ``data`` is all of, and that is not compressed."""
+    return hashlib.blake2b(data[-_TAIL:], digest_size=16).hexdigest()
 
 
 def decompressed(compression: str, source: Iterator[bytes]) -> Iterator[bytes]:

@@ -7,7 +7,8 @@ import os
 import stat
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Final, Self
+from operator import attrgetter
+from typing import Final, NamedTuple
 
 from airflow_config_providers.spark.audit.content import LONGEST_MAGIC, compression_of, opened
 from airflow_config_providers.spark.audit.object_store import store_of
@@ -17,20 +18,24 @@ from airflow_config_providers.spark.audit.stored_path import is_stored, real
 SPLIT: Final = 64 * 1024 * 1024
 """How many bytes of a large file are one split."""
 
-MOST_FILES: Final = 2_000
-"""The most files in one group."""
+MOST_FILES: Final = 8_000
+"""The most files in one group. A task by itself takes as long as some hundred small files."""
 
 _BEFORE_DATA: Final = 4096
 """How much of a hole before data is read: a value in UTF-16 can begin with a zero."""
 
-_OPENING: Final = 64 * 1024
+_OPENING: Final = 8 * 1024
 """What opening a file costs, in bytes that could be searched meanwhile."""
 
+_REQUEST: Final = 64 * 1024
+"""What asking a store for an object costs, likewise."""
 
-@dataclass(frozen=True, slots=True)
-class FoundFile:
+
+class FoundFile(NamedTuple):
     """
     A regular file, or an object in a store.
+
+    Like all that is made for each file, it is a tuple, which takes the least time.
 
     :param path: its path below the given one, absolute
     :param size: in bytes
@@ -73,7 +78,7 @@ class FileListing:
                 listing._add_stored(root)
             elif root not in seen:
                 listing._add(root, seen)
-        listing.files[:] = sorted({one.path: one for one in listing.files}.values(), key=lambda one: one.path)
+        listing.files[:] = sorted({one.path: one for one in listing.files}.values(), key=attrgetter("path"))
         return listing
 
     def _add(self, path: str, seen: set[str]) -> None:
@@ -134,11 +139,10 @@ class FileListing:
             self.skipped[path] = "a link" if stat.S_ISLNK(status.st_mode) else "no regular file"
 
 
-SplitRow = tuple[str, int, int, int, int | None]
+GroupRow = tuple[Sequence[str], Sequence[int], Sequence[int], Sequence[int | None]]
 
 
-@dataclass(frozen=True, slots=True)
-class Split:
+class Split(NamedTuple):
     """
     A part of a file that one task searches.
 
@@ -153,18 +157,8 @@ class Split:
     @property
     def cost(self) -> int:
         """Roughly how long it takes, in bytes that could be searched meanwhile."""
-        return (self.file.size if self.end is None else self.end - self.begin) + _OPENING
-
-    @property
-    def row(self) -> SplitRow:
-        """The split as what is pickled fastest, because there can be millions."""
-        return self.file.path, self.file.size, self.file.modified, self.begin, self.end
-
-    @classmethod
-    def of(cls, row: SplitRow) -> Self:
-        """Return the split of a row."""
-        path, size, modified, begin, end = row
-        return cls(FoundFile(path, size, modified), begin, end)
+        size = self.file.size if self.end is None else self.end - self.begin
+        return size + (_REQUEST if is_stored(self.file.path) else _OPENING)
 
 
 def splits_of(file: FoundFile, *, begin: int = 0, size: int = SPLIT) -> Iterator[Split]:
@@ -193,13 +187,27 @@ def grouped(splits: Iterable[Split], *, size: int = SPLIT) -> Iterator[Sequence[
     group: list[Split] = []
     cost = 0
     for split in splits:
-        if group and (cost + split.cost > size + _OPENING or len(group) >= MOST_FILES):
+        added = split.cost
+        if group and (cost + added > size + _REQUEST or len(group) >= MOST_FILES):
             yield group
             group, cost = [], 0
         group.append(split)
-        cost += split.cost
+        cost += added
     if group:
         yield group
+
+
+def row_of(group: Iterable[Split]) -> GroupRow:
+    """Return what a task needs of its splits, as what is pickled fastest: there can be millions."""
+    paths, sizes, begins, ends = zip(
+        *((one.file.path, one.file.size, one.begin, one.end) for one in group), strict=True
+    )
+    return paths, sizes, begins, ends
+
+
+def group_of(row: GroupRow) -> Iterator[Split]:
+    """Yield the splits of a row, without the times of their files."""
+    return (Split(FoundFile(path, size, 0), begin, end) for path, size, begin, end in zip(*row, strict=True))
 
 
 def _data_after(file: FoundFile, start: int) -> int:

@@ -284,6 +284,10 @@ class FingerprintFinder:
         self._middles = [_Middles(some, key, window) for window, some in sorted(by_window.items())]
         self.margin = max((*(one.longest for one in self._middles), *map(len, self._references)), default=0)
 
+    def clues(self, data: bytes) -> Iterator[tuple[int, int]]:
+        """Yield the ranges in ``data`` of which each occurrence has one; see ``OccurrenceFinder``."""
+        return (clue for middles in self._middles for clue in middles.clues(data))
+
     def find(self, data: bytes) -> Iterator[Occurrence]:
         """Yield the occurrences in ``data``, in order; those that overlap are one."""
         found = (one for middles in self._middles for one in middles.find(data))
@@ -324,6 +328,9 @@ class _Middles:
         self._is_known[known] = True
         self._is_possible = np.zeros(1 << _FIRST_BITS, dtype=np.bool_)
         self._is_possible[known >> _REST_BITS] = True
+
+    def clues(self, data: bytes) -> Iterator[tuple[int, int]]:
+        return ((middle, middle + self._window) for middle, _ in self._candidates(data))
 
     def find(self, data: bytes) -> Iterator[Occurrence]:
         for middle, hashed in self._candidates(data):

@@ -2,22 +2,35 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import closing, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain, groupby, islice
+from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from airflow_config_providers.exceptions import ConfigException
-from airflow_config_providers.spark.audit.files import FileListing, FoundFile, Split, SplitRow, grouped, splits_of
+from airflow_config_providers.spark.audit.files import (
+    FileListing,
+    FoundFile,
+    GroupRow,
+    Split,
+    group_of,
+    grouped,
+    row_of,
+    splits_of,
+)
 from airflow_config_providers.spark.audit.leak import Leak, moment, read_baseline
 from airflow_config_providers.spark.audit.object_store import ObjectStore, mount, mounted
 from airflow_config_providers.spark.audit.reversed_copies import target_of, write_copy
-from airflow_config_providers.spark.audit.search import FoundLeak, Searched, SearchedRest, search, search_all
+from airflow_config_providers.spark.audit.search import FoundLeak, Searched, SearchedColumns, search
+from airflow_config_providers.spark.audit.search_many import search_all
 from airflow_config_providers.spark.audit.seen_files import SearchedFile, SeenFiles, grown_since, is_unchanged
+from airflow_config_providers.spark.audit.seldom_collected import seldom_collected
 from airflow_config_providers.spark.audit.session import audit_session, job_failed, telling_failures
 from airflow_config_providers.spark.audit.sought import Sought, SoughtFinder
 from airflow_config_providers.spark.audit.state_folder import locked
@@ -192,7 +205,7 @@ def audit_leaks(
     :param tick: is called now and then with the bytes that were read so far, and the bytes to read in all
     :raises ConfigException: a file or folder of the request cannot be used, or Spark does not start
     """
-    with mounted(stores), locked(request.state) if request.state else nullcontext():
+    with seldom_collected(), mounted(stores), locked(request.state) if request.state else nullcontext():
         return _audited(request, sought, stores, tick)
 
 
@@ -323,26 +336,34 @@ class LeakAudit:
     def _round(self, groups: Sequence[Sequence[Split]], total: int) -> list[Searched]:
         """Return the results of all splits in ``groups``, in order. A lost executor costs its tasks only."""
         sent, octets = self._sent, self._octets
-        tasks = self._context.parallelize([[split.row for split in group] for group in groups], len(groups))
+        tasks = self._context.parallelize([row_of(group) for group in groups], len(groups))
         with telling_failures(job_failed), ThreadPoolExecutor(1) as threads:
-            found = threads.submit(tasks.flatMap(lambda group: _search_all(group, sent, octets)).collect)
+            found = threads.submit(tasks.flatMap(lambda row: _search_all(row, sent, octets)).collect)
             while not found.done():
                 wait([found], _SECONDS)
                 self._tick(self._octets.value, total)
             splits = chain.from_iterable(groups)
-            return [Searched(split, *rest) for split, rest in zip(splits, found.result(), strict=True)]
+            rests = chain.from_iterable(zip(*columns, strict=True) for columns in found.result())
+            return [Searched(split, *rest) for split, rest in zip(splits, rests, strict=True)]
 
     def close(self) -> None:
         """Remove the values and credentials from the executors."""
         self._sent.destroy()
 
 
-def _search_all(group: Iterable[SplitRow], sent: Any, octets: Any) -> list[SearchedRest]:
-    finder, splits = _finder(sent.value), [Split.of(row) for row in group]
+def _search_all(row: GroupRow, sent: Any, octets: Any) -> Iterator[SearchedColumns]:
+    finder, splits = _finder(sent.value), list(group_of(row))
     if not any(is_stored(split.file.path) for split in splits):
-        return [one.rest for one in search_all(splits, finder, octets.add)]
+        yield from map(_columns, search_all(splits, finder, octets.add))
+        return
     with ThreadPoolExecutor(_REQUESTS) as threads:  # a small object is mostly time that passes until its store answers
-        return [one.rest for one in threads.map(lambda split: search(split, finder, octets.add), splits)]
+        for one in threads.map(lambda split: search(split, finder, octets.add), splits):
+            yield _columns([one])
+
+
+def _columns(results: Sequence[Searched]) -> SearchedColumns:
+    leaks, octets, lines, problems, tails = zip(*(one.rest for one in results), strict=True)
+    return leaks, octets, lines, problems, tails
 
 
 def _search_rows(sent: Any, table: TextTable, rows: Iterable[Sequence[Any]]) -> SearchedRows:
@@ -364,17 +385,24 @@ def _finder(sent: _Sent) -> SoughtFinder:
         return _made[0][1]
     sought, stores = sent
     mount(stores)
-    _made[:] = [(sent, sought.finder())]
-    return _made[0][1]
+    gc.unfreeze()
+    _made[:] = [(sent, finder := sought.finder())]
+    _ = finder.margin  # builds its tables
+    gc.collect()
+    gc.freeze()  # Spark's worker collects garbage after each task, and would go through all the tables each time
+    return finder
 
 
 def _by_file(results: Iterable[Searched], grown: Mapping[str, SearchedFile]) -> list[SearchedFile]:
-    return [_of_file(list(of), grown.get(path)) for path, of in groupby(results, lambda one: one.split.file.path)]
+    return [_of_file(list(of), grown.get(path)) for path, of in groupby(results, attrgetter("split.file.path"))]
 
 
 def _of_file(results: Sequence[Searched], before: SearchedFile | None) -> SearchedFile:
     """Return the results of the splits of a file as one, with the numbers of lines in the whole file."""
     file = results[0].split.file
+    if len(results) == 1 and not results[0].leaks and not before:  # almost always, and fast
+        _, _, octets, lines, problem, tail = results[0]
+        return SearchedFile(file, (), lines, octets, problem, tail)
     leaks, lines = ([*before.leaks], before.lines) if before else (list[Leak](), 0)
     for one in results:
         leaks += [_leak(file, found, lines) for found in one.leaks]

@@ -100,6 +100,10 @@ class LeakFinder:
         """The most bytes from the start of an occurrence to its end."""
         return self.reversers[0].finder.margin
 
+    def clues(self, data: bytes) -> Iterator[tuple[int, int]]:
+        """Yield the ranges in ``data`` of which each occurrence has one; see ``OccurrenceFinder``."""
+        return self.reversers[0].finder.clues(data)
+
     def find(self, data: bytes) -> Iterator[Occurrence]:
         """Yield the occurrences in ``data``, in order."""
         for start, end, label in find(data, self.reversers):

@@ -9,7 +9,7 @@ from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from typing import ClassVar, Final, Protocol, TextIO
 
-from airflow_config_providers.providers.real_path import open_directory, open_in, steps
+from airflow_config_providers.providers.real_path import descriptor_in, open_directory, open_in, steps
 
 
 class ContentError(Exception):
@@ -55,6 +55,18 @@ class LocalFile:
         raise ContentError(f"It cannot be read: {problem}.")
 
 
+@dataclass(frozen=True, slots=True)
+class LoadedFile:
+    """A file that has been read as a whole."""
+
+    content: bytes
+    is_far: ClassVar[bool] = False
+
+    def read(self, at: int, size: int) -> bytes:
+        """Return up to ``size`` bytes from the offset ``at``."""
+        return self.content[at : at + size]
+
+
 @contextmanager
 def opened_file(path: str) -> Iterator[LocalFile]:
     """
@@ -93,6 +105,20 @@ class OpenFolder:
             if file is None:
                 raise ContentError(problem)
             yield LocalFile(file)
+
+    def beginning(self, path: str, size: int) -> bytes | None:
+        """Return up to ``size`` bytes of a file; None if ``opened`` or its result would raise an error."""
+        folder, _, name = path.rpartition("/")
+        try:
+            file = descriptor_in(self._entered(folder), name, is_kind=stat.S_ISREG)
+            if file is None:
+                return None
+            try:
+                return os.pread(file, size, 0)
+            finally:
+                os.close(file)
+        except (OSError, ValueError):
+            return None
 
     def _entered(self, folder: str) -> int:
         if folder != self._path:

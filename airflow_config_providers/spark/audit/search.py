@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, closing
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
-from typing import Final
+from typing import Final, NamedTuple
 
 from airflow_config_providers.spark.audit.content import (
     BLOCK,
@@ -21,7 +21,7 @@ from airflow_config_providers.spark.audit.content import (
 )
 from airflow_config_providers.spark.audit.files import Split
 from airflow_config_providers.spark.audit.leak_finder import Occurrence
-from airflow_config_providers.spark.audit.open_file import ContentError, OpenFile, OpenFolder
+from airflow_config_providers.spark.audit.open_file import ContentError, OpenFile
 from airflow_config_providers.spark.audit.sought import OccurrenceFinder
 
 MOST_LEAKS: Final = 10_000
@@ -42,9 +42,11 @@ class FoundLeak:
 
 SearchedRest = tuple[Sequence[FoundLeak], int, int, str, str]
 
+SearchedColumns = tuple[Sequence[Sequence[FoundLeak]], Sequence[int], Sequence[int], Sequence[str], Sequence[str]]
+"""Several ``SearchedRest`` as columns, which is pickled fastest."""
 
-@dataclass(frozen=True, slots=True)
-class Searched:
+
+class Searched(NamedTuple):
     """
     The result of one split.
 
@@ -63,7 +65,7 @@ class Searched:
 
     @property
     def rest(self) -> SearchedRest:
-        """All but the split, as what is pickled fastest."""
+        """All but the split, which whoever asked for it has."""
         return self.leaks, self.octets, self.lines, self.problem, self.tail
 
 
@@ -108,12 +110,6 @@ Tick = Callable[[int], None]
 
 Opened = Callable[[str, int], AbstractContextManager[OpenFile]]
 """Opens a file, of which the size is known, as ``content.opened`` does."""
-
-
-def search_all(splits: Iterable[Split], finder: OccurrenceFinder, tick: Tick) -> list[Searched]:
-    """Search several splits of files in the file system, as ``search`` does."""
-    with closing(OpenFolder()) as folder:
-        return [search(split, finder, tick, opened=lambda path, _: folder.opened(path)) for split in splits]
 
 
 def search(

@@ -8,9 +8,9 @@ import os
 import uuid
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from airflow_config_providers.core.text import octets, printable
 from airflow_config_providers.exceptions import ConfigException
@@ -54,8 +54,7 @@ _DAMAGED: Final = (
 _SCRYPT: Final = {"n": 2**14, "r": 8, "p": 1}
 
 
-@dataclass(frozen=True, slots=True)
-class SearchedFile:
+class SearchedFile(NamedTuple):
     """
     A file that was searched.
 
@@ -238,7 +237,7 @@ def grown_since(file: FoundFile, seen: SearchedFile | None, margin: int) -> Sear
         return None
     kept = [leak for leak in seen.leaks if leak.offset < size]
     octets = seen.octets - (seen.file.size - size)
-    return replace(seen, file=replace(seen.file, size=size), leaks=kept, lines=seen.lines - lines, octets=octets)
+    return seen._replace(file=seen.file._replace(size=size), leaks=kept, lines=seen.lines - lines, octets=octets)
 
 
 def _digest(sought: Sought, salt: bytes) -> str:

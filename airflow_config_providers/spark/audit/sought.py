@@ -32,6 +32,13 @@ class OccurrenceFinder(Protocol):
     def find(self, data: bytes) -> Iterator[Occurrence]:
         """Yield the occurrences in ``data``, in order."""
 
+    def clues(self, data: bytes) -> Iterator[tuple[int, int]]:
+        """
+        Yield ranges in ``data``, which can be many texts in a row; a text has no occurrence if none is inside it.
+
+        It depends on no byte outside a range whether that is one. This is much faster than to search each text.
+        """
+
 
 @dataclass(frozen=True, slots=True)
 class Sought:
@@ -114,6 +121,10 @@ class SoughtFinder:
     def margin(self) -> int:
         """The most bytes from the start of an occurrence to its end, with what must be seen around it."""
         return max(one.margin for one in self._all)
+
+    def clues(self, data: bytes) -> Iterator[tuple[int, int]]:
+        """Yield the ranges in ``data`` of which each occurrence has one; see ``OccurrenceFinder``."""
+        return chain.from_iterable(one.clues(data) for one in self._all)
 
     def find(self, data: bytes) -> Iterator[Occurrence]:
         """Yield the occurrences in ``data``, in order; those that overlap are one."""

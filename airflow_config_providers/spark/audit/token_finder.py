@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from airflow_config_providers.core.reversal.windows import BytesAhoCorasick
+from airflow_config_providers.core.reversal.windows import BytesAhoCorasick, Find
 from airflow_config_providers.spark.audit.leak_finder import UNKNOWN, Occurrence
 
 _BREAK: Final = r"(?:\s|\\[nrt]){1,80}+"
@@ -77,13 +77,17 @@ class TokenFinder:
 
     def __init__(self) -> None:
         found = [(prefix, name, rest) for name, formats in FORMATS.items() for prefix, rest in formats.items()]
-        self._find = BytesAhoCorasick([prefix.encode() for prefix, _, _ in found]).find_matches_as_indexes
+        self._find: Find = BytesAhoCorasick([prefix.encode() for prefix, _, _ in found]).find_matches_as_indexes
         self._formats = [(f"[token: {name}]", _pattern(prefix.encode(), rest.encode())) for prefix, name, rest in found]
+
+    def clues(self, data: bytes) -> Iterator[tuple[int, int]]:
+        """Yield the ranges in ``data`` of which each token has one, its prefix; see ``OccurrenceFinder``."""
+        return ((start, end) for _, start, end in self._find(data, True))
 
     def find(self, data: bytes) -> Iterator[Occurrence]:
         """Yield the tokens in ``data``, in order."""
         end = 0
-        for index, start, _ in self._find(data):
+        for index, start, _ in self._find(data, False):
             name, pattern = self._formats[index]
             if start >= end and (match := pattern.match(data, start, start + LONGEST - _AROUND)):
                 end = match.end()

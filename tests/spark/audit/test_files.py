@@ -11,7 +11,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from airflow_config_providers.spark.audit.files import MOST_FILES, FileListing, FoundFile, Split, grouped, splits_of
+from airflow_config_providers.spark.audit.files import (
+    MOST_FILES,
+    FileListing,
+    FoundFile,
+    Split,
+    group_of,
+    grouped,
+    row_of,
+    splits_of,
+)
 
 
 def names(listing: FileListing, folder: Path) -> list[str]:
@@ -91,7 +100,22 @@ def test_many_small_files_are_few_groups() -> None:
 
     assert sum(map(len, groups)) == 100_000
     assert max(map(len, groups)) <= MOST_FILES
-    assert len(groups) < 120
+    assert len(groups) < 20
+
+
+def test_objects_are_groups_of_fewer_because_each_is_a_request() -> None:
+    groups = list(grouped(Split(FoundFile(f"s3://bucket/{number}", 200, 0)) for number in range(10_000)))
+
+    assert max(map(len, groups)) < 1_100
+
+
+def test_a_group_arrives_as_it_was_sent_but_for_times() -> None:
+    splits = [Split(FoundFile("/a", 3, 5)), Split(FoundFile("/b\udcff", 90, 7), 30, 60)]
+
+    assert list(group_of(row_of(splits))) == [
+        Split(FoundFile("/a", 3, 0)),
+        Split(FoundFile("/b\udcff", 90, 0), 30, 60),
+    ]
 
 
 @pytest.mark.parametrize("make", [os.mkfifo, lambda path: path.symlink_to(path)], ids=["pipe", "circle"])

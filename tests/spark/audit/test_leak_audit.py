@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import gc
 import gzip
 import json
 import os
 import stat
 import subprocess
 import sys
+import weakref
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -22,7 +24,14 @@ from airflow_config_providers.exceptions import ConfigException, ProviderUnavail
 from airflow_config_providers.spark.audit.files import SPLIT, FileListing
 from airflow_config_providers.spark.audit.fsspec_objects import FsspecObjects
 from airflow_config_providers.spark.audit.leak import moment, read_baseline
-from airflow_config_providers.spark.audit.leak_audit import LeakAudit, LeakReport, LeakRequest, Work, audit_leaks
+from airflow_config_providers.spark.audit.leak_audit import (
+    LeakAudit,
+    LeakReport,
+    LeakRequest,
+    Work,
+    _finder,
+    audit_leaks,
+)
 from airflow_config_providers.spark.audit.leak_finder import KnownSecret
 from airflow_config_providers.spark.audit.leak_page import page, summary
 from airflow_config_providers.spark.audit.object_store import ObjectStore
@@ -126,6 +135,18 @@ def test_objects_are_searched_and_copied_by_executors(tmp_path: Path) -> None:
     ]
     assert report.unread == {}
     assert (tmp_path / "copies" / "logs" / "07.log").read_bytes() == QUIET + str(PASSWORD).encode()
+
+
+def test_workers_do_not_go_through_a_finder_after_each_task_and_let_it_go_for_another(session: Any) -> None:
+    def frozen(_: int) -> list[Any]:
+        first = _finder((SOUGHT, ()))
+        count, kept = gc.get_freeze_count(), weakref.ref(first)
+        del first
+        _finder((Sought([KnownSecret(PASSWORD, "another-Pa$$w0rd")]), ()))
+        gc.collect()
+        return [count > 0, kept() is None]
+
+    assert session.sparkContext.parallelize([0], 1).flatMap(frozen).collect() == [True, True]
 
 
 def test_copies_show_references_and_are_the_same_otherwise(audit: LeakAudit, tmp_path: Path) -> None:

@@ -48,10 +48,11 @@ def pytest_xdist_make_scheduler(config, log):
     return FileScheduling(config, log)
 
 
-@pytest.fixture(autouse=True)
-def of_no_server():
-    """Parts of Airflow say in the environment that their process is a server, and leave that to later tests."""
-    os.environ.pop("_AIRFLOW_PROCESS_CONTEXT", None)
+@pytest.hookimpl(tryfirst=True)  # before any fixture
+def pytest_runtest_setup():
+    """Remove what earlier tests have left: that this process is a server of Airflow, and a key of PySpark's session."""
+    for name in ("_AIRFLOW_PROCESS_CONTEXT", "SPARK_BUFFER_SIZE"):
+        os.environ.pop(name, None)
 
 
 @pytest.fixture(scope="module")

@@ -135,7 +135,6 @@ def test_a_named_argument_of_the_dag_is_overridden(dag, run_task, alter, spark_s
 def test_run_configuration_and_environment_keep_their_ranks(dag, run_task, alter, spark_submit, monkeypatch):
     monkeypatch.setenv("AIRFLOW__CONFIG_PROVIDERS__RUN_CONFIG_ENABLED", "True")
     monkeypatch.setenv("AIRFLOW__CONFIG_PROVIDERS__ENVIRONMENT_ENABLED", "True")
-    monkeypatch.delenv("SPARK_BUFFER_SIZE", raising=False)
     monkeypatch.setenv("SPARK_APP_A", "environment")
     monkeypatch.setenv("SPARK_APP_B", "environment")
     alter(TASK, {"spark.app.b": "dynamic", "spark.app.c": "dynamic"})
@@ -446,7 +445,6 @@ def test_a_policy_sees_before_and_after_with_references(
 ):
     monkeypatch.setenv("AIRFLOW__CONFIG_PROVIDERS__RUN_CONFIG_ENABLED", "True")
     monkeypatch.setenv("AIRFLOW__CONFIG_PROVIDERS__ENVIRONMENT_ENABLED", "True")
-    monkeypatch.delenv("SPARK_BUFFER_SIZE", raising=False)
     monkeypatch.setenv("SPARK_APP_DYNAMIC", "counts for no key that the deployed DAG has")
     (secrets_dir / "token").write_text(CANARY)
     reference = f"${{dir:{secrets_dir}:token}}"

@@ -256,7 +256,6 @@ def test_the_deployment_can_have_files_of_its_own(dag, run_task, spark_submit, t
 
 
 def test_the_environment_counts_where_the_deployment_allows_it(dag, run_task, spark_submit, monkeypatch):
-    monkeypatch.delenv("SPARK_BUFFER_SIZE", raising=False)  # PySpark sets it when a test before this one uses it
     monkeypatch.setenv("SPARK_APP_X", "environment")
     monkeypatch.setenv("SPARK_EXECUTOR_CORES", "3")
     task = operator(dag, conf={"spark.app.x": "dag"})
@@ -275,7 +274,6 @@ def test_the_environment_counts_where_the_deployment_allows_it(dag, run_task, sp
 def test_a_service_link_of_kubernetes_does_not_fail_a_task_and_a_mistake_does(
     dag, run_task, spark_submit, monkeypatch, text, is_run
 ):
-    monkeypatch.delenv("SPARK_BUFFER_SIZE", raising=False)
     monkeypatch.setenv("AIRFLOW__CONFIG_PROVIDERS__ENVIRONMENT_ENABLED", "True")
     monkeypatch.setenv("SPARK_UI_PORT", text)
     run = run_task(operator(dag))

@@ -85,7 +85,6 @@ def test_attack_07_a_dynamic_reference_goes_to_the_deployment_s_provider_within_
 def environment(monkeypatch):
     """Set variables on a worker whose environment is used as configuration."""
     monkeypatch.setenv("AIRFLOW__CONFIG_PROVIDERS__ENVIRONMENT_ENABLED", "True")
-    monkeypatch.delenv("SPARK_BUFFER_SIZE", raising=False)
     return lambda **names: [monkeypatch.setenv(name, text) for name, text in names.items()]
 
 

@@ -20,20 +20,26 @@ SECONDS: Final = "AIRFLOW_CONFIG_PROVIDERS_COMPLETION_SECONDS"
 
 _DEFAULT_SECONDS: Final = 3.0
 
+MOST: Final = 200
+"""The most names of DAGs or runs."""
+
+Find = Callable[..., list[str]]
+"""Returns names in the database, given its session and the beginnings of names."""
+
 
 def dags(prefix: str, parsed_args: Any, **_: object) -> list[str]:
     """Return the ids of DAGs that begin with ``prefix``."""
-    return _of_database("dag_ids", parsed_args, prefix)
+    return _of_database(_dag_ids, parsed_args, prefix)
 
 
 def tasks(prefix: str, parsed_args: Any, **_: object) -> list[str]:
     """Return the ids of the tasks of the DAG on the command line that begin with ``prefix``."""
-    return _of_dag("task_ids", parsed_args, prefix)
+    return _of_dag(_task_ids, parsed_args, prefix)
 
 
 def runs(prefix: str, parsed_args: Any, **_: object) -> list[str]:
     """Return the ids of the runs of the DAG on the command line that begin with ``prefix``, the last one first."""
-    return _of_dag("run_ids", parsed_args, prefix)
+    return _of_dag(_run_ids, parsed_args, prefix)
 
 
 def sides(prefix: str, parsed_args: Any, **_: object) -> list[str]:
@@ -54,20 +60,47 @@ def bounded(find: Callable[[], Iterable[str]], seconds: float = _DEFAULT_SECONDS
     return call_each(search, patience=seconds)[""].value or []  # argcomplete ends the process without waiting for it
 
 
-def _of_dag(kind: str, parsed_args: Any, prefix: str) -> list[str]:
+def _of_dag(find: Find, parsed_args: Any, prefix: str) -> list[str]:
     dag_id = getattr(parsed_args, "dag", None)
-    return _of_database(kind, parsed_args, dag_id, prefix) if dag_id else []
+    return _of_database(find, parsed_args, dag_id, prefix) if dag_id else []
 
 
-def _of_database(kind: str, parsed_args: Any, *words: str) -> list[str]:
-    """Return the names that a function of ``names`` returns; none for a server, which has names of its own."""
+def _of_database(find: Find, parsed_args: Any, *words: str) -> list[str]:
+    """Return the names that ``find`` returns; none for a server, which has names of its own."""
     if getattr(parsed_args, "server", None) or os.environ.get(SERVER):
         return []
-    from airflow_config_providers.deployment import names  # noqa: PLC0415 - slow, which the time limit does not count
+    from airflow.models import dagrun, serialized_dag  # noqa: F401, PLC0415 - slow, which the time limit does not count
+
     from airflow_config_providers.deployment.records import reading  # noqa: PLC0415 - as above
 
-    find = getattr(names, kind)
     return bounded(lambda: reading(lambda session: list(find(session, *words))), _seconds())
+
+
+def _dag_ids(session: Any, prefix: str) -> list[str]:
+    """Return the ids of stored DAGs, in order."""
+    from airflow.models.serialized_dag import SerializedDagModel  # noqa: PLC0415 - slow to import
+    from sqlalchemy import select  # noqa: PLC0415 - as above
+
+    name = SerializedDagModel.dag_id
+    found = select(name).where(name.startswith(prefix, autoescape=True)).distinct().order_by(name)
+    return [str(one) for one in session.scalars(found.limit(MOST))]
+
+
+def _task_ids(session: Any, dag_id: str, prefix: str) -> list[str]:
+    """Return the ids of the tasks of a stored DAG, in order; none if there is no such DAG."""
+    from airflow.models.serialized_dag import SerializedDagModel  # noqa: PLC0415 - slow to import
+
+    dag = SerializedDagModel.get_dag(dag_id, session=session)
+    return sorted(one for one in (dag.task_ids if dag else ()) if one.startswith(prefix))
+
+
+def _run_ids(session: Any, dag_id: str, prefix: str) -> list[str]:
+    """Return the ids of the runs of a DAG, the last one first."""
+    from airflow.models.dagrun import DagRun  # noqa: PLC0415 - slow to import
+    from sqlalchemy import select  # noqa: PLC0415 - as above
+
+    found = select(DagRun.run_id).where(DagRun.dag_id == dag_id, DagRun.run_id.startswith(prefix, autoescape=True))
+    return [str(one) for one in session.scalars(found.order_by(DagRun.id.desc()).limit(MOST))]
 
 
 def _seconds() -> float:

@@ -2,7 +2,7 @@
 The engine: references, layers, resolution and its reversal. No Airflow, no Spark, no network.
 
 - References and their values: ``variable``, ``data``, ``transformer``.
-- Providers: ``provider``, ``provider_definition``, ``registry``, ``on_demand``; asking them: ``lookup``, ``retries``.
+- Providers: ``provider``, ``provider_definition``, ``registry``, ``on_demand``; asking them: ``lookup``.
 - Layers of precedence: ``layers``, ``environment``, ``keys``; ``resolver`` combines them with the above.
 - What a configuration can be: ``definition``. From values back to references: ``reversal``.
 - Changes: ``alter``, ``policy``, ``reconfigurable``; of values: ``content``, ``subscriptions``, ``reload``.

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import closing, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
-from itertools import chain, groupby, islice
+from itertools import chain, groupby
 from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -49,7 +49,10 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _ROUND: Final = 32
-"""How many groups each core searches between two moments at which what was found is kept."""
+"""How many groups each core searches, at most, between two moments at which what was found is kept."""
+
+_ROUND_FILES: Final = 32_000
+"""How many files each core searches, at most, between two such moments."""
 
 _SECONDS: Final = 0.5
 """How often the progress is told."""
@@ -304,9 +307,9 @@ class LeakAudit:
 
     def run(self, work: Work) -> Iterator[list[SearchedFile]]:
         """Search files, and yield what was found in some of them as soon as a round of tasks is over."""
-        groups, total = grouped(work.splits()), work.octets
+        total = work.octets
         pending: list[Searched] = []
-        while some := list(islice(groups, _ROUND * self._context.defaultParallelism)):
+        for some in _rounds(grouped(work.splits()), self._context.defaultParallelism):
             pending += self._round(some, total)
             last = pending[-1].split.file.path  # perhaps not all of it was searched in this round
             yield _by_file((one for one in pending if one.split.file.path != last), work.grown)
@@ -349,6 +352,19 @@ class LeakAudit:
     def close(self) -> None:
         """Remove the values and credentials from the executors."""
         self._sent.destroy()
+
+
+def _rounds(groups: Iterable[Sequence[Split]], cores: int) -> Iterator[Sequence[Sequence[Split]]]:
+    """Yield the groups that are searched before what was found is kept."""
+    some, files = list[Sequence[Split]](), 0
+    for group in groups:
+        if some and (len(some) == _ROUND * cores or files + len(group) > _ROUND_FILES * cores):
+            yield some
+            some, files = [], 0
+        some.append(group)
+        files += len(group)
+    if some:
+        yield some
 
 
 def _search_all(row: GroupRow, sent: Any, octets: Any) -> Iterator[SearchedColumns]:

@@ -97,6 +97,8 @@ class SeenFiles:
     sought: Sought
     notes: Sequence[str] = ()
     files: dict[str, SearchedFile] = field(default_factory=dict)
+    _rows: int = field(default=0, init=False, repr=False)
+    """How many rows the parts have. Files have one each if nothing was replaced, forgotten, or is broken."""
 
     @classmethod
     def open(cls, folder: str, sought: Sought) -> SeenFiles:
@@ -130,13 +132,16 @@ class SeenFiles:
         number = len(list(self.folder.glob("seen-*.jsonl")))
         part = self.folder / f"seen-{number:08}-{uuid.uuid4().hex}.jsonl"
         replace_lines(part, (json.dumps(_plain(one)) for one in rows))
+        self._rows += len(rows)
         self.files.update((one.file.path, one) for one in rows)
 
     def compact(self, present: Collection[str]) -> None:
-        """Write what is kept of the files that are ``present`` as one part; the others are forgotten."""
+        """Write what is kept of the files that are ``present`` as one part, unless it is; the others are forgotten."""
         old = sorted(self.folder.glob("seen-*.jsonl"))
         self.files = {path: one for path, one in self.files.items() if path in present}
-        files, self.files = list(self.files.values()), {}
+        if len(old) == 1 and len(self.files) == self._rows:
+            return
+        files, self.files, self._rows = list(self.files.values()), {}, 0
         self.keep(files)
         for part in old:
             part.unlink(missing_ok=True)
@@ -205,11 +210,14 @@ class SeenFiles:
 
     def _load(self) -> None:
         for part in sorted(self.folder.glob("seen-*.jsonl")):
+            self._rows += 1  # until all of the part is read, so that one that is broken is written anew
             with suppress(ContentError, UnicodeDecodeError):  # it is searched again
                 for line in _lines(part):
+                    self._rows += 1
                     with suppress(*_WRONG):  # as above
                         one = _read(json.loads(line))
                         self.files[one.file.path] = one
+                self._rows -= 1
 
 
 def is_unchanged(file: FoundFile, seen: SearchedFile | None) -> bool:

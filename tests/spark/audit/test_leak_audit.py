@@ -249,6 +249,46 @@ class TestSeenFiles:
 
         assert SeenFiles.open(str(tmp_path), SOUGHT).files == {}
 
+    def test_what_is_as_it_was_is_not_written_again(self, audit: LeakAudit, tmp_path: Path) -> None:
+        logs, state = tmp_path / "logs", tmp_path / "state"
+        logs.mkdir()
+        for name in ("a.log", "b.log"):
+            (logs / name).write_text(VALUE)
+        self.compacted(audit, logs, state)
+        [part] = state.glob("seen-*")
+
+        self.compacted(audit, logs, state)
+
+        assert list(state.glob("seen-*")) == [part]
+
+    @pytest.mark.parametrize("broken", [b"{}\n", b"\xff\n", b""], ids=["no row", "no text", "nothing"])
+    def test_what_is_new_gone_or_broken_is_written_as_one_part(
+        self, audit: LeakAudit, tmp_path: Path, broken: bytes
+    ) -> None:
+        logs, state = tmp_path / "logs", tmp_path / "state"
+        logs.mkdir()
+        for name in ("a.log", "b.log"):
+            (logs / name).write_text(VALUE)
+        self.compacted(audit, logs, state)
+        [part] = state.glob("seen-*")
+        part.write_bytes(part.read_bytes() + broken)
+        if not broken:
+            (logs / "a.log").unlink()
+            (logs / "b.log").write_text(f"{VALUE} {VALUE}")
+
+        self.compacted(audit, logs, state)
+
+        [other] = state.glob("seen-*")
+        assert other != part
+        rows = [json.loads(line) for line in other.read_text().splitlines()]
+        assert [Path(row["path"]).name for row in rows] == (["a.log", "b.log"] if broken else ["b.log"])
+
+    @staticmethod
+    def compacted(audit: LeakAudit, logs: Path, state: Path) -> None:
+        seen = SeenFiles.open(str(state), SOUGHT)
+        run(audit, logs, seen)
+        seen.compact({str(path) for path in logs.iterdir()})
+
     def test_nobody_else_can_read_the_state(self, audit: LeakAudit, tmp_path: Path) -> None:
         (tmp_path / "logs").mkdir()
         (tmp_path / "logs" / "a.log").write_text(VALUE)

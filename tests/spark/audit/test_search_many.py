@@ -76,7 +76,9 @@ def test_what_two_files_have_only_together_is_no_leak(tmp_path: Path, sought: st
 
 
 def test_a_token_is_found_in_a_file_whose_neighbour_ends_like_one_that_begins(tmp_path: Path) -> None:
-    [_, found] = together(written(tmp_path, [b"gl", b"glpat-" + b"aB3_" * 5]), "tokens")
+    key = "AKIA" + "QRSTUVWX" * 2  # of no account; "AKI" and its first letter look like its prefix, too
+
+    [_, found] = together(written(tmp_path, [b"AKI", key.encode()]), "tokens")
 
     assert [leak.occurrence.start for leak in found.leaks] == [0]
 

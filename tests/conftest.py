@@ -48,8 +48,8 @@ def pytest_xdist_make_scheduler(config, log):
     return FileScheduling(config, log)
 
 
-@pytest.hookimpl(tryfirst=True)  # before any fixture
-def pytest_runtest_setup():
+@pytest.hookimpl(specname="pytest_runtest_setup", tryfirst=True)  # before any fixture
+def pytest_remove_leftovers():
     """Remove what earlier tests have left: that this process is a server of Airflow, and a key of PySpark's session."""
     for name in ("_AIRFLOW_PROCESS_CONTEXT", "SPARK_BUFFER_SIZE"):
         os.environ.pop(name, None)

@@ -25,7 +25,7 @@ from airflow_config_providers.deployment.known_secrets import (
 )
 from airflow_config_providers.spark.audit.findings_file import LEAK, require_places
 from airflow_config_providers.spark.audit.leak_audit import LeakReport, LeakRequest
-from airflow_config_providers.spark.audit.leak_page import page, summary
+from airflow_config_providers.spark.audit.leak_page import nothing_found, page, summary
 
 FOUND: Final = 1
 INCOMPLETE: Final = 2
@@ -43,7 +43,7 @@ def leaks(args: Any) -> None:
         report = search_for(known, _request(args), notes, tick=tick)
     rows = [leak.row() for leak in report.leaks]
     write_found(args, rows, LEAK, partial(page, report))
-    show_found(rows, args.output, nothing="Nothing found.")
+    show_found(rows, args.output, nothing=nothing_found(report))
     _tell(report, notes)
     if code := _code(report):
         raise Finished(code)

@@ -108,7 +108,7 @@ def test_what_could_not_be_read_is_exit_code_2(audit: Audit) -> None:
 
     done = audit()
 
-    assert done.code == 2
+    assert (done.code, done.out) == (2, "Nothing found so far.\n")
     assert f"{audit.logs}/a.log.gz was not searched, or not all of it: Its" in done.notes[0]
 
 

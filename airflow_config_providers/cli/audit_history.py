@@ -39,8 +39,8 @@ def history(args: Any) -> None:
             "unused keys are unknown."
         )
     shown = [_shown(row) for row in _with_authors(args, rows, notes)]
-    write_found(args, shown, HISTORY, partial(page, shown, drift))
     show_found(shown, args.output, nothing="Nothing found.")
+    write_found(args, shown, HISTORY, partial(page, shown, drift))
 
 
 def _known(args: Any, found: Audited, notes: Notes) -> KnownElsewhere:

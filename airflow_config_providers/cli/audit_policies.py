@@ -31,8 +31,8 @@ def policies(args: Any) -> None:
     for file, problem in stopped.unjudged.items():
         notes(f"{printable(file)} was not judged: {problem}")
     rows = stopped.rows_with(of_dag)
-    write_found(args, rows, POLICY, partial(page, stopped, of_dag))
     show_found(rows, args.output, nothing="No run would have been stopped.")
+    write_found(args, rows, POLICY, partial(page, stopped, of_dag))
     sys.stderr.write(f"{summary(stopped)}\n")
     if stopped.unjudged or found.records.unread_count:
         raise Finished(INCOMPLETE)

@@ -32,5 +32,5 @@ def references(args: Any) -> None:
             "password_encoder_secret where tasks run."
         )
     shown = [row for row in rows if is_like(row["reference"], args.pattern)]
-    write_found(args, shown, REFERENCE, partial(page, shown))
     show_found(shown, args.output, nothing="No record has such a reference.")
+    write_found(args, shown, REFERENCE, partial(page, shown))

@@ -30,7 +30,7 @@ from airflow_config_providers.deployment.known_secrets import (
     without_excepted,
 )
 from airflow_config_providers.spark.audit.leak_audit import LeakReport, LeakRequest
-from airflow_config_providers.spark.audit.leak_page import page, summary
+from airflow_config_providers.spark.audit.leak_page import nothing_found, page, summary
 from airflow_config_providers.spark.audit.report_file import LEAK, require_places
 
 
@@ -45,9 +45,9 @@ def leaks(args: Any) -> None:
     with octets_progress() as tick, redirect_stdout(sys.stderr):  # Airflow's hooks log to standard output
         report = search_for(known, _request(args), notes, tick=tick)
     rows = [leak.row() for leak in report.leaks]
-    write_found(args, rows, LEAK, partial(page, report))
-    show_found(rows, args.output, nothing="Nothing found.")
+    show_found(rows, args.output, nothing=nothing_found(report))
     _tell(report, notes)
+    write_found(args, rows, LEAK, partial(page, report))  # last, because a disk can be full
     if code := _code(report):
         raise Finished(code)
 

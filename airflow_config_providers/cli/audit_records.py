@@ -45,8 +45,8 @@ def history(args: Any) -> None:
             "unused keys are unknown."
         )
     shown = [_shown(row) for row in _with_authors(args, rows, notes)]
-    write_found(args, shown, HISTORY, partial(history_audit.page, shown, drift))
     show_found(shown, args.output, nothing="Nothing found.")
+    write_found(args, shown, HISTORY, partial(history_audit.page, shown, drift))
 
 
 def _known(args: Any, found: Audited, notes: Notes) -> KnownElsewhere:
@@ -88,8 +88,8 @@ def policies(args: Any) -> None:
     for file, problem in stopped.unjudged.items():
         notes(f"{printable(file)} was not judged: {problem}")
     rows = stopped.rows_with(of_dag)
-    write_found(args, rows, POLICY, partial(policy_audit.page, stopped, of_dag))
     show_found(rows, args.output, nothing="No run would have been stopped.")
+    write_found(args, rows, POLICY, partial(policy_audit.page, stopped, of_dag))
     sys.stderr.write(f"{policy_audit.summary(stopped)}\n")
     if stopped.unjudged or found.records.unread_count:
         raise Finished(INCOMPLETE)
@@ -113,5 +113,5 @@ def references(args: Any) -> None:
             "password_encoder_secret where tasks run."
         )
     shown = [row for row in rows if is_like(row["reference"], args.pattern)]
-    write_found(args, shown, REFERENCE, partial(reference_audit.page, shown))
     show_found(shown, args.output, nothing="No record has such a reference.")
+    write_found(args, shown, REFERENCE, partial(reference_audit.page, shown))

@@ -285,7 +285,10 @@ def reading(read: Callable[[Any], _Found]) -> _Found:
             return read(session)
     except SQLAlchemyError as error:
         problem = type(error).__name__
-    raise ProviderUnavailableError(f"Airflow's database is unavailable ({problem}). Try again later.")
+    raise ProviderUnavailableError(
+        f"Airflow's database is unavailable ({problem}). Try again later or, if it is new, create its tables: airflow "
+        f"db migrate."
+    )
 
 
 _Stored = tuple[datetime, TryRecord]

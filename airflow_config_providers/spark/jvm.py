@@ -6,6 +6,7 @@ import os
 import shlex
 import sys
 from collections.abc import Collection, Iterable, Iterator, Mapping, MutableMapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from typing import Any, Final
 
@@ -23,6 +24,22 @@ def has_started() -> bool:
 
     require(SPARK_CONTEXT)
     return SparkContext._gateway is not None
+
+
+def launch(conf: Any) -> None:
+    """
+    Start the JVM, unless this process has one.
+
+    If an interrupt fell into that, PySpark would forget the JVM, which then never ends. So a thread starts it, and an
+    interrupt is raised when the JVM is known: it then ends with this process.
+
+    :param conf: the ``SparkConf`` that the JVM starts with
+    """
+    from pyspark import SparkContext  # noqa: PLC0415 - as above
+
+    require(SPARK_CONTEXT)
+    with ThreadPoolExecutor(1) as threads:
+        threads.submit(SparkContext._ensure_initialized, conf=conf).result()
 
 
 @contextmanager

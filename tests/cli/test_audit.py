@@ -108,8 +108,18 @@ def test_what_could_not_be_read_is_exit_code_2(audit: Audit) -> None:
 
     done = audit()
 
-    assert done.code == 2
+    assert (done.code, done.out) == (2, "Nothing found so far.\n")
     assert f"{audit.logs}/a.log.gz was not searched, or not all of it: Its" in done.notes[0]
+
+
+def test_a_page_that_cannot_be_written_hides_no_leak(audit: Audit) -> None:
+    (audit.logs / "a.log").write_text(VALUE)
+
+    done = audit("--report", "/dev/full", "--output", "json")
+
+    assert done.code == 3
+    assert done.errors[-1] == "--report /dev/full cannot be written: No space left on device. Name another file."
+    assert json.loads(done.out)["line"] == 1
 
 
 def test_the_value_is_shown_nowhere(audit: Audit) -> None:

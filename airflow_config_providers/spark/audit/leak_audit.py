@@ -223,7 +223,6 @@ def _audited(request: LeakRequest, wanted: Sought, stores: Sequence[ObjectStore]
     report = LeakReport(unread=dict(listing.unread), skipped=listing.skipped, sought=sought)
     for one in work.unchanged:
         report.add(one)
-    report.notes = seen.notes if seen else ()
     if work.files or (target and listing.files) or request.database:
         with (
             audit_session(request.master, request.configs) as session,
@@ -238,6 +237,7 @@ def _audited(request: LeakRequest, wanted: Sought, stores: Sequence[ObjectStore]
                 report.add_tables(audit.search_database(request.database))
     if seen:
         seen.compact({file.path for file in listing.files})
+        report.notes = [*seen.notes, *report.notes]
     report.show(telling)
     report.leaks.sort()
     report.accept(accepted)

@@ -49,6 +49,11 @@ def summary(report: LeakReport) -> str:
     return f"{what}{size} searched{read}: {how_many(len(report.leaks), 'leak')}{accepted}."
 
 
+def nothing_found(report: LeakReport) -> str:
+    """Return what to say if there are no leaks."""
+    return "Nothing found." if report.is_complete else "Nothing found so far."
+
+
 def page(report: LeakReport) -> str:
     """Return the page, in which nothing that came from outside is markup."""
     return page_of(
@@ -66,7 +71,7 @@ def page(report: LeakReport) -> str:
 def _verdict(report: LeakReport) -> str:
     if report.leaks:
         return f"{how_many(len(report.leaks), 'leak')} in {how_many(len(_files(report.leaks)), 'file')}."
-    return "Nothing found." if report.is_complete else "Nothing found so far."
+    return nothing_found(report)
 
 
 def _files(leaks: Sequence[Leak]) -> set[str]:

@@ -46,6 +46,11 @@ _OTHER_KEY: Final = (
     "its file {name}, but not searched for: --fingerprints with that file does it, where the earlier secret is set."
 )
 
+_NOT_KEPT: Final = (
+    "--state {folder}: not all of what was searched could be kept there ({problem}), so the next audit reads it again. "
+    "Make room, or see that the folder can be written."
+)
+
 _DAMAGED: Final = (
     "--state {folder}: its file fingerprints.jsonl cannot be read, or is damaged. Restore it from a backup; without "
     "one, remove it: values that were rotated before are then no longer found."
@@ -125,15 +130,18 @@ class SeenFiles:
         raise ConfigException(f"--state {printable(folder)}: {problem}. Name a folder that can be written.")
 
     def keep(self, found: Iterable[SearchedFile]) -> None:
-        """Keep what was found in some files, all or nothing."""
+        """
+        Keep what was found in some files, all or nothing.
+
+        If the disk is full, a note says so, and the audit goes on.
+        """
         rows = list(found)
-        if not rows:
-            return
-        number = len(list(self.folder.glob("seen-*.jsonl")))
-        part = self.folder / f"seen-{number:08}-{uuid.uuid4().hex}.jsonl"
-        replace_lines(part, (json.dumps(_plain(one)) for one in rows))
-        self._rows += len(rows)
-        self.files.update((one.file.path, one) for one in rows)
+        if problem := self._write(rows):
+            note = _NOT_KEPT.format(folder=printable(str(self.folder)), problem=problem)
+            self.notes = tuple(dict.fromkeys((*self.notes, note)))
+        else:
+            self._rows += len(rows)
+            self.files.update((one.file.path, one) for one in rows)
 
     def compact(self, present: Collection[str]) -> None:
         """Write what is kept of the files that are ``present`` as one part, unless it is; the others are forgotten."""
@@ -141,10 +149,22 @@ class SeenFiles:
         self.files = {path: one for path, one in self.files.items() if path in present}
         if len(old) == 1 and len(self.files) == self._rows:
             return
-        files, self.files, self._rows = list(self.files.values()), {}, 0
-        self.keep(files)
-        for part in old:
-            part.unlink(missing_ok=True)
+        if not self._write(self.files.values()):  # otherwise, the old parts have it
+            self._rows = len(self.files)
+            for part in old:
+                part.unlink(missing_ok=True)
+
+    def _write(self, rows: Collection[SearchedFile]) -> str:
+        """Write a part, unless it would be empty, and return why it could not be written; nothing if it was."""
+        if not rows:
+            return ""
+        number = len(list(self.folder.glob("seen-*.jsonl")))
+        part = self.folder / f"seen-{number:08}-{uuid.uuid4().hex}.jsonl"
+        try:
+            replace_lines(part, (json.dumps(_plain(one)) for one in rows))
+        except OSError as error:
+            return error.strerror or type(error).__name__
+        return ""
 
     def _require_ours(self) -> None:
         others = [

@@ -410,6 +410,21 @@ class TestState:
 
         assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
 
+    def test_a_folder_that_takes_nothing_more_ends_no_audit_and_is_named_once(self, tmp_path: Path) -> None:
+        seen = SeenFiles.open(str(tmp_path / "state"), Sought(SECRETS, key=KEY))
+        seen.keep([SearchedFile(FoundFile("/first", 1, 1))])
+        (tmp_path / "state").rename(tmp_path / "full")
+
+        for path in ("/second", "/third"):
+            seen.keep([SearchedFile(FoundFile(path, 1, 1))])
+        seen.compact({"/first", "/second", "/third"})
+
+        [note] = seen.notes
+        assert "not all of what was searched could be kept there (No such file or directory)" in note
+        assert list(seen.files) == ["/first"]
+        later = SeenFiles.open(str(tmp_path / "full"), Sought(SECRETS, key=KEY))
+        assert list(later.files) == ["/first"]
+
     def test_only_the_user_can_read_what_is_kept(self, tmp_path: Path) -> None:
         SeenFiles.open(str(tmp_path / "state"), Sought(SECRETS, key=KEY))
 

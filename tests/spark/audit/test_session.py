@@ -3,12 +3,25 @@
 from __future__ import annotations
 
 import logging
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
 pytest.importorskip("pyspark.sql.session")
 
 from airflow_config_providers.spark.audit.session import audit_session
+from tests.limits import LONGEST, eventually
+
+SESSION = """
+from airflow_config_providers.spark.audit.session import audit_session
+
+with audit_session("local[1]"):
+    pass
+"""
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("jvm")]
 
@@ -23,3 +36,33 @@ def test_messages_of_py4j_are_not_logged_until_the_session_ends(caplog: pytest.L
         assert (said_by("java_gateway"), said_by("another")) == ([], ["another"])
 
     assert said_by("java_gateway") == ["java_gateway"]
+
+
+def test_an_interrupt_while_the_jvm_starts_leaves_no_jvm() -> None:
+    script = (
+        "from airflow_config_providers.spark.audit.session import audit_session\nwith audit_session('local[1]'): pass"
+    )
+    process = subprocess.Popen([sys.executable, "-c", script], stderr=subprocess.DEVNULL, start_new_session=True)
+    try:
+        assert eventually(lambda: len(_of_session(process.pid)) > 1)
+        os.kill(process.pid, signal.SIGINT)
+        process.wait(LONGEST)
+
+        assert eventually(lambda: not _of_session(process.pid))
+    finally:
+        for one in _of_session(process.pid):
+            os.kill(one, signal.SIGKILL)
+        process.wait(LONGEST)
+
+
+def _of_session(leader: int) -> list[int]:
+    """Return the processes of a session that still run."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            state, _, _, session, *_ = path.read_text().rpartition(")")[2].split()
+        except OSError:  # it has ended
+            continue
+        if int(session) == leader and state != "Z":
+            found.append(int(path.parent.name))
+    return found

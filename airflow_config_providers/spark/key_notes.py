@@ -69,6 +69,11 @@ def key_notes(name: str, version: str | None = None) -> KeyNotes:
     )
 
 
+def documentation(name: str, version: str | None = None) -> str:
+    """Return Spark's own documentation of the key ``name``; empty if there is none."""
+    return key_notes(name, version).documentation
+
+
 def since(name: str, version: str | None = None) -> str:
     """Return the version of Spark that introduced the key ``name``; empty if Spark does not say it."""
     found = rows(catalogued(version))

@@ -22,6 +22,8 @@ OURS = airflow_config_providers.__name__
 ROOT = Path(airflow_config_providers.__file__).parent
 SOURCES = sorted(path for path in ROOT.rglob("*.py") if path != Path(foreign.__file__))
 NAMES = {row.name for row in TABLE}
+OF_NAMED_TUPLES = {"_asdict", "_fields", "_make", "_replace"}
+"""Public, in spite of their names: Python documents them."""
 
 
 def owner_of(row: ForeignName) -> Any:
@@ -53,7 +55,7 @@ def test_the_row_of_a_method_has_its_parameters(row: ForeignName) -> None:
 def test_a_private_name_that_is_not_ours_has_a_row(path: Path) -> None:
     tree = ast.parse(path.read_text())
 
-    assert {*read_elsewhere(tree), *imported_names(tree)} - set(defined(tree)) - NAMES == set()
+    assert {*read_elsewhere(tree), *imported_names(tree)} - set(defined(tree)) - NAMES - OF_NAMED_TUPLES == set()
 
 
 def read_elsewhere(tree: ast.AST) -> Iterator[str]:

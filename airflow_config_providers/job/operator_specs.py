@@ -131,7 +131,7 @@ _PYSPARK: Final = "airflow_config_providers.operators.pyspark:PySparkMixin"
 _KUBERNETES: Final = "airflow_config_providers.operators.spark_kubernetes:SparkKubernetesMixin"
 _LIVY: Final = "airflow_config_providers.operators.livy:LivyMixin"
 _DATAPROC: Final = "airflow_config_providers.operators.dataproc:DataprocMixin"
-_DURABLE: Final = "airflow_config_providers.operators.durable:DurableMixin"
+_DATABRICKS: Final = "airflow_config_providers.operators.databricks:DatabricksMixin"
 
 _LIVY_ARGUMENTS: Final = (
     *("file", "class_name", "args", "jars", "py_files", "files", "driver_memory", "driver_cores", "executor_memory"),
@@ -265,7 +265,7 @@ SUPPORTED: Final[Mapping[str, OperatorSpec]] = {
     ),
     "airflow.providers.databricks.operators.databricks.DatabricksSubmitRunOperator": OperatorSpec(
         "databricks",
-        _DURABLE,
+        _DATABRICKS,
         conf=(
             ConfLocation("json", ("new_cluster", "spark_conf")),
             ConfLocation("json", ("tasks", PART, "new_cluster", "spark_conf")),

@@ -33,5 +33,9 @@ class QuietTrigger:
         """Wait as the stock trigger does, and leave out what its event could quote."""
         stock: Any = super()
         async for event in stock.run():
-            event.payload = {**event.payload, **{k: v for k, v in self.left_out.items() if k in event.payload}}
+            event.payload = self.quiet(event.payload)
             yield event
+
+    def quiet(self, payload: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the content of an event without what the service says of the job."""
+        return {**payload, **{name: value for name, value in self.left_out.items() if name in payload}}

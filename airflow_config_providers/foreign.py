@@ -26,6 +26,7 @@ _DISTRIBUTIONS: Final = {
     "airflow.providers.apache.livy": "apache-airflow-providers-apache-livy",
     "airflow.providers.apache.spark": "apache-airflow-providers-apache-spark",
     "airflow.providers.cncf.kubernetes": "apache-airflow-providers-cncf-kubernetes",
+    "airflow.providers.databricks": "apache-airflow-providers-databricks",
     "airflow": "apache-airflow",
     "fsspec": "fsspec",
     "pyspark": "pyspark",
@@ -57,6 +58,7 @@ _PYSPARK_DECORATOR: Final = "airflow.providers.apache.spark.decorators.pyspark"
 _LIVY_OPERATOR: Final = "airflow.providers.apache.livy.operators.livy:LivyOperator"
 _LIVY_TRIGGER: Final = "airflow.providers.apache.livy.triggers.livy:LivyTrigger"
 _KUBERNETES_OPERATOR: Final = "airflow.providers.cncf.kubernetes.operators.spark_kubernetes:SparkKubernetesOperator"
+_DATABRICKS_OPERATOR: Final = "airflow.providers.databricks.operators.databricks:DatabricksSubmitRunOperator"
 
 SPARK_CONTEXT: Final = "pyspark:SparkContext"
 _GATEWAY: Final = "pyspark.java_gateway"
@@ -186,6 +188,8 @@ TABLE: Final = (
     # Its Livy provider
     ForeignName(_LIVY_OPERATOR, "_polling_interval", "whether a task waits for its batch"),
     ForeignName(_LIVY_TRIGGER, "_get_async_hook", "what a deferred task asks", ("self",)),
+    # Its Databricks provider
+    ForeignName(_DATABRICKS_OPERATOR, "_hook", "what a task asks for the errors of its run"),
     # Its Kubernetes provider
     ForeignName(
         _KUBERNETES_OPERATOR,

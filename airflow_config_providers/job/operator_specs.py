@@ -130,7 +130,8 @@ _PIPELINES: Final = "airflow_config_providers.operators.spark_pipelines:SparkPip
 _PYSPARK: Final = "airflow_config_providers.operators.pyspark:PySparkMixin"
 _KUBERNETES: Final = "airflow_config_providers.operators.spark_kubernetes:SparkKubernetesMixin"
 _LIVY: Final = "airflow_config_providers.operators.livy:LivyMixin"
-_DURABLE: Final = "airflow_config_providers.operators.durable:DurableMixin"
+_DATAPROC: Final = "airflow_config_providers.operators.dataproc:DataprocMixin"
+_DATABRICKS: Final = "airflow_config_providers.operators.databricks:DatabricksMixin"
 
 _LIVY_ARGUMENTS: Final = (
     *("file", "class_name", "args", "jars", "py_files", "files", "driver_memory", "driver_cores", "executor_memory"),
@@ -252,17 +253,19 @@ SUPPORTED: Final[Mapping[str, OperatorSpec]] = {
     ),
     "airflow.providers.google.cloud.operators.dataproc.DataprocSubmitJobOperator": OperatorSpec(
         "dataproc",
+        _DATAPROC,
         conf=tuple(ConfLocation("job", (kind, "properties")) for kind in _DATAPROC_JOBS),
         jvm=tuple(JvmSign("job", (kind,)) for kind in _DATAPROC_JOBS if kind != "pyspark_job"),
     ),
     "airflow.providers.google.cloud.operators.dataproc.DataprocCreateBatchOperator": OperatorSpec(
         "dataproc",
+        _DATAPROC,
         conf=(ConfLocation("batch", ("runtime_config", "properties")),),
         jvm=tuple(JvmSign("batch", (kind,)) for kind in ("spark_batch", "spark_sql_batch", "spark_r_batch")),
     ),
     "airflow.providers.databricks.operators.databricks.DatabricksSubmitRunOperator": OperatorSpec(
         "databricks",
-        _DURABLE,
+        _DATABRICKS,
         conf=(
             ConfLocation("json", ("new_cluster", "spark_conf")),
             ConfLocation("json", ("tasks", PART, "new_cluster", "spark_conf")),

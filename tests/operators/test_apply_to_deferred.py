@@ -191,6 +191,9 @@ def databricks(monkeypatch):
         if request.method == "POST":
             service.posted.append(json.loads(request.body))
         run = {"run_id": 9, "job_id": 3, "run_page_url": "http://databricks/run/9", "state": service.state}
+        run["tasks"] = [{"task_key": "t", "run_id": 10, "state": service.state}]
+        if "get-output" in request.path:
+            run = {"error": f"{SAYS} {CANARY}"}
         return Response(200, json.dumps(run).encode(), {"Content-Type": "application/json"})
 
     with WebServer(answer) as server:
@@ -221,3 +224,28 @@ def test_a_deferred_run_of_databricks_goes_on_both_ways(deployment, databricks, 
     assert posted["tasks"][0]["new_cluster"]["spark_conf"] == {"spark.app.x": sent}
     assert diary() == ["opened", "lent", "taken back without a job"]
     assert CANARY not in deployment.shown
+
+
+@pytest.mark.parametrize("end", ["SUCCESS", "FAILED"])
+@pytest.mark.parametrize("is_left_on", [True, False], ids=["left on", "turned off"])
+def test_attack_30_what_the_triggerer_logs_and_stores_of_a_databricks_run_has_no_value(
+    deployment, databricks, diary, end, is_left_on
+):
+    from airflow.providers.databricks.operators.databricks import DatabricksSubmitRunOperator
+
+    def task(*, on):
+        with DAG("flights", schedule=None):
+            cluster = {"spark_conf": {"spark.app.x": REFERENCE}}
+            made = DatabricksSubmitRunOperator(
+                task_id="job", new_cluster=cluster, deferrable=True, polling_period_seconds=1
+            )
+        return deployment.told(made, on=on)
+
+    begun = deployment.run(task(on=True), finalize=False)
+    databricks.state = {**ENDED, "result_state": end, "state_message": f"{SAYS} {CANARY}"}
+    resumed_with = deployment.wait(begun.message)
+    run = deployment.run(task(on=is_left_on), resumed_with=resumed_with)
+
+    assert CANARY not in json.dumps(resumed_with) + deployment.shown
+    assert run.state == ("success" if end == "SUCCESS" else "failed")
+    assert (f"{SAYS} {REFERENCE}" in str(run.error)) is (end == "FAILED" and is_left_on)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
-from contextlib import ExitStack
+from contextlib import ExitStack, aclosing
+from importlib import import_module
 
 import pytest
+from airflow.sdk.serde import deserialize, serialize
 
 from airflow_config_providers.operators.configure import configured
 from tests.operators.conftest import CANARY
@@ -71,7 +74,9 @@ def answering(state="PENDING", refuse=False):
         return taken[0]
 
     def get(request):
-        return Job(taken[0], status={"state": state})
+        is_changing = isinstance(state, list)
+        now = (state.pop(0) if len(state) > 1 else state[0]) if is_changing else state
+        return Job(taken[0], status={"state": now})
 
     return {"JobController/SubmitJob": (SubmitJobRequest, submit), "JobController/GetJob": (GetJobRequest, get)}
 
@@ -117,8 +122,37 @@ def test_attack_30_dataprocs_trigger_gets_no_value(job, service, no_leak):
     assert run.message.trigger_kwargs["job_id"] == "j-1"
 
 
-@pytest.mark.parametrize("state", ["SUCCEEDED", "FAILED"])
-def test_attack_30_a_batch_of_dataproc_gets_the_value_and_nobody_else(dag, service, no_leak, password, state):
+def resumed(deferred):
+    """Run the trigger of a deferred task, and return what the task is resumed with, and what the triggerer logs."""
+    module, _, name = deferred.message.classpath.rpartition(".")
+    trigger = getattr(import_module(module), name)(
+        **deserialize(json.loads(json.dumps(deferred.message.trigger_kwargs)))
+    )
+    event = asyncio.run(first_event(trigger))
+    kwargs = {**deserialize(deferred.message.next_kwargs), "event": event.payload}
+    return (deferred.message.next_method, json.loads(json.dumps(serialize(kwargs)))), repr(event)
+
+
+async def first_event(trigger):
+    async with aclosing(trigger.run()) as events:
+        return await anext(events)
+
+
+@pytest.mark.parametrize("state", ["DONE", "ERROR", "CANCELLED"])
+def test_attack_30_what_the_triggerer_logs_and_stores_of_a_job_has_no_value(job, service, no_leak, password, state):
+    service(answering(["PENDING", state]))
+    task = job(deferrable=True)
+    resumed_with, logged = resumed(no_leak(task, finalize=False))
+    run = no_leak(task, resumed_with=resumed_with)
+
+    assert CANARY not in logged + json.dumps(resumed_with)
+    assert run.state == ("success" if state == "DONE" else "failed")
+    assert (password in str(run.error)) is (state != "DONE")
+
+
+@pytest.fixture
+def batch(dag, password, service):
+    """Return a function that makes a ``DataprocCreateBatchOperator`` of ours, and what its service gets."""
     from google.cloud.dataproc_v1 import Batch, BatchOperationMetadata, CreateBatchRequest, GetBatchRequest
     from google.longrunning.operations_pb2 import Operation
     from google.protobuf.any_pb2 import Any
@@ -128,27 +162,60 @@ def test_attack_30_a_batch_of_dataproc_gets_the_value_and_nobody_else(dag, servi
         metadata.Pack(BatchOperationMetadata.pb(BatchOperationMetadata(batch=BATCH)))
         return Operation(name="o-1", metadata=metadata)
 
-    def get(request):
-        return Batch(requests[0].batch, name=BATCH, state=state, state_message=f"the job said {CANARY}")
+    def make(state, **kwargs):
+        def get(request):
+            return Batch(requests[0].batch, name=BATCH, state=state, state_message=f"the job said {CANARY}")
 
-    requests = service(
-        {
-            "BatchController/CreateBatch": (CreateBatchRequest, create),
-            "BatchController/GetBatch": (GetBatchRequest, get),
-        }
-    )
-    batch = {
-        "pyspark_batch": {"main_python_file_uri": "gs://bucket/job.py", "args": [password]},
-        "runtime_config": {"properties": {"spark.app.password": password}},
-    }
-    run = no_leak(
-        configured(dataproc.DataprocCreateBatchOperator)(
-            task_id="job", dag=dag, batch=batch, batch_id="b-1", region="r", project_id="p"
+        requests = service(
+            {
+                "BatchController/CreateBatch": (CreateBatchRequest, create),
+                "BatchController/GetBatch": (GetBatchRequest, get),
+            }
         )
-    )
+        work = {
+            "pyspark_batch": {"main_python_file_uri": "gs://bucket/job.py", "args": [password]},
+            "runtime_config": {"properties": {"spark.app.password": password}},
+        }
+        given = {"batch": work, "batch_id": "b-1", "region": "r", "project_id": "p", **kwargs}
+        return configured(dataproc.DataprocCreateBatchOperator)(task_id="job", dag=dag, **given), requests
+
+    return make
+
+
+@pytest.mark.parametrize("state", ["SUCCEEDED", "FAILED"])
+def test_attack_30_a_batch_of_dataproc_gets_the_value_and_nobody_else(batch, no_leak, password, state):
+    task, requests = batch(state)
+    run = no_leak(task)
 
     sent = requests[0].batch
     assert run.state == ("success" if state == "SUCCEEDED" else "failed")
     assert dict(sent.runtime_config.properties) == {"spark.app.password": CANARY}
     assert list(sent.pyspark_batch.args) == [CANARY]
     assert f"the job said {password}" in (str(run.error) if state == "FAILED" else str(run.supervisor.messages))
+
+
+@pytest.mark.parametrize("state", ["SUCCEEDED", "FAILED"])
+def test_attack_30_what_the_triggerer_logs_and_stores_of_a_batch_has_no_value(batch, no_leak, password, state):
+    task, _ = batch(state, deferrable=True)
+    resumed_with, logged = resumed(no_leak(task, finalize=False))
+    run = no_leak(task, resumed_with=resumed_with)
+
+    assert CANARY not in logged + json.dumps(resumed_with)
+    assert run.state == ("success" if state == "SUCCEEDED" else "failed")
+    assert (f"the job said {password}" in str(run.error)) is (state == "FAILED")
+
+
+def test_a_task_that_was_deferred_by_an_earlier_version_goes_on(job, service, no_leak, password):
+    service(answering("ERROR"))
+    event = {"job_id": "j-1", "job_state": "ERROR", "job": {"args": [CANARY]}}
+    run = no_leak(job(deferrable=True), resumed_with=("execute_complete", {"event": event}))
+
+    assert str(run.error) == f"Job j-1 failed:\n{{'args': ['{password}']}}"
+
+
+def test_a_failure_of_which_dataproc_says_nothing_more_is_still_one(job, service, no_leak):
+    service({})
+    event = {"job_id": "j-1", "job_state": "ERROR", "job": None}
+    run = no_leak(job(deferrable=True), resumed_with=("execute_complete", {"event": event}))
+
+    assert str(run.error) == "Job j-1 failed:\nNone"

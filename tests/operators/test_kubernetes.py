@@ -176,3 +176,10 @@ def test_an_application_is_replaced_when_its_secret_changes(run_on, secrets_dir,
     assert run.state == "success", run.error
     assert [made["spec"]["sparkConf"]["spark.app.password"] for made in server.created] == [CANARY, f"{CANARY}-2"]
     assert server.present == [[], []]
+
+
+def test_attack_30_the_triggerer_which_knows_no_values_fetches_no_log_of_the_driver(run_on):
+    run = run_on(SparkApplications(said), deferrable=True, logging_interval=5, airflow={"finalize": False})
+
+    assert run.message.trigger_kwargs["logging_interval"] is None
+    assert "logging_interval has no effect" in run.shown

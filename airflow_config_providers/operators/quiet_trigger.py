@@ -1,0 +1,41 @@
+"""Triggers whose event leaves out what a service says of a job, because the triggerer logs it and Airflow stores it."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+if TYPE_CHECKING:
+    from airflow.triggers.base import BaseTrigger, TriggerEvent
+
+
+class QuietTrigger:
+    """
+    A mixin for a trigger of a service, which can quote the values of a job, such as its properties or its error.
+
+    The triggerer does not know the values, so it cannot replace them by references. The task asks the service again.
+    """
+
+    left_out: ClassVar[Mapping[str, Any]]
+    """Entry of the event -> what replaces it."""
+
+    @classmethod
+    def of(cls, trigger: BaseTrigger) -> Self:
+        """Return a trigger with the arguments of a stock trigger."""
+        return cls(**trigger.serialize()[1])
+
+    def serialize(self) -> tuple[str, dict[str, Any]]:
+        """Return the class path and the arguments that Airflow stores."""
+        stock: Any = super()
+        return f"{type(self).__module__}.{type(self).__qualname__}", stock.serialize()[1]
+
+    async def run(self) -> AsyncIterator[TriggerEvent]:
+        """Wait as the stock trigger does, and leave out what its event could quote."""
+        stock: Any = super()
+        async for event in stock.run():
+            event.payload = self.quiet(event.payload)
+            yield event
+
+    def quiet(self, payload: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the content of an event without what the service says of the job."""
+        return {**payload, **{name: value for name, value in self.left_out.items() if name in payload}}

@@ -141,3 +141,10 @@ def masked(text: str) -> str:
     from airflow.sdk._shared.secrets_masker import redact  # noqa: PLC0415 - slow to import, and only a task masks
 
     return str(redact(text))
+
+
+def is_starred(name: str) -> bool:
+    """Return whether Airflow takes what it finds under ``name``, such as a key of an extra, for a secret."""
+    from airflow.sdk._shared.secrets_masker import redact  # noqa: PLC0415 - slow to import
+
+    return str(redact("value", name)) != "value"

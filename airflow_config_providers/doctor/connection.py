@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from shlex import quote
 from typing import Any, Final
 
+from airflow_config_providers.airflow_compat import is_starred
 from airflow_config_providers.core.diagnosis import Diagnosis, doubt, fault, fine
 from airflow_config_providers.core.provider_definition import CONFIG_PROVIDERS, is_reserved
 from airflow_config_providers.core.reload import RELOAD_ACTION_KEYS
@@ -74,10 +75,20 @@ def _missing(site: Site) -> Diagnosis:
 
 
 def _unread(conn_id: str, extra: Any) -> Iterator[Diagnosis]:
-    """Yield the fields of an extra that nothing reads. Their names are shown, never what is in them."""
+    """
+    Yield the fields of an extra that nothing reads, and those that Airflow hides because of a provider's name.
+
+    The names of fields are shown, never what is in them.
+    """
     if not isinstance(extra, dict):
         raise ProviderDefinitionError(f"The extra of connection '{printable(conn_id)}' is not a JSON object.")
     for field in extra:
         if field not in _FIELDS and not is_reserved(field.removeprefix("driver.")):
             hint = nearest(field, _FIELDS) or "."
             yield doubt(f"'{printable(field)}' in the extra of '{printable(conn_id)}' is not read{hint}", "Remove it.")
+        elif field.endswith(".class") and is_starred(field):
+            yield doubt(
+                f"Airflow takes '{printable(field)}' and its parameters in the extra of '{printable(conn_id)}' for "
+                f"secrets because of the provider's name, and shows *** in place of paths in references.",
+                "Rename the provider, or define it in the field properties.",
+            )

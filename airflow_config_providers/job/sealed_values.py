@@ -125,8 +125,8 @@ _PURPOSE: Final = ("airflow_config_providers", "hashes of values in records")
 _OCTETS: Final = 16
 
 _NO_KEY: Final = (
-    "There are no hashes of values, because [config_providers] password_encoder_secret is not set. A later change of a "
-    "value is therefore not seen."
+    "There are no hashes of values, because [config_providers] password_encoder_secret was not set where the task ran. "
+    "A later change of a value is therefore not seen."
 )
 
 

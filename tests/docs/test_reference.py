@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -76,3 +77,14 @@ def test_the_request_that_forgets_a_job_is_one_of_airflow_s() -> None:
 
     assert described
     assert set(described) <= deleting
+
+
+def test_the_security_review_names_each_library_that_is_installed():
+    root = REFERENCE.parents[1]
+    project = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    needed = {re.split("[<>=]", line)[0] for line in project["dependencies"]}
+    (row,) = re.findall(
+        r"\| What does it install\? \|.*", (REFERENCE.parent / "explanation/security-review.md").read_text()
+    )
+
+    assert {name for name in needed if not name.startswith("apache-airflow")} == set(re.findall("`([^`]+)`", row))

@@ -136,6 +136,16 @@ def test_fields_that_nothing_reads_are_found_without_what_is_in_them(connect):
     ]
 
 
+def test_a_name_that_airflow_takes_for_a_secret_is_found(connect):
+    definition = {"config.providers": "secrets", "config.providers.secrets.class": "env"}
+    written = "".join(f"{key}={text}\n" for key, text in definition.items())
+
+    assert any(
+        "'config.providers.secrets.class' and its" in found for found in said(connection.check(connect(**definition)))
+    )
+    assert said(connection.check(connect(properties=written))) == ["ok: Connection 'of_doctor' can be read."]
+
+
 def of_provider(connect, name, **params):
     path = f"{__name__}.{name}"
     extra = {f"config.providers.x.param.{param}": text for param, text in params.items()}

@@ -65,7 +65,10 @@ def test_hashes_with_another_secret_have_another_key(secret):
 
 @pytest.mark.parametrize(
     ("text", "reason"),
-    [pytest.param("", "is not set", id="no-secret"), pytest.param("short", "can be guessed", id="a-guessable-secret")],
+    [
+        pytest.param("", "was not set where the task ran", id="no-secret"),
+        pytest.param("short", "can be guessed", id="a-guessable-secret"),
+    ],
 )
 def test_without_a_strong_secret_there_are_no_hashes_but_a_reason(secret, text, reason):
     secret(text)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, Final, NoReturn, Self
+from typing import Any, NoReturn
 
 from airflow.providers.apache.livy.triggers.livy import LivyTrigger
 
 from airflow_config_providers.foreign import require_bases
 from airflow_config_providers.operators.durable import DurableMixin
+from airflow_config_providers.operators.quiet_trigger import StandInTrigger
 
 
 class LivyMixin(DurableMixin):
@@ -53,7 +54,7 @@ class LivyMixin(DurableMixin):
             self.log.warning("The output of batch %s could not be fetched: %s", batch_id, error)
 
 
-class WaitingLivyTrigger(LivyTrigger):  # type: ignore[misc,unused-ignore] # Any where there is no Livy provider
+class WaitingLivyTrigger(StandInTrigger, LivyTrigger):  # type: ignore[misc,unused-ignore]
     """
     Waits for the end of a batch, without fetching its output.
 
@@ -64,15 +65,6 @@ class WaitingLivyTrigger(LivyTrigger):  # type: ignore[misc,unused-ignore] # Any
         require_bases(type(self))
         super().__init__(*args, **kwargs)
 
-    @classmethod
-    def of(cls, trigger: LivyTrigger) -> Self:
-        """Return a trigger with the arguments of a stock trigger."""
-        return cls(**trigger.serialize()[1])
-
-    def serialize(self) -> tuple[str, dict[str, Any]]:
-        """Return the class path and the arguments that Airflow stores."""
-        return _PATH, super().serialize()[1]
-
     def _get_async_hook(self) -> Any:
         hook = super()._get_async_hook()
         vars(hook)["dump_batch_logs"] = _fetch_nothing
@@ -81,6 +73,3 @@ class WaitingLivyTrigger(LivyTrigger):  # type: ignore[misc,unused-ignore] # Any
 
 async def _fetch_nothing(batch_id: int | str) -> None:
     """Replace the method that fetches the log lines."""
-
-
-_PATH: Final = f"{__name__}.{WaitingLivyTrigger.__name__}"

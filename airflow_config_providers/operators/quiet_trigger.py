@@ -1,4 +1,4 @@
-"""Triggers whose event leaves out what a service says of a job, because the triggerer logs it and Airflow stores it."""
+"""Triggers in place of stock ones, which would bring what a service says of a job into logs and Airflow's database."""
 
 from __future__ import annotations
 
@@ -9,15 +9,8 @@ if TYPE_CHECKING:
     from airflow.triggers.base import BaseTrigger, TriggerEvent
 
 
-class QuietTrigger:
-    """
-    A mixin for a trigger of a service, which can quote the values of a job, such as its properties or its error.
-
-    The triggerer does not know the values, so it cannot replace them by references. The task asks the service again.
-    """
-
-    left_out: ClassVar[Mapping[str, Any]]
-    """Entry of the event -> what replaces it."""
+class StandInTrigger:
+    """A mixin for a trigger that takes the place of a stock one, with its arguments."""
 
     @classmethod
     def of(cls, trigger: BaseTrigger) -> Self:
@@ -28,6 +21,17 @@ class QuietTrigger:
         """Return the class path and the arguments that Airflow stores."""
         stock: Any = super()
         return f"{type(self).__module__}.{type(self).__qualname__}", stock.serialize()[1]
+
+
+class QuietTrigger(StandInTrigger):
+    """
+    A mixin for a trigger whose event leaves out what quotes the values of a job, such as its properties or its error.
+
+    The triggerer does not know the values, so it cannot replace them by references. The task asks the service again.
+    """
+
+    left_out: ClassVar[Mapping[str, Any]]
+    """Entry of the event -> what replaces it."""
 
     async def run(self) -> AsyncIterator[TriggerEvent]:
         """Wait as the stock trigger does, and leave out what its event could quote."""

@@ -18,7 +18,7 @@ from airflow_config_providers.core.reversal.reverse import (
     reverse_object,
     reverse_text,
 )
-from airflow_config_providers.core.text import printable
+from airflow_config_providers.core.text import octets, printable
 
 _log = logging.getLogger(__name__)
 
@@ -62,7 +62,7 @@ def _holds_value(leaf: object, reverser: ReverseTransformer) -> bool:
 
 
 def _is_value(text: str | bytes, reverser: ReverseTransformer) -> bool:
-    data = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text
+    data = octets(text) if isinstance(text, str) else text
     return reverse_bytes(data, (reverser,)) != data
 
 

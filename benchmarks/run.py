@@ -54,6 +54,7 @@ LIBRARIES = [
     "dynaconf",
     "google-re2",
     "hvac",
+    "kingfisher-bin",
     "moto",
     "omegaconf",
     "pydantic-settings",

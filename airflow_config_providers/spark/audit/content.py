@@ -70,12 +70,12 @@ def compression_of(beginning: bytes) -> str:
 
 def doubt(path: str, beginning: bytes) -> str:
     """Return why what is read from a file is perhaps not its content; empty if there is no doubt."""
-    if not beginning:
-        return ""
+    if not beginning or not (beginning.startswith(tuple(_UNSUPPORTED)) or path.endswith(tuple(_EXTENSIONS))):
+        return ""  # almost always, and fast
     other = next((name for magic, name in _UNSUPPORTED.items() if beginning.startswith(magic)), "")
     if other and (other != "lzf" or path.endswith(".lzf")):
         return f"It is compressed with {other}, which is not supported: only its bytes as they are were searched."
-    expected = _EXTENSIONS.get(Path(path).suffix) if path.endswith(tuple(_EXTENSIONS)) else None
+    expected = _EXTENSIONS.get(Path(path).suffix)
     if expected and compression_of(beginning) != expected:
         return f"It does not begin like {expected}: only its bytes as they are were searched."
     return ""

@@ -199,9 +199,8 @@ def grouped(splits: Iterable[Split], *, size: int = SPLIT) -> Iterator[Sequence[
 
 def row_of(group: Iterable[Split]) -> GroupRow:
     """Return what a task needs of its splits, as what is pickled fastest: there can be millions."""
-    paths, sizes, begins, ends = zip(
-        *((one.file.path, one.file.size, one.begin, one.end) for one in group), strict=True
-    )
+    files, begins, ends = zip(*group, strict=True)
+    paths, sizes, *_ = zip(*files, strict=True)
     return paths, sizes, begins, ends
 
 

@@ -67,6 +67,8 @@ def _problem(connection: str, host: str, key: str) -> str:
 
 def is_stored(path: str) -> bool:
     """Return whether ``path`` is in object storage, and not in the file system."""
+    if path.startswith("/"):  # almost always, and fast
+        return False
     scheme, colon, _ = path.partition("://")
     return bool(colon) and scheme not in _LOCAL and _URL.fullmatch(path) is not None
 

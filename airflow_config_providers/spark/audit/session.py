@@ -74,6 +74,8 @@ _DEFAULTS: Final = {
     "spark.ui.showConsoleProgress": "false",
     "spark.python.worker.reuse": "true",
     "spark.sql.shuffle.partitions": "8",
+    # With it, Spark returns a result before all stages have ended; those then print errors into a session that stops.
+    "spark.sql.adaptive.optimizer.excludedRules": "org.apache.spark.sql.execution.adaptive.AQEPropagateEmptyRelation",
     "spark.sql.session.timeZone": "UTC",
 }
 

@@ -66,3 +66,23 @@ def _of_session(leader: int) -> list[int]:
         if int(session) == leader and state != "Z":
             found.append(int(path.parent.name))
     return found
+
+
+EMPTY = """
+import sys
+from airflow_config_providers.deployment.record_audit import RecordsJob, record_reader
+from airflow_config_providers.spark.audit.past_records import RecordFilter
+from airflow_config_providers.spark.audit.reference_audit import reference_uses
+
+with record_reader(RecordsJob(master="local[2]")) as reader:
+    records = reader.of_files(sys.argv[1], RecordFilter())
+    print(reference_uses(reader.session, records.frame))
+"""
+
+
+def test_a_result_of_nothing_leaves_no_stage_that_prints_errors_when_the_session_stops(tmp_path: Path) -> None:
+    done = subprocess.run([sys.executable, "-c", EMPTY, str(tmp_path)], capture_output=True, text=True, check=True)
+
+    assert done.stdout == "[]\n"
+    assert "ERROR" not in done.stderr
+    assert "Exception" not in done.stderr

@@ -205,8 +205,8 @@ class Finder:
         found: list[Match] = []
         for index, start, _ in hits:
             begins = [(start - place, size) for place, size in self._unchanging_at(index) if place <= start]
-            texts = [(begin, begin + size, data[begin : begin + size]) for begin, size in begins]
-            whole = [match for match in texts if self._labels.get(match[2]) == match[2]]
+            texts = [(begin, data[begin : begin + size]) for begin, size in begins]  # shorter at the end of the data
+            whole = [(begin, begin + len(text), text) for begin, text in texts if self._labels.get(text) == text]
             if not whole:
                 return []
             found += whole

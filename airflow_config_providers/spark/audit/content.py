@@ -58,7 +58,22 @@ _EXTENSIONS: Final = {
     ".lz4": "lz4",
     ".snappy": "snappy",
 }
-_UNSUPPORTED: Final = {b"\xfd7zXZ\x00": "xz", b"PK\x03\x04": "zip", b"\x04\x22\x4d\x18": "lz4 frame", b"ZV": "lzf"}
+_UNSUPPORTED: Final = {
+    b"\xfd7zXZ\x00": "xz",
+    b"\x5d\x00\x00": "lzma",
+    b"PK\x03\x04": "zip",
+    b"7z\xbc\xaf\x27\x1c": "7z",
+    b"Rar!\x1a\x07": "rar",
+    b"\x04\x22\x4d\x18": "lz4 frame",
+    b"\xff\x06\x00\x00sNaPpY": "snappy frame",
+    **{bytes((number, 0x2A, 0x4D, 0x18)): "zstd after a skippable frame" for number in range(0x50, 0x60)},
+    b"ZV": "lzf",
+    b"PAR1": "Parquet",
+    b"ORC": "ORC",
+    b"Obj\x01": "Avro",
+}
+_WITH_SUFFIX: Final = {"lzf": ".lzf", "ORC": ".orc"}
+"""Formats whose files are told from text by their names."""
 
 
 def compression_of(beginning: bytes) -> str:
@@ -73,8 +88,8 @@ def doubt(path: str, beginning: bytes) -> str:
     if not beginning or not (beginning.startswith(tuple(_UNSUPPORTED)) or path.endswith(tuple(_EXTENSIONS))):
         return ""  # almost always, and fast
     other = next((name for magic, name in _UNSUPPORTED.items() if beginning.startswith(magic)), "")
-    if other and (other != "lzf" or path.endswith(".lzf")):
-        return f"It is compressed with {other}, which is not supported: only its bytes as they are were searched."
+    if other and path.endswith(_WITH_SUFFIX.get(other, "")):
+        return f"Its format, {other}, is not supported: only its bytes as they are were searched."
     expected = _EXTENSIONS.get(Path(path).suffix)
     if expected and compression_of(beginning) != expected:
         return f"It does not begin like {expected}: only its bytes as they are were searched."

@@ -95,7 +95,7 @@ def write_copy(file: FoundFile, target: Path, finder: SoughtFinder) -> str:
             _write(_without(target, file.path, compression), _compressed(compression, content))
     except ContentError as error:
         return str(error)
-    except (OSError, ValueError) as error:  # a name of an object can have characters that one of a file cannot
+    except Exception as error:  # noqa: BLE001 - whatever one file does, the others are copied
         return f"Its copy cannot be written: {reason(error)}."
     return ""
 

@@ -138,7 +138,7 @@ def search(
                 progress.problems.append(reason)
     except ContentError as error:
         progress.problems.append(str(error))
-    except (OSError, MemoryError, ValueError) as error:
+    except Exception as error:  # noqa: BLE001 - whatever one file does, the others are searched
         progress.problems.append(f"It could not be searched ({type(error).__name__}).")
     return progress.of(split)
 

@@ -18,10 +18,13 @@ from airflow_config_providers.spark.audit.stored_path import real
 @dataclass(frozen=True, slots=True)
 class TellingPaths:
     """
-    The paths that show a value below a given path; what is in the given path itself is known to whoever gave it.
+    The paths that show a value.
+
+    A value that a given path begins with is none: it is a folder, and not a secret.
 
     :param shown: path -> the path with references instead of values
-    :param leaks: a leak for each value in the path of a file; its line is 0
+    :param leaks: a leak for each value in the path of a file, below the given one, and for each in a given path; its
+        line is 0
     """
 
     shown: Mapping[str, str] = field(default_factory=dict, repr=False)
@@ -37,11 +40,19 @@ class TellingPaths:
         paths = [*(file.path for file in listing.files), *listing.skipped, *listing.unread]
         if not any(finder.find(b"\0".join(map(os.fsencode, paths)))):  # all at once, because that is fast
             return cls()
-        roots = [os.fsencode(real(path)) for path in given]
+        roots = sorted({os.fsencode(real(path)) for path in given})
         found = {path: occurrences for path in paths if (occurrences := _telling(os.fsencode(path), roots, finder))}
-        files = [file for file in listing.files if file.path in found]
         shown = {path: _shown(os.fsencode(path), occurrences) for path, occurrences in found.items()}
-        return cls(shown, [leak for file in files for leak in _leaks(file, shown[file.path], found[file.path])])
+        modified = {file.path: moment(file.modified) for file in listing.files if file.path in found}
+        leaks = list[Leak]()
+        for root in roots:
+            occurrences = _telling(root, roots, finder)
+            leaks += _leaks(_shown(root, occurrences), occurrences)
+        for path, occurrences in found.items():
+            begin = _length_of_root(os.fsencode(path), roots)
+            below = [one for one in occurrences if one.end > begin]
+            leaks += _leaks(shown[path], below, modified.get(path, ""))
+        return cls(shown, leaks)
 
     def show(self, path: str) -> str:
         """Return ``path`` as people may see it."""
@@ -53,8 +64,9 @@ class TellingPaths:
 
 
 def _telling(path: bytes, roots: Iterable[bytes], finder: OccurrenceFinder) -> Sequence[Occurrence]:
-    begin = _length_of_root(path, roots)
-    return [one for one in finder.find(path) if one.end > begin]
+    """Return the values in ``path``, but not the folder that it begins with."""
+    root = _length_of_root(path, roots)
+    return [one for one in finder.find(path) if one.start > 0 or one.end > root]
 
 
 def _shown(path: bytes, occurrences: Iterable[Occurrence]) -> str:
@@ -65,6 +77,6 @@ def _length_of_root(path: bytes, roots: Iterable[bytes]) -> int:
     return max((len(root) for root in roots if path == root or path.startswith(root.rstrip(b"/") + b"/")), default=0)
 
 
-def _leaks(file: FoundFile, shown: str, occurrences: Iterable[Occurrence]) -> Iterator[Leak]:
+def _leaks(shown: str, occurrences: Iterable[Occurrence], modified: str = "") -> Iterator[Leak]:
     for one in occurrences:
-        yield Leak(shown, one.start, 0, one.reference, f"{one.encoding}, in the path", one.age, moment(file.modified))
+        yield Leak(shown, one.start, 0, one.reference, f"{one.encoding}, in the path", one.age, modified)

@@ -38,6 +38,20 @@ def test_no_octet_of_a_match_is_left_whatever_the_order(spans, random):
     assert left == bytes(octet for octet in data if octet not in covered)
 
 
+USER, PASSWORD = b"${vault:apps/db:user}", b"${vault:apps/db:password}"
+SHARING = [USER, PASSWORD, b"${vault:apps/db:password-of-another}", b"kept-value"]
+
+
+@given(st.lists(st.sampled_from([*SHARING, PASSWORD[:-1], USER[:-3], b"\\/", b"&amp;", b"\x1b[1m", b"\n"]), max_size=6))
+def test_a_match_ends_in_its_text_also_where_references_begin_alike(pieces):
+    text = b" ".join(pieces)
+
+    found = Finder({one: one if one.startswith(b"$") else b"<1>" for one in SHARING}).find(text)
+
+    assert all(0 <= start < end <= len(text) for start, end, _ in found)
+    assert replace(text, found) == text.replace(b"kept-value", b"<1>")
+
+
 def test_many_patterns_are_found_as_few_are():
     patterns = {b"pattern-%06d-%0200d" % (i, i): b"%d" % i for i in range(2_000)}
 

@@ -97,8 +97,15 @@ def test_a_block_that_claims_to_be_huge_is_refused(name: str) -> None:
         pytest.param("a.gz", b"\x1f\x8b\x08", "", id="gzip"),
         pytest.param("a.gz", b"", "", id="empty"),
         pytest.param("a.gz", b"text", "It does not begin like gzip", id="not-gzip"),
-        pytest.param("a.zip", b"PK\x03\x04", "It is compressed with zip", id="zip"),
-        pytest.param("a.log", b"\xfd7zXZ\x00", "It is compressed with xz", id="xz"),
+        pytest.param("a.zip", b"PK\x03\x04", "Its format, zip, is not supported", id="zip"),
+        pytest.param("a.log", b"\xfd7zXZ\x00", "Its format, xz, is not supported", id="xz"),
+        pytest.param("a", b"PAR1\x15\x04", "Its format, Parquet, is not supported", id="parquet"),
+        pytest.param("a.snappy.orc", b"ORC\x11", "Its format, ORC, is not supported", id="orc"),
+        pytest.param("a.log", b"ORC began", "", id="a-line-that-begins-like-orc"),
+        pytest.param("a.avro", b"Obj\x01\x02", "Its format, Avro, is not supported", id="avro"),
+        pytest.param("a.7z", b"7z\xbc\xaf\x27\x1c\x00", "Its format, 7z, is not supported", id="7z"),
+        pytest.param("a.lzma", b"\x5d\x00\x00\x80", "Its format, lzma, is not supported", id="lzma"),
+        pytest.param("a.zst", b"\x50\x2a\x4d\x18\x04", "Its format, zstd after a skippable frame,", id="pzstd"),
     ],
 )
 def test_content_that_is_perhaps_not_read_is_reported(name: str, beginning: bytes, expected: str) -> None:

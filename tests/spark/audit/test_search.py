@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import bz2
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import quote
 
@@ -15,7 +16,14 @@ from hypothesis import strategies as st
 from airflow_config_providers.core.reversal.encodings import ENCODINGS, forms
 from airflow_config_providers.core.variable import ConfigVariable
 from airflow_config_providers.spark.audit.files import FoundFile, Split, splits_of
-from airflow_config_providers.spark.audit.leak_finder import CURRENT, EARLIER, KnownSecret, LeakFinder, searchable
+from airflow_config_providers.spark.audit.leak_finder import (
+    CURRENT,
+    EARLIER,
+    KnownSecret,
+    LeakFinder,
+    Occurrence,
+    searchable,
+)
 from airflow_config_providers.spark.audit.search import MOST_LEAKS, search
 from tests.spark.audit.compressing import COMPRESSED
 
@@ -199,3 +207,18 @@ def test_a_bomb_is_named_and_stops_no_other_file(tmp_path: Path) -> None:
         "",
     ]
     assert results[0].octets <= 1_000_000_000
+
+
+class Broken(LeakFinder):
+    """A finder with a defect."""
+
+    def find(self, data: bytes) -> Iterator[Occurrence]:
+        raise IndexError("never shown")
+
+
+def test_a_finder_that_breaks_on_a_file_is_a_problem_of_that_file(tmp_path: Path) -> None:
+    (tmp_path / "a.log").write_bytes(QUIET)
+
+    result = search(Split(FoundFile(str(tmp_path / "a.log"), len(QUIET), 0)), Broken([KnownSecret(PASSWORD, VALUE)]))
+
+    assert result.problem == "It could not be searched (IndexError)."

@@ -25,8 +25,33 @@ def test_a_value_below_a_given_path_is_a_leak(tmp_path: Path) -> None:
     assert [(leak.file, leak.offset, leak.line) for leak in found.leaks] == [(shown, len(str(tmp_path)) + 4, 0)]
 
 
-def test_a_given_path_itself_is_no_leak(tmp_path: Path) -> None:
-    """For example, a reference whose value is the folder of the logs."""
+def test_a_value_in_a_given_path_is_one_leak_and_is_shown_nowhere(tmp_path: Path) -> None:
+    """For example, because a shell has made ``logs/*`` the folders in it."""
+    folder = tmp_path.resolve() / "of-c4nary-name"
+    folder.mkdir()
+    (folder / "a.log").touch()
+    (folder / "b.log").symlink_to("a.log")
+
+    found = TellingPaths.of(
+        FileListing.of([str(folder)]), [str(folder)], LeakFinder([KnownSecret(NAME, "c4nary-name")])
+    )
+
+    shown = f"{folder.parent}/of-{NAME}"
+    assert {found.show(f"{folder}/{name}") for name in ("a.log", "b.log")} == {f"{shown}/a.log", f"{shown}/b.log"}
+    assert [(leak.file, leak.offset, leak.line) for leak in found.leaks] == [(shown, len(str(tmp_path)) + 4, 0)]
+
+
+def test_a_link_that_is_named_after_a_value_is_a_leak(tmp_path: Path) -> None:
+    (tmp_path / "of-c4nary-name").symlink_to("a.log")
+
+    found = TellingPaths.of(
+        FileListing.of([str(tmp_path)]), [str(tmp_path)], LeakFinder([KnownSecret(NAME, "c4nary-name")])
+    )
+
+    assert [leak.file for leak in found.leaks] == [f"{tmp_path.resolve()}/of-{NAME}"]
+
+
+def test_the_folder_of_the_logs_as_a_value_is_no_leak(tmp_path: Path) -> None:
     (tmp_path / "a.log").touch()
 
     found = TellingPaths.of(

@@ -20,25 +20,37 @@ from airflow_config_providers.core.text import is_unicode, printable
 from airflow_config_providers.exceptions import ConfigException
 
 
-def require_writable(path: str | None, *, option: str) -> None:
+def require_writable(path: str | None, *, option: str, beginning: bytes = b"") -> None:
     """
     Check that a file can be written, before an audit that takes hours; None is no file.
 
     :param option: the option that names the file, for the message
-    :raises ConfigException: its folder is missing or closed, or it is a folder itself
+    :param beginning: what every file of its kind begins with; no other one that is there is replaced, such as a log
+    :raises ConfigException: its folder is missing or closed, it is a folder itself, or a file of another kind
     """
-    if path and (problem := _obstacle(Path(os.path.realpath(path)))):
+    if path and (problem := _obstacle(Path(os.path.realpath(path)), beginning)):
         raise _unwritable(path, problem, option)
 
 
-def _obstacle(target: Path) -> str:
+def _obstacle(target: Path, beginning: bytes) -> str:
     """Return why a file cannot be written; empty if it probably can."""
     if target.is_dir():
         return os.strerror(errno.EISDIR)
     if not target.parent.is_dir():
         return os.strerror(errno.ENOENT)
     written = target.parent if target.is_file() or not target.exists() else target
-    return "" if os.access(written, os.W_OK) else os.strerror(errno.EACCES)
+    if not os.access(written, os.W_OK):
+        return os.strerror(errno.EACCES)
+    return "" if not target.is_file() or _begins(target, beginning) else "A file of another kind is there"
+
+
+def _begins(target: Path, beginning: bytes) -> bool:
+    """Return whether a file is empty, or begins with ``beginning``; also if it cannot be read."""
+    try:
+        with target.open("rb") as file:
+            return file.read(len(beginning)) in {b"", beginning}
+    except OSError:
+        return True
 
 
 def write_page(path: str, html: str) -> None:
@@ -95,6 +107,9 @@ def _replace(target: Path, write: Callable[[BinaryIO], object], *, mode: int = 0
             beside.unlink()
 
 
+_PAGE, _PARQUET = b"<!doctype html>", b"PAR1"
+"""What the files of an audit begin with."""
+
 _TEXT, _NUMBER, _TEXTS = "string", "int64", "list<string>"
 
 LEAK: Final = {
@@ -135,8 +150,8 @@ def require_places(report: str | None, parquet: str | None) -> None:
 
     :raises ConfigException: one cannot be written
     """
-    require_writable(report, option="--report")
-    require_writable(parquet, option="--output-parquet")
+    require_writable(report, option="--report", beginning=_PAGE)
+    require_writable(parquet, option="--output-parquet", beginning=_PARQUET)
 
 
 def write_findings(path: str, rows: Iterable[Mapping[str, Any]], columns: Mapping[str, str]) -> None:

@@ -10,7 +10,15 @@ from pathlib import Path
 import pytest
 
 from airflow_config_providers.exceptions import ConfigException
-from airflow_config_providers.spark.audit.report_file import replace_file, require_writable, write_page
+from airflow_config_providers.spark.audit.html_page import page_of
+from airflow_config_providers.spark.audit.report_file import (
+    LEAK,
+    replace_file,
+    require_places,
+    require_writable,
+    write_findings,
+    write_page,
+)
 
 
 def test_a_report_has_the_rights_of_any_new_file(tmp_path: Path):
@@ -77,6 +85,22 @@ class TestRequireWritable:
         require_writable(str(tmp_path / name), option="--report")
 
         assert [path.name for path in tmp_path.iterdir()] == ["old.html"]
+
+    def test_a_file_of_another_kind_is_not_replaced(self, tmp_path: Path):
+        (tmp_path / "a.log").write_text("a log that is searched")
+
+        with pytest.raises(ConfigException, match=r"--report .* cannot be written: A file of another kind is there"):
+            require_places(str(tmp_path / "a.log"), None)
+
+        with pytest.raises(ConfigException, match=r"--output-parquet .*: A file of another kind is there"):
+            require_places(None, str(tmp_path / "a.log"))
+
+    def test_the_files_of_an_earlier_audit_are_replaced(self, tmp_path: Path):
+        page, parquet = tmp_path / "page.html", tmp_path / "rows.parquet"
+        write_page(str(page), page_of("nothing", ()))
+        write_findings(str(parquet), [], LEAK)
+
+        require_places(str(page), str(parquet))
 
     def test_a_device_can_be_written(self):
         require_writable(os.devnull, option="--report")

@@ -97,6 +97,13 @@ class Progress:
         except ContentError as error:
             self.problems.append(str(error))
 
+    def noting_compressed(self, content: Iterator[bytes]) -> Iterator[bytes]:
+        """Yield decompressed ``content``, and keep that it is compressed again, because that is not undone."""
+        for place, block in enumerate(content):
+            if place == 0 and (compression_of(block) or doubt("", block)):
+                self.problems.append("Its content is compressed again: only its bytes as they are were searched.")
+            yield block
+
     def of(self, split: Split) -> Searched:
         """Return the result of ``split``."""
         if self.is_full:
@@ -157,12 +164,13 @@ class _Stretch:
     first: int = 0
     begin: int = 0
     end: int | None = None
+    is_decompressed: bool = False
 
 
 def _stretch(source: OpenFile, split: Split, margin: int, tick: Tick, *, compression: str) -> _Stretch:
     if compression:
         compressed = _ticking(blocks(source, 0, None, size=COMPRESSED_BLOCK), tick)
-        return _Stretch(decompressed(compression, compressed))
+        return _Stretch(decompressed(compression, compressed), is_decompressed=True)
     first = max(0, split.begin - margin)
     last = split.file.size if split.end is None else split.end
     return _Stretch(_ticking(_bounded(source, first, last, margin), tick), first, split.begin, last)
@@ -190,6 +198,8 @@ def _find_in(stretch: _Stretch, finder: OccurrenceFinder, progress: Progress, le
     :param least: how many bytes are searched at a time
     """
     content = joined(progress.until_broken(stretch.content), least)
+    if stretch.is_decompressed:
+        content = progress.noting_compressed(content)
     kept, at, done = b"", stretch.first, stretch.begin  # at: the offset of kept; done: up to there, all were found
     block = next(content, b"")
     while True:

@@ -83,13 +83,22 @@ def search_rows(table: TextTable, rows: Iterable[Sequence[Any]], finder: Occurre
     found, today = SearchedRows(), datetime.now(UTC).isoformat(timespec="seconds")
     for some in _blocks(_parted(table, row) for row in rows):
         found.rows += len(some)
-        contents = [content for row in some for content in row.contents]
-        found.octets += sum(map(len, contents))
-        is_cut = any(len(content) >= LARGEST for content in contents)
-        if is_cut or any(finder.find(b"\0".join(contents))):  # all at once, because that is fast
-            for row in some:
-                _add(found, table, row, finder, today)
+        found.octets += sum(len(content) for row in some for content in row.contents)
+        try:
+            _search_some(found, table, some, finder, today)
+        except Exception as error:  # noqa: BLE001 - whatever one row does, the others are searched
+            found.problems[f"database:{table.name}"] = f"Some rows could not be searched ({type(error).__name__})."
     return found
+
+
+def _search_some(
+    found: SearchedRows, table: TextTable, rows: Sequence[_Row], finder: OccurrenceFinder, today: str
+) -> None:
+    contents = [content for row in rows for content in row.contents]
+    is_cut = any(len(content) >= LARGEST for content in contents)
+    if is_cut or any(finder.find(b"\0".join(contents))):  # all at once, because that is fast
+        for row in rows:
+            _add(found, table, row, finder, today)
 
 
 def _parted(table: TextTable, row: Sequence[Any]) -> _Row:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import bz2
+import gzip
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -207,6 +208,16 @@ def test_a_bomb_is_named_and_stops_no_other_file(tmp_path: Path) -> None:
         "",
     ]
     assert results[0].octets <= 1_000_000_000
+
+
+@pytest.mark.parametrize("inner", [gzip.compress(b"text"), b"PAR1\x15"], ids=["gzip", "parquet"])
+def test_what_is_compressed_twice_is_named(tmp_path: Path, inner: bytes) -> None:
+    data = gzip.compress(inner)
+    (tmp_path / "a.gz").write_bytes(data)
+
+    result = search(Split(FoundFile(str(tmp_path / "a.gz"), len(data), 0)), FINDER)
+
+    assert result.problem == "Its content is compressed again: only its bytes as they are were searched."
 
 
 class Broken(LeakFinder):

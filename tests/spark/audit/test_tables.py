@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import zlib
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -13,7 +14,7 @@ pytest.importorskip("pyarrow")
 from airflow_config_providers.core.variable import ConfigVariable
 from airflow_config_providers.spark.audit import tables
 from airflow_config_providers.spark.audit.jdbc import JdbcDatabase, predicates
-from airflow_config_providers.spark.audit.leak_finder import KnownSecret, LeakFinder
+from airflow_config_providers.spark.audit.leak_finder import KnownSecret, LeakFinder, Occurrence
 from airflow_config_providers.spark.audit.tables import SearchedRows, TextTable, search_rows
 
 PASSWORD = ConfigVariable("vault", "apps/db", "password")
@@ -95,6 +96,25 @@ def test_control_characters_in_a_key_are_escaped() -> None:
     (leak,) = search(("a\n\x1b[31m", "b", AT, "b", VALUE)).leaks
 
     assert leak.file == "database:xcom.value:dag_id=a\\n\\x1b[31m/key=b"
+
+
+class BrokenAtOne(LeakFinder):
+    """A finder with a defect that one text meets."""
+
+    def find(self, data: bytes) -> Iterator[Occurrence]:
+        if b"odd" in data:
+            raise IndexError("never shown")
+        yield from super().find(data)
+
+
+def test_a_row_that_breaks_the_search_ends_it_for_the_rows_around_it_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tables, "BLOCK", 1)
+    broken = BrokenAtOne([KnownSecret(PASSWORD, VALUE)])
+
+    found = search(("flights", "a", AT, "a", "odd"), ("flights", "b", AT, "b", VALUE), finder=broken)
+
+    assert found.problems == {"database:xcom": "Some rows could not be searched (IndexError)."}
+    assert len(found.leaks) == 1
 
 
 def test_a_value_with_too_many_leaks_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

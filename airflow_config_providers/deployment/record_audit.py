@@ -10,7 +10,14 @@ from typing import Final
 from airflow_config_providers.core.text import counted, printable
 from airflow_config_providers.exceptions import ConfigException, ConfigProvidersError, ProviderUnavailableError
 from airflow_config_providers.job.record_rows import rows_of
-from airflow_config_providers.spark.audit.past_records import CONFIGS, PastRecords, RecordReader, Tick, ticking
+from airflow_config_providers.spark.audit.past_records import (
+    CONFIGS,
+    PastRecords,
+    RecordReader,
+    Tick,
+    restored,
+    ticking,
+)
 from airflow_config_providers.spark.audit.session import NO_PATH, audit_session, telling_failures
 
 _MOST_NAMED: Final = 20
@@ -43,6 +50,7 @@ def record_reader(job: RecordsJob, tick: Tick | None = None) -> Iterator[RecordR
     """
     with (
         audit_session(job.master, {**CONFIGS, **job.configs}) as session,
+        restored(session),
         telling_failures(_unreadable),
         ticking(session, tick) as progress,
     ):

@@ -107,6 +107,41 @@ def persisted(*frames: DataFrame) -> Iterator[tuple[DataFrame, ...]]:
 CONFIGS: Final = {"spark.sql.files.openCostInBytes": "65536", "spark.sql.shuffle.partitions": "32"}
 """What a session needs so that a task reads thousands of small files, and millions of records are no burden."""
 
+_FEW: Final = 20_000
+"""Up to so many records, Spark takes longer to plan and compile what it does than to do it."""
+
+_OF_FEW: Final = {
+    "spark.sql.shuffle.partitions": "2",
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+}
+
+_OF_MANY: Final = dict(zip(_OF_FEW, (CONFIGS["spark.sql.shuffle.partitions"], "true", "FALLBACK"), strict=True))
+
+
+@contextmanager
+def restored(session: SparkSession) -> Iterator[None]:
+    """Restore, when the block ends, what reading few records has changed in the configuration of ``session``."""
+    before = {key: session.conf.get(key, None) for key in _OF_FEW}
+    try:
+        yield
+    finally:
+        for key, text in before.items():
+            session.conf.unset(key) if text is None else session.conf.set(key, text)
+
+
+def _suit(session: SparkSession, records: int) -> None:
+    """Let ``session`` do without what takes longest if there are few records, and with it again if there are many."""
+    if records <= _FEW:
+        configs = _OF_FEW
+    elif all(session.conf.get(key, None) == text for key, text in _OF_FEW.items()):  # few were read before
+        configs = _OF_MANY
+    else:
+        return
+    for key, text in configs.items():
+        session.conf.set(key, text)
+
+
 LARGEST_FILE: Final = 32 * 1024 * 1024
 """The most bytes of a file that is read, as many as a record has at most."""
 
@@ -340,6 +375,7 @@ def _past(rows: DataFrame, wanted: RecordFilter, listed: DataFrame) -> PastRecor
     broken = rows.where(F.col("problem") != "").join(listed, [*_FILE], "left_semi").select("file", "problem")
     records = latest(wanted.records(rows))
     [counts] = records.agg(F.count("*"), F.count_if("is_later")).collect()
+    _suit(records.sparkSession, counts[0])
     with persisted(broken.union(missing)) as (unread,):
         named = {row.file: row.problem for row in unread.orderBy("file").limit(_NAMED).collect()}
         return PastRecords(records, named, unread.count(), *counts)

@@ -15,7 +15,7 @@ import pytest
 from airflow_config_providers.job.record import written
 from airflow_config_providers.job.record_rows import rows_of
 from airflow_config_providers.spark.audit import past_records
-from airflow_config_providers.spark.audit.past_records import RecordFilter, RecordReader
+from airflow_config_providers.spark.audit.past_records import RecordFilter, RecordReader, restored
 from airflow_config_providers.spark.audit.record_row import Content
 from tests.limits import eventually
 from tests.spark.audit.history.past import DAG_LAYER, Past, read, record_of, tries
@@ -303,3 +303,28 @@ def test_the_layer_of_a_record_is_that_of_its_dag(session: Any, past: Past):
     (row,) = read(session, past).frame.collect()
 
     assert [tuple(one) for one in row.configs] == [("spark.a", 0, DAG_LAYER.name, "conf", "1", "spark.a", "")]
+
+
+PARTITIONS = "spark.sql.shuffle.partitions"
+
+
+def test_few_records_are_audited_without_what_pays_for_many_and_the_session_is_as_before(session: Any, past: Past):
+    past({"spark.a": "1"})
+    before = session.conf.get(PARTITIONS)
+
+    with restored(session):
+        read(session, past)
+        during = session.conf.get(PARTITIONS)
+
+    assert (during, session.conf.get(PARTITIONS)) == ("2", before)
+
+
+def test_many_records_after_few_are_audited_with_what_pays_for_them(session: Any, past: Past, monkeypatch: Any):
+    past({"spark.a": "1"})
+
+    with restored(session):
+        read(session, past)
+        monkeypatch.setattr(past_records, "_FEW", 0)
+        read(session, past)
+
+        assert session.conf.get(PARTITIONS) == past_records.CONFIGS[PARTITIONS]

@@ -17,7 +17,7 @@ from airflow_config_providers.core.provider import ConfigProvider
 from airflow_config_providers.core.provider_definition import unknown_provider
 from airflow_config_providers.core.subscriptions import DEFAULT_POLL_INTERVAL, Subscriptions
 from airflow_config_providers.core.text import printable
-from airflow_config_providers.core.variable import ConfigVariable, variables
+from airflow_config_providers.core.variable import ConfigVariable, some_of, variables
 from airflow_config_providers.exceptions import ConfigException, ConfigProvidersError
 from airflow_config_providers.job.providers import ProvidersConnection
 
@@ -117,11 +117,22 @@ def watching(conn_id: str, places: Mapping[Place, Sequence[ConfigVariable]], cha
     with ProvidersConnection(conn_id).on_demand() as providers, ExitStack() as stack:
         _require_known(places, providers, conn_id)
         for place, references in places.items():
-            keys = {reference.key for reference in references}
-            polled = _subscribe(providers[place[0]], place, keys, changed)
+            polled = _watched(providers, place, references, changed)
             if polled is not None:
                 stack.callback(polled.clear)
         yield
+
+
+def _watched(
+    providers: Mapping[str, ConfigProvider], place: Place, references: Sequence[ConfigVariable], changed: Changed
+) -> Subscriptions | None:
+    """Subscribe to ``references``, all at ``place``; an error names them."""
+    try:
+        return _subscribe(providers[place[0]], place, {reference.key for reference in references}, changed)
+    except ConfigProvidersError as error:
+        failure = error
+    shown = some_of(map(str, references))
+    raise type(failure)(*(f"{shown}: cannot be watched. {problem}" for problem in failure.problems))
 
 
 def _subscribe(provider: ConfigProvider, place: Place, keys: Collection[str], changed: Changed) -> Subscriptions | None:

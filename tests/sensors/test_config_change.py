@@ -91,7 +91,11 @@ def test_a_trigger_can_be_made_again_from_what_airflow_stores(secret):
     ("reference", "problem"),
     [
         pytest.param("${vaul:a:b}", "names the unknown provider 'vaul'", id="of an unknown provider"),
-        pytest.param("${dir:/etc:passwd}", "is not inside an allowed path", id="that is not allowed"),
+        pytest.param(
+            "${dir:/etc:passwd}",
+            "${dir:/etc:passwd}: cannot be watched. /etc is not inside an allowed path",
+            id="that is not allowed",
+        ),
     ],
 )
 def test_what_cannot_be_watched_is_an_event_with_the_reason(secret, reference, problem):

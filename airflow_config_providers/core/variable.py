@@ -123,7 +123,7 @@ def no_default(variable: ConfigVariable) -> str:
 
 
 def some_of(references: Iterable[str], *, most: int = 3) -> str:
-    """Return the first ``most`` of ``references`` on one line, which ends with dots if there are more."""
+    """Return the first ``most`` of ``references``, or of names, on one line, which ends with dots if there are more."""
     distinct = list(dict.fromkeys(references))
     return ", ".join([*map(printable, distinct[:most]), *["..."] * (len(distinct) > most)])
 

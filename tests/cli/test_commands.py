@@ -493,8 +493,10 @@ def test_a_database_that_cannot_be_asked_is_unavailable(cli: Cli):
     finally:
         cli.deployment.query("alter table elsewhere rename to variable")
 
+    (error,) = done.errors
     assert done.code == 5
-    assert "Airflow's database is unavailable" in done.err
+    assert error.startswith("Airflow's database is unavailable: reading dynamic configuration failed (")
+    assert "run airflow db check" in error
 
 
 # history and rollback

@@ -6,15 +6,15 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from airflow_config_providers.cli import arguments, runs
+from airflow_config_providers.cli import arguments, runs, shell
 from airflow_config_providers.cli.failing import Notes, reporting_errors
 from airflow_config_providers.cli.output import is_for_people, show
 from airflow_config_providers.cli.runs import known_history
 from airflow_config_providers.cli.target import address_in, check, configurations, configurations_at
-from airflow_config_providers.core.alter import AlterConfigOp, ConfigResource
+from airflow_config_providers.core.alter import ConfigResource
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.deployment.differences import differences, no_history, with_authors
-from airflow_config_providers.deployment.rows import DETAILS, KEY_COLUMNS, KeySelection, Row, is_secret
+from airflow_config_providers.deployment.rows import DETAILS, KEY_COLUMNS, KeySelection, Row
 
 if TYPE_CHECKING:
     from airflow_config_providers.deployment.configurations import Configurations
@@ -61,7 +61,7 @@ def describe(args: Any) -> None:
     notes = Notes()
     found, selection = configurations(args, notes), KeySelection(tuple(args.key or ()), args.all, notes=True)
     if args.why_not is not None:
-        _warn_of_secret(args.why_not, notes)
+        shell.note_setting(args.why_not, notes)
         _show_columns(found.why_not(resource, args.why_not, sides[0].choice), args.output)
         return
     rows, *other = (
@@ -88,8 +88,7 @@ def alter(args: Any) -> None:
         partial(arguments.resource, args), partial(arguments.operations, args), partial(check, args)
     )
     notes = Notes()
-    for operation in arguments.visible(args):
-        _warn_of_shell(operation, notes)
+    shell.note_changes(args, notes)
     done = configurations(args, notes).alter(
         resource, changes, validate_only=args.validate_only, if_version=args.if_version
     )
@@ -125,29 +124,6 @@ def _described(found: Configurations, resource: ConfigResource, side: runs.Side,
     if side.choice:
         return found.describe_run(resource, side.choice, selection)
     return found.describe(resource, selection)
-
-
-def _warn_of_shell(operation: AlterConfigOp, notes: Notes) -> None:
-    """Note what the shell may have made of a value, or shows of it."""
-    if operation.value == "":
-        notes(
-            f"The value of {printable(operation.name)} is empty. If you wrote a reference, the shell has replaced it: "
-            f"put the argument into single quotes."
-        )
-    elif is_secret(operation.name, operation.value or ""):
-        notes(
-            f"{printable(operation.name)} is a secret, and other users of this machine can read the command line: "
-            f"use --add-config-file, or write a reference."
-        )
-
-
-def _warn_of_secret(asked: str, notes: Notes) -> None:
-    key, _, value = asked.partition("=")
-    if value and is_secret(key.strip(), value):
-        notes(
-            f"{printable(key)} is a secret, which is never compared, and other users of this machine can read the "
-            f"command line: leave out the value."
-        )
 
 
 def _show_columns(rows: Sequence[Row], output: str, *, synonyms: bool = False, nothing: str = "") -> None:

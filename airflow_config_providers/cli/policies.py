@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any
 
 from airflow_config_providers import settings
-from airflow_config_providers.cli import arguments
+from airflow_config_providers.cli import arguments, shell
 from airflow_config_providers.cli.failing import Notes, WrongArgumentsError, reporting_errors
 from airflow_config_providers.cli.output import show
 from airflow_config_providers.cli.target import require_here
@@ -25,6 +25,7 @@ def test(args: Any) -> None:
     """Open the policies, and ask each of them about the given change."""
     require_here("policies test")
     resource, operations = _asked(args)
+    shell.note_changes(args, Notes())
     path = args.policies_file or settings.policies_file()
     if not path:
         raise ConfigException(

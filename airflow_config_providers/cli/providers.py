@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any
 
 from airflow_config_providers import settings
 from airflow_config_providers.cli.failing import Notes, reporting_errors
@@ -17,13 +17,11 @@ from airflow_config_providers.core.text import nearest, printable
 from airflow_config_providers.deployment.rows import Row
 from airflow_config_providers.exceptions import ProviderDefinitionError, ProviderUnavailableError
 from airflow_config_providers.hooks.config_providers import ConfigProvidersHook
+from airflow_config_providers.job.misspelt_fields import misspelt, no_provider
 from airflow_config_providers.job.providers import definitions_of, deployment_registry
 from airflow_config_providers.providers import airflow_secrets
 from airflow_config_providers.providers.airflow_secrets import ids_of_variables
 from airflow_config_providers.providers.checks import ask_each
-
-_FIELDS: Final = (CONFIG_PROVIDERS, "properties", "properties_file")
-"""The fields of a connection's extra that are read."""
 
 
 @reporting_errors
@@ -83,18 +81,8 @@ def _stored_ids() -> list[str]:
 
 
 def _undefined(conn_id: str, connection: Any) -> str:
-    fields = sorted(json.loads(connection.extra or "{}"))
-    unread = [field for field in fields if _beginning(field) not in _FIELDS]
-    hints = [
-        f"'{printable(field)}' in its extra is not read{hint}"
-        for field in unread
-        if (hint := nearest(_beginning(field), _FIELDS))
-    ]
-    way_out = " ".join(hints) or _way_out(connection)
-    return (
-        f"Connection '{printable(conn_id)}' defines no provider: {CONFIG_PROVIDERS} is not in its extra, or is empty. "
-        f"{way_out}"
-    )
+    hints = misspelt(json.loads(connection.extra or "{}"))
+    return no_provider(conn_id, " ".join(hints) or _way_out(connection))
 
 
 def _way_out(connection: Any) -> str:
@@ -102,11 +90,6 @@ def _way_out(connection: Any) -> str:
         return "Add it, with the names of the providers."
     wanted = ConfigProvidersHook.conn_type
     return f"Its type is '{printable(kind or '')}': use --conn-id to name a connection of type {wanted}."
-
-
-def _beginning(field: str) -> str:
-    """Return the first two parts of a field's name. After ``config.providers`` come names that the owner chose."""
-    return ".".join(field.split(".")[:2])
 
 
 def _row(name: str, providers: ConfiguredProviders, answer: tuple[bool, str] | None) -> Row:

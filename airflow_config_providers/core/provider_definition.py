@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -121,8 +121,16 @@ def _problems(name: str, settings: Iterable[str], *, times: int) -> Iterator[str
         )
     for setting in settings:
         if setting != "class" and not setting.startswith(_PARAM):
-            key = ProviderDefinition(name).key
-            yield (
-                f"{key(setting)} would be ignored. Write {key(_PARAM + setting)} for a parameter; "
-                f"the only other key is {key('class')}."
-            )
+            yield _ignored(setting, ProviderDefinition(name).key)
+
+
+def _ignored(setting: str, key: Callable[[str], str]) -> str:
+    """Return the message for a key that is neither the class nor a parameter, which can be misspelt."""
+    word, _, param = setting.partition(".")
+    meant = [name for name in ("class", "param") if nearest(word, [name]) and bool(param) == (name == "param")]
+    if meant:
+        return f"{key(setting)} would be ignored, did you mean '{key('.'.join(filter(None, (meant[0], param))))}'?"
+    return (
+        f"{key(setting)} would be ignored. Write {key(_PARAM + setting)} for a parameter; "
+        f"the only other key is {key('class')}."
+    )

@@ -16,7 +16,7 @@ from airflow_config_providers.core.provider_definition import CONFIG_PROVIDERS, 
 from airflow_config_providers.core.reversal.reverse import ReverseTransformer
 from airflow_config_providers.core.text import counted, nearest, odd_character, printable
 from airflow_config_providers.core.transformer import DEFAULT_LIMITS, ConfigTransformer, ConfigTransformerResult, Limits
-from airflow_config_providers.core.variable import NOT_NESTED, ConfigVariable, form_hint, is_nested, scan
+from airflow_config_providers.core.variable import NOT_NESTED, ConfigVariable, form_hint, is_nested, scan, some_of
 from airflow_config_providers.exceptions import (
     AccessDeniedError,
     ConfigException,
@@ -310,15 +310,17 @@ def _failures(parts: Sequence[_Part]) -> Iterator[ConfigProvidersError]:
     found: dict[object, tuple[ConfigProvidersError, list[Place]]] = {}
     for place, failure in parts[0].result.answers.failures.items():
         problem = failure if isinstance(failure, ConfigProvidersError) else foreign_failure(place, failure)
-        _, places = found.setdefault((place[0], type(problem), problem.problems), (problem, []))
-        places.append(place)
-    for problem, places in found.values():
+        _, alike = found.setdefault((place[0], type(problem), problem.problems), (problem, []))
+        alike.append(place)
+    for problem, listed in found.values():
+        places = frozenset(listed)
         affected = [(part, name) for part in parts for name in part.result.names(places)]
         if len(affected) == 1:
             ((part, name),) = affected
             yield _of_key(problem, part.place(name), part.result.references(name, places))
         else:
-            yield _of_keys(problem, [name for _, name in affected])
+            references = (text for part, name in affected for text in part.result.references(name, places))
+            yield _of_keys(problem, [name for _, name in affected], some_of(references))
 
 
 def _of_key(problem: ConfigProvidersError, where: str, references: Sequence[str]) -> ConfigProvidersError:
@@ -329,11 +331,11 @@ def _of_key(problem: ConfigProvidersError, where: str, references: Sequence[str]
     return type(problem)(*(prefix + sentence for sentence in problem.problems))
 
 
-def _of_keys(problem: ConfigProvidersError, names: Sequence[str]) -> ConfigProvidersError:
+def _of_keys(problem: ConfigProvidersError, names: Sequence[str], references: str) -> ConfigProvidersError:
     shown = [printable(name) for name in names[:_MOST_KEYS]]
     keys = ", ".join(shown + ["..."] * (len(names) > len(shown)))
     listed = f"{counted(len(names), 'key')}: {keys}"
-    return type(problem)(*(f"{sentence} ({listed})" for sentence in problem.problems))
+    return type(problem)(*(f"{references}: not resolved. {sentence} ({listed})" for sentence in problem.problems))
 
 
 _GRAVEST_FIRST: Final = (

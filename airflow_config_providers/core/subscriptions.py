@@ -345,6 +345,11 @@ class PolledConfigProvider(ConfigProvider, ABC):
     _poll_interval = DEFAULT_POLL_INTERVAL
     _subscriptions: Subscriptions | None = None
 
+    @property
+    def poll_interval(self) -> int:
+        """The milliseconds between two reads of one path; fewer if the values have a shorter ttl."""
+        return self._poll_interval
+
     def configure(self, configs: Mapping[str, Any]) -> None:
         """
         Take ``poll.interval``.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import Final
@@ -119,6 +120,12 @@ def no_default(variable: ConfigVariable) -> str:
         "Kafka's grammar of references has no defaults: write ${provider:path:key} alone, and set the default under "
         "the same key in a lower layer."
     )
+
+
+def some_of(references: Iterable[str], *, most: int = 3) -> str:
+    """Return the first ``most`` of ``references``, or of names, on one line, which ends with dots if there are more."""
+    distinct = list(dict.fromkeys(references))
+    return ", ".join([*map(printable, distinct[:most]), *["..."] * (len(distinct) > most)])
 
 
 def is_nested(reference: str) -> bool:

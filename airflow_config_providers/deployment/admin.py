@@ -18,6 +18,7 @@ from airflow_config_providers.deployment.objections import DeployedObjections, J
 from airflow_config_providers.deployment.rows import Row
 from airflow_config_providers.dynamic.admin import ConfigAdmin
 from airflow_config_providers.dynamic.airflow_store import VariableStore
+from airflow_config_providers.dynamic.unavailable_database import unavailable
 from airflow_config_providers.dynamic.writer import ChangeAuthor
 from airflow_config_providers.exceptions import ProviderUnavailableError, UnknownResourceError
 from airflow_config_providers.job.authored_job import AuthoredJob, referring_paths
@@ -231,11 +232,9 @@ def stored_dag(dag_id: str, caller: Caller) -> Any:
     try:
         dag, known = _read(dag_id)
     except SQLAlchemyError as error:
-        unavailable = ProviderUnavailableError(
-            f"Airflow's database is unavailable ({type(error).__name__}). Try again later."
-        )
+        failure = unavailable(f"reading DAG '{printable(dag_id)}'", type(error).__name__)
     except Exception as error:  # noqa: BLE001 - reading a DAG that another version stored can raise anything
-        unavailable = ProviderUnavailableError(
+        failure = ProviderUnavailableError(
             f"The stored DAG '{printable(dag_id)}' cannot be read ({type(error).__name__}). Store it again: airflow "
             f"dags reserialize"
         )
@@ -244,7 +243,7 @@ def stored_dag(dag_id: str, caller: Caller) -> Any:
             return dag
         hint = nearest(dag_id, caller.may_see(known)) or "."
         raise UnknownResourceError(f"There is no DAG '{printable(dag_id)}'{hint} {NOT_FOUND}")
-    raise unavailable
+    raise failure
 
 
 def _read(dag_id: str) -> tuple[Any | None, Sequence[str]]:

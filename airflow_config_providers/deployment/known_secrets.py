@@ -9,10 +9,10 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from airflow_config_providers import settings
-from airflow_config_providers.core.lookup import PATIENT, Lookup
+from airflow_config_providers.core.lookup import PATIENT, Answers, Lookup
 from airflow_config_providers.core.provider_definition import unknown_provider
 from airflow_config_providers.core.text import counted, printable
-from airflow_config_providers.core.variable import ConfigVariable, is_like, variables
+from airflow_config_providers.core.variable import ConfigVariable, is_like, some_of, variables
 from airflow_config_providers.deployment.object_stores import stores_of
 from airflow_config_providers.deployment.records import kept, reading, recent_tries
 from airflow_config_providers.exceptions import ConfigException, ConfigProvidersError
@@ -215,7 +215,7 @@ def _of_provider(references: Collection[ConfigVariable], providers: Mapping[str,
     except ConfigProvidersError as error:
         return KnownSecrets((), error.problems)
     values = {one: answers.value(one.provider, one.path, one.key) for one in references}
-    problems = [problem for error in answers.failures.values() for problem in _problems(error)]
+    problems = list(_failures(references, answers))
     missing = [
         one for one, value in values.items() if value is None and (one.provider, one.path) not in answers.failures
     ]
@@ -223,10 +223,21 @@ def _of_provider(references: Collection[ConfigVariable], providers: Mapping[str,
     return KnownSecrets([KnownSecret(one, value) for one, value in values.items() if value is not None], problems)
 
 
+def _failures(references: Iterable[ConfigVariable], answers: Answers) -> Iterator[str]:
+    """Yield each problem once, with the references that it affects."""
+    affected: dict[str, list[str]] = defaultdict(list)
+    for one in references:
+        if error := answers.failures.get((one.provider, one.path)):
+            for problem in _problems(error):
+                affected[problem].append(str(one))
+    for problem, names in affected.items():
+        yield f"{some_of(names)}: {problem}"
+
+
 def _problems(error: Exception) -> Collection[str]:
     if isinstance(error, ConfigProvidersError):
         return error.problems
-    return (f"A provider failed ({type(error).__name__}).",)  # its message could hold a value
+    return (f"The provider failed ({type(error).__name__}).",)  # its message could hold a value
 
 
 def _of_try(session: Any, one: Any) -> Collection[str]:

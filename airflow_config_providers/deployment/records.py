@@ -13,7 +13,8 @@ from airflow_config_providers.core.alter import ConfigResource
 from airflow_config_providers.core.text import counted, is_storable, nearest, printable
 from airflow_config_providers.core.variable import is_like
 from airflow_config_providers.deployment.rows import Row
-from airflow_config_providers.exceptions import ConfigException, ProviderUnavailableError, UnknownResourceError
+from airflow_config_providers.dynamic.unavailable_database import unavailable
+from airflow_config_providers.exceptions import ConfigException, UnknownResourceError
 from airflow_config_providers.job.record import TaskTry, TryRecord
 from airflow_config_providers.job.record_store import (
     LARGEST_ENTRY,
@@ -285,10 +286,7 @@ def reading(read: Callable[[Any], _Found]) -> _Found:
             return read(session)
     except SQLAlchemyError as error:
         problem = type(error).__name__
-    raise ProviderUnavailableError(
-        f"Airflow's database is unavailable ({problem}). Try again later or, if it is new, create its tables: airflow "
-        f"db migrate."
-    )
+    raise unavailable("reading from it", problem)
 
 
 _Stored = tuple[datetime, TryRecord]

@@ -17,6 +17,7 @@ from airflow_config_providers.core.closing import ClosedOnExit
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.dynamic.contention import impatient, is_contention, lock_rows
 from airflow_config_providers.dynamic.store import AuditEntry, Kept
+from airflow_config_providers.dynamic.unavailable_database import unavailable
 from airflow_config_providers.exceptions import ProviderUnavailableError
 
 if TYPE_CHECKING:
@@ -148,7 +149,7 @@ class VariableStore:
 
         :raises ProviderUnavailableError: the database is unavailable, or a variable cannot be decrypted
         """
-        rows = _found(lambda: self._rows(names))
+        rows = _found(lambda: self._rows(names), "reading dynamic configuration")
         return {name: _kept(name, *rows[name]) if name in rows else Kept() for name in names}
 
     def names(self, prefix: str) -> list[str]:
@@ -157,7 +158,7 @@ class VariableStore:
 
         :raises ProviderUnavailableError: the database is unavailable
         """
-        return sorted(_found(lambda: self._names(prefix)))
+        return sorted(_found(lambda: self._names(prefix), "listing dynamic configuration"))
 
     def swap(self, expected: Mapping[str, Kept], texts: Mapping[str, str], audit: Sequence[AuditEntry]) -> bool:
         """
@@ -166,7 +167,7 @@ class VariableStore:
         :raises ProviderUnavailableError: the database is unavailable
         """
         encrypted = {name: _encrypted(texts[name]) for name in sorted(texts)}
-        return bool(_translated(lambda: self._swap(expected, encrypted, audit)))
+        return bool(_translated(lambda: self._swap(expected, encrypted, audit), "writing dynamic configuration"))
 
     def listen(self, call: Callable[[], object]) -> ChangeSignals | None:
         """Call ``call`` after each change until the result is closed; None if the database sends no signals."""
@@ -185,7 +186,7 @@ class VariableStore:
         """
         with self._begin() as session:
             lock = partial(lock_rows, session, _table(), sorted(names), self._sleep)
-            if _translated(lock):
+            if _translated(lock, "locking dynamic configuration for a change"):
                 yield VariableStore(self._owner, lambda: nullcontext(session))
             else:
                 session.rollback()
@@ -229,22 +230,26 @@ class VariableStore:
         return Log(f"{EVENT}.{entry.event}", owner=self._owner, extra=extra, dag_id=dag_id, task_id=task_id)
 
 
-def _found(read: Callable[[], _T]) -> _T:
+def _found(read: Callable[[], _T], doing: str) -> _T:
     """
     Return the result of ``read``.
 
     :raises ProviderUnavailableError: the database is unavailable, or others lock it
     """
-    found = _translated(read)
+    found = _translated(read, doing)
     if found is None:
-        raise ProviderUnavailableError("Airflow's database is locked by others. Try again later.")
+        raise ProviderUnavailableError(
+            f"Other sessions lock Airflow's database: {doing} failed. Nothing was changed. Try again; if that does not "
+            f"help, look for a session in the database that has kept its transaction open."
+        )
     return found
 
 
-def _translated(call: Callable[[], _T]) -> _T | None:
+def _translated(call: Callable[[], _T], doing: str) -> _T | None:
     """
     Return the result of ``call``, or None if other writers prevented it.
 
+    :param doing: what the call does, for the message
     :raises ProviderUnavailableError: the database is unavailable
     """
     from sqlalchemy.exc import DBAPIError, SQLAlchemyError  # noqa: PLC0415 - slow to import
@@ -255,9 +260,7 @@ def _translated(call: Callable[[], _T]) -> _T | None:
         problem, is_busy = type(error).__name__, isinstance(error, DBAPIError) and is_contention(error)
     if is_busy:
         return None
-    raise ProviderUnavailableError(
-        f"Airflow's database is unavailable ({problem}). Try again later; a change was made completely or not at all."
-    )
+    raise unavailable(doing, problem, outcome="A change was made completely or not at all.")
 
 
 def _table() -> Any:

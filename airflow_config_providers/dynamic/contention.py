@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from itertools import count
 from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
+from airflow_config_providers.core.variable import some_of
 from airflow_config_providers.dynamic.store import ConfigStore, TurnTaking
 from airflow_config_providers.exceptions import ProviderUnavailableError
 
@@ -77,7 +78,8 @@ class Attempts:
             done = None
         if done is None:
             raise ProviderUnavailableError(
-                "Others keep changing the same configuration. Nothing was changed: try again later."
+                f"Others keep changing {some_of(sorted(names))}: they were faster in each of {_ATTEMPTS} attempts, and "
+                f"nothing was changed. See who it is with airflow config-providers history, and try again."
             )
         return done
 

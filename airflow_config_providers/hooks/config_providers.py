@@ -60,7 +60,9 @@ class ConfigProvidersHook(BaseHook):
         not respond within a minute is reported as unavailable.
         """
         try:
-            providers, problems = deployment_registry().open_each(self.definitions())
+            definitions = self.definitions()
+            self._providers.require_provider(definitions)
+            providers, problems = deployment_registry().open_each(definitions)
         except ConfigProvidersError as error:
             return False, str(error)
         with providers:

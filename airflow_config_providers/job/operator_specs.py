@@ -132,6 +132,8 @@ _KUBERNETES: Final = "airflow_config_providers.operators.spark_kubernetes:SparkK
 _LIVY: Final = "airflow_config_providers.operators.livy:LivyMixin"
 _DATAPROC: Final = "airflow_config_providers.operators.dataproc:DataprocMixin"
 _DATABRICKS: Final = "airflow_config_providers.operators.databricks:DatabricksMixin"
+_EMR_STEPS: Final = "airflow_config_providers.operators.emr:EmrStepsMixin"
+_EMR_SERVERLESS: Final = "airflow_config_providers.operators.emr:EmrServerlessMixin"
 
 _LIVY_ARGUMENTS: Final = (
     *("file", "class_name", "args", "jars", "py_files", "files", "driver_memory", "driver_cores", "executor_memory"),
@@ -235,9 +237,10 @@ SUPPORTED: Final[Mapping[str, OperatorSpec]] = {
         ),
         jvm=tuple(_of_kubernetes()),
     ),
-    "airflow.providers.amazon.aws.operators.emr.EmrAddStepsOperator": OperatorSpec("emr", words=("steps",)),
+    "airflow.providers.amazon.aws.operators.emr.EmrAddStepsOperator": OperatorSpec("emr", _EMR_STEPS, words=("steps",)),
     "airflow.providers.amazon.aws.operators.emr.EmrServerlessStartJobOperator": OperatorSpec(
         "emr",
+        _EMR_SERVERLESS,
         conf=(
             ConfLocation(
                 "configuration_overrides",

@@ -14,12 +14,13 @@ from airflow_config_providers.core.cached import cached_property
 from airflow_config_providers.core.closing import ClosedOnExit
 from airflow_config_providers.core.on_demand import ProvidersOnDemand
 from airflow_config_providers.core.provider import ConfigProvider
-from airflow_config_providers.core.provider_definition import is_reserved
+from airflow_config_providers.core.provider_definition import CONFIG_PROVIDERS, is_reserved
 from airflow_config_providers.core.registry import ProviderRegistry
 from airflow_config_providers.core.reload import RELOAD_ACTION_KEYS, ReloadAction
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.core.variable import ConfigVariable, variables
 from airflow_config_providers.exceptions import ConfigException, ProviderDefinitionError
+from airflow_config_providers.job.misspelt_fields import misspelt, no_provider
 from airflow_config_providers.providers.airflow_secrets import broken_variable
 from airflow_config_providers.spark.expansion import SUBSTITUTED_BY_SPARK
 from airflow_config_providers.spark.layer_files import read_text
@@ -63,6 +64,17 @@ class ProvidersConnection:
         """
         return driver_definitions_of(self.conn_id, self._connection)
 
+    def require_provider(self, definitions: Mapping[str, Any]) -> None:
+        """
+        Make sure that a misspelt field of the extra is not the reason why there are no ``definitions``.
+
+        :raises ProviderDefinitionError: it is
+        """
+        if self._connection is None or str(definitions.get(CONFIG_PROVIDERS, "")).strip():
+            return
+        if hints := misspelt(_json_object(self.conn_id, self._connection.extra)):
+            raise ProviderDefinitionError(no_provider(self.conn_id, " ".join(hints)))
+
     def is_defined(self) -> bool:
         """Return whether the connection exists."""
         return self._connection is not None
@@ -102,7 +114,9 @@ class JobProviders(ProvidersConnection, ClosedOnExit):
         if self._open is None and (names - SUBSTITUTED_BY_SPARK or (names and self.is_defined())):
             if not self.is_defined():
                 raise self._missing(found)
-            self._open = self.on_demand()
+            definitions = self.definitions()
+            self.require_provider(definitions)
+            self._open = deployment_registry().on_demand(definitions)
         if self._open is None or not names:
             return {}
         return self._open

@@ -186,7 +186,7 @@ def changed_keys(plan: Plan) -> list[Row]:
             "after": row["after"],
             "before_layer": _layer(row, "before"),
             "after_layer": _layer(row, "after"),
-            "tasks": _named(tasks),
+            "tasks": named(tasks),
         }
         for row, tasks in _grouped(changes)
     ]
@@ -196,7 +196,7 @@ def verdicts(plan: Plan) -> list[Row]:
     """Return a row for each verdict of a policy, denials first, with the tasks that it is about."""
     judged = [(one.resource, _judgement(one)) for one in plan.judgements]
     plain = [(resource, {**row, "reasons": _without(row["reasons"], resource)}) for resource, row in judged]
-    return [{**row, "of": _named(resources)} for row, resources in _grouped(plain)]
+    return [{**row, "of": named(resources)} for row, resources in _grouped(plain)]
 
 
 def running_tries(plan: Plan) -> list[Row]:
@@ -279,7 +279,8 @@ def _running(one: RunningJob) -> Row:
     }
 
 
-def _named(resources: Sequence[ConfigResource]) -> str:
+def named(resources: Sequence[ConfigResource]) -> str:
+    """Return the names of the first resources, and how many more there are."""
     others = len(resources) - _NAMED
     names = ", ".join(map(_name, resources[:_NAMED]))
     return f"{names} and {others} more" if others > 0 else names

@@ -8,6 +8,7 @@ from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass, field
 from typing import Final
 
+from airflow_config_providers import settings
 from airflow_config_providers.core.alter import AlterConfigOp, ConfigResource
 from airflow_config_providers.core.policy import NamedPolicy
 from airflow_config_providers.core.text import nearest, printable
@@ -32,6 +33,7 @@ from airflow_config_providers.planning.state import (
     stored_dynamic_layers,
     unread,
 )
+from airflow_config_providers.planning.unchanged import reasons
 
 _NOT_CONFIGURED: Final = (
     "Correct the name, or let this package configure its operators: [config_providers] apply_to does so without a "
@@ -98,6 +100,8 @@ class PlanMaker:
             for path in unread(request.replaced, after.jobs):
                 self.warn(f"No job reads the layer file '{printable(path)}'. Write its path as the jobs have it.")
             changes = self._changes(request, before, after, () if altered is None else altered.keys)
+            if altered is not None and settings.dynamic_enabled():
+                self._explain(request, altered, changes, after)
         judgements = [*self._judgements(changes, before.jobs, after.jobs)]
         if altered is not None:
             judgements = [*judgements_of_alter(self.policies, altered), *judgements]
@@ -133,6 +137,17 @@ class PlanMaker:
         tasks = _selected(request.resource, before.jobs.keys() | after.jobs.keys())
         with self.progress(len(tasks), "tasks") as tick:
             return list(Comparison(before, after, sealed, self.warn, tick).changes(tasks))
+
+    def _explain(
+        self, request: PlanRequest, altered: PlannedAlter, changes: Sequence[TaskChange], after: State
+    ) -> None:
+        """Note why keys of ``altered`` change in no task."""
+        named = {operation.name for operation in request.operations}
+        same = named - {key.key for change in changes for key in change.keys}
+        tasks = sorted(_selected(request.resource, after.jobs.keys())) if same else ()
+        layers = {task: after.layers(task, warn=self.warn) for task in tasks}
+        for reason in reasons(altered, same, layers):
+            self.warn(reason)
 
     def _judgements(self, changes: Sequence[TaskChange], before: Jobs, after: Jobs) -> Iterator[Judgement]:
         if not self.policies:

@@ -32,7 +32,7 @@ class DirectoryConfigProvider(FilesProvider):
 
     def get(self, path: str, keys: Collection[str] | None = None) -> ConfigData:
         """
-        Return the files in the directory at ``path``; without a directory there are no keys.
+        Return the files in the directory at ``path``; without a directory there are no keys, and the answer says why.
 
         :raises AccessDeniedError: the directory, or a file that is asked for, is not inside an allowed path
         :raises ConfigException: a file that is asked for is not UTF-8
@@ -44,5 +44,7 @@ class DirectoryConfigProvider(FilesProvider):
             return ConfigData({})
         found = files.read_directory(path, keys)
         if found is None:
-            _log.warning("There is no directory at %s.", printable(path))
-        return ConfigData(found or {})
+            absence = f"There is no directory at {printable(path)}. Create it or correct the path."
+            _log.warning("%s", absence)
+            return ConfigData({}, absence=absence)
+        return ConfigData(found)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from typing import Any, NoReturn
+from typing import Any, Final, NoReturn
 
 from airflow.sdk import BaseOperator
 from airflow.triggers.base import BaseTrigger, TriggerEvent
@@ -15,11 +15,14 @@ from airflow_config_providers.core.data import ConfigData
 from airflow_config_providers.core.lookup import Place
 from airflow_config_providers.core.provider import ConfigProvider
 from airflow_config_providers.core.provider_definition import unknown_provider
-from airflow_config_providers.core.subscriptions import DEFAULT_POLL_INTERVAL, Subscriptions
-from airflow_config_providers.core.text import printable
-from airflow_config_providers.core.variable import ConfigVariable, variables
+from airflow_config_providers.core.subscriptions import DEFAULT_POLL_INTERVAL, PolledConfigProvider, Subscriptions
+from airflow_config_providers.core.text import counted, printable
+from airflow_config_providers.core.variable import ConfigVariable, some_of, variables
 from airflow_config_providers.exceptions import ConfigException, ConfigProvidersError
 from airflow_config_providers.job.providers import ProvidersConnection
+
+_MOST_NAMED: Final = 10
+"""The most references that the log names."""
 
 Changed = Callable[[Place], object]
 """Is called with the place of values that have changed, in any thread."""
@@ -59,7 +62,7 @@ class ConfigChangeTrigger(BaseTrigger):
         entered = stack.enter_context
         begun = asyncio.ensure_future(asyncio.to_thread(entered, watching(self.config_conn_id, places, note)))
         try:
-            await asyncio.shield(begun)
+            self.log.info("%s", await asyncio.shield(begun))
             event = {"changed": [str(reference) for reference in places[await news.get()]]}
         except ConfigProvidersError as error:
             event = {"error": list(error.problems)}
@@ -108,20 +111,49 @@ class ConfigChangeSensor(BaseOperator):
 
 
 @contextmanager
-def watching(conn_id: str, places: Mapping[Place, Sequence[ConfigVariable]], changed: Changed) -> Iterator[None]:
+def watching(conn_id: str, places: Mapping[Place, Sequence[ConfigVariable]], changed: Changed) -> Iterator[str]:
     """
     Call ``changed(place)`` after each change at one of ``places``, until the block ends.
+
+    Yields a sentence about what is watched and how often, without values.
 
     :raises ConfigProvidersError: a provider is not defined, or refuses
     """
     with ProvidersConnection(conn_id).on_demand() as providers, ExitStack() as stack:
         _require_known(places, providers, conn_id)
+        paces: dict[str, str] = {}
         for place, references in places.items():
-            keys = {reference.key for reference in references}
-            polled = _subscribe(providers[place[0]], place, keys, changed)
+            polled = _watched(providers, place, references, changed)
             if polled is not None:
                 stack.callback(polled.clear)
-        yield
+            paces[place[0]] = _pace(providers[place[0]], polled)
+        yield _told(places, paces)
+
+
+def _told(places: Mapping[Place, Sequence[ConfigVariable]], paces: Mapping[str, str]) -> str:
+    references = some_of((str(one) for some in places.values() for one in some), most=_MOST_NAMED)
+    how_often = "; ".join(f"provider '{printable(name)}' {pace}" for name, pace in paces.items())
+    return f"Watching {references} for a change: {how_often}."
+
+
+def _pace(provider: ConfigProvider, polled: Subscriptions | None) -> str:
+    """Return how often a provider looks for a change."""
+    if polled is None and not isinstance(provider, PolledConfigProvider):
+        return "reports changes itself"
+    milliseconds = provider.poll_interval if isinstance(provider, PolledConfigProvider) else DEFAULT_POLL_INTERVAL
+    return f"looks at least every {counted(milliseconds / 1000, 'second')}"
+
+
+def _watched(
+    providers: Mapping[str, ConfigProvider], place: Place, references: Sequence[ConfigVariable], changed: Changed
+) -> Subscriptions | None:
+    """Subscribe to ``references``, all at ``place``; an error names them."""
+    try:
+        return _subscribe(providers[place[0]], place, {reference.key for reference in references}, changed)
+    except ConfigProvidersError as error:
+        failure = error
+    shown = some_of(map(str, references))
+    raise type(failure)(*(f"{shown}: cannot be watched. {problem}" for problem in failure.problems))
 
 
 def _subscribe(provider: ConfigProvider, place: Place, keys: Collection[str], changed: Changed) -> Subscriptions | None:

@@ -142,7 +142,7 @@ def test_a_database_that_cannot_be_asked_is_unavailable(cli: Cli):
 
     assert done.code == 5
     assert "Airflow's database is unavailable" in done.errors[0]
-    assert done.errors[0].endswith("if it is new, create its tables: airflow db migrate.")
+    assert done.errors[0].endswith("If it is new, create them: airflow db migrate.")
 
 
 def test_a_record_of_a_later_version_is_compared_with_a_note(cli: Cli, records: Records):

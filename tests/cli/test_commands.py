@@ -330,9 +330,12 @@ def test_a_secret_on_the_command_line_is_told(cli: Cli, words: str, is_told: boo
     assert "hunter2-token" not in done.out + done.err
 
 
+@pytest.mark.parametrize("command", ["alter --validate-only", "plan", "policies test"])
 @pytest.mark.parametrize("key", ["spark.app.url", "spark.app.password"])
-def test_an_empty_value_may_be_a_reference_that_the_shell_replaced(cli: Cli, key: str):
-    done = cli(f"alter --default --add-config {key}= --validate-only")
+def test_an_empty_value_may_be_a_reference_that_the_shell_replaced(cli: Cli, tmp_path: Path, command: str, key: str):
+    path = tmp_path / "policies.yaml"
+    path.write_text("policies: [{name: a, class: forbidden_keys, params: {keys: [spark.a]}}]")
+    done = cli(f"{command} --default --add-config {key}=", policies_file=str(path))
 
     assert [note for note in done.notes if "shell" in note] == [
         f"The value of {key} is empty. If you wrote a reference, the shell has replaced it: put the argument into "
@@ -490,8 +493,10 @@ def test_a_database_that_cannot_be_asked_is_unavailable(cli: Cli):
     finally:
         cli.deployment.query("alter table elsewhere rename to variable")
 
+    (error,) = done.errors
     assert done.code == 5
-    assert "Airflow's database is unavailable" in done.err
+    assert error.startswith("Airflow's database is unavailable: reading dynamic configuration failed (")
+    assert "run airflow db check" in error
 
 
 # history and rollback

@@ -96,6 +96,27 @@ def test_a_value_that_loses_changes_nothing(cli: Cli):
     assert "report" not in {one["task"] for one in plan["tasks"]}
 
 
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        pytest.param("--add-config spark.executor.memory=3g", "DAG_CONFIG, argument executor_memory,", id="the same"),
+        pytest.param("--delete-config spark.app.new", "does not set it", id="nothing to delete"),
+    ],
+)
+def test_a_plan_without_changes_says_why(cli: Cli, options: str, reason: str):
+    done = cli(f"plan --dag flights --task report {options}")
+
+    (note,) = [note for note in done.notes if "does not change" in note]
+    assert reason in note
+    assert done.out.splitlines()[-1] == "Plan: nothing changes."
+
+
+def test_a_plan_that_changes_something_has_no_reasons(cli: Cli):
+    done = cli("plan --dag flights --task report --add-config spark.executor.memory=8g")
+
+    assert not [note for note in done.notes if "does not change" in note]
+
+
 def test_people_see_one_row_for_the_same_change_of_many_tasks(cli: Cli):
     done = cli("plan --default --add-config spark.app.new=1 --output plain")
 

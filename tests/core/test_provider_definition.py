@@ -80,9 +80,19 @@ def test_the_longer_of_two_names_takes_a_key() -> None:
         ),
         pytest.param(
             {"config.providers": "a", "config.providers.a.params.x": "1"},
-            "config.providers.a.params.x would be ignored. Write config.providers.a.param.params.x for a parameter; "
-            "the only other key is config.providers.a.class.",
+            "config.providers.a.params.x would be ignored, did you mean 'config.providers.a.param.x'?",
             id="misspelled param",
+        ),
+        pytest.param(
+            {"config.providers": "a", "config.providers.a.parm.allowed.paths": "/hunter2"},
+            "config.providers.a.parm.allowed.paths would be ignored, did you mean "
+            "'config.providers.a.param.allowed.paths'?",
+            id="misspelled param, of several words",
+        ),
+        pytest.param(
+            {"config.providers": "a", "config.providers.a.clas": "file"},
+            "config.providers.a.clas would be ignored, did you mean 'config.providers.a.class'?",
+            id="misspelled class",
         ),
         pytest.param(
             {"config.providers": "a\x1b[2J,a\x1b[2J"},

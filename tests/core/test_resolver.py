@@ -255,17 +255,18 @@ def test_a_failure_that_many_paths_share_is_told_once_with_the_keys_that_it_affe
 
     with pytest.raises(AccessDeniedError) as caught:
         ConfigResolver({"p": refused}).resolve([dag(configs)])
-    expected = "the login was refused. (200 keys: spark.k000, spark.k001, spark.k002, ...)"
-    assert caught.value.problems == (expected,)
+    references = "${p:path0:k}, ${p:path1:k}, ${p:path2:k}, ..."
+    keys = "200 keys: spark.k000, spark.k001, spark.k002, ..."
+    assert caught.value.problems == (f"{references}: not resolved. the login was refused. ({keys})",)
 
 
 def test_failures_that_few_paths_share_name_every_key_and_further_texts():
     refused = InMemoryConfigProvider(error=AccessDeniedError("no."))
-    layers = [dag({"a": "${p:1:k}${p:2:k}", "b": "${p:3:k}", "c": "plain"})]
+    layers = [dag({"a": "${p:1:k}${p:1:k}", "b": "${p:3:k}", "c": "plain"})]
 
     with pytest.raises(AccessDeniedError) as caught:
         ConfigResolver({"p": refused}).resolve(layers, {"application": "${p:4:k}"})
-    assert caught.value.problems == ("no. (3 keys: a, b, application)",)
+    assert caught.value.problems == ("${p:1:k}, ${p:3:k}, ${p:4:k}: not resolved. no. (3 keys: a, b, application)",)
 
 
 def test_failures_that_differ_are_told_one_by_one_in_their_order():

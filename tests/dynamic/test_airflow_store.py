@@ -243,9 +243,20 @@ def test_a_fernet_key_that_is_none_is_told(store, monkeypatch):
 def test_a_change_while_the_database_is_away_says_so(tmp_path):
     store = VariableStore("ann", sessionmaker(create_engine(f"sqlite:///{tmp_path}/none/airflow.db")))
 
-    with pytest.raises(ProviderUnavailableError, match="Try again later") as told:
+    with pytest.raises(
+        ProviderUnavailableError, match=r"reading dynamic configuration failed \(OperationalError\)"
+    ) as told:
         ConfigAdmin(store).incremental_alter_configs({DAG: [AlterConfigOp("k", "1")]})
     assert told.value.__context__ is None
+
+
+def test_a_database_that_others_lock_is_named_with_what_it_kept_from_being_done(sessions):
+    locked = create_engine(url_of(sessions), connect_args={"timeout": 0})
+    with sessions() as session:
+        session.connection().connection.driver_connection.execute("PRAGMA locking_mode = EXCLUSIVE")
+        session.execute(Variable.__table__.insert().values(key="b", val="", is_encrypted=False))
+        with pytest.raises(ProviderUnavailableError, match="lock Airflow's database: reading dynamic configuration"):
+            VariableStore("ann", sessionmaker(locked)).read(["a"])
 
 
 def test_a_database_that_others_lock_is_no_lost_change(store, sessions, tmp_path):

@@ -13,7 +13,7 @@ from airflow_config_providers.airflow_compat import Connection
 from airflow_config_providers.exceptions import ConfigException, ProviderDefinitionError
 from airflow_config_providers.get_provider_info import get_provider_info
 from airflow_config_providers.hooks.config_providers import ConfigProvidersHook
-from airflow_config_providers.job.providers import definitions_of
+from airflow_config_providers.job.providers import JobProviders, definitions_of
 
 DEFINITION = {"config.providers": "s", "config.providers.s.class": "directory"}
 
@@ -163,6 +163,33 @@ def test_the_button_in_the_ui_says_at_once_what_is_wrong_and_who_cannot_answer(c
         "config.providers.x.param.allowed.paths is missing",
         "s",
     ]
+
+
+MISSPELT = {"config.provider": "s", "config.providers.s.class": "directory", "config.providers.s.param.x": "c4nary"}
+HINT = "'config.provider' in its extra is not read, did you mean 'config.providers'?"
+
+
+def test_the_button_in_the_ui_names_a_misspelt_field(connect):
+    success, message = connect(MISSPELT).test_connection()
+
+    assert not success
+    assert message.startswith("Connection 'config_providers_default' defines no provider: ")
+    assert message.endswith(HINT)
+
+
+def test_a_job_with_references_names_a_misspelt_field_and_shows_no_content(connect):
+    connect(MISSPELT)
+    with pytest.raises(ProviderDefinitionError, match="defines no provider") as caught:
+        JobProviders("config_providers_default").needed_by(["${s:/tmp:x}"])
+
+    assert str(caught.value).endswith(HINT)
+    assert "c4nary" not in str(caught.value)
+
+
+def test_a_misspelt_field_beside_the_right_one_is_no_error(connect, tmp_path):
+    hook = connect({**allowed(tmp_path), "config.provider": "s"})
+
+    assert hook.test_connection() == (True, "s: 1 allowed path")
 
 
 def test_airflow_knows_the_connection_type_without_importing_the_hook():

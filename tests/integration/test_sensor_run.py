@@ -70,6 +70,7 @@ def test_a_rotated_file_ends_the_sensor_and_no_value_is_anywhere(airflow):
     logs = "".join(path.read_text(errors="replace") for path in airflow.logs.rglob("*.log"))
     shown = repr(results) + repr(triggers) + logs + airflow.output("triggerer")
     assert CANARY not in shown
+    assert "for a change: provider 'dir' looks at least every 60 seconds." in logs
 
 
 def test_a_changed_variable_ends_the_sensor(airflow):

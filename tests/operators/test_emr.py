@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import logging
+from contextlib import aclosing, asynccontextmanager
+from importlib import import_module
+from types import SimpleNamespace
 
 import pytest
+from airflow.sdk.serde import deserialize, serialize
 
 from airflow_config_providers.operators.configure import configured
 from tests.operators.conftest import CANARY
@@ -135,3 +141,139 @@ def test_attack_30_the_trigger_of_a_serverless_run_gets_no_value(job_run, server
     run = no_leak(job_run(deferrable=True), finalize=False)
 
     assert run.message.trigger_kwargs["job_id"] == stored_run(serverless)["jobRunId"]
+
+
+def without_aiobotocore(kind):
+    """Return a hook of ``kind`` for a trigger: it asks in a thread, because not everyone has aiobotocore."""
+
+    class ThreadedHook(kind):
+        async def get_async_conn(self):
+            return client(self.conn)
+
+        def get_waiter(self, name, deferrable=False, **kwargs):
+            waiter = super().get_waiter(name, **kwargs)
+
+            async def wait(**given):
+                await asyncio.to_thread(waiter.wait, **given)
+
+            return SimpleNamespace(wait=wait)
+
+    @asynccontextmanager
+    async def client(conn):
+        yield conn
+
+    return ThreadedHook
+
+
+async def first_event(trigger):
+    async with aclosing(trigger.run()) as events:
+        return await anext(events)
+
+
+def resumed(deferred, caplog):
+    """Run the trigger of a deferred task, and return what the task is resumed with, and what the triggerer logs."""
+    module, _, name = deferred.message.classpath.rpartition(".")
+    stored = json.loads(json.dumps(deferred.message.trigger_kwargs))
+    trigger = getattr(import_module(module), name)(**deserialize(stored))
+    trigger.aws_hook_class = without_aiobotocore(trigger.aws_hook_class)
+    caplog.clear()
+    event = asyncio.run(first_event(trigger))
+    logged = [record.getMessage() for record in caplog.records if record.levelno >= logging.INFO]
+    kwargs = {**deserialize(deferred.message.next_kwargs), "event": event.payload}
+    return (deferred.message.next_method, json.loads(json.dumps(serialize(kwargs)))), repr([event, *logged])
+
+
+def steps_now(state, said):
+    """Change the steps that moto stores, which has no details of failures."""
+    from moto.core import DEFAULT_ACCOUNT_ID
+    from moto.emr.models import Step, emr_backends
+
+    class FailedStep(Step):
+        @property
+        def status(self):
+            details = {"Reason": "Application Exception", "Message": said, "LogFile": "s3://logs/stderr.gz"}
+            return {**super().status, "FailureDetails": details}
+
+    backends = emr_backends[DEFAULT_ACCOUNT_ID].values()
+    clusters = [cluster for backend in backends for cluster in backend.clusters.values()]
+    for step in [step for cluster in clusters for step in cluster.steps]:
+        step.state = state
+        step.__class__ = FailedStep
+
+
+def runs_now(state, said):
+    """Change the runs that moto stores."""
+    from moto.core import DEFAULT_ACCOUNT_ID
+    from moto.emrserverless.models import emrserverless_backends
+
+    for runs in emrserverless_backends[DEFAULT_ACCOUNT_ID]["eu-west-1"].job_runs.values():
+        for run in runs:
+            run.state, run.state_details = state, said
+
+
+@pytest.fixture
+def deferred_steps(step, password):
+    """A deferred task that adds a step with a reference."""
+    steps = [{"Name": "job", "HadoopJarStep": {"Jar": "command-runner.jar", "Args": [password]}}]
+    return step(steps, deferrable=True, waiter_delay=0, waiter_max_attempts=1)
+
+
+@pytest.fixture
+def deferred_run(job_run):
+    """A deferred task that starts a run of EMR Serverless with references."""
+    return job_run(deferrable=True, waiter_delay=0, waiter_max_attempts=1)
+
+
+SAID = f"java.sql.SQLException: cannot sign in with {CANARY}"
+
+
+@pytest.mark.parametrize("state", ["COMPLETED", "FAILED", "RUNNING"])
+def test_attack_30_what_the_triggerer_logs_and_stores_of_a_step_has_no_value(
+    deferred_steps, no_leak, password, caplog, state
+):
+    deferred = no_leak(deferred_steps, finalize=False)
+    steps_now(state, SAID)
+    resumed_with, logged = resumed(deferred, caplog)
+    run = no_leak(deferred_steps, resumed_with=resumed_with)
+
+    assert CANARY not in logged + json.dumps(resumed_with)
+    assert run.state == ("success" if state == "COMPLETED" else "failed")
+    assert (f"cannot sign in with {password}" in str(run.error)) is (state == "FAILED")
+
+
+@pytest.mark.parametrize("state", ["SUCCESS", "FAILED", "RUNNING"])
+def test_attack_30_what_the_triggerer_logs_and_stores_of_a_serverless_run_has_no_value(
+    deferred_run, no_leak, password, caplog, state
+):
+    deferred = no_leak(deferred_run, finalize=False)
+    runs_now(state, SAID)
+    resumed_with, logged = resumed(deferred, caplog)
+    run = no_leak(deferred_run, resumed_with=resumed_with)
+
+    assert CANARY not in logged + json.dumps(resumed_with)
+    assert run.state == ("success" if state == "SUCCESS" else "failed")
+    assert (f"cannot sign in with {password}" in str(run.error)) is (state == "FAILED")
+
+
+def test_a_serverless_run_that_takes_too_long_is_cancelled(deferred_run, serverless, no_leak, caplog):
+    deferred = no_leak(deferred_run, finalize=False)
+    runs_now("RUNNING", "")
+    resumed_with, _ = resumed(deferred, caplog)
+    run = no_leak(deferred_run, resumed_with=resumed_with)
+
+    assert stored_run(serverless)["state"] == "CANCELLED"
+    assert str(run.error) == "EMR Serverless job failed or timed out in deferrable mode"
+
+
+def test_a_step_whose_task_was_deferred_by_an_earlier_version_goes_on(deferred_steps, no_leak, password):
+    event = {"status": "error", "message": SAID, "value": ["s-1"]}
+    run = no_leak(deferred_steps, resumed_with=("execute_complete", {"event": event}))
+
+    assert f"cannot sign in with {password}" in str(run.error)
+
+
+def test_a_failure_of_which_emr_says_nothing_more_is_still_one(deferred_steps, no_leak):
+    event = {"status": "error", "message": "m", "value": ["s-1"], "question": {"ClusterId": "j-none"}}
+    run = no_leak(deferred_steps, resumed_with=("execute_complete", {"event": event}))
+
+    assert str(run.error) == "Error while running steps: {'status': 'error', 'message': 'm', 'value': ['s-1']}"

@@ -93,11 +93,17 @@ def test_a_name_that_no_reference_can_say_is_left_out(provider: DirectoryConfigP
 
 
 @pytest.mark.parametrize("below", ["no", "user"])
-def test_no_directory_gives_no_keys_and_a_warning(
+def test_no_directory_gives_no_keys_and_a_warning_that_the_answer_repeats(
     provider: DirectoryConfigProvider, mount: Path, caplog: pytest.LogCaptureFixture, below: str
 ) -> None:
-    assert provider.get(f"{mount}/{below}", {"a"}) == ConfigData({})
-    assert caplog.messages == [f"There is no directory at {mount}/{below}."]
+    found = provider.get(f"{mount}/{below}", {"a"})
+
+    assert (found, caplog.messages) == (ConfigData({}), [found.absence])
+    assert found.absence == f"There is no directory at {mount}/{below}. Create it or correct the path."
+
+
+def test_a_directory_without_the_key_is_not_absent(provider: DirectoryConfigProvider, mount: Path) -> None:
+    assert provider.get(str(mount), {"no"}).absence == ""
 
 
 def test_an_empty_path_has_no_keys(provider: DirectoryConfigProvider) -> None:

@@ -7,10 +7,12 @@ import json
 import threading
 
 import pytest
+from structlog.testing import capture_logs
 
+from airflow_config_providers.core.variable import ConfigVariable
 from airflow_config_providers.exceptions import ConfigException
 from airflow_config_providers.providers import DirectoryConfigProvider
-from airflow_config_providers.sensors.config_change import ConfigChangeSensor, ConfigChangeTrigger
+from airflow_config_providers.sensors.config_change import ConfigChangeSensor, ConfigChangeTrigger, watching
 from tests.limits import LONGEST, eventually
 
 VALUES = ["c4nary-one", "c4nary-two"]
@@ -62,6 +64,34 @@ def test_a_trigger_fires_when_a_value_changes_and_shows_none(secret):
     assert "c4nary" not in repr(trigger.serialize()) + repr(vars(trigger))
 
 
+def test_a_trigger_logs_once_what_it_watches_and_how_often(secret):
+    reference = f"${{dir:{secret.parent}:password}}"
+    with capture_logs() as logged:
+        event_of(trigger_of(reference), meanwhile=lambda: secret.write_text(VALUES[1]))
+
+    told = f"Watching {reference} for a change: provider 'dir' looks at least every 60 seconds."
+    assert [(one["log_level"], one["event"]) for one in logged] == [("info", told)]
+
+
+def test_the_log_says_how_often_each_kind_of_provider_looks(monkeypatch):
+    extra = {
+        "config.providers": "own, polled",
+        "config.providers.own.class": "tests.sensors.kinds.OwnSubscriptions",
+        "config.providers.polled.class": "tests.sensors.kinds.NoSubscriptions",
+    }
+    connection = json.dumps({"conn_type": "config_providers", "extra": extra})
+    monkeypatch.setenv("AIRFLOW_CONN_CONFIG_PROVIDERS_DEFAULT", connection)
+    classes = "tests.sensors.kinds.OwnSubscriptions,tests.sensors.kinds.NoSubscriptions"
+    monkeypatch.setenv("AIRFLOW__CONFIG_PROVIDERS__ALLOWED_PROVIDER_CLASSES", classes)
+    places = {(name, "p"): [ConfigVariable(name, "p", "k")] for name in ("own", "polled")}
+
+    with watching("config_providers_default", places, print) as told:
+        assert told == (
+            "Watching ${own:p:k}, ${polled:p:k} for a change: provider 'own' reports changes itself; provider 'polled' "
+            "looks at least every 60 seconds."
+        )
+
+
 def test_no_thread_is_left_after_the_event(secret):
     before = set(threading.enumerate())
     event_of(trigger_of(f"${{dir:{secret.parent}:password}}"), meanwhile=lambda: secret.write_text(VALUES[1]))
@@ -91,7 +121,11 @@ def test_a_trigger_can_be_made_again_from_what_airflow_stores(secret):
     ("reference", "problem"),
     [
         pytest.param("${vaul:a:b}", "names the unknown provider 'vaul'", id="of an unknown provider"),
-        pytest.param("${dir:/etc:passwd}", "is not inside an allowed path", id="that is not allowed"),
+        pytest.param(
+            "${dir:/etc:passwd}",
+            "${dir:/etc:passwd}: cannot be watched. /etc is not inside an allowed path",
+            id="that is not allowed",
+        ),
     ],
 )
 def test_what_cannot_be_watched_is_an_event_with_the_reason(secret, reference, problem):

@@ -89,7 +89,8 @@ def reason_of_absence(outcome: VaultOutcome, path: VaultPath, *, where: str) -> 
     :param path: the path in the reference
     :param where: names the Vault
     """
-    return f"{where} {_missing(outcome, path)}{_hint(outcome, path)}"
+    missing, advice = _missing(outcome, path)
+    return f"{where} {missing}{_hint(outcome, path, otherwise=advice)}"
 
 
 def refusal(outcome: VaultOutcome, path: VaultPath, *, where: str) -> ProviderLookupError:
@@ -99,17 +100,14 @@ def refusal(outcome: VaultOutcome, path: VaultPath, *, where: str) -> ProviderLo
     :param path: the path in the reference
     :param where: names the Vault
     """
-    answer, hint = outcome.answer, _hint(outcome, path)
-    asked = f"{where} refused to read '{printable(str(path))}' ({answer.shown})."
-    if not answer.is_denied:
-        return ProviderLookupError(
-            f"{asked} Vault has this path, but it cannot be read this way: {_HOW_ELSE}. Correct the path.{hint}"
-        )
-    address = printable("/".join(outcome.address))
-    advice = f"Let a policy of the login read '{address}', or correct the path"
+    asked = f"{where} refused to read '{printable(str(path))}' ({outcome.answer.shown})"
+    if not outcome.answer.is_denied:
+        advice = f"Vault has this path, but it cannot be read this way: {_HOW_ELSE}. Correct the path."
+        return ProviderLookupError(asked + _hint(outcome, path, otherwise=advice))
+    advice = f"Let a policy of the login read '{printable('/'.join(outcome.address))}', or correct the path"
     if _has_no_mount(outcome, path):
         advice += f": nothing that the login may read is mounted at '{printable(path.segments[0])}'"
-    return AccessDeniedError(f"{asked} {advice}.{hint}")
+    return AccessDeniedError(asked + _hint(outcome, path, otherwise=f"{advice}."))
 
 
 def too_large(outcome: VaultOutcome, path: VaultPath, *, where: str) -> ProviderLookupError:
@@ -125,19 +123,23 @@ def too_large(outcome: VaultOutcome, path: VaultPath, *, where: str) -> Provider
     )
 
 
-def _missing(outcome: VaultOutcome, path: VaultPath) -> str:
+def _missing(outcome: VaultOutcome, path: VaultPath) -> tuple[str, str]:
+    """Return what is missing, and what to do about it."""
     name, metadata = printable(str(path)), _metadata(outcome)
     if metadata.get("destroyed") is True:
-        return f"has destroyed{_version(metadata)} '{name}'. Write a new version, or refer to another one."
+        return f"has destroyed{_version(metadata)} '{name}'", "Write a new version, or refer to another one."
     if metadata.get("deletion_time"):
-        return f"has deleted{_version(metadata)} '{name}'. Undelete it, write a new version, or refer to another one."
+        return (
+            f"has deleted{_version(metadata)} '{name}'",
+            "Undelete it, write a new version, or refer to another one.",
+        )
     if _has_no_mount(outcome, path):
         mount, below = printable(path.segments[0]), printable("/".join(outcome.place.segments))
         also = "" if below == name else f", and no secret at '{below}'"
-        return f"has no mount '{mount}' that the login may read{also}. Correct the path, or mount the engine."
+        return f"has no mount '{mount}' that the login may read{also}", "Correct the path, or mount the engine."
     version = "" if path.version is None else ", or no such version of it"
     place = printable("/".join(outcome.place.segments))
-    return f"has no secret at '{place}'{version}. Correct the path, or write the secret."
+    return f"has no secret at '{place}'{version}", "Correct the path, or write the secret."
 
 
 def _has_no_mount(outcome: VaultOutcome, path: VaultPath) -> bool:
@@ -157,8 +159,27 @@ def _version(metadata: Mapping[str, Any]) -> str:
     return f" version {number} of" if isinstance(number, int) else ""
 
 
-def _hint(outcome: VaultOutcome, path: VaultPath) -> str:
-    """Return a hint with the path as a reference needs it, if it was written as in Vault's API."""
+def _hint(outcome: VaultOutcome, path: VaultPath, *, otherwise: str) -> str:
+    """
+    Return the rest of the sentence about a path, and what to do.
+
+    If the path was written as in Vault's API, the path that a reference needs comes first, because it is nearly always
+    the reason.
+
+    :param otherwise: what to do about any other path
+    """
+    if not (meant := _meant(outcome, path)):
+        return f". {otherwise}"
+    return (
+        f": write '{meant}', because a reference has the path of 'vault kv get', not that of Vault's API. If you mean "
+        f"'{printable(str(path))}' itself: {otherwise}"
+    )
+
+
+def _meant(outcome: VaultOutcome, path: VaultPath) -> str:
+    """Return the path as a reference needs it, if it was written as in Vault's API; otherwise an empty string."""
+    if _metadata(outcome):  # there was a secret at this very path
+        return ""
     own = path.segments[1:] if path.segments[0] == _API else path.segments
     mount = _mount(outcome, own)
     rest = own[len(mount) :]
@@ -166,8 +187,7 @@ def _hint(outcome: VaultOutcome, path: VaultPath) -> str:
         rest = rest[1:]
     elif own == path.segments:
         return ""
-    meant = printable("/".join((*mount, *rest)))
-    return f" If this is a path of Vault's API, write '{meant}': a reference has the path of 'vault kv get'."
+    return printable("/".join((*mount, *rest)))
 
 
 def _mount(outcome: VaultOutcome, segments: Segments) -> Segments:

@@ -24,6 +24,9 @@ def told(provider, reference: str) -> str:
     return problem
 
 
+UNDELETE = "Undelete it, write a new version, or refer to another one."
+
+
 @pytest.fixture
 def kv2(vault):
     """A mount with secrets that are there, deleted and destroyed."""
@@ -79,13 +82,22 @@ def test_a_path_of_the_api_is_told_with_the_one_that_is_meant(vault, kv2: str, p
         conf = ConfigLayer(ConfigSource.DAG_CONFIG, "conf", {"spark.x": f"${{vault:{path.format(kv2=kv2)}:k}}"})
         with pytest.raises((UnresolvedReferenceError, AccessDeniedError)) as caught:
             ConfigResolver({"vault": provider}).resolve([conf])
-        assert f"If this is a path of Vault's API, write '{meant.format(kv2=kv2)}'" in str(caught.value)
+        _, first, *_ = str(caught.value).split(". ")
+        assert f": write '{meant.format(kv2=kv2)}', because a reference has the path of 'vault kv get'" in first
 
 
 def test_a_folder_that_is_called_data_is_read(vault) -> None:
     vault.put("data/there", {"k": "v"})
     with opened(vault) as provider:
         assert provider.get(f"{vault.kv2}/data/there", {"k"}).data == {"k": "v"}
+
+
+def test_a_deleted_secret_in_a_folder_that_is_called_data_is_no_path_of_the_api(vault) -> None:
+    vault.put("data/there", {"k": "v"})
+    vault.admin.delete(f"{vault.kv2}/data/data/there")
+    with opened(vault) as provider:
+        absence = provider.get(f"{vault.kv2}/data/there", {"k"}).absence
+    assert absence.endswith(f"has deleted version 1 of '{vault.kv2}/data/there'. {UNDELETE}")
 
 
 def test_a_denial_at_an_unknown_mount_says_that_there_may_be_none(vault) -> None:

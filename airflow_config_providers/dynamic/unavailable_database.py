@@ -1,0 +1,20 @@
+"""The error for Airflow's database if it does not do what was asked."""
+
+from __future__ import annotations
+
+from airflow_config_providers.exceptions import ProviderUnavailableError
+
+
+def unavailable(doing: str, problem: str, *, outcome: str = "") -> ProviderUnavailableError:
+    """
+    Return the error.
+
+    :param doing: what failed, such as ``reading DAG 'flights'``
+    :param problem: the type of the error; its message can contain an address or a value
+    :param outcome: a sentence about what has become of a change
+    """
+    return ProviderUnavailableError(
+        f"Airflow's database is unavailable: {doing} failed ({problem}). {outcome and f'{outcome} '}To see whether it "
+        f"is the database, run airflow db check, which connects to it, and airflow db check-migrations, which looks "
+        f"for its tables. If it is new, create them: airflow db migrate."
+    )

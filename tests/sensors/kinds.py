@@ -1,0 +1,21 @@
+"""Providers that notice changes in other ways than those of this package."""
+
+from __future__ import annotations
+
+from airflow_config_providers.core.data import ConfigData
+from airflow_config_providers.core.provider import ConfigProvider
+
+
+class NoSubscriptions(ConfigProvider):
+    """A provider that can only be asked."""
+
+    def get(self, path, keys=None):
+        """Return one value."""
+        return ConfigData({"k": "v"})
+
+
+class OwnSubscriptions(NoSubscriptions):
+    """A provider whose server reports changes."""
+
+    def subscribe(self, path, keys, callback):
+        """Do nothing, as no value changes."""

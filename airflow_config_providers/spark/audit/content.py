@@ -61,6 +61,12 @@ _EXTENSIONS: Final = {
 _UNSUPPORTED: Final = {b"\xfd7zXZ\x00": "xz", b"PK\x03\x04": "zip", b"\x04\x22\x4d\x18": "lz4 frame", b"ZV": "lzf"}
 
 
+def known_formats() -> list[str]:
+    """Return how each compression is recognized, also of those that cannot be read."""
+    tables = (_MAGIC, _EXTENSIONS, _UNSUPPORTED)
+    return sorted(f"{mark!r} {name}" for table in tables for mark, name in table.items())
+
+
 def compression_of(beginning: bytes) -> str:
     """Return the compression of a file that begins with ``beginning``; empty if it is not compressed."""
     if not beginning.startswith(tuple(_MAGIC)):  # almost always, and fast

@@ -27,6 +27,7 @@ from airflow_config_providers.spark.audit.leak import Leak, require_types
 from airflow_config_providers.spark.audit.object_store import FAR_BLOCK
 from airflow_config_providers.spark.audit.open_file import ContentError, opened_text
 from airflow_config_providers.spark.audit.report_file import replace_lines
+from airflow_config_providers.spark.audit.search_version import search_version
 from airflow_config_providers.spark.audit.sought import Sought
 from airflow_config_providers.spark.audit.stored_path import is_stored
 from airflow_config_providers.spark.audit.token_finder import FORMATS
@@ -89,40 +90,43 @@ class SeenFiles:
     """
     The files that earlier audits have searched, in a folder. It holds no values.
 
-    What is kept belongs to what was searched for: if that is something else now, everything is read again. A run that
-    is killed loses only what it found since the last ``keep``. The folder also remembers the fingerprints of values,
-    so that they are searched for when they are no longer current.
+    What is kept belongs to what was searched for, and to the search: if either is another one now, everything is read
+    again. A run that is killed loses only what it found since the last ``keep``. The folder also remembers the
+    fingerprints of values, so that they are searched for when they are no longer current.
 
     :param folder: where they are kept
     :param sought: what is searched for: also the values that earlier audits knew
+    :param version: that of the search
     :param notes: what people should know of the folder, in sentences
     """
 
     folder: Path
     sought: Sought
+    version: str
     notes: Sequence[str] = ()
     files: dict[str, SearchedFile] = field(default_factory=dict)
     _rows: int = field(default=0, init=False, repr=False)
     """How many rows the parts have. Files have one each if nothing was replaced, forgotten, or is broken."""
 
     @classmethod
-    def open(cls, folder: str, sought: Sought) -> SeenFiles:
+    def open(cls, folder: str, sought: Sought, *, version: str | None = None) -> SeenFiles:
         """
         Return what was kept in ``folder`` for what is ``sought``.
 
+        :param version: that of the search; None for the one of this process
         :raises ConfigException: the folder cannot be used
         """
-        seen = cls(Path(os.path.realpath(folder)), sought)
+        seen = cls(Path(os.path.realpath(folder)), sought, version or search_version())
         try:
             seen.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             seen._require_ours()
             seen._clean()
             seen._remember()
             seen._require_any()
-            if seen._is_for(seen.sought):
+            if seen._is_current():
                 seen._load()
             else:
-                seen._begin(seen.sought)
+                seen._begin()
         except OSError as error:
             problem = error.strerror or type(error).__name__
         else:
@@ -213,20 +217,24 @@ class SeenFiles:
             problem = _DAMAGED.format(folder=printable(str(self.folder)))
         raise ConfigException(problem)
 
-    def _is_for(self, sought: Sought) -> bool:
+    def _is_current(self) -> bool:
+        """Return whether the parts are those of this search for the same values."""
         try:
             [line] = _lines(self.folder / "secrets.json")
             known = json.loads(line)
-            return bool(known["format"] == _FORMAT and known["digest"] == _digest(sought, bytes.fromhex(known["salt"])))
+            return bool(known["format"] == _FORMAT and known["digest"] == self._digest(bytes.fromhex(known["salt"])))
         except (ContentError, *_WRONG):
             return False
 
-    def _begin(self, sought: Sought) -> None:
+    def _begin(self) -> None:
         for part in self.folder.glob("seen-*.jsonl"):
             part.unlink(missing_ok=True)
         salt = os.urandom(16)
-        known = {"format": _FORMAT, "salt": salt.hex(), "digest": _digest(sought, salt)}
+        known = {"format": _FORMAT, "salt": salt.hex(), "digest": self._digest(salt)}
         replace_lines(self.folder / "secrets.json", [json.dumps(known)])
+
+    def _digest(self, salt: bytes) -> str:
+        return _digest(self.sought, self.version, salt)
 
     def _load(self) -> None:
         for part in sorted(self.folder.glob("seen-*.jsonl")):
@@ -268,11 +276,15 @@ def grown_since(file: FoundFile, seen: SearchedFile | None, margin: int) -> Sear
     return seen._replace(file=seen.file._replace(size=size), leaks=kept, lines=seen.lines - lines, octets=octets)
 
 
-def _digest(sought: Sought, salt: bytes) -> str:
-    """Return a hash of all values together, slow enough that a weak one among strong ones cannot be guessed from it."""
+def _digest(sought: Sought, version: str, salt: bytes) -> str:
+    """
+    Return a hash of the search and of all values together.
+
+    It is slow enough that a weak value among strong ones cannot be guessed from it.
+    """
     values = [json.dumps([str(one.variable), one.value, one.age]) for one in sought.secrets]
     fingerprints = [json.dumps([*one.row().values(), one.age]) for one in sought.fingerprints]
-    parts = [*sorted(values), *sorted(fingerprints), json.dumps(FORMATS if sought.tokens else {})]
+    parts = [version, *sorted(values), *sorted(fingerprints), json.dumps(FORMATS if sought.tokens else {})]
     return hashlib.scrypt(octets(json.dumps(parts)), salt=salt, dklen=32, **_SCRYPT).hex()
 
 

@@ -212,6 +212,15 @@ class TestSeenFiles:
         assert SeenFiles.open(str(tmp_path), SOUGHT).files == {}
         assert SeenFiles.open(str(tmp_path), Sought([KnownSecret(PASSWORD, "another value")])).files == {}
 
+    def test_a_search_of_another_version_reads_everything_again(self, audit: LeakAudit, tmp_path: Path) -> None:
+        logs, state = tmp_path / "logs", str(tmp_path / "state")
+        logs.mkdir()
+        (logs / "a.log").write_text(VALUE)
+        run(audit, logs, SeenFiles.open(state, SOUGHT, version="of yesterday"))
+
+        assert len(SeenFiles.open(state, SOUGHT, version="of yesterday").files) == 1
+        assert SeenFiles.open(state, SOUGHT).files == {}
+
     def test_the_state_shows_no_value(self, audit: LeakAudit, tmp_path: Path) -> None:
         (tmp_path / "logs").mkdir()
         (tmp_path / "logs" / "a.log").write_text(VALUE)

@@ -378,8 +378,8 @@ def _search_all(row: GroupRow, sent: Any, octets: Any) -> Iterator[SearchedColum
 
 
 def _columns(results: Sequence[Searched]) -> SearchedColumns:
-    leaks, octets, lines, problems, tails = zip(*(one.rest for one in results), strict=True)
-    return leaks, octets, lines, problems, tails
+    leaks, octets, lines, problems, ends = zip(*(one.rest for one in results), strict=True)
+    return leaks, octets, lines, problems, ends
 
 
 def _search_rows(sent: Any, table: TextTable, rows: Iterable[Sequence[Any]]) -> SearchedRows:
@@ -417,15 +417,15 @@ def _of_file(results: Sequence[Searched], before: SearchedFile | None) -> Search
     """Return the results of the splits of a file as one, with the numbers of lines in the whole file."""
     file = results[0].split.file
     if len(results) == 1 and not results[0].leaks and not before:  # almost always, and fast
-        _, _, octets, lines, problem, tail = results[0]
-        return SearchedFile(file, (), lines, octets, problem, tail)
+        _, _, octets, lines, problem, ends = results[0]
+        return SearchedFile(file, (), lines, octets, problem, ends)
     leaks, lines = ([*before.leaks], before.lines) if before else (list[Leak](), 0)
     for one in results:
         leaks += [_leak(file, found, lines) for found in one.leaks]
         lines += one.lines
     octets = sum(one.octets for one in results) + (before.octets if before else 0)
     problems = dict.fromkeys(one.problem for one in results if one.problem)
-    return SearchedFile(file, leaks, lines, octets, " ".join(problems), results[-1].tail)
+    return SearchedFile(file, leaks, lines, octets, " ".join(problems), results[-1].ends)
 
 
 def _leak(file: FoundFile, found: FoundLeak, lines: int) -> Leak:

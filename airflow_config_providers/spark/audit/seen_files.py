@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple
 
 from airflow_config_providers.core.text import octets, printable
 from airflow_config_providers.exceptions import ConfigException
-from airflow_config_providers.spark.audit.content import opened, tail_hash
+from airflow_config_providers.spark.audit.content import ends_hash, opened
 from airflow_config_providers.spark.audit.files import FoundFile
 from airflow_config_providers.spark.audit.fingerprint import (
     Fingerprint,
@@ -32,7 +32,7 @@ from airflow_config_providers.spark.audit.sought import Sought
 from airflow_config_providers.spark.audit.stored_path import is_stored
 from airflow_config_providers.spark.audit.token_finder import FORMATS
 
-_FORMAT: Final = 1
+_FORMAT: Final = 2
 _WRONG: Final = (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError)
 """What reading a part that something else has written can raise."""
 
@@ -69,7 +69,7 @@ class SearchedFile(NamedTuple):
     :param lines: how many line ends it has
     :param octets: how many bytes were searched, of the decompressed content
     :param problem: why not all of it could be searched; empty if all was
-    :param tail: a hash of its last bytes; empty if it must be read from the beginning when it has grown
+    :param ends: a hash of its first and its last bytes; empty if it must be read from the beginning when it has grown
     """
 
     file: FoundFile
@@ -77,7 +77,7 @@ class SearchedFile(NamedTuple):
     lines: int = 0
     octets: int = 0
     problem: str = ""
-    tail: str = ""
+    ends: str = ""
 
     @property
     def is_whole(self) -> bool:
@@ -257,16 +257,17 @@ def grown_since(file: FoundFile, seen: SearchedFile | None, margin: int) -> Sear
     """
     Return what was found in a part of ``file`` that need not be searched again; None if it has not only grown.
 
-    What begins within ``margin`` bytes of its former end is searched again: it could have been written half.
+    It is trusted to have only grown if its first bytes, and those before its former end, are as they were. What begins
+    within ``margin`` bytes of its former end is searched again: it could have been written half.
     """
-    if seen is None or not seen.is_whole or not seen.tail or file.size <= seen.file.size:
+    if seen is None or not seen.is_whole or not seen.ends or file.size <= seen.file.size:
         return None
     if is_stored(file.path) and file.size <= FAR_BLOCK:  # one request reads it as a whole
         return None
     size = max(0, seen.file.size - margin)
     try:
         with opened(file.path, file.size) as source:
-            if tail_hash(source, seen.file.size) != seen.tail:
+            if ends_hash(source, seen.file.size) != seen.ends:
                 return None
             lines = source.read(size, seen.file.size - size).count(b"\n")
     except ContentError:  # whoever searches it says so
@@ -295,7 +296,8 @@ def _plain(one: SearchedFile) -> dict[str, Any]:
         "size": file.size,
         "modified": file.modified,
         "etag": file.etag,
-        "tail": one.tail,
+        "changed": file.changed,
+        "ends": one.ends,
         "lines": one.lines,
         "octets": one.octets,
         "problem": one.problem,
@@ -309,8 +311,8 @@ def _lines(path: Path) -> Iterator[str]:
 
 
 def _read(row: Mapping[str, Any]) -> SearchedFile:
-    texts, numbers = ("path", "problem", "tail"), ("size", "modified", "lines", "octets")
+    texts, numbers = ("path", "problem", "etag", "ends"), ("size", "modified", "changed", "lines", "octets")
     require_types(row, {**dict.fromkeys(texts, str), **dict.fromkeys(numbers, int)})
-    file = FoundFile(row["path"], row["size"], row["modified"], str(row.get("etag", "")))  # older audits wrote none
+    file = FoundFile(*(row[name] for name in FoundFile._fields))
     leaks = tuple(Leak.read(leak) for leak in row["leaks"])
-    return SearchedFile(file, leaks, row["lines"], row["octets"], row["problem"], row["tail"])
+    return SearchedFile(file, leaks, row["lines"], row["octets"], row["problem"], row["ends"])

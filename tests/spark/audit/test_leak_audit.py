@@ -205,6 +205,47 @@ class TestSeenFiles:
 
         assert places(run(audit, logs, SeenFiles.open(str(tmp_path / "state"), SOUGHT))) == []
 
+    def test_a_file_with_another_beginning_and_the_same_end_is_read_as_a_whole(
+        self, audit: LeakAudit, tmp_path: Path
+    ) -> None:
+        logs = tmp_path / "logs"
+        logs.mkdir()
+        (logs / "a.log").write_bytes(QUIET * 1_000)
+        run(audit, logs, SeenFiles.open(str(tmp_path / "state"), SOUGHT))
+        (logs / "a.log").write_bytes(VALUE.encode().ljust(len(QUIET) - 1) + b"\n" + QUIET * 1_000)
+
+        assert places(run(audit, logs, SeenFiles.open(str(tmp_path / "state"), SOUGHT))) == [("a.log", 0, 1)]
+
+    def test_a_file_that_was_replaced_by_one_of_the_same_size_and_time_is_read_again(
+        self, audit: LeakAudit, tmp_path: Path
+    ) -> None:
+        logs = tmp_path / "logs"
+        logs.mkdir()
+        (logs / "a.log").write_bytes(b"x" * len(VALUE))
+        status = (logs / "a.log").stat()
+        run(audit, logs, SeenFiles.open(str(tmp_path / "state"), SOUGHT))
+        (logs / "a.log").write_text(VALUE)
+        os.utime(logs / "a.log", ns=(status.st_atime_ns, status.st_mtime_ns))
+
+        assert places(run(audit, logs, SeenFiles.open(str(tmp_path / "state"), SOUGHT))) == [("a.log", 0, 1)]
+
+    @pytest.mark.parametrize("missing", ["changed", "ends"])
+    def test_a_file_of_which_an_older_state_has_less_is_read_again(
+        self, audit: LeakAudit, tmp_path: Path, missing: str
+    ) -> None:
+        logs = tmp_path / "logs"
+        logs.mkdir()
+        (logs / "a.log").write_text(VALUE)
+        run(audit, logs, SeenFiles.open(str(tmp_path / "state"), SOUGHT))
+        [part] = (tmp_path / "state").glob("seen-*")
+        row = json.loads(part.read_text())
+        del row[missing]
+        part.write_text(f"{json.dumps(row)}\n")
+
+        report = run(audit, logs, SeenFiles.open(str(tmp_path / "state"), SOUGHT))
+
+        assert (report.read, places(report)) == (1, [("a.log", 0, 1)])
+
     def test_other_values_make_everything_be_read_again(self, tmp_path: Path) -> None:
         seen = SeenFiles.open(str(tmp_path), SOUGHT)
         seen.files.clear()

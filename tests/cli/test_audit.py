@@ -283,6 +283,35 @@ def test_the_output_of_an_audit_is_a_baseline_for_the_next(audit: Audit) -> None
     assert [Path(row["file"]).name for row in rows] == ["b.log"]
 
 
+def test_a_baseline_does_not_accept_the_next_value_in_the_place_of_an_earlier_one(audit: Audit) -> None:
+    accepted = audit.folder / "accepted.jsonl"
+    (audit.logs / "a.log").write_text(VALUE)
+    accepted.write_text(audit("--output", "json").out)
+    (audit.secrets / "password").write_text("the-n3xt-value")
+    (audit.logs / "a.log").write_text("the-n3xt-value")
+
+    done = audit("--baseline", str(accepted))
+
+    assert done.code == 1
+    assert done.notes == ["The baseline has the id of 1 leak, but accepts another value there."]
+    assert "fingerprint" not in done.out  # people need the width for the rest
+
+
+@pytest.mark.parametrize("secret", ["", "weak"])
+def test_without_a_secret_for_fingerprints_a_baseline_accepts_any_value_in_its_places(
+    audit: Audit, secret: str
+) -> None:
+    audit.encoder_secret = secret
+    (audit.logs / "a.log").write_text(VALUE)
+    [row] = audit.rows()
+    (audit.folder / "accepted.jsonl").write_text(json.dumps(row))
+    (audit.secrets / "password").write_text("the-n3xt-value")
+    (audit.logs / "a.log").write_text("the-n3xt-value")
+
+    assert row["fingerprint"] == ""
+    assert audit.rows("--baseline", str(audit.folder / "accepted.jsonl"), code=0) == []
+
+
 class TestFingerprints:
     def test_a_rotated_value_is_found_by_the_next_audit_with_the_same_state(self, audit: Audit) -> None:
         (audit.logs / "a.log").write_text(f"pw={VALUE}\n")

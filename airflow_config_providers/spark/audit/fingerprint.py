@@ -42,6 +42,12 @@ MIDDLE_BITS: Final = 24
 DIGEST_BITS: Final = 128
 """Bits of the digest of a form."""
 
+KEY_DIGITS: Final = 8
+"""Digits of the fingerprint of something that was found that name its key."""
+
+FOUND_DIGITS: Final = KEY_DIGITS + 20
+"""All digits of such a fingerprint."""
+
 _DIGEST: Final = DIGEST_BITS // 8
 _LONGEST: Final = 16 * 1024 * 1024
 
@@ -136,6 +142,11 @@ class FingerprintKey:
     def digest(self, form: bytes) -> str:
         """Return the digest of a form."""
         return blake2b(form, key=self.secret, digest_size=_DIGEST).hexdigest()
+
+    def of_found(self, data: bytes) -> str:
+        """Return a fingerprint of what was found in a file, which names the key; no other fingerprint is like it."""
+        size = (FOUND_DIGITS - KEY_DIGITS) // 2
+        return self.id[:KEY_DIGITS] + blake2b(data, key=self.secret, digest_size=size, person=b"found").hexdigest()
 
     def of_secrets(self, secrets: Iterable[KnownSecret]) -> Iterator[Fingerprint]:
         """Yield the fingerprints of every form of ``secrets`` that the audit searches for, up to 16 MiB of it."""

@@ -67,4 +67,5 @@ def _length_of_root(path: bytes, roots: Iterable[bytes]) -> int:
 
 def _leaks(file: FoundFile, shown: str, occurrences: Iterable[Occurrence]) -> Iterator[Leak]:
     for one in occurrences:
-        yield Leak(shown, one.start, 0, one.reference, f"{one.encoding}, in the path", one.age, moment(file.modified))
+        encoding = f"{one.encoding}, in the path"
+        yield Leak(shown, one.start, 0, one.reference, encoding, one.age, moment(file.modified), one.fingerprint)

@@ -250,6 +250,19 @@ def test_a_file_that_cannot_be_written_is_refused_before_the_search(audit: Audit
     assert not (audit.folder / "state").exists()
 
 
+def test_a_state_with_a_folder_in_it_is_refused_before_the_search(audit: Audit) -> None:
+    (audit.logs / "a.log").write_text(VALUE)
+    state = audit.folder / "state"
+    (state / "seen-x.jsonl").mkdir(parents=True)
+
+    done = audit("--state", str(state))
+
+    assert done.code == 3
+    assert done.errors == [
+        f"--state {state}: it has other files, such as seen-x.jsonl. Name an empty folder, or one of an earlier audit."
+    ]
+
+
 def test_a_reference_without_a_value_is_named_and_the_others_are_searched_for(audit: Audit) -> None:
     audit.names("password", "gone")
     (audit.logs / "a.log").write_text(VALUE)

@@ -195,8 +195,8 @@ def write_fingerprints(path: str, fingerprints: Iterable[Fingerprint], key: Fing
     target = Path(os.path.realpath(path))
     if os.path.lexists(target):
         _require_fingerprints(path)
-    header = {"kind": _KIND, "format": _FORMAT, "key": key.id}
-    rows = (one.row() for one in sorted({one.of_age(CURRENT) for one in fingerprints}))  # an age is of a search
+    rows = [one.row() for one in sorted({one.of_age(CURRENT) for one in fingerprints})]  # an age is of a search
+    header = {"kind": _KIND, "format": _FORMAT, "key": key.id, "count": len(rows)}
     try:
         replace_lines(target, map(json.dumps, chain([header], rows)))
     except OSError as error:
@@ -214,15 +214,19 @@ def read_fingerprints(path: str, key: FingerprintKey) -> list[Fingerprint]:
     :raises ConfigException: the file cannot be read, or is of another kind
     """
     rows = _rows(path)
-    if _header(path, rows)["key"] != key.id:
+    header = _header(path, rows)
+    if header["key"] != key.id:
         raise OtherKeyError(
             f"The fingerprints in {printable(path)} were made with another key. Set [config_providers] "
             f"password_encoder_secret to that of the deployment that wrote them."
         )
     try:
-        return [Fingerprint.read(row) for row in rows]
+        found = [Fingerprint.read(row) for row in rows]
     except _WRONG:
         pass
+    else:
+        if header.get("count", len(found)) == len(found):  # older files have none
+            return found
     raise _wrong(path)
 
 

@@ -52,6 +52,11 @@ _NOT_KEPT: Final = (
     "Make room, or see that the folder can be written."
 )
 
+_NOT_REMOVED: Final = (
+    "--state {folder}: older parts could not be removed there ({problem}). No result is missing; see that the folder, "
+    "and all in it, can be written."
+)
+
 _DAMAGED: Final = (
     "--state {folder}: its file fingerprints.jsonl cannot be read, or is damaged. Restore it from a backup; without "
     "one, remove it: values that were rotated before are then no longer found."
@@ -141,41 +146,48 @@ class SeenFiles:
         """
         rows = list(found)
         if problem := self._write(rows):
-            note = _NOT_KEPT.format(folder=printable(str(self.folder)), problem=problem)
-            self.notes = tuple(dict.fromkeys((*self.notes, note)))
+            self._tell(_NOT_KEPT, problem)
         else:
             self._rows += len(rows)
             self.files.update((one.file.path, one) for one in rows)
 
     def compact(self, present: Collection[str]) -> None:
-        """Write what is kept of the files that are ``present`` as one part, unless it is; the others are forgotten."""
-        old = sorted(self.folder.glob("seen-*.jsonl"))
+        """
+        Write what is kept of the files that are ``present`` as one part, unless it is; the others are forgotten.
+
+        If older parts cannot be removed, a note says so: the audit has its result, and the next one reads them, too.
+        """
         self.files = {path: one for path, one in self.files.items() if path in present}
-        if len(old) == 1 and len(self.files) == self._rows:
-            return
-        if not self._write(self.files.values()):  # otherwise, the old parts have it
-            self._rows = len(self.files)
-            for part in old:
-                part.unlink(missing_ok=True)
+        try:
+            old = self._parts()
+            if len(old) == 1 and len(self.files) == self._rows:
+                return
+            if not self._write(self.files.values()):  # otherwise, the old parts have it
+                self._rows = len(self.files)
+                _remove(old)
+        except OSError as error:
+            self._tell(_NOT_REMOVED, error.strerror or type(error).__name__)
 
     def _write(self, rows: Collection[SearchedFile]) -> str:
         """Write a part, unless it would be empty, and return why it could not be written; nothing if it was."""
         if not rows:
             return ""
-        number = len(list(self.folder.glob("seen-*.jsonl")))
-        part = self.folder / f"seen-{number:08}-{uuid.uuid4().hex}.jsonl"
         try:
+            part = self.folder / f"seen-{len(self._parts()):08}-{uuid.uuid4().hex}.jsonl"
             replace_lines(part, (json.dumps(_plain(one)) for one in rows))
         except OSError as error:
             return error.strerror or type(error).__name__
         return ""
 
+    def _parts(self) -> list[Path]:
+        return sorted(self.folder.glob("seen-*.jsonl"))
+
+    def _tell(self, note: str, problem: str) -> None:
+        told = note.format(folder=printable(str(self.folder)), problem=problem)
+        self.notes = tuple(dict.fromkeys((*self.notes, told)))
+
     def _require_ours(self) -> None:
-        others = [
-            path.name
-            for path in self.folder.iterdir()
-            if not path.name.startswith((".", "seen-", "secrets.json", _FINGERPRINTS))
-        ]
+        others = [path.name for path in self.folder.iterdir() if not _is_ours(path)]
         if others:
             raise ConfigException(
                 f"--state {printable(str(self.folder))}: it has other files, such as {printable(min(others))}. "
@@ -227,8 +239,7 @@ class SeenFiles:
             return False
 
     def _begin(self) -> None:
-        for part in self.folder.glob("seen-*.jsonl"):
-            part.unlink(missing_ok=True)
+        _remove(self._parts())
         salt = os.urandom(16)
         known = {"format": _FORMAT, "salt": salt.hex(), "digest": self._digest(salt)}
         replace_lines(self.folder / "secrets.json", [json.dumps(known)])
@@ -237,7 +248,7 @@ class SeenFiles:
         return _digest(self.sought, self.version, salt)
 
     def _load(self) -> None:
-        for part in sorted(self.folder.glob("seen-*.jsonl")):
+        for part in self._parts():
             self._rows += 1  # until all of the part is read, so that one that is broken is written anew
             with suppress(ContentError, UnicodeDecodeError):  # it is searched again
                 for line in _lines(part):
@@ -246,6 +257,29 @@ class SeenFiles:
                         one = _read(json.loads(line))
                         self.files[one.file.path] = one
                 self._rows -= 1
+
+
+def _is_ours(path: Path) -> bool:
+    """Return whether an audit can have written what is in its folder; others can have a hidden file or folder there."""
+    if path.name.startswith("."):
+        return True
+    return path.name.startswith(("seen-", "secrets.json", _FINGERPRINTS)) and not path.is_dir()
+
+
+def _remove(parts: Iterable[Path]) -> None:
+    """
+    Remove all that can be removed.
+
+    :raises OSError: why one cannot be
+    """
+    problem = None
+    for part in parts:
+        try:
+            part.unlink(missing_ok=True)
+        except OSError as error:
+            problem = error
+    if problem:
+        raise problem
 
 
 def is_unchanged(file: FoundFile, seen: SearchedFile | None) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from contextlib import redirect_stdout
 from functools import partial
 from typing import Any
@@ -17,6 +18,7 @@ from airflow_config_providers.cli.audited import (
     write_found,
 )
 from airflow_config_providers.cli.failing import Finished, Notes, WrongArgumentsError, reporting_errors
+from airflow_config_providers.cli.output import is_for_people
 from airflow_config_providers.cli.providers import definitions_at
 from airflow_config_providers.cli.target import require_here
 from airflow_config_providers.core.text import printable
@@ -29,6 +31,7 @@ from airflow_config_providers.deployment.known_secrets import (
     search_for,
     without_excepted,
 )
+from airflow_config_providers.deployment.rows import Row
 from airflow_config_providers.spark.audit.leak_audit import LeakReport, LeakRequest
 from airflow_config_providers.spark.audit.leak_page import nothing_found, page, summary
 from airflow_config_providers.spark.audit.report_file import LEAK, require_places
@@ -45,11 +48,18 @@ def leaks(args: Any) -> None:
     with octets_progress() as tick, redirect_stdout(sys.stderr):  # Airflow's hooks log to standard output
         report = search_for(known, _request(args), notes, tick=tick)
     rows = [leak.row() for leak in report.leaks]
-    show_found(rows, args.output, nothing=nothing_found(report))
+    show_found(_shown(rows, args.output), args.output, nothing=nothing_found(report))
     _tell(report, notes)
     write_found(args, rows, LEAK, partial(page, report))  # last, because a disk can be full
     if code := _code(report):
         raise Finished(code)
+
+
+def _shown(rows: Sequence[Row], output: str) -> Sequence[Row]:
+    """Return what is printed: without fingerprints for people, because they would need half of the width."""
+    if not is_for_people(output):
+        return rows
+    return [{name: cell for name, cell in row.items() if name != "fingerprint"} for row in rows]
 
 
 def _require_any(args: Any) -> None:

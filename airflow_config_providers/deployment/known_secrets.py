@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
@@ -25,10 +26,10 @@ from airflow_config_providers.spark.audit.fingerprint import (
     read_fingerprints,
     write_fingerprints,
 )
-from airflow_config_providers.spark.audit.leak import lines_of
 from airflow_config_providers.spark.audit.leak_audit import LeakReport, LeakRequest, Tick, audit_leaks, no_tick
 from airflow_config_providers.spark.audit.leak_finder import KnownSecret, searchable
 from airflow_config_providers.spark.audit.sought import Sought
+from airflow_config_providers.spark.audit.text_lines import lines_of
 
 FINGERPRINTS: Final = ("airflow_config_providers", "fingerprints of values")
 """What the key is for that is derived from the deployment's secret."""
@@ -168,7 +169,7 @@ def fingerprint_key() -> FingerprintKey | None:
 
 def _sought(secrets: Sequence[KnownSecret], request: LeakRequest) -> Sought:
     """Return what to search for, and write the fingerprints that are wanted."""
-    key = fingerprint_key() if request.fingerprints or request.write_fingerprints or request.state else None
+    key = _key_for(request)
     sought = Sought(secrets, key=key, tokens=request.tokens, excepted=request.excepted)
     if not request.fingerprints and not request.write_fingerprints:
         return sought
@@ -179,6 +180,19 @@ def _sought(secrets: Sequence[KnownSecret], request: LeakRequest) -> Sought:
         written = [one for one in sought.all_fingerprints() if not sought.excepts(one.reference)]
         write_fingerprints(request.write_fingerprints, written, key)
     return sought
+
+
+def _key_for(request: LeakRequest) -> FingerprintKey | None:
+    """
+    Return the key of fingerprints; None if there is none.
+
+    :raises ConfigException: the request needs it, and the secret that it is derived from cannot be used
+    """
+    if request.fingerprints or request.write_fingerprints or request.state:
+        return fingerprint_key()
+    with suppress(ConfigException):
+        return fingerprint_key()
+    return None  # a baseline then accepts less
 
 
 def _limits(report: LeakReport) -> Iterator[str]:

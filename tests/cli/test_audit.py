@@ -250,6 +250,19 @@ def test_a_file_that_cannot_be_written_is_refused_before_the_search(audit: Audit
     assert not (audit.folder / "state").exists()
 
 
+def test_a_state_with_a_folder_in_it_is_refused_before_the_search(audit: Audit) -> None:
+    (audit.logs / "a.log").write_text(VALUE)
+    state = audit.folder / "state"
+    (state / "seen-x.jsonl").mkdir(parents=True)
+
+    done = audit("--state", str(state))
+
+    assert done.code == 3
+    assert done.errors == [
+        f"--state {state}: it has other files, such as seen-x.jsonl. Name an empty folder, or one of an earlier audit."
+    ]
+
+
 def test_a_reference_without_a_value_is_named_and_the_others_are_searched_for(audit: Audit) -> None:
     audit.names("password", "gone")
     (audit.logs / "a.log").write_text(VALUE)
@@ -281,6 +294,35 @@ def test_the_output_of_an_audit_is_a_baseline_for_the_next(audit: Audit) -> None
     rows = audit.rows("--baseline", str(audit.folder / "accepted.jsonl"))
 
     assert [Path(row["file"]).name for row in rows] == ["b.log"]
+
+
+def test_a_baseline_does_not_accept_the_next_value_in_the_place_of_an_earlier_one(audit: Audit) -> None:
+    accepted = audit.folder / "accepted.jsonl"
+    (audit.logs / "a.log").write_text(VALUE)
+    accepted.write_text(audit("--output", "json").out)
+    (audit.secrets / "password").write_text("the-n3xt-value")
+    (audit.logs / "a.log").write_text("the-n3xt-value")
+
+    done = audit("--baseline", str(accepted))
+
+    assert done.code == 1
+    assert done.notes == ["The baseline has the id of 1 leak, but accepts another value there."]
+    assert "fingerprint" not in done.out  # people need the width for the rest
+
+
+@pytest.mark.parametrize("secret", ["", "weak"])
+def test_without_a_secret_for_fingerprints_a_baseline_accepts_any_value_in_its_places(
+    audit: Audit, secret: str
+) -> None:
+    audit.encoder_secret = secret
+    (audit.logs / "a.log").write_text(VALUE)
+    [row] = audit.rows()
+    (audit.folder / "accepted.jsonl").write_text(json.dumps(row))
+    (audit.secrets / "password").write_text("the-n3xt-value")
+    (audit.logs / "a.log").write_text("the-n3xt-value")
+
+    assert row["fingerprint"] == ""
+    assert audit.rows("--baseline", str(audit.folder / "accepted.jsonl"), code=0) == []
 
 
 class TestFingerprints:

@@ -38,8 +38,8 @@ _LARGE_TIMES: Final = 100
 
 LONGEST_MAGIC: Final = 16
 
-_TAIL: Final = 4096
-"""How many bytes at the end of a file must be the same, for it to have only grown."""
+_END: Final = 4096
+"""How many bytes at the beginning of a file, and before its former end, must be the same, for it to have only grown."""
 
 _MAGIC: Final = {
     b"\x1f\x8b": "gzip",
@@ -74,6 +74,12 @@ _UNSUPPORTED: Final = {
 }
 _WITH_SUFFIX: Final = {"lzf": ".lzf", "ORC": ".orc"}
 """Formats whose files are told from text by their names."""
+
+
+def known_formats() -> list[str]:
+    """Return how each compression is recognized, also of those that cannot be read."""
+    tables = (_MAGIC, _EXTENSIONS, _UNSUPPORTED)
+    return sorted(f"{mark!r} {name}" for table in tables for mark, name in table.items())
 
 
 def compression_of(beginning: bytes) -> str:
@@ -163,18 +169,24 @@ def joined(content: Iterable[bytes], least: int) -> Iterator[bytes]:
         yield b"".join(parts)
 
 
-def tail_hash(source: OpenFile, size: int) -> str:
-    """Return a hash of the end of the first ``size`` bytes of a file; empty if it is compressed, or shorter."""
-    if compression_of(source.read(0, LONGEST_MAGIC)):
+def ends_hash(source: OpenFile, size: int) -> str:
+    """Return a hash of both ends of the first ``size`` bytes of a file; empty if it is compressed, or shorter."""
+    beginning = source.read(0, _END)
+    if compression_of(beginning):
         return ""
-    wanted = min(size, _TAIL)
-    data = source.read(size - wanted, wanted)
-    return end_hash(data) if len(data) == wanted else ""
+    if size <= _END:
+        return hash_of_ends(beginning[:size]) if len(beginning) >= size else ""
+    end = source.read(size - _END, _END)
+    return _hash(beginning, end) if len(end) == _END else ""
 
 
-def end_hash(data: bytes) -> str:
-    """Return what ``tail_hash`` does of a file that ``data`` is all of, and that is not compressed."""
-    return hashlib.blake2b(data[-_TAIL:], digest_size=16).hexdigest()
+def hash_of_ends(data: bytes) -> str:
+    """Return what ``ends_hash`` does of a file that ``data`` is all of, and that is not compressed."""
+    return _hash(data[:_END], data[-_END:])
+
+
+def _hash(beginning: bytes, end: bytes) -> str:
+    return hashlib.blake2b(beginning + end, digest_size=16).hexdigest()
 
 
 def decompressed(compression: str, source: Iterator[bytes]) -> Iterator[bytes]:

@@ -41,12 +41,15 @@ class FoundFile(NamedTuple):
     :param size: in bytes
     :param modified: when it was last modified, in nanoseconds since 1970; 0 if its store does not say
     :param etag: what its store says of the content, another one for another content; empty if it says nothing
+    :param changed: when it or what describes it was last changed, likewise; unlike ``modified``, no program can choose
+        it. 0 for an object
     """
 
     path: str
     size: int
     modified: int
     etag: str = ""
+    changed: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +137,10 @@ class FileListing:
 
     def _add_one(self, path: str, status: os.stat_result) -> None:
         if stat.S_ISREG(status.st_mode):
-            self.files.append(FoundFile(path, status.st_size, status.st_mtime_ns))
+            modified, changed = status.st_mtime_ns, status.st_ctime_ns
+            if changed == modified:  # almost always; one number then, because there can be millions of files
+                changed = modified
+            self.files.append(FoundFile(path, status.st_size, modified, "", changed))
         else:
             self.skipped[path] = "a link" if stat.S_ISLNK(status.st_mode) else "no regular file"
 

@@ -42,6 +42,12 @@ MIDDLE_BITS: Final = 24
 DIGEST_BITS: Final = 128
 """Bits of the digest of a form."""
 
+KEY_DIGITS: Final = 8
+"""Digits of the fingerprint of something that was found that name its key."""
+
+FOUND_DIGITS: Final = KEY_DIGITS + 20
+"""All digits of such a fingerprint."""
+
 _DIGEST: Final = DIGEST_BITS // 8
 _LONGEST: Final = 16 * 1024 * 1024
 
@@ -137,6 +143,11 @@ class FingerprintKey:
         """Return the digest of a form."""
         return blake2b(form, key=self.secret, digest_size=_DIGEST).hexdigest()
 
+    def of_found(self, data: bytes) -> str:
+        """Return a fingerprint of what was found in a file, which names the key; no other fingerprint is like it."""
+        size = (FOUND_DIGITS - KEY_DIGITS) // 2
+        return self.id[:KEY_DIGITS] + blake2b(data, key=self.secret, digest_size=size, person=b"found").hexdigest()
+
     def of_secrets(self, secrets: Iterable[KnownSecret]) -> Iterator[Fingerprint]:
         """Yield the fingerprints of every form of ``secrets`` that the audit searches for, up to 16 MiB of it."""
         for one in secrets:
@@ -184,8 +195,8 @@ def write_fingerprints(path: str, fingerprints: Iterable[Fingerprint], key: Fing
     target = Path(os.path.realpath(path))
     if os.path.lexists(target):
         _require_fingerprints(path)
-    header = {"kind": _KIND, "format": _FORMAT, "key": key.id}
-    rows = (one.row() for one in sorted({one.of_age(CURRENT) for one in fingerprints}))  # an age is of a search
+    rows = [one.row() for one in sorted({one.of_age(CURRENT) for one in fingerprints})]  # an age is of a search
+    header = {"kind": _KIND, "format": _FORMAT, "key": key.id, "count": len(rows)}
     try:
         replace_lines(target, map(json.dumps, chain([header], rows)))
     except OSError as error:
@@ -203,15 +214,19 @@ def read_fingerprints(path: str, key: FingerprintKey) -> list[Fingerprint]:
     :raises ConfigException: the file cannot be read, or is of another kind
     """
     rows = _rows(path)
-    if _header(path, rows)["key"] != key.id:
+    header = _header(path, rows)
+    if header["key"] != key.id:
         raise OtherKeyError(
             f"The fingerprints in {printable(path)} were made with another key. Set [config_providers] "
             f"password_encoder_secret to that of the deployment that wrote them."
         )
     try:
-        return [Fingerprint.read(row) for row in rows]
+        found = [Fingerprint.read(row) for row in rows]
     except _WRONG:
         pass
+    else:
+        if header.get("count", len(found)) == len(found):  # older files have none
+            return found
     raise _wrong(path)
 
 

@@ -13,7 +13,9 @@ from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from airflow_config_providers.core.text import how_many
 from airflow_config_providers.exceptions import ConfigException
+from airflow_config_providers.spark.audit.baseline import Baseline, read_baseline
 from airflow_config_providers.spark.audit.files import (
     FileListing,
     FoundFile,
@@ -24,7 +26,7 @@ from airflow_config_providers.spark.audit.files import (
     row_of,
     splits_of,
 )
-from airflow_config_providers.spark.audit.leak import Leak, moment, read_baseline
+from airflow_config_providers.spark.audit.leak import Leak, moment
 from airflow_config_providers.spark.audit.object_store import ObjectStore, mount, mounted
 from airflow_config_providers.spark.audit.reversed_copies import target_of, write_copy
 from airflow_config_providers.spark.audit.search import FoundLeak, Searched, SearchedColumns, search
@@ -61,6 +63,12 @@ _REQUESTS: Final = 8
 """How many objects each core reads side by side."""
 
 _NOT_STORED: Final = "only what is searched can be in object storage. Name a path in the file system."
+
+_OTHER_VALUE: Final = "The baseline has the id of {}, but accepts another value there."
+_INCOMPARABLE: Final = (
+    "The baseline has the id of {}, but the values cannot be compared: its fingerprints were made with another "
+    "[config_providers] password_encoder_secret, or that is not set here. Set it, or accept the leaks again."
+)
 
 _Sent = tuple[Sought, Sequence[ObjectStore]]
 """What executors get by the broadcast."""
@@ -111,11 +119,16 @@ class LeakReport:
         """Whether all files could be read, and every reference has a value."""
         return not self.unread and not self.unresolved
 
-    def accept(self, ids: Collection[str]) -> None:
-        """Leave out the leaks with these ids."""
-        fresh = [leak for leak in self.leaks if leak.id not in ids]
+    def accept(self, baseline: Baseline) -> None:
+        """Leave out the leaks that a baseline accepts, and note why it does not accept others in the same places."""
+        fresh = [leak for leak in self.leaks if not baseline.accepts(leak)]
         self.accepted += len(self.leaks) - len(fresh)
         self.leaks = fresh
+        counts = {
+            _OTHER_VALUE: sum(map(baseline.has_other_value, fresh)),
+            _INCOMPARABLE: sum(map(baseline.is_incomparable, fresh)),
+        }
+        self.notes = [*self.notes, *(note.format(how_many(count, "leak")) for note, count in counts.items() if count)]
 
     def add_all(
         self, some: Sequence[SearchedFile], seen: SeenFiles | None, *, hidden: Collection[str] = frozenset()
@@ -156,7 +169,7 @@ class LeakRequest:
     What to search, and what to leave behind.
 
     :param paths: files and folders, which can be in object storage; nothing else of a request can
-    :param baseline: a file with the ids of accepted leaks
+    :param baseline: a file with accepted leaks
     :param state: a folder that keeps what was searched, so that the next audit reads only what is new
     :param reversed_copy: a folder for copies with references in place of the values
     :param master: Spark's master; None for the one of Spark's own defaults, or else this machine
@@ -213,7 +226,7 @@ def audit_leaks(
 
 
 def _audited(request: LeakRequest, wanted: Sought, stores: Sequence[ObjectStore], tick: Tick) -> LeakReport:
-    accepted = read_baseline(request.baseline) if request.baseline else frozenset()
+    accepted = read_baseline(request.baseline) if request.baseline else Baseline()
     seen = SeenFiles.open(request.state, wanted) if request.state else None
     sought = seen.sought if seen else wanted
     finder, listing = sought.finder(), FileListing.of(request.paths)
@@ -378,8 +391,8 @@ def _search_all(row: GroupRow, sent: Any, octets: Any) -> Iterator[SearchedColum
 
 
 def _columns(results: Sequence[Searched]) -> SearchedColumns:
-    leaks, octets, lines, problems, tails = zip(*(one.rest for one in results), strict=True)
-    return leaks, octets, lines, problems, tails
+    leaks, octets, lines, problems, ends = zip(*(one.rest for one in results), strict=True)
+    return leaks, octets, lines, problems, ends
 
 
 def _search_rows(sent: Any, table: TextTable, rows: Iterable[Sequence[Any]]) -> SearchedRows:
@@ -417,19 +430,18 @@ def _of_file(results: Sequence[Searched], before: SearchedFile | None) -> Search
     """Return the results of the splits of a file as one, with the numbers of lines in the whole file."""
     file = results[0].split.file
     if len(results) == 1 and not results[0].leaks and not before:  # almost always, and fast
-        _, _, octets, lines, problem, tail = results[0]
-        return SearchedFile(file, (), lines, octets, problem, tail)
+        _, _, octets, lines, problem, ends = results[0]
+        return SearchedFile(file, (), lines, octets, problem, ends)
     leaks, lines = ([*before.leaks], before.lines) if before else (list[Leak](), 0)
     for one in results:
         leaks += [_leak(file, found, lines) for found in one.leaks]
         lines += one.lines
     octets = sum(one.octets for one in results) + (before.octets if before else 0)
     problems = dict.fromkeys(one.problem for one in results if one.problem)
-    return SearchedFile(file, leaks, lines, octets, " ".join(problems), results[-1].tail)
+    return SearchedFile(file, leaks, lines, octets, " ".join(problems), results[-1].ends)
 
 
 def _leak(file: FoundFile, found: FoundLeak, lines: int) -> Leak:
     one = found.occurrence
-    return Leak(
-        file.path, one.start, lines + found.lines + 1, one.reference, one.encoding, one.age, moment(file.modified)
-    )
+    line, at = lines + found.lines + 1, moment(file.modified)
+    return Leak(file.path, one.start, line, one.reference, one.encoding, one.age, at, one.fingerprint)

@@ -50,6 +50,7 @@ class Occurrence:
     :param end: the offset after its last byte
     :param encoding: how it is written, such as ``base64``
     :param age: as that of a leak
+    :param fingerprint: likewise
     """
 
     start: int
@@ -57,6 +58,7 @@ class Occurrence:
     reference: str
     encoding: str
     age: str
+    fingerprint: str = ""
 
 
 def united(*ranked: Iterable[Occurrence]) -> Iterator[Occurrence]:

@@ -15,9 +15,9 @@ from airflow_config_providers.spark.audit.content import (
     compression_of,
     decompressed,
     doubt,
+    ends_hash,
     joined,
     opened,
-    tail_hash,
 )
 from airflow_config_providers.spark.audit.files import Split
 from airflow_config_providers.spark.audit.leak_finder import Occurrence
@@ -53,7 +53,7 @@ class Searched(NamedTuple):
     :param octets: how many bytes were searched, of the decompressed content
     :param lines: how many line ends the split has
     :param problem: why not all of it could be read; empty if all was
-    :param tail: a hash of the end of the file, if the split has it; see ``tail_hash``
+    :param ends: a hash of both ends of the file, if the split has the last; see ``ends_hash``
     """
 
     split: Split
@@ -61,12 +61,12 @@ class Searched(NamedTuple):
     octets: int = 0
     lines: int = 0
     problem: str = ""
-    tail: str = ""
+    ends: str = ""
 
     @property
     def rest(self) -> SearchedRest:
         """All but the split, which whoever asked for it has."""
-        return self.leaks, self.octets, self.lines, self.problem, self.tail
+        return self.leaks, self.octets, self.lines, self.problem, self.ends
 
 
 @dataclass(slots=True)
@@ -83,7 +83,7 @@ class Progress:
     lines: int = 0
     leaks: list[FoundLeak] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
-    tail: str = ""
+    ends: str = ""
 
     @property
     def is_full(self) -> bool:
@@ -108,7 +108,7 @@ class Progress:
         """Return the result of ``split``."""
         if self.is_full:
             self.problems.append(f"It has {MOST_LEAKS:,} leaks in one place: no more are listed of that.")
-        return Searched(split, tuple(self.leaks), self.octets, self.lines, " ".join(self.problems), self.tail)
+        return Searched(split, tuple(self.leaks), self.octets, self.lines, " ".join(self.problems), self.ends)
 
 
 Tick = Callable[[int], None]
@@ -140,7 +140,7 @@ def search(
             stretch = _stretch(source, split, finder.margin, tick, compression=compression)
             _find_in(stretch, finder, progress, block)
             if split.end in {None, split.file.size}:
-                progress.tail = tail_hash(source, split.file.size)
+                progress.ends = ends_hash(source, split.file.size)
             if split.begin == 0 and not compression and (reason := doubt(split.file.path, beginning)):
                 progress.problems.append(reason)
     except ContentError as error:

@@ -8,7 +8,7 @@ from contextlib import closing, nullcontext
 from itertools import accumulate
 from typing import Final
 
-from airflow_config_providers.spark.audit.content import LONGEST_MAGIC, compression_of, doubt, end_hash
+from airflow_config_providers.spark.audit.content import LONGEST_MAGIC, compression_of, doubt, hash_of_ends
 from airflow_config_providers.spark.audit.files import Split
 from airflow_config_providers.spark.audit.open_file import LoadedFile, OpenFolder
 from airflow_config_providers.spark.audit.search import Searched, Tick, search
@@ -95,4 +95,4 @@ def _without_occurrence(split: Split, content: bytes) -> Searched:
     """Return the result for a file in which nothing is found. What it has beyond its listed size is only context."""
     path, size = split.file.path, split.file.size
     problem = doubt(path, content[:LONGEST_MAGIC])
-    return Searched(split, (), size, content.count(b"\n", 0, size), problem, end_hash(content[:size]))
+    return Searched(split, (), size, content.count(b"\n", 0, size), problem, hash_of_ends(content[:size]))

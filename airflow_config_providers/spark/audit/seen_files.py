@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple
 
 from airflow_config_providers.core.text import octets, printable
 from airflow_config_providers.exceptions import ConfigException
-from airflow_config_providers.spark.audit.content import opened, tail_hash
+from airflow_config_providers.spark.audit.content import ends_hash, opened
 from airflow_config_providers.spark.audit.files import FoundFile
 from airflow_config_providers.spark.audit.fingerprint import (
     Fingerprint,
@@ -27,11 +27,12 @@ from airflow_config_providers.spark.audit.leak import Leak, require_types
 from airflow_config_providers.spark.audit.object_store import FAR_BLOCK
 from airflow_config_providers.spark.audit.open_file import ContentError, opened_text
 from airflow_config_providers.spark.audit.report_file import replace_lines
+from airflow_config_providers.spark.audit.search_version import search_version
 from airflow_config_providers.spark.audit.sought import Sought
 from airflow_config_providers.spark.audit.stored_path import is_stored
 from airflow_config_providers.spark.audit.token_finder import FORMATS
 
-_FORMAT: Final = 1
+_FORMAT: Final = 2
 _WRONG: Final = (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError)
 """What reading a part that something else has written can raise."""
 
@@ -51,6 +52,11 @@ _NOT_KEPT: Final = (
     "Make room, or see that the folder can be written."
 )
 
+_NOT_REMOVED: Final = (
+    "--state {folder}: older parts could not be removed there ({problem}). No result is missing; see that the folder, "
+    "and all in it, can be written."
+)
+
 _DAMAGED: Final = (
     "--state {folder}: its file fingerprints.jsonl cannot be read, or is damaged. Restore it from a backup; without "
     "one, remove it: values that were rotated before are then no longer found."
@@ -68,7 +74,7 @@ class SearchedFile(NamedTuple):
     :param lines: how many line ends it has
     :param octets: how many bytes were searched, of the decompressed content
     :param problem: why not all of it could be searched; empty if all was
-    :param tail: a hash of its last bytes; empty if it must be read from the beginning when it has grown
+    :param ends: a hash of its first and its last bytes; empty if it must be read from the beginning when it has grown
     """
 
     file: FoundFile
@@ -76,7 +82,7 @@ class SearchedFile(NamedTuple):
     lines: int = 0
     octets: int = 0
     problem: str = ""
-    tail: str = ""
+    ends: str = ""
 
     @property
     def is_whole(self) -> bool:
@@ -89,40 +95,43 @@ class SeenFiles:
     """
     The files that earlier audits have searched, in a folder. It holds no values.
 
-    What is kept belongs to what was searched for: if that is something else now, everything is read again. A run that
-    is killed loses only what it found since the last ``keep``. The folder also remembers the fingerprints of values,
-    so that they are searched for when they are no longer current.
+    What is kept belongs to what was searched for, and to the search: if either is another one now, everything is read
+    again. A run that is killed loses only what it found since the last ``keep``. The folder also remembers the
+    fingerprints of values, so that they are searched for when they are no longer current.
 
     :param folder: where they are kept
     :param sought: what is searched for: also the values that earlier audits knew
+    :param version: that of the search
     :param notes: what people should know of the folder, in sentences
     """
 
     folder: Path
     sought: Sought
+    version: str
     notes: Sequence[str] = ()
     files: dict[str, SearchedFile] = field(default_factory=dict)
     _rows: int = field(default=0, init=False, repr=False)
     """How many rows the parts have. Files have one each if nothing was replaced, forgotten, or is broken."""
 
     @classmethod
-    def open(cls, folder: str, sought: Sought) -> SeenFiles:
+    def open(cls, folder: str, sought: Sought, *, version: str | None = None) -> SeenFiles:
         """
         Return what was kept in ``folder`` for what is ``sought``.
 
+        :param version: that of the search; None for the one of this process
         :raises ConfigException: the folder cannot be used
         """
-        seen = cls(Path(os.path.realpath(folder)), sought)
+        seen = cls(Path(os.path.realpath(folder)), sought, version or search_version())
         try:
             seen.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             seen._require_ours()
             seen._clean()
             seen._remember()
             seen._require_any()
-            if seen._is_for(seen.sought):
+            if seen._is_current():
                 seen._load()
             else:
-                seen._begin(seen.sought)
+                seen._begin()
         except OSError as error:
             problem = error.strerror or type(error).__name__
         else:
@@ -137,41 +146,48 @@ class SeenFiles:
         """
         rows = list(found)
         if problem := self._write(rows):
-            note = _NOT_KEPT.format(folder=printable(str(self.folder)), problem=problem)
-            self.notes = tuple(dict.fromkeys((*self.notes, note)))
+            self._tell(_NOT_KEPT, problem)
         else:
             self._rows += len(rows)
             self.files.update((one.file.path, one) for one in rows)
 
     def compact(self, present: Collection[str]) -> None:
-        """Write what is kept of the files that are ``present`` as one part, unless it is; the others are forgotten."""
-        old = sorted(self.folder.glob("seen-*.jsonl"))
+        """
+        Write what is kept of the files that are ``present`` as one part, unless it is; the others are forgotten.
+
+        If older parts cannot be removed, a note says so: the audit has its result, and the next one reads them, too.
+        """
         self.files = {path: one for path, one in self.files.items() if path in present}
-        if len(old) == 1 and len(self.files) == self._rows:
-            return
-        if not self._write(self.files.values()):  # otherwise, the old parts have it
-            self._rows = len(self.files)
-            for part in old:
-                part.unlink(missing_ok=True)
+        try:
+            old = self._parts()
+            if len(old) == 1 and len(self.files) == self._rows:
+                return
+            if not self._write(self.files.values()):  # otherwise, the old parts have it
+                self._rows = len(self.files)
+                _remove(old)
+        except OSError as error:
+            self._tell(_NOT_REMOVED, error.strerror or type(error).__name__)
 
     def _write(self, rows: Collection[SearchedFile]) -> str:
         """Write a part, unless it would be empty, and return why it could not be written; nothing if it was."""
         if not rows:
             return ""
-        number = len(list(self.folder.glob("seen-*.jsonl")))
-        part = self.folder / f"seen-{number:08}-{uuid.uuid4().hex}.jsonl"
         try:
+            part = self.folder / f"seen-{len(self._parts()):08}-{uuid.uuid4().hex}.jsonl"
             replace_lines(part, (json.dumps(_plain(one)) for one in rows))
         except OSError as error:
             return error.strerror or type(error).__name__
         return ""
 
+    def _parts(self) -> list[Path]:
+        return sorted(self.folder.glob("seen-*.jsonl"))
+
+    def _tell(self, note: str, problem: str) -> None:
+        told = note.format(folder=printable(str(self.folder)), problem=problem)
+        self.notes = tuple(dict.fromkeys((*self.notes, told)))
+
     def _require_ours(self) -> None:
-        others = [
-            path.name
-            for path in self.folder.iterdir()
-            if not path.name.startswith((".", "seen-", "secrets.json", _FINGERPRINTS))
-        ]
+        others = [path.name for path in self.folder.iterdir() if not _is_ours(path)]
         if others:
             raise ConfigException(
                 f"--state {printable(str(self.folder))}: it has other files, such as {printable(min(others))}. "
@@ -213,23 +229,26 @@ class SeenFiles:
             problem = _DAMAGED.format(folder=printable(str(self.folder)))
         raise ConfigException(problem)
 
-    def _is_for(self, sought: Sought) -> bool:
+    def _is_current(self) -> bool:
+        """Return whether the parts are those of this search for the same values."""
         try:
             [line] = _lines(self.folder / "secrets.json")
             known = json.loads(line)
-            return bool(known["format"] == _FORMAT and known["digest"] == _digest(sought, bytes.fromhex(known["salt"])))
+            return bool(known["format"] == _FORMAT and known["digest"] == self._digest(bytes.fromhex(known["salt"])))
         except (ContentError, *_WRONG):
             return False
 
-    def _begin(self, sought: Sought) -> None:
-        for part in self.folder.glob("seen-*.jsonl"):
-            part.unlink(missing_ok=True)
+    def _begin(self) -> None:
+        _remove(self._parts())
         salt = os.urandom(16)
-        known = {"format": _FORMAT, "salt": salt.hex(), "digest": _digest(sought, salt)}
+        known = {"format": _FORMAT, "salt": salt.hex(), "digest": self._digest(salt)}
         replace_lines(self.folder / "secrets.json", [json.dumps(known)])
 
+    def _digest(self, salt: bytes) -> str:
+        return _digest(self.sought, self.version, salt)
+
     def _load(self) -> None:
-        for part in sorted(self.folder.glob("seen-*.jsonl")):
+        for part in self._parts():
             self._rows += 1  # until all of the part is read, so that one that is broken is written anew
             with suppress(ContentError, UnicodeDecodeError):  # it is searched again
                 for line in _lines(part):
@@ -238,6 +257,29 @@ class SeenFiles:
                         one = _read(json.loads(line))
                         self.files[one.file.path] = one
                 self._rows -= 1
+
+
+def _is_ours(path: Path) -> bool:
+    """Return whether an audit can have written what is in its folder; others can have a hidden file or folder there."""
+    if path.name.startswith("."):
+        return True
+    return path.name.startswith(("seen-", "secrets.json", _FINGERPRINTS)) and not path.is_dir()
+
+
+def _remove(parts: Iterable[Path]) -> None:
+    """
+    Remove all that can be removed.
+
+    :raises OSError: why one cannot be
+    """
+    problem = None
+    for part in parts:
+        try:
+            part.unlink(missing_ok=True)
+        except OSError as error:
+            problem = error
+    if problem:
+        raise problem
 
 
 def is_unchanged(file: FoundFile, seen: SearchedFile | None) -> bool:
@@ -249,16 +291,17 @@ def grown_since(file: FoundFile, seen: SearchedFile | None, margin: int) -> Sear
     """
     Return what was found in a part of ``file`` that need not be searched again; None if it has not only grown.
 
-    What begins within ``margin`` bytes of its former end is searched again: it could have been written half.
+    It is trusted to have only grown if its first bytes, and those before its former end, are as they were. What begins
+    within ``margin`` bytes of its former end is searched again: it could have been written half.
     """
-    if seen is None or not seen.is_whole or not seen.tail or file.size <= seen.file.size:
+    if seen is None or not seen.is_whole or not seen.ends or file.size <= seen.file.size:
         return None
     if is_stored(file.path) and file.size <= FAR_BLOCK:  # one request reads it as a whole
         return None
     size = max(0, seen.file.size - margin)
     try:
         with opened(file.path, file.size) as source:
-            if tail_hash(source, seen.file.size) != seen.tail:
+            if ends_hash(source, seen.file.size) != seen.ends:
                 return None
             lines = source.read(size, seen.file.size - size).count(b"\n")
     except ContentError:  # whoever searches it says so
@@ -268,11 +311,16 @@ def grown_since(file: FoundFile, seen: SearchedFile | None, margin: int) -> Sear
     return seen._replace(file=seen.file._replace(size=size), leaks=kept, lines=seen.lines - lines, octets=octets)
 
 
-def _digest(sought: Sought, salt: bytes) -> str:
-    """Return a hash of all values together, slow enough that a weak one among strong ones cannot be guessed from it."""
+def _digest(sought: Sought, version: str, salt: bytes) -> str:
+    """
+    Return a hash of the search and of all values together.
+
+    It is slow enough that a weak value among strong ones cannot be guessed from it.
+    """
     values = [json.dumps([str(one.variable), one.value, one.age]) for one in sought.secrets]
     fingerprints = [json.dumps([*one.row().values(), one.age]) for one in sought.fingerprints]
-    parts = [*sorted(values), *sorted(fingerprints), json.dumps(FORMATS if sought.tokens else {})]
+    key = sought.key.id if sought.key else ""  # that of the fingerprints of leaks
+    parts = [version, key, *sorted(values), *sorted(fingerprints), json.dumps(FORMATS if sought.tokens else {})]
     return hashlib.scrypt(octets(json.dumps(parts)), salt=salt, dklen=32, **_SCRYPT).hex()
 
 
@@ -283,7 +331,8 @@ def _plain(one: SearchedFile) -> dict[str, Any]:
         "size": file.size,
         "modified": file.modified,
         "etag": file.etag,
-        "tail": one.tail,
+        "changed": file.changed,
+        "ends": one.ends,
         "lines": one.lines,
         "octets": one.octets,
         "problem": one.problem,
@@ -297,8 +346,8 @@ def _lines(path: Path) -> Iterator[str]:
 
 
 def _read(row: Mapping[str, Any]) -> SearchedFile:
-    texts, numbers = ("path", "problem", "tail"), ("size", "modified", "lines", "octets")
+    texts, numbers = ("path", "problem", "etag", "ends"), ("size", "modified", "changed", "lines", "octets")
     require_types(row, {**dict.fromkeys(texts, str), **dict.fromkeys(numbers, int)})
-    file = FoundFile(row["path"], row["size"], row["modified"], str(row.get("etag", "")))  # older audits wrote none
+    file = FoundFile(*(row[name] for name in FoundFile._fields))
     leaks = tuple(Leak.read(leak) for leak in row["leaks"])
-    return SearchedFile(file, leaks, row["lines"], row["octets"], row["problem"], row["tail"])
+    return SearchedFile(file, leaks, row["lines"], row["octets"], row["problem"], row["ends"])

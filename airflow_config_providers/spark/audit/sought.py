@@ -47,7 +47,7 @@ class Sought:
 
     :param secrets: values
     :param fingerprints: fingerprints of further values
-    :param key: the key of fingerprints; None if the deployment has none
+    :param key: the key of fingerprints, also of what is found; None if the deployment has none
     :param tokens: whether tokens of well-known formats are found, too
     :param excepted: patterns of references, as for ``is_like``, whose fingerprints are not searched for
     :param spare: fingerprints that are not searched for, but that later audits can need: those of excepted references,
@@ -110,6 +110,7 @@ class SoughtFinder:
             FingerprintFinder(sought.fingerprints, sought.key) if sought.fingerprints and sought.key else None
         )
         self._tokens = TokenFinder() if sought.tokens else None
+        self._key = sought.key
         self._all = tuple(one for one in (self._values, self._prints, self._tokens) if one)
 
     @property
@@ -129,4 +130,9 @@ class SoughtFinder:
     def find(self, data: bytes) -> Iterator[Occurrence]:
         """Yield the occurrences in ``data``, in order; those that overlap are one."""
         values, prints, tokens = (one.find(data) if one else () for one in (self._values, self._prints, self._tokens))
-        return united(chain(values, prints), tokens)
+        found = united(chain(values, prints), tokens)
+        return found if self._key is None else _with_fingerprints(found, data, self._key)
+
+
+def _with_fingerprints(found: Iterable[Occurrence], data: bytes, key: FingerprintKey) -> Iterator[Occurrence]:
+    return (replace(one, fingerprint=key.of_found(data[one.start : one.end])) for one in found)

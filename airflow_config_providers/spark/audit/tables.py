@@ -142,13 +142,12 @@ def _add(found: SearchedRows, table: TextTable, row: _Row, finder: OccurrenceFin
     for column, content in zip(table.columns, row.contents, strict=True):
         leaks = list(islice(finder.find(content), MOST_LEAKS)) if content else []
         file = _name(table, column, row, finder) if leaks or len(content) >= LARGEST else ""
-        line, counted = 1, 0
+        line, counted, at = 1, 0, _moment(row.at) or today
         for one in leaks:
             line += content.count(b"\n", counted, one.start)
             counted = one.start
-            found.leaks.append(
-                Leak(file, one.start, line, one.reference, one.encoding, one.age, _moment(row.at) or today)
-            )
+            leak = Leak(file, one.start, line, one.reference, one.encoding, one.age, at, one.fingerprint)
+            found.leaks.append(leak)
         if len(leaks) == MOST_LEAKS:
             found.problems[file] = _TOO_MANY
         elif len(content) >= LARGEST:

@@ -79,4 +79,5 @@ def _length_of_root(path: bytes, roots: Iterable[bytes]) -> int:
 
 def _leaks(shown: str, occurrences: Iterable[Occurrence], modified: str = "") -> Iterator[Leak]:
     for one in occurrences:
-        yield Leak(shown, one.start, 0, one.reference, f"{one.encoding}, in the path", one.age, modified)
+        encoding = f"{one.encoding}, in the path"
+        yield Leak(shown, one.start, 0, one.reference, encoding, one.age, modified, one.fingerprint)

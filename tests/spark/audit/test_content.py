@@ -18,10 +18,11 @@ from airflow_config_providers.spark.audit.content import (
     compression_of,
     decompressed,
     doubt,
+    ends_hash,
+    hash_of_ends,
     most_content,
-    tail_hash,
 )
-from airflow_config_providers.spark.audit.open_file import ContentError, opened_file
+from airflow_config_providers.spark.audit.open_file import ContentError, LoadedFile, opened_file
 from tests.spark.audit.compressing import COMPRESSED
 
 CONTENT = b"".join(b"2026-11-25 line %d of a log\n" % number for number in range(20_000))
@@ -135,19 +136,25 @@ def test_a_file_that_becomes_shorter_is_reported(tmp_path: Path) -> None:
         list(blocks(source, 0, 10))
 
 
-def test_the_tail_hash_tells_grown_files_from_replaced_ones(tmp_path: Path) -> None:
-    file = tmp_path / "a"
-    file.write_bytes(b"a" * 9_000)
-    with opened_file(str(file)) as source:
-        before = tail_hash(source, 9_000)
-    file.write_bytes(b"a" * 9_000 + b"more")
-    with opened_file(str(file)) as source:
-        grown = tail_hash(source, 9_000)
-    file.write_bytes(b"b" * 9_000 + b"more")
-    with opened_file(str(file)) as source:
-        replaced = tail_hash(source, 9_000)
+@pytest.mark.parametrize("size", [0, 1, 4_095, 4_096, 4_097, 8_192, 9_000])
+def test_the_hash_of_both_ends_is_that_of_a_file_that_has_only_grown(size: int) -> None:
+    content = os.urandom(size)
 
-    assert before == grown != replaced
+    assert ends_hash(LoadedFile(content + b"more"), size) == ends_hash(LoadedFile(content), size)
+    assert ends_hash(LoadedFile(content), size) == hash_of_ends(content)
+
+
+@pytest.mark.parametrize("place", [0, 4_095, 5_000, 8_999], ids=["first", "beginning", "end", "last"])
+def test_another_beginning_or_end_has_another_hash(place: int) -> None:
+    content = b"a" * place + b"b" + b"a" * (8_999 - place)
+
+    assert ends_hash(LoadedFile(content + b"more"), 9_000) != ends_hash(LoadedFile(b"a" * 9_000), 9_000)
+
+
+def test_what_has_become_shorter_or_is_compressed_has_no_hash_of_its_ends() -> None:
+    assert ends_hash(LoadedFile(b"a" * 8_999), 9_000) == ""
+    assert ends_hash(LoadedFile(b"a" * 3), 4) == ""
+    assert ends_hash(LoadedFile(gzip.compress(b"a")), 1) == ""
 
 
 def test_a_folder_that_became_a_link_leads_nowhere(tmp_path: Path) -> None:

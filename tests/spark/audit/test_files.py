@@ -44,6 +44,15 @@ def test_regular_files_are_listed_once_in_order(tmp_path: Path) -> None:
     assert [file.size for file in listing.files] == [7, 7, 5]
 
 
+def test_a_file_is_listed_with_both_of_its_times(tmp_path: Path) -> None:
+    (tmp_path / "a.log").write_text("x")
+    os.utime(tmp_path / "a.log", ns=(5, 7))
+
+    [file] = FileListing.of([str(tmp_path)]).files
+
+    assert (file.modified, file.changed) == (7, (tmp_path / "a.log").stat().st_ctime_ns)
+
+
 def test_links_are_never_followed_out_of_the_given_paths(tmp_path: Path) -> None:
     (tmp_path / "in").mkdir()
     (tmp_path / "in" / "circle").symlink_to(tmp_path / "in")

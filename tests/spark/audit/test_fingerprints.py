@@ -338,6 +338,24 @@ class TestFile:
         with pytest.raises(ConfigException, match="damaged"):
             read_fingerprints(str(tmp_path / "prints"), KEY)
 
+    @pytest.mark.parametrize("lost", [1, len(FINGERPRINTS)], ids=["last", "all"])
+    def test_a_file_that_has_lost_whole_lines_is_damaged(self, tmp_path: Path, lost: int) -> None:
+        write_fingerprints(str(tmp_path / "prints"), FINGERPRINTS, KEY)
+        lines = (tmp_path / "prints").read_text().splitlines(keepends=True)
+        (tmp_path / "prints").write_text("".join(lines[:-lost]))
+
+        with pytest.raises(ConfigException, match="damaged"):
+            read_fingerprints(str(tmp_path / "prints"), KEY)
+
+    def test_an_older_file_does_not_say_how_many_it_has(self, tmp_path: Path) -> None:
+        write_fingerprints(str(tmp_path / "prints"), FINGERPRINTS, KEY)
+        first, *lines = (tmp_path / "prints").read_text().splitlines(keepends=True)
+        header = json.loads(first)
+        del header["count"]
+        (tmp_path / "prints").write_text("".join([f"{json.dumps(header)}\n", *lines]))
+
+        assert set(read_fingerprints(str(tmp_path / "prints"), KEY)) == set(FINGERPRINTS)
+
     def test_a_missing_file_is_named(self, tmp_path: Path) -> None:
         with pytest.raises(ConfigException, match="cannot be read: It cannot be opened: No such file"):
             read_fingerprints(str(tmp_path / "missing"), KEY)
@@ -424,6 +442,28 @@ class TestState:
         assert list(seen.files) == ["/first"]
         later = SeenFiles.open(str(tmp_path / "full"), Sought(SECRETS, key=KEY))
         assert list(later.files) == ["/first"]
+
+    @pytest.mark.parametrize("name", ["seen-00000000-x.jsonl", "secrets.json", "fingerprints.jsonl"])
+    def test_a_folder_that_is_named_like_a_file_of_an_audit_is_refused(self, tmp_path: Path, name: str) -> None:
+        (tmp_path / name).mkdir()
+
+        with pytest.raises(ConfigException, match=rf"it has other files, such as {name}\. Name an empty folder"):
+            SeenFiles.open(str(tmp_path), Sought(SECRETS, key=KEY))
+
+    @pytest.mark.parametrize("name", ["seen-00000000-a.jsonl", "seen-99999999-z.jsonl"], ids=["first", "last"])
+    def test_a_part_that_cannot_be_removed_ends_no_audit_and_keeps_no_other(self, tmp_path: Path, name: str) -> None:
+        seen = SeenFiles.open(str(tmp_path), Sought(SECRETS, key=KEY))
+        for path in ("/first", "/second"):
+            seen.keep([SearchedFile(FoundFile(path, 1, 1))])
+        (tmp_path / name).mkdir()  # while the audit runs
+
+        seen.compact({"/first", "/second"})
+
+        [note] = seen.notes
+        assert "older parts could not be removed there (Is a directory)" in note
+        (tmp_path / name).rmdir()
+        [part] = tmp_path.glob("seen-*")
+        assert [json.loads(line)["path"] for line in part.read_text().splitlines()] == ["/first", "/second"]
 
     def test_only_the_user_can_read_what_is_kept(self, tmp_path: Path) -> None:
         SeenFiles.open(str(tmp_path / "state"), Sought(SECRETS, key=KEY))

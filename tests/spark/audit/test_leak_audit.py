@@ -21,9 +21,11 @@ pytest.importorskip("pyarrow")
 
 from airflow_config_providers.core.variable import ConfigVariable
 from airflow_config_providers.exceptions import ConfigException, ProviderUnavailableError
+from airflow_config_providers.spark.audit.baseline import Baseline
 from airflow_config_providers.spark.audit.files import SPLIT, FileListing
+from airflow_config_providers.spark.audit.fingerprint import FingerprintKey
 from airflow_config_providers.spark.audit.fsspec_objects import FsspecObjects
-from airflow_config_providers.spark.audit.leak import moment, read_baseline
+from airflow_config_providers.spark.audit.leak import moment
 from airflow_config_providers.spark.audit.leak_audit import (
     LeakAudit,
     LeakReport,
@@ -205,12 +207,62 @@ class TestSeenFiles:
 
         assert places(run(audit, logs, SeenFiles.open(str(tmp_path / "state"), SOUGHT))) == []
 
+    def test_a_file_with_another_beginning_and_the_same_end_is_read_as_a_whole(
+        self, audit: LeakAudit, tmp_path: Path
+    ) -> None:
+        logs = tmp_path / "logs"
+        logs.mkdir()
+        (logs / "a.log").write_bytes(QUIET * 1_000)
+        run(audit, logs, SeenFiles.open(str(tmp_path / "state"), SOUGHT))
+        (logs / "a.log").write_bytes(VALUE.encode().ljust(len(QUIET) - 1) + b"\n" + QUIET * 1_000)
+
+        assert places(run(audit, logs, SeenFiles.open(str(tmp_path / "state"), SOUGHT))) == [("a.log", 0, 1)]
+
+    def test_a_file_that_was_replaced_by_one_of_the_same_size_and_time_is_read_again(
+        self, audit: LeakAudit, tmp_path: Path
+    ) -> None:
+        logs = tmp_path / "logs"
+        logs.mkdir()
+        (logs / "a.log").write_bytes(b"x" * len(VALUE))
+        status = (logs / "a.log").stat()
+        run(audit, logs, SeenFiles.open(str(tmp_path / "state"), SOUGHT))
+        (logs / "a.log").write_text(VALUE)
+        os.utime(logs / "a.log", ns=(status.st_atime_ns, status.st_mtime_ns))
+
+        assert places(run(audit, logs, SeenFiles.open(str(tmp_path / "state"), SOUGHT))) == [("a.log", 0, 1)]
+
+    @pytest.mark.parametrize("missing", ["changed", "ends"])
+    def test_a_file_of_which_an_older_state_has_less_is_read_again(
+        self, audit: LeakAudit, tmp_path: Path, missing: str
+    ) -> None:
+        logs = tmp_path / "logs"
+        logs.mkdir()
+        (logs / "a.log").write_text(VALUE)
+        run(audit, logs, SeenFiles.open(str(tmp_path / "state"), SOUGHT))
+        [part] = (tmp_path / "state").glob("seen-*")
+        row = json.loads(part.read_text())
+        del row[missing]
+        part.write_text(f"{json.dumps(row)}\n")
+
+        report = run(audit, logs, SeenFiles.open(str(tmp_path / "state"), SOUGHT))
+
+        assert (report.read, places(report)) == (1, [("a.log", 0, 1)])
+
     def test_other_values_make_everything_be_read_again(self, tmp_path: Path) -> None:
         seen = SeenFiles.open(str(tmp_path), SOUGHT)
         seen.files.clear()
 
         assert SeenFiles.open(str(tmp_path), SOUGHT).files == {}
         assert SeenFiles.open(str(tmp_path), Sought([KnownSecret(PASSWORD, "another value")])).files == {}
+
+    def test_a_search_of_another_version_reads_everything_again(self, audit: LeakAudit, tmp_path: Path) -> None:
+        logs, state = tmp_path / "logs", str(tmp_path / "state")
+        logs.mkdir()
+        (logs / "a.log").write_text(VALUE)
+        run(audit, logs, SeenFiles.open(state, SOUGHT, version="of yesterday"))
+
+        assert len(SeenFiles.open(state, SOUGHT, version="of yesterday").files) == 1
+        assert SeenFiles.open(state, SOUGHT).files == {}
 
     def test_the_state_shows_no_value(self, audit: LeakAudit, tmp_path: Path) -> None:
         (tmp_path / "logs").mkdir()
@@ -409,60 +461,28 @@ def test_times_beyond_those_of_python_are_shown_as_the_last() -> None:
     assert (moment(10**30), moment(-(10**30))) == ("9999-12-30T00:00:00+00:00", "0001-01-02T00:00:00+00:00")
 
 
-class TestBaseline:
-    def test_a_pipe_that_nobody_writes_to_is_not_waited_for(self, tmp_path: Path) -> None:
-        os.mkfifo(tmp_path / "pipe")
+def test_accepted_leaks_are_counted_and_left_out(audit: LeakAudit, tmp_path: Path) -> None:
+    (tmp_path / "a.log").write_text(f"{VALUE} {VALUE}")
+    report = run(audit, tmp_path)
 
-        with pytest.raises(ConfigException, match="It is a pipe that nobody writes to"):
-            read_baseline(str(tmp_path / "pipe"))
+    report.accept(Baseline({report.leaks[0].id: {""}}))
 
-    def test_a_pipe_is_read(self) -> None:
-        reading, writing = os.pipe()
-        os.write(writing, b"0123456789abcdef0123\n")
-        os.close(writing)
+    assert (len(report.leaks), report.accepted, report.notes) == (1, 1, [])
+    assert summary(report).endswith("1 leak, and 1 that the baseline accepts.")
 
-        assert read_baseline(f"/dev/fd/{reading}") == {"0123456789abcdef0123"}
-        os.close(reading)
 
-    def test_what_never_ends_is_refused(self) -> None:
-        with pytest.raises(ConfigException, match="/dev/zero:1: this is not the id of a leak"):
-            read_baseline("/dev/zero")
+def test_a_new_key_makes_everything_be_read_again_because_leaks_have_fingerprints_of_it(tmp_path: Path) -> None:
+    (tmp_path / "logs").mkdir()
+    (tmp_path / "logs" / "a.log").write_text(VALUE)
+    request = LeakRequest([str(tmp_path / "logs")], state=str(tmp_path / "state"), master="local[2]")
+    secrets = SOUGHT.secrets
 
-    def test_few_of_many_wrong_lines_are_named(self, tmp_path: Path) -> None:
-        (tmp_path / "baseline").write_text("wrong\n" * 100_000)
+    marks = [
+        audit_leaks(request, Sought(secrets, key=key)).leaks[0].fingerprint
+        for key in (None, FingerprintKey(b"k" * 32), FingerprintKey(b"o" * 32))
+    ]
 
-        with pytest.raises(ConfigException) as raised:
-            read_baseline(str(tmp_path / "baseline"))
-
-        assert len(raised.value.problems) == 10
-
-    @pytest.mark.parametrize(
-        "text",
-        [
-            pytest.param("0123456789abcdef0123\n# a comment\n\n", id="ids"),
-            pytest.param('{"file": "a", "id": "0123456789abcdef0123"}\n', id="JSON"),
-            pytest.param("0123456789abcdef0123  # accepted by Jo", id="comment"),
-        ],
-    )
-    def test_ids_are_read_from_lines(self, tmp_path: Path, text: str) -> None:
-        (tmp_path / "baseline").write_text(text)
-
-        assert read_baseline(str(tmp_path / "baseline")) == {"0123456789abcdef0123"}
-
-    def test_what_is_no_id_is_named(self, tmp_path: Path) -> None:
-        (tmp_path / "baseline").write_text("# fine\nsomething\n")
-
-        with pytest.raises(ConfigException, match=r"baseline:2: this is not the id of a leak"):
-            read_baseline(str(tmp_path / "baseline"))
-
-    def test_accepted_leaks_are_counted_and_left_out(self, audit: LeakAudit, tmp_path: Path) -> None:
-        (tmp_path / "a.log").write_text(f"{VALUE} {VALUE}")
-        report = run(audit, tmp_path)
-
-        report.accept({report.leaks[0].id})
-
-        assert (len(report.leaks), report.accepted) == (1, 1)
-        assert summary(report).endswith("1 leak, and 1 that the baseline accepts.")
+    assert [mark[:8] for mark in marks] == ["", *(FingerprintKey(one * 32).id[:8] for one in (b"k", b"o"))]
 
 
 def test_the_page_has_no_markup_from_outside(audit: LeakAudit, tmp_path: Path) -> None:

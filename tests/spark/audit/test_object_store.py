@@ -293,7 +293,7 @@ class TestState:
     ) -> None:
         bucket.put("a.log", QUIET * lines)
         [before] = searched(bucket.file("a.log"))
-        seen = SearchedFile(before.split.file, (), before.lines, before.octets, "", before.tail)
+        seen = SearchedFile(before.split.file, (), before.lines, before.octets, "", before.ends)
         bucket.put("a.log", QUIET * (lines + 1))
 
         grown = grown_since(bucket.file("a.log"), seen, margin=0)

@@ -37,21 +37,18 @@ class TellingPaths:
 
         :param given: the paths that were listed
         """
-        paths = [*(file.path for file in listing.files), *listing.skipped, *listing.unread]
+        roots = sorted({os.fsencode(real(path)) for path in given})
+        paths = [*map(os.fsdecode, roots), *(file.path for file in listing.files), *listing.skipped, *listing.unread]
         if not any(finder.find(b"\0".join(map(os.fsencode, paths)))):  # all at once, because that is fast
             return cls()
-        roots = sorted({os.fsencode(real(path)) for path in given})
         found = {path: occurrences for path in paths if (occurrences := _telling(os.fsencode(path), roots, finder))}
         shown = {path: _shown(os.fsencode(path), occurrences) for path, occurrences in found.items()}
         modified = {file.path: moment(file.modified) for file in listing.files if file.path in found}
         leaks = list[Leak]()
-        for root in roots:
-            occurrences = _telling(root, roots, finder)
-            leaks += _leaks(_shown(root, occurrences), occurrences)
         for path, occurrences in found.items():
-            begin = _length_of_root(os.fsencode(path), roots)
-            below = [one for one in occurrences if one.end > begin]
-            leaks += _leaks(shown[path], below, modified.get(path, ""))
+            name = os.fsencode(path)
+            begin = 0 if name in roots else _length_of_root(name, roots)
+            leaks += _leaks(shown[path], [one for one in occurrences if one.end > begin], modified.get(path, ""))
         return cls(shown, leaks)
 
     def show(self, path: str) -> str:

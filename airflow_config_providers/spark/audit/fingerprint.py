@@ -186,10 +186,13 @@ class OtherKeyError(ConfigException):
     """The fingerprints were made with another key."""
 
 
-def write_fingerprints(path: str, fingerprints: Iterable[Fingerprint], key: FingerprintKey) -> None:
+def write_fingerprints(
+    path: str, fingerprints: Iterable[Fingerprint], key: FingerprintKey, *, way_out: str = "Name another file."
+) -> None:
     """
     Write a file that only this user can read. One of an earlier audit is replaced, but no other file.
 
+    :param way_out: what to do if it cannot be written
     :raises ConfigException: it cannot be written, or is a file of another kind
     """
     target = Path(os.path.realpath(path))
@@ -203,7 +206,7 @@ def write_fingerprints(path: str, fingerprints: Iterable[Fingerprint], key: Fing
         problem = error.strerror or type(error).__name__
     else:
         return
-    raise ConfigException(f"The fingerprints cannot be written to {printable(path)}: {problem}. Name another file.")
+    raise ConfigException(f"The fingerprints cannot be written to {printable(path)}: {problem}. {way_out}")
 
 
 def read_fingerprints(path: str, key: FingerprintKey) -> list[Fingerprint]:

@@ -52,6 +52,8 @@ _NOT_KEPT: Final = (
     "Make room, or see that the folder can be written."
 )
 
+_NO_ROOM: Final = "Make room there, or name another folder with --state."
+
 _NOT_REMOVED: Final = (
     "--state {folder}: older parts could not be removed there ({problem}). No result is missing; see that the folder, "
     "and all in it, can be written."
@@ -204,7 +206,7 @@ class SeenFiles:
         if key := self.sought.key:
             path = self.folder / _FINGERPRINTS
             self.sought = self.sought.with_fingerprints(self._earlier(path, key))
-            write_fingerprints(str(path), self.sought.all_fingerprints(), key)
+            write_fingerprints(str(path), self.sought.all_fingerprints(), key, way_out=_NO_ROOM)
         else:
             self.notes = (_NO_KEY,)
 

@@ -281,6 +281,17 @@ class TestFile:
 
         assert len({one.middle for one in KEY.of_secrets(secrets) if one.encoding == "plain"}) == 8
 
+    @pytest.mark.parametrize(
+        ("given", "expected"),
+        [
+            pytest.param({}, "Name another file.", id="file"),
+            pytest.param({"way_out": "Make room."}, "Make room.", id="state"),
+        ],
+    )
+    def test_what_cannot_be_written_says_what_to_do(self, tmp_path: Path, given: dict[str, str], expected: str) -> None:
+        with pytest.raises(ConfigException, match=f"cannot be written to .*: No such file or directory. {expected}$"):
+            write_fingerprints(str(tmp_path / "missing" / "prints"), FINGERPRINTS, KEY, **given)
+
     def test_the_fingerprints_of_another_key_are_refused(self, tmp_path: Path) -> None:
         write_fingerprints(str(tmp_path / "prints"), FINGERPRINTS, KEY)
 

@@ -16,8 +16,9 @@ from airflow_config_providers.core.alter import ConfigResource
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.core.variable import is_like
 from airflow_config_providers.deployment.configurations import DeployedConfigurations
-from airflow_config_providers.deployment.database_records import dynamic_keys, outcomes, owners
+from airflow_config_providers.deployment.database_records import outcomes, owners
 from airflow_config_providers.deployment.differences import with_authors
+from airflow_config_providers.deployment.dynamic_settings import dynamic_settings
 from airflow_config_providers.deployment.known_secrets import references_in_file
 from airflow_config_providers.deployment.rows import Row
 from airflow_config_providers.job.past_policies import PastPolicies
@@ -52,8 +53,8 @@ def history(args: Any) -> None:
 def _known(args: Any, found: Audited, notes: Notes) -> KnownElsewhere:
     dags = [row.dag for row in found.records.frame.select("dag").distinct().collect()]
     ended = known(args, notes, "Which runs failed after they were submitted is", partial(outcomes, dags))
-    keys = known(args, notes, "What dynamic configuration sets now is", dynamic_keys)
-    chosen = [one for one in keys or () if not args.dag or one[1] in {"", args.dag}]
+    settings = known(args, notes, "What dynamic configuration sets now is", dynamic_settings)
+    chosen = [one for one in settings or () if not args.dag or one.dag in {"", args.dag}]
     return KnownElsewhere(ended, chosen)
 
 

@@ -25,6 +25,8 @@ from tests.spark.audit.history.past import QUICK, Past
 pytestmark = pytest.mark.slow
 
 MEMORY = "spark.executor.memory"
+LATER = "2999-11-23T17:00:00.000+00:00"
+"""A moment after every change that a test makes."""
 PASSWORD = "${vault:apps/db:password}"
 HOW_TO = ROOT / "docs" / "how-to" / "audit-history.md"
 AT_MOST_4G = "policies: [{name: small, class: bounds, params: {spark.executor.memory: {max: 4g}}}]"
@@ -114,11 +116,30 @@ def test_who_changed_what_before_a_failure_began_is_told(cli: Cli, records: Reco
 
 def test_keys_of_dynamic_configuration_that_no_run_had_are_found(cli: Cli, records: Records):
     cli(f"alter --dag flights --add-config {MEMORY}=8g,spark.app.b=1")
-    records({MEMORY: "8g"}, source=ConfigSource.DYNAMIC_DAG_CONFIG)
+    records({MEMORY: "8g"}, source=ConfigSource.DYNAMIC_DAG_CONFIG, at=LATER)
 
     (row,) = lines(audit(cli, "history --kind unused --output json"))
 
     assert (row["dag"], row["task"], row["key"]) == ("flights", "", "spark.app.b")
+    assert row["detail"].startswith("`1` (DYNAMIC_DAG_CONFIG, dynamic configuration of DAG 'flights', version ")
+    assert "), set by " in row["detail"]
+
+
+def test_a_change_that_waits_for_the_next_run_is_not_unused(cli: Cli, records: Records):
+    cli("alter --dag flights --add-config spark.app.b=1")
+    records({MEMORY: "8g"})
+
+    assert audit(cli, "history --kind unused").out == "Nothing found.\n"
+
+
+def test_an_unused_secret_is_not_shown(cli: Cli, records: Records):
+    cli("alter --dag flights --add-config spark.app.password=c4nary")
+    records({MEMORY: "8g"}, at=LATER)
+
+    done = audit(cli, "history --kind unused")
+
+    assert "[hidden]" in done.out
+    assert "c4nary" not in done.out + done.err
 
 
 def test_a_file_that_is_no_record_is_named_without_control_characters(cli: Cli, past: Past):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from airflow_config_providers.core.layers import ConfigSource
-from airflow_config_providers.spark.audit.runs import INSTANCE, TASK, is_same, layer, told
+from airflow_config_providers.spark.audit.runs import INSTANCE, TASK, is_same, layer, minute, told
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -13,8 +13,10 @@ if TYPE_CHECKING:
 FINDING: Final = ("kind", "dag", "task", "key", "detail", "runs", "first", "last", "before_layer", "after_layer")
 """The columns of findings."""
 
-DOCUMENTS: Final = "source string, dag string, task string, key string"
-"""The keys that dynamic configuration sets now, for Spark."""
+DOCUMENTS: Final = (
+    "source string, dag string, task string, key string, value string, origin string, made_by string, made_at string"
+)
+"""What dynamic configuration sets now, for Spark; a value is null if it is a secret."""
 
 BEFORE_FAILURE: Final = "before-failure"
 
@@ -22,6 +24,9 @@ _DEFAULTS: Final = (ConfigSource.STATIC_FILE_CONFIG.name, ConfigSource.DYNAMIC_D
 """The layers that are meant for several tasks."""
 
 _SPARKS_OWN: Final = ConfigSource.DEFAULT_CONFIG.name
+
+_SECOND: Final = len("2026-11-01T12:00:00")
+"""The length of a moment in ISO 8601 up to its seconds."""
 
 
 def between_runs(changes: DataFrame) -> DataFrame:
@@ -110,8 +115,8 @@ def between_environments(here: DataFrame, there: DataFrame) -> DataFrame:
     )
 
 
-def unused(values: DataFrame, documents: DataFrame) -> DataFrame:
-    """Return the keys of dynamic configuration that no run had."""
+def unused(runs: DataFrame, values: DataFrame, documents: DataFrame) -> DataFrame:
+    """Return the keys of dynamic configuration that no run had, without those whose DAG has not run since."""
     from pyspark.sql import functions as F  # noqa: N812, PLC0415 - as above
 
     of_task = values.select("source", "dag", "task", F.explode(F.array("key", "name")).alias("key")).distinct()
@@ -121,9 +126,32 @@ def unused(values: DataFrame, documents: DataFrame) -> DataFrame:
         & F.col("d.dag").isin("", F.col("v.dag"))
         & F.col("d.task").isin("", F.col("v.task"))
     )
-    found = documents.alias("d").join(of_task.alias("v"), is_used, "left_anti")
-    detail = F.format_string("%s sets it, and no run had it", "source")
+    found = _ripe(documents.alias("d").join(of_task.alias("v"), is_used, "left_anti"), runs)
+    given = F.struct("value", "source", "origin")
+    made = F.format_string(", set by %s at %s", "made_by", minute(F.col("made_at")))
+    who = F.when(F.col("made_at") == "", "").otherwise(made)
+    why = F.when(F.col("has_run"), "no run had it").otherwise("its DAG has run since, but not this task")
+    detail = F.format_string("%s%s; %s", told(given), who, why)
     return _finding("unused", found.select("*", detail.alias("detail"), *_nothing()))
+
+
+def _ripe(documents: DataFrame, runs: DataFrame) -> DataFrame:
+    """
+    Return the settings after which their DAG has run, and those of which nobody knows when they were made.
+
+    ``has_run`` says whether there was a run that should have had the setting. A run of the same second may have been
+    earlier, so it does not count.
+    """
+    from pyspark.sql import functions as F  # noqa: N812, PLC0415 - as above
+
+    last = runs.groupBy(*TASK).agg(F.max(F.left("at", F.lit(_SECOND))).alias("at"))
+    is_of_dag = F.col("d.dag").isin("", F.col("r.dag")) & (F.col("r.at") > F.left("d.made_at", F.lit(_SECOND)))
+    is_known, is_of_task = F.col("made_at") != "", F.col("d.task").isin("", F.col("r.task"))
+    pairs = documents.alias("d").join(last.alias("r"), is_of_dag, "left")
+    by_setting = pairs.groupBy(*(f"d.{name}" for name in documents.columns))
+    ripe = by_setting.agg(F.count("r.at").alias("later"), F.bool_or(is_of_task).alias("is_of_task"))
+    has_run = ~is_known | F.coalesce("is_of_task", F.lit(False))
+    return ripe.where(~is_known | (F.col("later") > 0)).withColumn("has_run", has_run)
 
 
 def always_loses(values: DataFrame) -> DataFrame:

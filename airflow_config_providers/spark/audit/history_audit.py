@@ -100,11 +100,12 @@ class KnownElsewhere:
     What Airflow's database knows, and records do not.
 
     :param outcomes: how task instances ended: (DAG, task, run, map index, whether it failed); None if nobody says
-    :param documents: the keys of dynamic configuration: (name of the source, DAG, task, key)
+    :param documents: what dynamic configuration sets now: (name of the source, DAG, task, key, value, origin, who set
+        it, when), as ``DOCUMENTS`` has it
     """
 
     outcomes: Sequence[tuple[str, str, str, int, bool]] | None = None
-    documents: Sequence[tuple[str, str, str, str]] = ()
+    documents: Sequence[tuple[str, str, str, str, str | None, str, str, str]] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +144,7 @@ _FINDERS: Final[Mapping[str, Callable[[PastRuns], DataFrame | None]]] = {
     "between-runs": lambda rows: findings.between_runs(rows.changes),
     "default-not-taken": lambda rows: findings.not_taken(rows.values),
     "only-in-failed": lambda rows: findings.only_in_failed(rows.values),
-    "unused": lambda rows: findings.unused(rows.values, rows.documents),
+    "unused": lambda rows: findings.unused(rows.runs, rows.values, rows.documents),
 }
 
 KINDS: Final = tuple(_FINDERS)
@@ -177,7 +178,7 @@ _MEANINGS: Final[Mapping[str, str]] = {
     "between-environments": "The task has another value in the other environment, or is only in one of them.",
     "always-loses": "An override of the task lost in each of its runs.",
     "default-not-taken": "No task takes this default of a file or of the deployment.",
-    "unused": "Dynamic configuration sets the key, and no run had it.",
+    "unused": "Dynamic configuration sets the key, and no run had it, although its DAG has run since.",
 }
 """The kinds of findings, the most urgent first, and what they are."""
 

@@ -78,6 +78,13 @@ def week(at: Column) -> Column:
     return F.trunc(F.to_date(F.substring(at, 1, 10)), "week").cast("string")
 
 
+def minute(at: Column) -> Column:
+    """Return a moment in ISO 8601 and UTC for people, to the minute."""
+    from pyspark.sql import functions as F  # noqa: N812, PLC0415 - as above
+
+    return F.concat(F.translate(F.left(at, F.lit(16)), "T", " "), F.lit(" UTC"))
+
+
 def layer(given: Column) -> Column:
     """Return the layer of a value; null without one."""
     from pyspark.sql import functions as F  # noqa: N812, PLC0415 - as above

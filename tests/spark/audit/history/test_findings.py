@@ -164,9 +164,59 @@ def test_only_the_last_run_is_compared_with_another_environment(audit: Audit, pa
 def test_a_key_that_no_run_had_is_found(audit: Audit, past: Past, document: Any, is_unused: bool):
     past([layer(source, a="1") for source in (DEFAULT, OF_DAG, OF_TASK)])
 
-    found = [(row["dag"], row["task"], row["key"]) for row in audit("unused", documents=[document])]
+    settings = [(*document, "1", "dynamic, version 1", "", "")]  # too old for its history to be kept
+
+    found = [(row["dag"], row["task"], row["key"]) for row in audit("unused", documents=settings)]
 
     assert found == [document[1:]] * is_unused
+
+
+def setting(*, dag: str = "flights", task: str = "", at: str, value: str | None = "1") -> tuple[Any, ...]:
+    """Return a setting of ``spark.new`` by ann."""
+    source = OF_TASK if task else OF_DAG if dag else DEFAULT
+    return (source.name, dag, task, "spark.new", value, "dynamic, version 3", "ann", f"2026-11-{at}+00:00")
+
+
+@pytest.mark.parametrize("where", [{"dag": ""}, {"dag": "flights"}, {"task": "report"}, {"dag": "billing"}], ids=str)
+@pytest.mark.parametrize("at", ["01T12:00:00", "01T12:00:01"], ids=["in-the-same-second", "later"])
+def test_a_setting_without_a_run_since_it_was_made_is_not_unused(
+    audit: Audit, past: Past, where: dict[str, str], at: str
+):
+    past({"spark.a": "1"}, day=1)
+
+    assert audit("unused", documents=[setting(**where, at=at)]) == []
+
+
+@pytest.mark.parametrize("where", [{"dag": ""}, {"dag": "flights"}, {"task": "report"}], ids=str)
+def test_an_unused_setting_is_shown_with_who_made_it_and_when(audit: Audit, past: Past, where: dict[str, str]):
+    past({"spark.a": "1"}, day=2)
+
+    (row,) = audit("unused", documents=[setting(**where, at="01T12:34:56")])
+
+    assert row["detail"].startswith("`1` (DYNAMIC_")
+    assert row["detail"].endswith(", dynamic, version 3), set by ann at 2026-11-01 12:34 UTC; no run had it")
+
+
+def test_a_run_without_any_configuration_shows_that_a_setting_is_unused(audit: Audit, past: Past):
+    past({}, day=2)
+
+    assert len(audit("unused", documents=[setting(at="01T12:00:00")])) == 1
+
+
+def test_a_setting_of_a_task_that_does_not_run_any_longer_is_unused_and_said_so(audit: Audit, past: Past):
+    past({"spark.a": "1"}, day=2)
+
+    (row,) = audit("unused", documents=[setting(task="gone", at="01T12:00:00")])
+
+    assert row["detail"].endswith("; its DAG has run since, but not this task")
+
+
+def test_a_secret_that_no_run_had_is_hidden(audit: Audit, past: Past):
+    past({"spark.a": "1"}, day=2)
+
+    (row,) = audit("unused", documents=[setting(at="01T12:00:00", value=None)])
+
+    assert row["detail"].startswith("`[hidden]` (DYNAMIC_DAG_CONFIG, ")
 
 
 def test_an_override_that_always_loses_is_found(audit: Audit, past: Past):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from airflow_config_providers.core.layers import ConfigSource
-from airflow_config_providers.spark.audit.runs import INSTANCE, TASK, is_same, layer, minute, told
+from airflow_config_providers.spark.audit.runs import INSTANCE, TASK, hidden_or, is_same, layer, minute, told
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -75,23 +75,59 @@ def now(values: DataFrame) -> DataFrame:
     return found.select(*TASK, "key", "runs", "first", "last", "newest.given")
 
 
-def between_dags(current: DataFrame) -> DataFrame:
-    """Return the tasks that have another value of a key than most tasks have."""
+def between_dags(current: DataFrame, overriding: DataFrame) -> DataFrame:
+    """
+    Return the tasks that have another value of a key than most tasks have.
+
+    :param overriding: as ``overriding_defaults`` returns them; what most have because it is the default is told there
+    """
     from pyspark.sql import functions as F  # noqa: N812, PLC0415 - as above
 
-    value = F.coalesce("given.value", F.lit("[hidden]"))
-    tasks = current.withColumn("value", value)
+    tasks = current.withColumn("value", hidden_or("given.value"))
     of_value = tasks.groupBy("key", "value").agg(F.count("*").alias("tasks"), F.max("given").alias("usual"))
     usual = of_value.groupBy("key").agg(
         F.sum("tasks").alias("all"), F.max_by(F.struct("tasks", "value", "usual"), "tasks").alias("most")
     )
     dags = tasks.groupBy("key").agg(F.count_distinct("dag").alias("dags"))
     shared = usual.join(dags, "key").where((F.col("most.tasks") * 2 > F.col("all")) & (F.col("dags") > 1))
-    other = tasks.join(shared, "key").where(F.col("value") != F.col("most.value"))
+    told_there = overriding.select(*TASK, "key", hidden_or("default.value").alias("default_value"))
+    other = (
+        tasks.join(shared, "key").where(F.col("value") != F.col("most.value")).join(told_there, [*TASK, "key"], "left")
+    )
+    other = other.where(~F.col("default_value").eqNullSafe(F.col("most.value")))
     detail = F.format_string(
         "%s, while %d of %d tasks have %s", told(F.col("given")), "most.tasks", "all", told(F.col("most.usual"))
     )
     return _finding("between-dags", other.withColumn("detail", detail))
+
+
+def overriding_defaults(values: DataFrame) -> DataFrame:
+    """
+    Return the tasks whose last run had another value than a default that some tasks take, or took.
+
+    The default of a task is the strongest one that it has; the value of a default is the newest that any task had.
+    """
+    from pyspark.sql import functions as F  # noqa: N812, PLC0415 - as above
+
+    is_default, kind = F.col("source").isin(*_DEFAULTS), ("key", "source", "place")
+    placed = values.withColumn("place", _place())
+    defaults = placed.where(is_default).groupBy(*kind).agg(_wins(), F.max_by("given", "at").alias("default"))
+    lost = placed.where(is_default & (F.col("rank") > 0)).groupBy(*TASK, *kind).agg(*_span())
+    strongest = F.min(F.when(is_default, F.struct("rank", "source", "place"))).alias("strongest")
+    of_instance = placed.where(F.col("n") == F.col("total")).groupBy(*INSTANCE, "key", "at")
+    last = of_instance.agg(strongest, F.min_by("given", "rank").alias("given")).groupBy(*TASK, "key")
+    newest = last.agg(F.max_by(F.struct("strongest", "given"), "at").alias("newest")).select(*TASK, "key", "newest.*")
+    overridden = newest.where("strongest.rank > 0").select(*TASK, "key", "given", "strongest.source", "strongest.place")
+    taken = overridden.join(F.broadcast(defaults.where("wins > 0")), [*kind]).join(lost, [*TASK, *kind])
+    return taken.where(~F.col("given.value").eqNullSafe(F.col("default.value")))
+
+
+def overrides_default(overriding: DataFrame) -> DataFrame:
+    """Return what ``overriding_defaults`` has, as findings."""
+    from pyspark.sql import functions as F  # noqa: N812, PLC0415 - as above
+
+    detail = F.format_string("%s in place of the default %s", told(F.col("given")), told(F.col("default")))
+    return _finding("overrides-default", overriding.withColumn("detail", detail))
 
 
 def between_environments(here: DataFrame, there: DataFrame) -> DataFrame:
@@ -168,8 +204,7 @@ def not_taken(values: DataFrame) -> DataFrame:
     """Return the defaults of files and of the deployment that no task takes."""
     from pyspark.sql import functions as F  # noqa: N812, PLC0415 - as above
 
-    place = F.regexp_replace("origin", "(:[0-9]+|, version [0-9]+)$", "")
-    defaults = values.where(F.col("source").isin(*_DEFAULTS)).withColumn("place", place)
+    defaults = values.where(F.col("source").isin(*_DEFAULTS)).withColumn("place", _place())
     tasks = F.count_distinct(*TASK).alias("tasks")
     found = defaults.groupBy("key", "source", "place").agg(*_span(), *_losing(), tasks).where(F.col("wins") == 0)
     detail = F.format_string(
@@ -180,6 +215,13 @@ def not_taken(values: DataFrame) -> DataFrame:
     )
     everyone = {"dag": F.lit(""), "task": F.lit(""), "detail": detail}
     return _finding("default-not-taken", found.withColumns(everyone))
+
+
+def _place() -> Column:
+    """Return the origin of a value without what changes while it stays where it is: its line, or its version."""
+    from pyspark.sql import functions as F  # noqa: N812, PLC0415 - as above
+
+    return F.regexp_replace("origin", "(:[0-9]+|, version [0-9]+)$", "")
 
 
 def only_in_failed(values: DataFrame) -> DataFrame:
@@ -227,8 +269,13 @@ def _span() -> tuple[Column, ...]:
 def _losing() -> tuple[Column, ...]:
     from pyspark.sql import functions as F  # noqa: N812, PLC0415 - as above
 
-    wins = F.count_if(F.col("rank") == 0).alias("wins")
-    return wins, F.max_by("given", "at").alias("given"), F.max_by("winner", "at").alias("to")
+    return _wins(), F.max_by("given", "at").alias("given"), F.max_by("winner", "at").alias("to")
+
+
+def _wins() -> Column:
+    from pyspark.sql import functions as F  # noqa: N812, PLC0415 - as above
+
+    return F.count_if(F.col("rank") == 0).alias("wins")
 
 
 def _nothing() -> tuple[Column, ...]:

@@ -120,6 +120,7 @@ class PastRuns:
     values: DataFrame
     changes: DataFrame
     current: DataFrame
+    overriding: DataFrame
     there: DataFrame | None
     documents: DataFrame
 
@@ -139,11 +140,12 @@ def _between_environments(history: PastRuns) -> DataFrame | None:
 _FINDERS: Final[Mapping[str, Callable[[PastRuns], DataFrame | None]]] = {
     "always-loses": lambda rows: findings.always_loses(rows.values),
     BEFORE_FAILURE: lambda rows: findings.before_failure(rows.runs, rows.changes),
-    "between-dags": lambda rows: findings.between_dags(rows.current),
+    "between-dags": lambda rows: findings.between_dags(rows.current, rows.overriding),
     "between-environments": _between_environments,
     "between-runs": lambda rows: findings.between_runs(rows.changes),
     "default-not-taken": lambda rows: findings.not_taken(rows.values),
     "only-in-failed": lambda rows: findings.only_in_failed(rows.values),
+    "overrides-default": lambda rows: findings.overrides_default(rows.overriding),
     "unused": lambda rows: findings.unused(rows.runs, rows.values, rows.documents),
 }
 
@@ -166,15 +168,17 @@ def history_of(
     documents = session.createDataFrame(known.documents, DOCUMENTS)
     with persisted(runs_of(records, outcomes)) as (runs,):
         values = values_of(runs)
-        with persisted(findings.changes_of(values), findings.now(values)) as (changes, current):
-            yield PastRuns(runs, values, changes, current, there, documents)
+        frames = findings.changes_of(values), findings.now(values), findings.overriding_defaults(values)
+        with persisted(*frames) as (changes, current, overriding):
+            yield PastRuns(runs, values, changes, current, overriding, there, documents)
 
 
 _MEANINGS: Final[Mapping[str, str]] = {
     "before-failure": "What changed when a task began to fail the last time. Without a key, nothing changed.",
     "only-in-failed": "All failed runs of the task had this value, and none of the good ones.",
     "between-runs": "The key changed from one run of the task to the next. The detail has the last change.",
-    "between-dags": "The task has another value than most tasks have, such as one that ignores a new default.",
+    "overrides-default": "The task has another value than a default of a file or of the deployment that others take.",
+    "between-dags": "The task has another value than most tasks have, and this is no default that it overrides.",
     "between-environments": "The task has another value in the other environment, or is only in one of them.",
     "always-loses": "An override of the task lost in each of its runs.",
     "default-not-taken": "No task takes this default of a file or of the deployment.",

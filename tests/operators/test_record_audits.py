@@ -89,11 +89,11 @@ def test_policies_warn_first(past: Past, policies: str, tmp_path: Path):
     found = audited(ConfigPolicyAuditOperator, past, policies=policies, report=str(page))
 
     assert found == {"stopped": 1, "runs": 2, "unjudged": 0, "unread": 0}
-    assert "50.0 % of all runs would have been stopped." in page.read_text()
+    assert "50.0 % of all runs of tasks would have been stopped." in page.read_text()
 
 
 def test_policies_that_stop_a_run_can_fail_the_task(past: Past, policies: str):
-    with pytest.raises(PolicyViolation, match=r"^1 of 2 runs would have been stopped\."):
+    with pytest.raises(PolicyViolation, match=r"^1 of 2 runs of tasks would have been stopped\."):
         audited(ConfigPolicyAuditOperator, past, policies=policies, fail_on_stopped=True)
 
 

@@ -21,7 +21,7 @@ def finding(**fields: Any) -> dict[str, Any]:
 
 
 def stopped(name: str = "flights") -> StoppedRuns:
-    row = {"policy": name, "dag": name, "tasks": [name], "runs": 2, "first": AT, "last": AT, "reason": name}
+    row = {"policy": name, "dag": name, "task": name, "runs": 2, "first": AT, "last": AT, "reason": name}
     return StoppedRuns([row], 2, {name: name}, [RunShare("2026-11-02", 2, 8)], [RunShare(name, 2, 8)])
 
 
@@ -85,7 +85,7 @@ def test_the_keys_that_are_not_drawn_are_counted():
 def test_policies_are_shown_with_their_share_of_all_runs():
     shown = policy_audit.page(stopped(), {"flights": "ann"})
 
-    assert "25.0 % of all runs would have been stopped." in shown
+    assert "25.0 % of all runs of tasks would have been stopped." in shown
     assert "<td>ann</td>" in shown
 
 

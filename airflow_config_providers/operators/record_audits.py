@@ -158,7 +158,9 @@ class ConfigPolicyAuditOperator(_RecordsAuditOperator):
     The task returns numbers: ``stopped``, ``runs``, ``unjudged`` and ``unread``. The log has the first findings.
 
     :param policies: the file of policies; not templated, so that a run cannot choose it
-    :param fail_on_stopped: whether the task fails if a run would have been stopped, or could not be judged
+    :param fail_on_stopped: whether the task fails if a run would have been stopped, or could not be judged. By default
+        not, unlike the command, which ends with 1, and ``ConfigAuditOperator``: the policies are not in force yet, so
+        that what they would stop is news and no failure
     """
 
     def __init__(self, *, policies: str, fail_on_stopped: bool = False, **kwargs: Any) -> None:

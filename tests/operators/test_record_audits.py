@@ -83,7 +83,7 @@ def test_records_of_another_environment_are_compared(past: Past, tmp_path: Path)
     assert found["findings"] == 1
 
 
-def test_policies_warn_first(past: Past, policies: str, tmp_path: Path):
+def test_policies_only_warn_unless_the_task_is_to_fail(past: Past, policies: str, tmp_path: Path):
     page = tmp_path / "policies.html"
 
     found = audited(ConfigPolicyAuditOperator, past, policies=policies, report=str(page))

@@ -272,6 +272,9 @@ def test_findings_are_written_as_a_page_and_as_parquet(cli: Cli, past: Past, tmp
     done = audit(cli, f"{words.replace('policies.yaml', str(tmp_path / 'policies.yaml'))} {options}")
 
     assert f"<h1>{title}</h1>" in page.read_text()
+    assert "<td>records</td>" in page.read_text()
+    assert str(past.folder) in page.read_text()
+    assert ("So before-failure and only-in-failed know only of" in page.read_text()) == (words == "history")
     assert parquet.read_table(table).to_pylist() == lines(done)
     assert len(lines(done)) == 1
 

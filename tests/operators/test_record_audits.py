@@ -61,6 +61,8 @@ def test_the_history_is_numbers_a_page_and_parquet(past: Past, tmp_path: Path):
 
     assert found == {"findings": 1, "runs": 2, "changes": 1, "unread": 0}
     assert f"<td>{MEMORY}</td>" in page.read_text()
+    assert str(past.folder) in page.read_text()
+    assert "So before-failure and only-in-failed know only of runs that were refused" in page.read_text()
     assert [row["key"] for row in parquet.read_table(table).to_pylist()] == [MEMORY]
 
 

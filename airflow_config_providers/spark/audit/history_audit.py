@@ -28,6 +28,7 @@ from airflow_config_providers.spark.audit.html_page import (
 )
 from airflow_config_providers.spark.audit.past_records import persisted
 from airflow_config_providers.spark.audit.runs import OUTCOMES, TASK, runs_of, values_of, week
+from airflow_config_providers.spark.audit.scope import NOT_KNOWN, AuditScope
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
@@ -190,16 +191,35 @@ _COLUMNS: Final = ("dag", "task", "key", "detail", "runs", "first", "last")
 _HEADS: Final = (*_COLUMNS[:-2], "first (UTC)", "last (UTC)")
 
 
-def page(findings: Sequence[Mapping[str, Any]], drift: Drift) -> str:
-    """Return the page, in which nothing that came from outside is markup."""
-    scope = f"{how_many(drift.runs, 'run')} of {how_many(drift.tasks, 'task')} with a record: "
+WITHOUT_DATABASE: Final = (
+    "Airflow's database was not read: runs that failed after they were submitted, who changed what, and unused keys "
+    "are unknown."
+)
+"""What an audit does not know without it."""
+
+UNKNOWN: Final = (
+    f"{WITHOUT_DATABASE} So before-failure and only-in-failed know only of runs that were refused, and nothing is "
+    f"found to be unused."
+)
+"""The same for a page, whose readers would take an unknown failure for none."""
+
+
+def page(findings: Sequence[Mapping[str, Any]], drift: Drift, scope: AuditScope = NOT_KNOWN) -> str:
+    """
+    Return the page, in which nothing that came from outside is markup.
+
+    :param scope: what was read
+    """
+    runs = f"{how_many(drift.runs, 'run')} of {how_many(drift.tasks, 'task')} with a record: "
     changes = f"{how_many(drift.changes, 'change')} of a key from one run of a task to the next."
     return page_of(
         "History of the configuration",
         (
             verdict(f"{how_many(len(findings), 'finding')}." if findings else "Nothing found."),
-            paragraph(f"{scope}{changes}"),
+            paragraph(f"{runs}{changes}"),
+            scope.first(),
             plots(_plots(findings, drift)),
+            scope.section(),
             *_sections(findings),
         ),
     )

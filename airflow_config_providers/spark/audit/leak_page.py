@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Final
 
-from airflow_config_providers.core.text import how_many
+from airflow_config_providers.core.reversal.search import replace
+from airflow_config_providers.core.text import how_many, octets
 from airflow_config_providers.spark.audit.html_page import (
     Bar,
     Plot,
@@ -23,19 +25,22 @@ from airflow_config_providers.spark.audit.html_page import (
     weekly,
 )
 from airflow_config_providers.spark.audit.report_file import write_page
+from airflow_config_providers.spark.audit.scope import NOT_KNOWN, AuditScope
 
 if TYPE_CHECKING:
     from airflow_config_providers.spark.audit.leak import Leak
     from airflow_config_providers.spark.audit.leak_audit import LeakReport
+    from airflow_config_providers.spark.audit.sought import OccurrenceFinder
 
 
-def write_report(path: str, report: LeakReport) -> None:
+def write_report(path: str, report: LeakReport, scope: AuditScope) -> None:
     """
     Write the page.
 
+    :param scope: what was searched
     :raises ConfigException: the file cannot be written
     """
-    write_page(path, page(report))
+    write_page(path, page(report, scope))
 
 
 def summary(report: LeakReport) -> str:
@@ -54,18 +59,30 @@ def nothing_found(report: LeakReport) -> str:
     return "Nothing found." if report.is_complete else "Nothing found so far."
 
 
-def page(report: LeakReport) -> str:
-    """Return the page, in which nothing that came from outside is markup."""
+def page(report: LeakReport, scope: AuditScope = NOT_KNOWN) -> str:
+    """
+    Return the page, in which nothing that came from outside is markup.
+
+    :param scope: what was searched; values in it are shown as references
+    """
     return page_of(
         "Leaks of known values",
         (
             verdict(_verdict(report)),
             paragraph(summary(report)),
             plots(_plots(report.leaks)),
+            scope.section(partial(_reversed, report.sought.finder())),
             _unread(report),
             _table(report.leaks),
         ),
     )
+
+
+def _reversed(finder: OccurrenceFinder, shown: str) -> str:
+    """Return a string with references in place of values, which the name of a folder can hold."""
+    data = octets(shown)
+    found = [(one.start, one.end, octets(one.reference)) for one in finder.find(data)]
+    return replace(data, found).decode("utf-8", "backslashreplace")
 
 
 def _verdict(report: LeakReport) -> str:

@@ -25,6 +25,7 @@ from airflow_config_providers.spark.audit.html_page import (
 )
 from airflow_config_providers.spark.audit.past_records import persisted
 from airflow_config_providers.spark.audit.runs import week
+from airflow_config_providers.spark.audit.scope import NOT_KNOWN, AuditScope
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -152,11 +153,12 @@ _COLUMNS: Final = ("policy", "dag", "owner", "task", "runs")
 _HEADS: Final = (*_COLUMNS, "first (UTC)", "last (UTC)", "reason")
 
 
-def page(stopped: StoppedRuns, owners: Mapping[str, str]) -> str:
+def page(stopped: StoppedRuns, owners: Mapping[str, str], scope: AuditScope = NOT_KNOWN) -> str:
     """
     Return the page, in which nothing that came from outside is markup.
 
     :param owners: DAG -> owner; empty if they are not known
+    :param scope: what was read
     """
     return page_of(
         "What the policies would have stopped",
@@ -164,6 +166,7 @@ def page(stopped: StoppedRuns, owners: Mapping[str, str]) -> str:
             verdict(_verdict(stopped)),
             paragraph(summary(stopped)),
             plots(_plots(stopped, owners)),
+            scope.section(),
             _rows(stopped.rows_with(owners)),
             _unjudged(stopped),
         ),

@@ -6,10 +6,16 @@ from typing import Any
 
 import pytest
 
-from airflow_config_providers.spark.audit import history_audit, policy_audit, reference_audit
-from airflow_config_providers.spark.audit.history_audit import KINDS, Drift, Ranking
+from airflow_config_providers.core.variable import ConfigVariable
+from airflow_config_providers.spark.audit import history_audit, leak_page, policy_audit, reference_audit
+from airflow_config_providers.spark.audit.history_audit import KINDS, UNKNOWN, Drift, Ranking
+from airflow_config_providers.spark.audit.leak import Leak
+from airflow_config_providers.spark.audit.leak_audit import LeakReport
+from airflow_config_providers.spark.audit.leak_finder import KnownSecret
 from airflow_config_providers.spark.audit.policy_audit import RunShare, StoppedRuns
 from airflow_config_providers.spark.audit.reference_audit import reference_rows
+from airflow_config_providers.spark.audit.scope import AuditScope
+from airflow_config_providers.spark.audit.sought import Sought
 
 HOSTILE = "<script>alert(1)</script>\x1b[31m\u202e"
 AT = "2026-11-02T12:00:00.000+00:00"
@@ -29,21 +35,30 @@ def use(name: str = "${vault:a:b}", **fields: Any) -> dict[str, Any]:
     return {"reference": name, "tasks": 2, "runs": 3, "dags": [name], "first": AT, "last": AT, **fields}
 
 
+def scope(name: str) -> AuditScope:
+    return AuditScope([(name, name), ("several", [name]), ("nothing", None)], [name])
+
+
 def history(name: str) -> str:
     ranked = Ranking([(name, 1)], 1)
     row = dict.fromkeys(("dag", "task", "key", "detail"), name)
-    return history_audit.page([finding(**row)], Drift([("2026-11-02", 1)], ranked, ranked, 2, 1))
+    return history_audit.page([finding(**row)], Drift([("2026-11-02", 1)], ranked, ranked, 2, 1), scope(name))
 
 
 def policies(name: str) -> str:
-    return policy_audit.page(stopped(name), {name: name})
+    return policy_audit.page(stopped(name), {name: name}, scope(name))
 
 
 def references(name: str) -> str:
-    return reference_audit.page(reference_rows([use(name, dags=[name, "b"], owners=[name, "b"], older=[name])]))
+    rows = reference_rows([use(name, dags=[name, "b"], owners=[name, "b"], older=[name])])
+    return reference_audit.page(rows, scope(name))
 
 
-@pytest.mark.parametrize("page", [history, policies, references])
+def leaks(name: str) -> str:
+    return leak_page.page(LeakReport([Leak(name, 0, 1, name, name, "current", AT)], skipped={name: name}), scope(name))
+
+
+@pytest.mark.parametrize("page", [history, policies, references, leaks])
 def test_names_of_others_are_no_markup_and_have_no_control_characters(page: Any):
     shown = page(HOSTILE)
 
@@ -52,7 +67,35 @@ def test_names_of_others_are_no_markup_and_have_no_control_characters(page: Any)
     assert not {"\x1b", "\u202e"}.intersection(shown)
 
 
-@pytest.mark.parametrize("page", [history, policies, references])
+@pytest.mark.parametrize("page", [history, policies, references, leaks])
+def test_a_page_says_what_was_audited(page: Any):
+    shown = page("flights")
+
+    assert "<h2>What was audited</h2>" in shown
+    assert "<td>flights</td><td>flights</td>" in shown
+    assert "<p>Flights</p>" in shown
+    assert "nothing" not in shown
+
+
+def test_a_value_in_a_folder_that_was_searched_is_shown_as_its_reference():
+    secret = KnownSecret(ConfigVariable("vault", "apps/db", "password"), "c4nary-in-a-path")
+    report = LeakReport(sought=Sought([secret]))
+
+    shown = leak_page.page(
+        report, AuditScope([("files and folders", ["/logs/c4nary-in-a-path"])], ["c4nary-in-a-path"])
+    )
+
+    assert "/logs/${vault:apps/db:password}" in shown
+    assert "c4nary" not in shown
+
+
+def test_a_history_without_the_database_says_so_before_its_findings():
+    shown = history_audit.page([finding()], Drift(), AuditScope(unknown=UNKNOWN))
+
+    assert 0 < shown.index("before-failure and only-in-failed know only") < shown.index("<h2>")
+
+
+@pytest.mark.parametrize("page", [history, policies, references, leaks])
 def test_a_page_loads_nothing(page: Any):
     shown = page("flights").replace("http-equiv", "")
 

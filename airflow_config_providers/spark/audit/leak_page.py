@@ -10,10 +10,11 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Final
 
 from airflow_config_providers.core.reversal.search import replace
-from airflow_config_providers.core.text import how_many, octets
+from airflow_config_providers.core.text import counted, how_many, octets
 from airflow_config_providers.spark.audit.html_page import (
     Bar,
     Plot,
+    moment,
     monday,
     page_of,
     paragraph,
@@ -71,6 +72,7 @@ def page(report: LeakReport, scope: AuditScope = NOT_KNOWN) -> str:
             verdict(_verdict(report)),
             paragraph(summary(report)),
             plots(_plots(report.leaks)),
+            _undated(report.leaks),
             scope.section(partial(_reversed, report.sought.finder())),
             _unread(report),
             _table(report.leaks),
@@ -96,13 +98,21 @@ def _files(leaks: Sequence[Leak]) -> set[str]:
 
 
 def _plots(leaks: Sequence[Leak]) -> tuple[str, ...]:
+    dated = [leak for leak in leaks if leak.modified]
     return (
-        weekly(Plot("By week of the file", "leaks"), _bars(leaks, lambda leak: monday(leak.modified))),
+        weekly(Plot("By week of the file or row", "leaks"), _bars(dated, lambda leak: monday(leak.modified))),
         ranking(Plot("By kind of file", "leaks"), _bars(leaks, lambda leak: sink(leak.file))),
         ranking(Plot("By DAG", "leaks"), _bars(leaks, lambda leak: dag(leak.file) or "(no DAG in the path)")),
         ranking(Plot("By reference", "leaks"), _bars(leaks, lambda leak: leak.reference)),
         ranking(Plot("By encoding", "leaks"), _bars(leaks, lambda leak: leak.encoding)),
     )
+
+
+def _undated(leaks: Sequence[Leak]) -> str:
+    count = sum(not leak.modified for leak in leaks)
+    if not count:
+        return ""
+    return paragraph(f"{counted(count, 'leak')} in tables that do not say when a row was written: not in any week.")
 
 
 def _bars(leaks: Sequence[Leak], name: Callable[[Leak], str]) -> list[Bar]:
@@ -119,9 +129,20 @@ def _table(leaks: Sequence[Leak]) -> str:
     if not leaks:
         return ""
     rows = [
-        (one.file, sink(one.file), one.line, one.offset, one.reference, one.encoding, one.age, one.id) for one in leaks
+        (
+            one.file,
+            sink(one.file),
+            one.line,
+            one.offset,
+            one.reference,
+            one.encoding,
+            one.age,
+            moment(one.modified),
+            one.id,
+        )
+        for one in leaks
     ]
-    heads = ("file", "kind of file", "line", "offset", "reference", "encoding", "age", "id")
+    heads = ("file", "kind of file", "line", "offset", "reference", "encoding", "age", "modified (UTC)", "id")
     return section("Leaks", table(heads, rows))
 
 

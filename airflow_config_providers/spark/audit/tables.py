@@ -80,7 +80,7 @@ class _Row:
 
 def search_rows(table: TextTable, rows: Iterable[Sequence[Any]], finder: OccurrenceFinder) -> SearchedRows:
     """Search rows as the query of ``table`` returns them, in memory for a few of them."""
-    found, today = SearchedRows(), datetime.now(UTC).isoformat(timespec="seconds")
+    found = SearchedRows()
     for some in _blocks(_parted(table, row) for row in rows):
         found.rows += len(some)
         contents = [content for row in some for content in row.contents]
@@ -88,7 +88,7 @@ def search_rows(table: TextTable, rows: Iterable[Sequence[Any]], finder: Occurre
         is_cut = any(len(content) >= LARGEST for content in contents)
         if is_cut or any(finder.find(b"\0".join(contents))):  # all at once, because that is fast
             for row in some:
-                _add(found, table, row, finder, today)
+                _add(found, table, row, finder)
     return found
 
 
@@ -129,7 +129,7 @@ def _blocks(rows: Iterable[_Row]) -> Iterator[list[_Row]]:
         yield some
 
 
-def _add(found: SearchedRows, table: TextTable, row: _Row, finder: OccurrenceFinder, today: str) -> None:
+def _add(found: SearchedRows, table: TextTable, row: _Row, finder: OccurrenceFinder) -> None:
     for column, content in zip(table.columns, row.contents, strict=True):
         leaks = list(islice(finder.find(content), MOST_LEAKS)) if content else []
         file = _name(table, column, row, finder) if leaks or len(content) >= LARGEST else ""
@@ -137,9 +137,7 @@ def _add(found: SearchedRows, table: TextTable, row: _Row, finder: OccurrenceFin
         for one in leaks:
             line += content.count(b"\n", counted, one.start)
             counted = one.start
-            found.leaks.append(
-                Leak(file, one.start, line, one.reference, one.encoding, one.age, _moment(row.at) or today)
-            )
+            found.leaks.append(Leak(file, one.start, line, one.reference, one.encoding, one.age, _moment(row.at)))
         if len(leaks) == MOST_LEAKS:
             found.problems[file] = _TOO_MANY
         elif len(content) >= LARGEST:

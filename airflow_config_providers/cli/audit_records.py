@@ -35,6 +35,7 @@ from airflow_config_providers.spark.audit.history_audit import (
     drift_of,
     history_of,
 )
+from airflow_config_providers.spark.audit.html_page import moment
 from airflow_config_providers.spark.audit.policy_audit import stopped_runs
 from airflow_config_providers.spark.audit.reference_audit import reference_rows, reference_uses
 from airflow_config_providers.spark.audit.report_file import HISTORY, POLICY, REFERENCE
@@ -87,7 +88,8 @@ def _with_author(row: Row, history: Any) -> Row:
     (found,) = with_authors([row], ConfigResource.of_task(row["dag"], row["task"]), history)
     if not found["changed_by"]:
         return row
-    return {**row, "detail": f"{row['detail']}; changed by {printable(found['changed_by'])} at {found['changed_at']}"}
+    who, when = printable(found["changed_by"]), moment(found["changed_at"])
+    return {**row, "detail": f"{row['detail']}; changed by {who} at {when} UTC"}
 
 
 def _shown(row: Row) -> Row:

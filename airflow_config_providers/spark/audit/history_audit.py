@@ -16,6 +16,7 @@ from airflow_config_providers.spark.audit.html_page import (
     MOST_ROWS,
     Bar,
     Plot,
+    Quoted,
     moment,
     page_of,
     paragraph,
@@ -252,4 +253,5 @@ def _sections(findings: Sequence[Mapping[str, Any]]) -> Iterator[str]:
 
 
 def _cells(row: Mapping[str, Any]) -> list[object]:
-    return [*(row[name] for name in _COLUMNS[:-2]), moment(row["first"]), moment(row["last"])]
+    shown = {**row, "detail": Quoted(row["detail"])}
+    return [*(shown[name] for name in _COLUMNS[:-2]), moment(row["first"]), moment(row["last"])]

@@ -41,7 +41,7 @@ class AuditScope:
 def _each(value: object, show: Callable[[str], str]) -> object:
     if isinstance(value, (list, tuple)):
         return [show(str(one)) for one in value]
-    return show(value) if isinstance(value, str) else value
+    return show(value) if isinstance(value, str) else f"{value:,}"  # as a string, which is beside the others
 
 
 NOT_KNOWN: Final = AuditScope()

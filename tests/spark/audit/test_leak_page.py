@@ -49,4 +49,4 @@ def test_leaks_that_all_have_no_time_have_no_weeks() -> None:
 
 
 def test_the_table_of_leaks_says_when_the_file_was_modified() -> None:
-    assert "<td>2026-11-25 08:00</td>" in page(LeakReport([leak("2026-11-25T08:00:00+00:00")]))
+    assert ">2026-11-25 08:00</td>" in page(LeakReport([leak("2026-11-25T08:00:00+00:00")]))

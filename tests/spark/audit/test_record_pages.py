@@ -148,11 +148,30 @@ def test_references_with_an_older_value_come_first():
 
 
 def test_moments_are_shown_to_the_minute():
-    assert "<td>2026-11-02 12:00</td>" in history("flights")
+    assert '<td class="moment">2026-11-02 12:00</td>' in history("flights")
 
 
 def test_only_long_cells_are_broken_over_lines():
     name = "flights_delay_report_of_all_airlines"
 
-    assert f'<td class="long">{name}</td>' in history(name)
+    assert f'<td class="long" style="min-width:32.4ch">{name}</td>' in history(name)
     assert "<td>report</td>" in history("report")
+
+
+def test_a_word_of_usual_length_has_its_room_and_only_a_longer_one_is_broken():
+    path = "/var/log/airflow/dag_id=billing/task_id=invoice/attempt=1.log"
+
+    assert 'style="min-width:23.4ch">spark.sql.adaptive.enabled</td>' in history("spark.sql.adaptive.enabled")
+    assert f'style="min-width:22ch">{path}</td>' in history(path)
+
+
+def test_a_list_is_broken_between_its_names():
+    assert '<td class="long" style="min-width:12ch">flights, b</td>' in references("flights")
+
+
+def test_what_is_between_backticks_in_the_detail_is_code_and_no_markup():
+    detail = "`<b>` (DAG_CONFIG, conf), then `8g` (DAG_CONFIG, conf)"
+
+    shown = history_audit.page([finding(detail=detail)], Drift())
+
+    assert "<code>&lt;b&gt;</code> (DAG_CONFIG, conf), then <code>8g</code> (DAG_CONFIG, conf)</td>" in shown

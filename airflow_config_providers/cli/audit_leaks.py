@@ -22,6 +22,7 @@ from airflow_config_providers.cli.output import is_for_people
 from airflow_config_providers.cli.providers import definitions_at
 from airflow_config_providers.cli.target import require_here
 from airflow_config_providers.core.text import printable
+from airflow_config_providers.deployment.audit_scope import scope_of_leaks
 from airflow_config_providers.deployment.database_tables import airflow_database
 from airflow_config_providers.deployment.known_secrets import (
     KnownSecrets,
@@ -46,11 +47,13 @@ def leaks(args: Any) -> None:
     notes = Notes()
     known = _known(args)
     with octets_progress() as tick, redirect_stdout(sys.stderr):  # Airflow's hooks log to standard output
-        report = search_for(known, _request(args), notes, tick=tick)
+        request = _request(args)
+        report = search_for(known, request, notes, tick=tick)
+    scope = scope_of_leaks(request, known, _references_in(args), paths=report.paths, notes=notes.told)
     rows = [leak.row() for leak in report.leaks]
     show_found(_shown(rows, args.output), args.output, nothing=nothing_found(report))
     _tell(report, notes)
-    write_found(args, rows, LEAK, partial(page, report))  # last, because a disk can be full
+    write_found(args, rows, LEAK, partial(page, report, scope))  # last, because a disk can be full
     if code := _code(report):
         raise Finished(code)
 
@@ -67,6 +70,11 @@ def _require_any(args: Any) -> None:
         raise WrongArgumentsError("There is nothing to search. Name files or folders, or add --database.")
     if not args.paths and args.reversed_copy:
         raise WrongArgumentsError("--reversed-copy copies files. Name files or folders to copy.")
+
+
+def _references_in(args: Any) -> list[str]:
+    records = [] if args.no_records or args.no_values else ["all records"]
+    return [*(args.references or ()), *records]
 
 
 def _request(args: Any) -> LeakRequest:

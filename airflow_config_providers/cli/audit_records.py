@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -15,15 +16,26 @@ from airflow_config_providers.cli.target import require_here
 from airflow_config_providers.core.alter import ConfigResource
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.core.variable import is_like
+from airflow_config_providers.deployment.audit_scope import scope_of_records
 from airflow_config_providers.deployment.configurations import DeployedConfigurations
-from airflow_config_providers.deployment.database_records import dynamic_keys, outcomes, owners
+from airflow_config_providers.deployment.database_records import outcomes, owners
 from airflow_config_providers.deployment.differences import with_authors
+from airflow_config_providers.deployment.dynamic_settings import dynamic_settings
 from airflow_config_providers.deployment.known_secrets import references_in_file
 from airflow_config_providers.deployment.rows import Row
 from airflow_config_providers.job.past_policies import PastPolicies
 from airflow_config_providers.spark.audit import history_audit, policy_audit, reference_audit
 from airflow_config_providers.spark.audit.findings import BEFORE_FAILURE
-from airflow_config_providers.spark.audit.history_audit import KINDS, Drift, KnownElsewhere, drift_of, history_of
+from airflow_config_providers.spark.audit.history_audit import (
+    KINDS,
+    UNKNOWN,
+    WITHOUT_DATABASE,
+    Drift,
+    KnownElsewhere,
+    drift_of,
+    history_of,
+)
+from airflow_config_providers.spark.audit.html_page import moment
 from airflow_config_providers.spark.audit.policy_audit import stopped_runs
 from airflow_config_providers.spark.audit.reference_audit import reference_rows, reference_uses
 from airflow_config_providers.spark.audit.report_file import HISTORY, POLICY, REFERENCE
@@ -36,24 +48,31 @@ def history(args: Any) -> None:
     notes = Notes()
     with audited(args, notes) as found:
         there = found.read(args.against).frame if args.against else None
-        with history_of(found.session, found.records.frame, _known(args, found, notes), there) as past:
+        elsewhere = _known(args, found, notes)
+        with history_of(found.session, found.records.frame, elsewhere, there) as past:
             rows = past.findings(args.kind or KINDS)
             drift = drift_of(past.runs, past.changes) if args.report else Drift()
     if args.no_database:
-        notes(
-            "Airflow's database was not read: runs that failed after they were submitted, who changed what, and "
-            "unused keys are unknown."
-        )
+        notes(WITHOUT_DATABASE)
     shown = [_shown(row) for row in _with_authors(args, rows, notes)]
     show_found(shown, args.output, nothing="Nothing found.")
-    write_found(args, shown, HISTORY, partial(history_audit.page, shown, drift))
+    more = [("compared with", args.against), ("kinds of findings", args.kind)]
+    scope = scope_of_records(found.choice, found.records, more, notes=_others(notes))
+    if elsewhere.outcomes is None:
+        scope = replace(scope, unknown=UNKNOWN)
+    write_found(args, shown, HISTORY, partial(history_audit.page, shown, drift, scope))
+
+
+def _others(notes: Notes) -> list[str]:
+    """Return the notes without the one that is at the top of the page."""
+    return [note for note in notes.told if note != WITHOUT_DATABASE]
 
 
 def _known(args: Any, found: Audited, notes: Notes) -> KnownElsewhere:
     dags = [row.dag for row in found.records.frame.select("dag").distinct().collect()]
     ended = known(args, notes, "Which runs failed after they were submitted is", partial(outcomes, dags))
-    keys = known(args, notes, "What dynamic configuration sets now is", dynamic_keys)
-    chosen = [one for one in keys or () if not args.dag or one[1] in {"", args.dag}]
+    settings = known(args, notes, "What dynamic configuration sets now is", dynamic_settings)
+    chosen = [one for one in settings or () if not args.dag or one.dag in {"", args.dag}]
     return KnownElsewhere(ended, chosen)
 
 
@@ -69,7 +88,8 @@ def _with_author(row: Row, history: Any) -> Row:
     (found,) = with_authors([row], ConfigResource.of_task(row["dag"], row["task"]), history)
     if not found["changed_by"]:
         return row
-    return {**row, "detail": f"{row['detail']}; changed by {printable(found['changed_by'])} at {found['changed_at']}"}
+    who, when = printable(found["changed_by"]), moment(found["changed_at"])
+    return {**row, "detail": f"{row['detail']}; changed by {who} at {when} UTC"}
 
 
 def _shown(row: Row) -> Row:
@@ -89,7 +109,8 @@ def policies(args: Any) -> None:
         notes(f"{printable(file)} was not judged: {problem}")
     rows = stopped.rows_with(of_dag)
     show_found(rows, args.output, nothing="No run would have been stopped.")
-    write_found(args, rows, POLICY, partial(policy_audit.page, stopped, of_dag))
+    scope = scope_of_records(found.choice, found.records, [("policies", args.file)], notes=notes.told)
+    write_found(args, rows, POLICY, partial(policy_audit.page, stopped, of_dag, scope))
     sys.stderr.write(f"{policy_audit.summary(stopped)}\n")
     if stopped.unjudged or found.records.unread_count:
         raise Finished(INCOMPLETE)
@@ -114,4 +135,6 @@ def references(args: Any) -> None:
         )
     shown = [row for row in rows if is_like(row["reference"], args.pattern)]
     show_found(shown, args.output, nothing="No record has such a reference.")
-    write_found(args, shown, REFERENCE, partial(reference_audit.page, shown))
+    more = [("references like", args.pattern), ("also those in", args.known)]
+    scope = scope_of_records(found.choice, found.records, more, notes=notes.told)
+    write_found(args, shown, REFERENCE, partial(reference_audit.page, shown, scope))

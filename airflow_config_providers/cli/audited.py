@@ -14,6 +14,7 @@ from airflow_config_providers.cli.arguments import pairs
 from airflow_config_providers.cli.failing import Notes, WrongArgumentsError
 from airflow_config_providers.cli.output import show
 from airflow_config_providers.core.text import printable
+from airflow_config_providers.deployment.audit_scope import RecordsChoice
 from airflow_config_providers.deployment.database_records import records_of_database
 from airflow_config_providers.deployment.record_audit import RecordsJob, problems_of, record_reader
 from airflow_config_providers.deployment.rows import Row
@@ -106,6 +107,7 @@ class Audited:
 
     session: SparkSession
     records: PastRecords
+    choice: RecordsChoice
     read: Callable[[str], PastRecords]
     """Returns the records in the files below another path."""
 
@@ -135,12 +137,18 @@ def audited(args: Any, notes: Notes) -> Iterator[Audited]:
         records = _records(args, reader, wanted, notes)
         for problem in problems_of(records):
             notes(problem)
-        yield Audited(reader.session, records, lambda path: reader.of_files(path, wanted))
+        choice = RecordsChoice(_path(args), args.parquet, args.since, args.dag)
+        yield Audited(reader.session, records, choice, lambda path: reader.of_files(path, wanted))
+
+
+def _path(args: Any) -> str:
+    """Return the folder of the records; empty for those in Airflow's database."""
+    return args.records or settings.records_path() or ""
 
 
 def _records(args: Any, reader: RecordReader, wanted: RecordFilter, notes: Notes) -> PastRecords:
     """Return the records of ``--records``, of the deployment's own path or, without one, of Airflow's database."""
-    if path := args.records or settings.records_path():
+    if path := _path(args):
         return reader.of_files(path, wanted)
     if args.no_database:
         raise WrongArgumentsError("--no-database leaves no records to read. Add --records PATH.")

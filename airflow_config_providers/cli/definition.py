@@ -375,6 +375,7 @@ def _kind() -> Any:
         "between-runs",
         "default-not-taken",
         "only-in-failed",
+        "overrides-default",
         "unused",
     )
     return _arg("--kind", help="Only findings of this kind; repeatable", action="append", choices=kinds)

@@ -87,12 +87,17 @@ class Notes:
     """Prints notes, which are not errors, on standard error; each one once."""
 
     def __init__(self) -> None:
-        self._told: set[str] = set()
+        self._told: dict[str, None] = {}
+
+    @property
+    def told(self) -> list[str]:
+        """The notes so far, in order."""
+        return list(self._told)
 
     def __call__(self, text: str) -> None:
         """Print ``text``, unless it was printed before."""
         if text not in self._told:
-            self._told.add(text)
+            self._told[text] = None
             _write("note", text)
 
 

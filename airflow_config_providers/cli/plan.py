@@ -122,7 +122,7 @@ class _FewNotes(Notes):
         if len(self._told) < _MOST:
             super().__call__(text)
         else:
-            self._told.add(text)
+            self._told[text] = None
 
     def end(self) -> None:
         """Print how many notes were not printed."""

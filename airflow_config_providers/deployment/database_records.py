@@ -7,7 +7,6 @@ from functools import partial
 from typing import Any, Final
 
 from airflow_config_providers.airflow_compat import map_index_of
-from airflow_config_providers.core.alter import ResourceType
 from airflow_config_providers.deployment.records import (
     of_records,
     reading,
@@ -16,11 +15,6 @@ from airflow_config_providers.deployment.records import (
     stored_entries,
     written_at,
 )
-from airflow_config_providers.dynamic import document
-from airflow_config_providers.dynamic.airflow_store import VariableStore
-from airflow_config_providers.dynamic.document import PREFIX
-from airflow_config_providers.dynamic.inheritance import SOURCES
-from airflow_config_providers.dynamic.rotation import documents
 from airflow_config_providers.exceptions import ProviderUnavailableError
 from airflow_config_providers.job.record import LARGEST
 from airflow_config_providers.job.record_rows import content_of, contents_of, in_utc, microseconds, name_of, times_of
@@ -39,9 +33,6 @@ _LARGEST_BATCH: Final = 2 * LARGEST
 
 SOURCE: Final = "database"
 """The name of the database among the sources of records that are kept."""
-
-_DEFAULT: Final = f"{PREFIX}.default"
-_OF_DAG: Final = f"{PREFIX}.dag."
 
 
 def records_of_database(reader: RecordReader, wanted: RecordFilter, notes: Callable[[str], None]) -> PastRecords:
@@ -147,29 +138,6 @@ def outcomes(dags: Collection[str]) -> list[tuple[str, str, str, int, bool]]:
         rows = reading(lambda session, dag=dag: session.execute(query.where(Ti.dag_id == dag)).all())  # type: ignore[misc]
         found += [(*instance, state == "failed") for *instance, state in rows]
     return found
-
-
-def dynamic_keys() -> list[tuple[str, str, str, str]]:
-    """
-    Return the keys that dynamic configuration sets now: (name of its source, DAG, task, key).
-
-    A DAG whose id is too long for the name of a variable is left out: the name does not say which it is.
-
-    :raises ProviderUnavailableError: the database is unavailable
-    :raises ConfigException: a document cannot be read
-    """
-    store = VariableStore("")
-    names = [name for name in documents(store.names(PREFIX)) if name == _DEFAULT or name.startswith(_OF_DAG)]
-    return [row for name, text in store.read(names).items() for row in _keys(name, text.text)]
-
-
-def _keys(name: str, text: str | None) -> Iterator[tuple[str, str, str, str]]:
-    found = document.read(text, name=name)
-    dag = "" if name == _DEFAULT else name.removeprefix(_OF_DAG)
-    source = SOURCES[ResourceType.DAG if dag else ResourceType.DEFAULT].name
-    yield from ((source, dag, "", key) for key in found.own.values)
-    of_task = SOURCES[ResourceType.TASK].name
-    yield from ((of_task, dag, task, key) for task, config in found.tasks.items() for key in config.values)
 
 
 def _up_to(largest: int, contents: Iterable[Content]) -> Iterator[Content]:

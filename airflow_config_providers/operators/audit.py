@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import partial
 from typing import Any
 
 from airflow_config_providers import settings
 from airflow_config_providers.airflow_compat import BaseOperator, mask_secrets
 from airflow_config_providers.core.text import one_line
 from airflow_config_providers.core.variable import ConfigVariable, variables
+from airflow_config_providers.deployment.audit_scope import scope_of_leaks
 from airflow_config_providers.deployment.database_tables import database_of_connection
 from airflow_config_providers.deployment.known_secrets import (
     KnownSecrets,
@@ -111,7 +111,10 @@ class ConfigAuditOperator(BaseOperator):
         :raises ConfigException: no reference is known, or none has a value
         """
         require_places(self.report, self.output_parquet)
-        found = self._searched()
+        notes: list[str] = []
+        known = self._known()
+        request = self._request()
+        found = self._searched(known, request, notes)
         for leak in found.leaks:
             self.log.error("%s:%s: %s (%s, %s)", one_line(leak.file), leak.line, leak.reference, leak.encoding, leak.id)
         for note in found.notes:
@@ -120,7 +123,9 @@ class ConfigAuditOperator(BaseOperator):
             self.log.error("%s was not searched, or not all of it: %s", one_line(path), reason)
         self.log.info("%s", summary(found))
         if self.report:
-            write_report(self.report, found)
+            references_in = ["the operator"] * bool(self.references) + ["records below records_path"]
+            scope = scope_of_leaks(request, known, references_in, paths=found.paths, notes=notes)
+            write_report(self.report, found, scope)
         if self.output_parquet:
             write_findings(self.output_parquet, [leak.row() for leak in found.leaks], LEAK)
         if self.fail_on_leaks and (found.leaks or not found.is_complete):
@@ -134,10 +139,18 @@ class ConfigAuditOperator(BaseOperator):
             **({} if self.database_conn_id is None else {"rows": found.rows}),
         }
 
-    def _searched(self) -> LeakReport:
-        known = self._known()
+    def _searched(self, known: KnownSecrets, request: LeakRequest, notes: list[str]) -> LeakReport:
+        """Search, and add to ``notes`` what is not searched for, which the log has, too."""
         mask_secrets([one.value for one in known.secrets])
-        request = LeakRequest(
+
+        def tell(note: str) -> None:
+            self.log.warning("%s", note)
+            notes.append(note)
+
+        return search_for(known, request, tell)
+
+    def _request(self) -> LeakRequest:
+        return LeakRequest(
             _several(self.paths),
             self.baseline,
             self.state,
@@ -149,7 +162,6 @@ class ConfigAuditOperator(BaseOperator):
             tokens=self.tokens,
             excepted=self.except_references,
         )
-        return search_for(known, request, partial(self.log.warning, "%s"))
 
     def _known(self) -> KnownSecrets:
         """Return the values to search for."""

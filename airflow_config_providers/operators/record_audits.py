@@ -4,18 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from airflow_config_providers import settings
 from airflow_config_providers.airflow_compat import BaseOperator
 from airflow_config_providers.core.text import counted, one_line, printable
+from airflow_config_providers.deployment.audit_scope import RecordsChoice, scope_of_records
 from airflow_config_providers.deployment.record_audit import RecordsJob, problems_of, record_reader
 from airflow_config_providers.exceptions import ConfigException, PolicyViolation
 from airflow_config_providers.job.past_policies import PastPolicies
 from airflow_config_providers.operators.no_retry import failing_at_once
 from airflow_config_providers.spark.audit import history_audit, policy_audit, reference_audit
-from airflow_config_providers.spark.audit.history_audit import KINDS, KnownElsewhere, drift_of, history_of
+from airflow_config_providers.spark.audit.history_audit import (
+    KINDS,
+    UNKNOWN,
+    WITHOUT_DATABASE,
+    KnownElsewhere,
+    drift_of,
+    history_of,
+)
 from airflow_config_providers.spark.audit.past_records import PastRecords, RecordFilter, RecordReader
 from airflow_config_providers.spark.audit.policy_audit import StoppedRuns, stopped_runs
 from airflow_config_providers.spark.audit.reference_audit import reference_rows, reference_uses
@@ -27,6 +36,7 @@ from airflow_config_providers.spark.audit.report_file import (
     write_findings,
     write_page,
 )
+from airflow_config_providers.spark.audit.scope import AuditScope
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -75,8 +85,8 @@ class _RecordsAuditOperator(BaseOperator):
         self.spark_conf = dict(spark_conf or {})
 
     @contextmanager
-    def _read(self) -> Iterator[tuple[RecordReader, PastRecords]]:
-        """Yield the records, and what has read them, and log what could not be read."""
+    def _read(self) -> Iterator[tuple[RecordReader, PastRecords, AuditScope]]:
+        """Yield what has read the records, the records, and what they are, and log what could not be read."""
         require_places(self.report, self.output_parquet)
         path = self.records or settings.records_path()
         if not path:
@@ -85,9 +95,15 @@ class _RecordsAuditOperator(BaseOperator):
             )
         with record_reader(RecordsJob(self.parquet or "", self.master, self.spark_conf)) as reader:
             records = reader.of_files(path, self._filter)
-            for problem in problems_of(records):
+            problems = list(problems_of(records))
+            for problem in problems:
                 self.log.warning("%s", problem)
-            yield reader, records
+            choice = RecordsChoice(path, self.parquet, self.since, self.only_dag)
+            yield reader, records, scope_of_records(choice, records, self._chosen(), notes=problems)
+
+    def _chosen(self) -> list[tuple[str, object]]:
+        """Return what else was chosen, for the page."""
+        return []
 
     @property
     def _filter(self) -> RecordFilter:
@@ -137,18 +153,24 @@ class ConfigHistoryAuditOperator(_RecordsAuditOperator):
         :raises ConfigException: a parameter is wrong, or Spark does not start
         :raises ProviderUnavailableError: Spark cannot read the records
         """
-        with self._read() as (reader, records):
+        with self._read() as (reader, records, scope):
             there = reader.of_files(self.against, self._filter).frame if self.against else None
             with history_of(reader.session, records.frame, KnownElsewhere(), there) as history:
                 rows = history.findings(self.kinds)
                 drift = drift_of(history.runs, history.changes)
-        self._write(rows, HISTORY, partial(history_audit.page, rows, drift))
+        self.log.info("%s", WITHOUT_DATABASE)
+        scope = replace(scope, unknown=UNKNOWN)
+        self._write(rows, HISTORY, partial(history_audit.page, rows, drift, scope))
         return {
             "findings": len(rows),
             "runs": drift.runs,
             "changes": drift.changes,
             "unread": records.unread_count,
         }
+
+    def _chosen(self) -> list[tuple[str, object]]:
+        kinds = None if self.kinds == list(KINDS) else self.kinds
+        return [("compared with", self.against), ("kinds of findings", kinds)]
 
 
 class ConfigPolicyAuditOperator(_RecordsAuditOperator):
@@ -158,7 +180,9 @@ class ConfigPolicyAuditOperator(_RecordsAuditOperator):
     The task returns numbers: ``stopped``, ``runs``, ``unjudged`` and ``unread``. The log has the first findings.
 
     :param policies: the file of policies; not templated, so that a run cannot choose it
-    :param fail_on_stopped: whether the task fails if a run would have been stopped, or could not be judged
+    :param fail_on_stopped: whether the task fails if a run would have been stopped, or could not be judged. By default
+        not, unlike the command, which ends with 1, and ``ConfigAuditOperator``: the policies are not in force yet, so
+        that what they would stop is news and no failure
     """
 
     def __init__(self, *, policies: str, fail_on_stopped: bool = False, **kwargs: Any) -> None:
@@ -176,11 +200,11 @@ class ConfigPolicyAuditOperator(_RecordsAuditOperator):
         :raises ProviderUnavailableError: Spark cannot read the records
         """
         asked = PastPolicies.read(self.policies, settings.allowed_policy_classes())
-        with self._read() as (reader, records):
+        with self._read() as (reader, records, scope):
             stopped = stopped_runs(reader.session, records.frame, asked.verdicts)
         for file, problem in stopped.unjudged.items():
             self.log.warning("%s was not judged: %s", one_line(file), problem)
-        self._write(stopped.rows_with({}), POLICY, partial(policy_audit.page, stopped, {}))
+        self._write(stopped.rows_with({}), POLICY, partial(policy_audit.page, stopped, {}, scope))
         self.log.info("%s", policy_audit.summary(stopped))
         self._judge(stopped, records.unread_count)
         return {
@@ -189,6 +213,9 @@ class ConfigPolicyAuditOperator(_RecordsAuditOperator):
             "unjudged": len(stopped.unjudged),
             "unread": records.unread_count,
         }
+
+    def _chosen(self) -> list[tuple[str, object]]:
+        return [("policies", self.policies)]
 
     def _judge(self, stopped: StoppedRuns, unread: int) -> None:
         if self.fail_on_stopped and (stopped.runs or stopped.unjudged or unread):
@@ -220,9 +247,9 @@ class ConfigReferenceAuditOperator(_RecordsAuditOperator):
         :raises ConfigException: a parameter is wrong, or Spark does not start
         :raises ProviderUnavailableError: Spark cannot read the records
         """
-        with self._read() as (reader, records):
+        with self._read() as (reader, records, scope):
             rows = reference_rows(reference_uses(reader.session, records.frame), self.known)
-        self._write(rows, REFERENCE, partial(reference_audit.page, rows))
+        self._write(rows, REFERENCE, partial(reference_audit.page, rows, scope))
         return {
             "references": len(rows),
             "older": sum(bool(row["older"]) for row in rows),

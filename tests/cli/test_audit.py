@@ -176,16 +176,21 @@ def test_references_that_are_no_secrets_are_left_out(audit: Audit) -> None:
     (audit.logs / "a.log").write_text(f"pw={VALUE}\nuser=canary-user\n")
     audit.names("password", "user")
 
-    [row] = audit.rows("--except", "${dir:*:user}")
+    [row] = audit.rows("--except", "${dir:*:user}", "--report", str(audit.folder / "report.html"))
 
     assert row["reference"] == audit.reference("password")
+    page = (audit.folder / "report.html").read_text()
+    assert "<h2>What was audited</h2>" in page
+    assert "<td>${dir:*:user}</td>" in page
+    assert str(audit.logs) in page
 
 
 def test_an_exception_that_matches_no_reference_is_named_in_a_note(audit: Audit) -> None:
-    done = audit("--except", "dir:*:user")
+    done = audit("--except", "dir:*:user", "--report", str(audit.folder / "report.html"))
 
     assert done.code == 0
     assert "No reference is like 'dir:*:user', so nothing is excepted by it." in done.notes
+    assert "No reference is like &#x27;dir:*:user&#x27;" in (audit.folder / "report.html").read_text()
 
 
 def test_an_exception_that_matches_only_an_earlier_value_in_the_state_is_not_in_vain(audit: Audit) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shlex
 from collections.abc import Iterator
 from pathlib import Path
@@ -25,6 +26,8 @@ from tests.spark.audit.history.past import QUICK, Past
 pytestmark = pytest.mark.slow
 
 MEMORY = "spark.executor.memory"
+LATER = "2999-11-23T17:00:00.000+00:00"
+"""A moment after every change that a test makes."""
 PASSWORD = "${vault:apps/db:password}"
 HOW_TO = ROOT / "docs" / "how-to" / "audit-history.md"
 AT_MOST_4G = "policies: [{name: small, class: bounds, params: {spark.executor.memory: {max: 4g}}}]"
@@ -109,16 +112,35 @@ def test_who_changed_what_before_a_failure_began_is_told(cli: Cli, records: Reco
     (row,) = lines(audit(cli, "history --kind before-failure --output json"))
 
     assert row["key"] == MEMORY
-    assert "; changed by " in row["detail"]
+    assert re.search(r"; changed by \S+ at \d{4}-\d\d-\d\d \d\d:\d\d UTC$", row["detail"])
 
 
 def test_keys_of_dynamic_configuration_that_no_run_had_are_found(cli: Cli, records: Records):
     cli(f"alter --dag flights --add-config {MEMORY}=8g,spark.app.b=1")
-    records({MEMORY: "8g"}, source=ConfigSource.DYNAMIC_DAG_CONFIG)
+    records({MEMORY: "8g"}, source=ConfigSource.DYNAMIC_DAG_CONFIG, at=LATER)
 
     (row,) = lines(audit(cli, "history --kind unused --output json"))
 
     assert (row["dag"], row["task"], row["key"]) == ("flights", "", "spark.app.b")
+    assert row["detail"].startswith("`1` (DYNAMIC_DAG_CONFIG, dynamic configuration of DAG 'flights', version ")
+    assert "), set by " in row["detail"]
+
+
+def test_a_change_that_waits_for_the_next_run_is_not_unused(cli: Cli, records: Records):
+    cli("alter --dag flights --add-config spark.app.b=1")
+    records({MEMORY: "8g"})
+
+    assert audit(cli, "history --kind unused").out == "Nothing found.\n"
+
+
+def test_an_unused_secret_is_not_shown(cli: Cli, records: Records):
+    cli("alter --dag flights --add-config spark.app.password=c4nary")
+    records({MEMORY: "8g"}, at=LATER)
+
+    done = audit(cli, "history --kind unused")
+
+    assert "[hidden]" in done.out
+    assert "c4nary" not in done.out + done.err
 
 
 def test_a_file_that_is_no_record_is_named_without_control_characters(cli: Cli, past: Past):
@@ -251,6 +273,9 @@ def test_findings_are_written_as_a_page_and_as_parquet(cli: Cli, past: Past, tmp
     done = audit(cli, f"{words.replace('policies.yaml', str(tmp_path / 'policies.yaml'))} {options}")
 
     assert f"<h1>{title}</h1>" in page.read_text()
+    assert "<td>records</td>" in page.read_text()
+    assert str(past.folder) in page.read_text()
+    assert ("So before-failure and only-in-failed know only of" in page.read_text()) == (words == "history")
     assert parquet.read_table(table).to_pylist() == lines(done)
     assert len(lines(done)) == 1
 

@@ -234,8 +234,8 @@ def test_the_weekly_audit_of_the_configuration_writes_its_pages(tmp_path: Path, 
     )
 
     assert code == 0, output
-    assert "1 of 2 runs would have been stopped." in output
-    assert "50.0 % of all runs would have been stopped." in (tmp_path / "policies.html").read_text()
+    assert "1 of 2 runs of tasks would have been stopped." in output
+    assert "50.0 % of all runs of tasks would have been stopped." in (tmp_path / "policies.html").read_text()
     assert "<td>spark.executor.memory</td>" in (tmp_path / "history.html").read_text()
     assert (tmp_path / "history.parquet").is_file()
     assert "No task is known to have an older value." in (tmp_path / "references.html").read_text()

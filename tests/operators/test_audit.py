@@ -86,6 +86,16 @@ def test_the_task_returns_numbers(logs: Path, reference: str) -> None:
     assert found == {"files": 1, "octets": len(VALUE) + 4, "leaks": 1, "accepted": 0, "unread": 0}
 
 
+def test_the_page_says_what_was_audited(logs: Path, reference: str, tmp_path: Path) -> None:
+    page, odd = tmp_path / "report.html", reference.replace("password", "missing")
+
+    audit(logs, references=[reference, odd], fail_on_leaks=False, report=str(page)).execute({})
+
+    assert f"{logs}" in page.read_text()
+    assert f"{odd} has no value now, so it is not searched for." in page.read_text()
+    assert VALUE not in page.read_text()
+
+
 def test_the_leaks_are_a_table_for_other_programs(logs: Path, reference: str, tmp_path: Path) -> None:
     parquet = tmp_path / "leaks.parquet"
 

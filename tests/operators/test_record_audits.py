@@ -61,6 +61,8 @@ def test_the_history_is_numbers_a_page_and_parquet(past: Past, tmp_path: Path):
 
     assert found == {"findings": 1, "runs": 2, "changes": 1, "unread": 0}
     assert f"<td>{MEMORY}</td>" in page.read_text()
+    assert str(past.folder) in page.read_text()
+    assert "So before-failure and only-in-failed know only of runs that were refused" in page.read_text()
     assert [row["key"] for row in parquet.read_table(table).to_pylist()] == [MEMORY]
 
 
@@ -83,17 +85,17 @@ def test_records_of_another_environment_are_compared(past: Past, tmp_path: Path)
     assert found["findings"] == 1
 
 
-def test_policies_warn_first(past: Past, policies: str, tmp_path: Path):
+def test_policies_only_warn_unless_the_task_is_to_fail(past: Past, policies: str, tmp_path: Path):
     page = tmp_path / "policies.html"
 
     found = audited(ConfigPolicyAuditOperator, past, policies=policies, report=str(page))
 
     assert found == {"stopped": 1, "runs": 2, "unjudged": 0, "unread": 0}
-    assert "50.0 % of all runs would have been stopped." in page.read_text()
+    assert "50.0 % of all runs of tasks would have been stopped." in page.read_text()
 
 
 def test_policies_that_stop_a_run_can_fail_the_task(past: Past, policies: str):
-    with pytest.raises(PolicyViolation, match=r"^1 of 2 runs would have been stopped\."):
+    with pytest.raises(PolicyViolation, match=r"^1 of 2 runs of tasks would have been stopped\."):
         audited(ConfigPolicyAuditOperator, past, policies=policies, fail_on_stopped=True)
 
 

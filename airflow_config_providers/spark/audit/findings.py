@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from airflow_config_providers.core.layers import ConfigSource
-from airflow_config_providers.spark.audit.runs import INSTANCE, TASK, is_same, layer, told
+from airflow_config_providers.spark.audit.runs import INSTANCE, TASK, hidden_or, is_same, layer, minute, told
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -13,8 +13,10 @@ if TYPE_CHECKING:
 FINDING: Final = ("kind", "dag", "task", "key", "detail", "runs", "first", "last", "before_layer", "after_layer")
 """The columns of findings."""
 
-DOCUMENTS: Final = "source string, dag string, task string, key string"
-"""The keys that dynamic configuration sets now, for Spark."""
+DOCUMENTS: Final = (
+    "source string, dag string, task string, key string, value string, origin string, made_by string, made_at string"
+)
+"""What dynamic configuration sets now, for Spark; a value is null if it is a secret."""
 
 BEFORE_FAILURE: Final = "before-failure"
 
@@ -22,6 +24,9 @@ _DEFAULTS: Final = (ConfigSource.STATIC_FILE_CONFIG.name, ConfigSource.DYNAMIC_D
 """The layers that are meant for several tasks."""
 
 _SPARKS_OWN: Final = ConfigSource.DEFAULT_CONFIG.name
+
+_SECOND: Final = len("2026-11-01T12:00:00")
+"""The length of a moment in ISO 8601 up to its seconds."""
 
 
 def between_runs(changes: DataFrame) -> DataFrame:
@@ -70,23 +75,59 @@ def now(values: DataFrame) -> DataFrame:
     return found.select(*TASK, "key", "runs", "first", "last", "newest.given")
 
 
-def between_dags(current: DataFrame) -> DataFrame:
-    """Return the tasks that have another value of a key than most tasks have."""
+def between_dags(current: DataFrame, overriding: DataFrame) -> DataFrame:
+    """
+    Return the tasks that have another value of a key than most tasks have.
+
+    :param overriding: as ``overriding_defaults`` returns them; what most have because it is the default is told there
+    """
     from pyspark.sql import functions as F  # noqa: N812, PLC0415 - as above
 
-    value = F.coalesce("given.value", F.lit("[hidden]"))
-    tasks = current.withColumn("value", value)
+    tasks = current.withColumn("value", hidden_or("given.value"))
     of_value = tasks.groupBy("key", "value").agg(F.count("*").alias("tasks"), F.max("given").alias("usual"))
     usual = of_value.groupBy("key").agg(
         F.sum("tasks").alias("all"), F.max_by(F.struct("tasks", "value", "usual"), "tasks").alias("most")
     )
     dags = tasks.groupBy("key").agg(F.count_distinct("dag").alias("dags"))
     shared = usual.join(dags, "key").where((F.col("most.tasks") * 2 > F.col("all")) & (F.col("dags") > 1))
-    other = tasks.join(shared, "key").where(F.col("value") != F.col("most.value"))
+    told_there = overriding.select(*TASK, "key", hidden_or("default.value").alias("default_value"))
+    other = (
+        tasks.join(shared, "key").where(F.col("value") != F.col("most.value")).join(told_there, [*TASK, "key"], "left")
+    )
+    other = other.where(~F.col("default_value").eqNullSafe(F.col("most.value")))
     detail = F.format_string(
         "%s, while %d of %d tasks have %s", told(F.col("given")), "most.tasks", "all", told(F.col("most.usual"))
     )
     return _finding("between-dags", other.withColumn("detail", detail))
+
+
+def overriding_defaults(values: DataFrame) -> DataFrame:
+    """
+    Return the tasks whose last run had another value than a default that some tasks take, or took.
+
+    The default of a task is the strongest one that it has; the value of a default is the newest that any task had.
+    """
+    from pyspark.sql import functions as F  # noqa: N812, PLC0415 - as above
+
+    is_default, kind = F.col("source").isin(*_DEFAULTS), ("key", "source", "place")
+    placed = values.withColumn("place", _place())
+    defaults = placed.where(is_default).groupBy(*kind).agg(_wins(), F.max_by("given", "at").alias("default"))
+    lost = placed.where(is_default & (F.col("rank") > 0)).groupBy(*TASK, *kind).agg(*_span())
+    strongest = F.min(F.when(is_default, F.struct("rank", "source", "place"))).alias("strongest")
+    of_instance = placed.where(F.col("n") == F.col("total")).groupBy(*INSTANCE, "key", "at")
+    last = of_instance.agg(strongest, F.min_by("given", "rank").alias("given")).groupBy(*TASK, "key")
+    newest = last.agg(F.max_by(F.struct("strongest", "given"), "at").alias("newest")).select(*TASK, "key", "newest.*")
+    overridden = newest.where("strongest.rank > 0").select(*TASK, "key", "given", "strongest.source", "strongest.place")
+    taken = overridden.join(F.broadcast(defaults.where("wins > 0")), [*kind]).join(lost, [*TASK, *kind])
+    return taken.where(~F.col("given.value").eqNullSafe(F.col("default.value")))
+
+
+def overrides_default(overriding: DataFrame) -> DataFrame:
+    """Return what ``overriding_defaults`` has, as findings."""
+    from pyspark.sql import functions as F  # noqa: N812, PLC0415 - as above
+
+    detail = F.format_string("%s in place of the default %s", told(F.col("given")), told(F.col("default")))
+    return _finding("overrides-default", overriding.withColumn("detail", detail))
 
 
 def between_environments(here: DataFrame, there: DataFrame) -> DataFrame:
@@ -110,8 +151,8 @@ def between_environments(here: DataFrame, there: DataFrame) -> DataFrame:
     )
 
 
-def unused(values: DataFrame, documents: DataFrame) -> DataFrame:
-    """Return the keys of dynamic configuration that no run had."""
+def unused(runs: DataFrame, values: DataFrame, documents: DataFrame) -> DataFrame:
+    """Return the keys of dynamic configuration that no run had, without those whose DAG has not run since."""
     from pyspark.sql import functions as F  # noqa: N812, PLC0415 - as above
 
     of_task = values.select("source", "dag", "task", F.explode(F.array("key", "name")).alias("key")).distinct()
@@ -121,9 +162,32 @@ def unused(values: DataFrame, documents: DataFrame) -> DataFrame:
         & F.col("d.dag").isin("", F.col("v.dag"))
         & F.col("d.task").isin("", F.col("v.task"))
     )
-    found = documents.alias("d").join(of_task.alias("v"), is_used, "left_anti")
-    detail = F.format_string("%s sets it, and no run had it", "source")
+    found = _ripe(documents.alias("d").join(of_task.alias("v"), is_used, "left_anti"), runs)
+    given = F.struct("value", "source", "origin")
+    made = F.format_string(", set by %s at %s", "made_by", minute(F.col("made_at")))
+    who = F.when(F.col("made_at") == "", "").otherwise(made)
+    why = F.when(F.col("has_run"), "no run had it").otherwise("its DAG has run since, but not this task")
+    detail = F.format_string("%s%s; %s", told(given), who, why)
     return _finding("unused", found.select("*", detail.alias("detail"), *_nothing()))
+
+
+def _ripe(documents: DataFrame, runs: DataFrame) -> DataFrame:
+    """
+    Return the settings after which their DAG has run, and those of which nobody knows when they were made.
+
+    ``has_run`` says whether there was a run that should have had the setting. A run of the same second may have been
+    earlier, so it does not count.
+    """
+    from pyspark.sql import functions as F  # noqa: N812, PLC0415 - as above
+
+    last = runs.groupBy(*TASK).agg(F.max(F.left("at", F.lit(_SECOND))).alias("at"))
+    is_of_dag = F.col("d.dag").isin("", F.col("r.dag")) & (F.col("r.at") > F.left("d.made_at", F.lit(_SECOND)))
+    is_known, is_of_task = F.col("made_at") != "", F.col("d.task").isin("", F.col("r.task"))
+    pairs = documents.alias("d").join(last.alias("r"), is_of_dag, "left")
+    by_setting = pairs.groupBy(*(f"d.{name}" for name in documents.columns))
+    ripe = by_setting.agg(F.count("r.at").alias("later"), F.bool_or(is_of_task).alias("is_of_task"))
+    has_run = ~is_known | F.coalesce("is_of_task", F.lit(False))
+    return ripe.where(~is_known | (F.col("later") > 0)).withColumn("has_run", has_run)
 
 
 def always_loses(values: DataFrame) -> DataFrame:
@@ -140,8 +204,7 @@ def not_taken(values: DataFrame) -> DataFrame:
     """Return the defaults of files and of the deployment that no task takes."""
     from pyspark.sql import functions as F  # noqa: N812, PLC0415 - as above
 
-    place = F.regexp_replace("origin", "(:[0-9]+|, version [0-9]+)$", "")
-    defaults = values.where(F.col("source").isin(*_DEFAULTS)).withColumn("place", place)
+    defaults = values.where(F.col("source").isin(*_DEFAULTS)).withColumn("place", _place())
     tasks = F.count_distinct(*TASK).alias("tasks")
     found = defaults.groupBy("key", "source", "place").agg(*_span(), *_losing(), tasks).where(F.col("wins") == 0)
     detail = F.format_string(
@@ -152,6 +215,13 @@ def not_taken(values: DataFrame) -> DataFrame:
     )
     everyone = {"dag": F.lit(""), "task": F.lit(""), "detail": detail}
     return _finding("default-not-taken", found.withColumns(everyone))
+
+
+def _place() -> Column:
+    """Return the origin of a value without what changes while it stays where it is: its line, or its version."""
+    from pyspark.sql import functions as F  # noqa: N812, PLC0415 - as above
+
+    return F.regexp_replace("origin", "(:[0-9]+|, version [0-9]+)$", "")
 
 
 def only_in_failed(values: DataFrame) -> DataFrame:
@@ -199,8 +269,13 @@ def _span() -> tuple[Column, ...]:
 def _losing() -> tuple[Column, ...]:
     from pyspark.sql import functions as F  # noqa: N812, PLC0415 - as above
 
-    wins = F.count_if(F.col("rank") == 0).alias("wins")
-    return wins, F.max_by("given", "at").alias("given"), F.max_by("winner", "at").alias("to")
+    return _wins(), F.max_by("given", "at").alias("given"), F.max_by("winner", "at").alias("to")
+
+
+def _wins() -> Column:
+    from pyspark.sql import functions as F  # noqa: N812, PLC0415 - as above
+
+    return F.count_if(F.col("rank") == 0).alias("wins")
 
 
 def _nothing() -> tuple[Column, ...]:

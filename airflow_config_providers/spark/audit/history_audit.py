@@ -16,6 +16,7 @@ from airflow_config_providers.spark.audit.html_page import (
     MOST_ROWS,
     Bar,
     Plot,
+    Quoted,
     moment,
     page_of,
     paragraph,
@@ -28,6 +29,7 @@ from airflow_config_providers.spark.audit.html_page import (
 )
 from airflow_config_providers.spark.audit.past_records import persisted
 from airflow_config_providers.spark.audit.runs import OUTCOMES, TASK, runs_of, values_of, week
+from airflow_config_providers.spark.audit.scope import NOT_KNOWN, AuditScope
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
@@ -100,11 +102,12 @@ class KnownElsewhere:
     What Airflow's database knows, and records do not.
 
     :param outcomes: how task instances ended: (DAG, task, run, map index, whether it failed); None if nobody says
-    :param documents: the keys of dynamic configuration: (name of the source, DAG, task, key)
+    :param documents: what dynamic configuration sets now: (name of the source, DAG, task, key, value, origin, who set
+        it, when), as ``DOCUMENTS`` has it
     """
 
     outcomes: Sequence[tuple[str, str, str, int, bool]] | None = None
-    documents: Sequence[tuple[str, str, str, str]] = ()
+    documents: Sequence[tuple[str, str, str, str, str | None, str, str, str]] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +122,7 @@ class PastRuns:
     values: DataFrame
     changes: DataFrame
     current: DataFrame
+    overriding: DataFrame
     there: DataFrame | None
     documents: DataFrame
 
@@ -138,12 +142,13 @@ def _between_environments(history: PastRuns) -> DataFrame | None:
 _FINDERS: Final[Mapping[str, Callable[[PastRuns], DataFrame | None]]] = {
     "always-loses": lambda rows: findings.always_loses(rows.values),
     BEFORE_FAILURE: lambda rows: findings.before_failure(rows.runs, rows.changes),
-    "between-dags": lambda rows: findings.between_dags(rows.current),
+    "between-dags": lambda rows: findings.between_dags(rows.current, rows.overriding),
     "between-environments": _between_environments,
     "between-runs": lambda rows: findings.between_runs(rows.changes),
     "default-not-taken": lambda rows: findings.not_taken(rows.values),
     "only-in-failed": lambda rows: findings.only_in_failed(rows.values),
-    "unused": lambda rows: findings.unused(rows.values, rows.documents),
+    "overrides-default": lambda rows: findings.overrides_default(rows.overriding),
+    "unused": lambda rows: findings.unused(rows.runs, rows.values, rows.documents),
 }
 
 KINDS: Final = tuple(_FINDERS)
@@ -165,19 +170,21 @@ def history_of(
     documents = session.createDataFrame(known.documents, DOCUMENTS)
     with persisted(runs_of(records, outcomes)) as (runs,):
         values = values_of(runs)
-        with persisted(findings.changes_of(values), findings.now(values)) as (changes, current):
-            yield PastRuns(runs, values, changes, current, there, documents)
+        frames = findings.changes_of(values), findings.now(values), findings.overriding_defaults(values)
+        with persisted(*frames) as (changes, current, overriding):
+            yield PastRuns(runs, values, changes, current, overriding, there, documents)
 
 
 _MEANINGS: Final[Mapping[str, str]] = {
     "before-failure": "What changed when a task began to fail the last time. Without a key, nothing changed.",
     "only-in-failed": "All failed runs of the task had this value, and none of the good ones.",
     "between-runs": "The key changed from one run of the task to the next. The detail has the last change.",
-    "between-dags": "The task has another value than most tasks have, such as one that ignores a new default.",
+    "overrides-default": "The task has another value than a default of a file or of the deployment that others take.",
+    "between-dags": "The task has another value than most tasks have, and this is no default that it overrides.",
     "between-environments": "The task has another value in the other environment, or is only in one of them.",
     "always-loses": "An override of the task lost in each of its runs.",
     "default-not-taken": "No task takes this default of a file or of the deployment.",
-    "unused": "Dynamic configuration sets the key, and no run had it.",
+    "unused": "Dynamic configuration sets the key, and no run had it, although its DAG has run since.",
 }
 """The kinds of findings, the most urgent first, and what they are."""
 
@@ -185,16 +192,35 @@ _COLUMNS: Final = ("dag", "task", "key", "detail", "runs", "first", "last")
 _HEADS: Final = (*_COLUMNS[:-2], "first (UTC)", "last (UTC)")
 
 
-def page(findings: Sequence[Mapping[str, Any]], drift: Drift) -> str:
-    """Return the page, in which nothing that came from outside is markup."""
-    scope = f"{how_many(drift.runs, 'run')} of {how_many(drift.tasks, 'task')} with a record: "
+WITHOUT_DATABASE: Final = (
+    "Airflow's database was not read: runs that failed after they were submitted, who changed what, and unused keys "
+    "are unknown."
+)
+"""What an audit does not know without it."""
+
+UNKNOWN: Final = (
+    f"{WITHOUT_DATABASE} So before-failure and only-in-failed know only of runs that were refused, and nothing is "
+    f"found to be unused."
+)
+"""The same for a page, whose readers would take an unknown failure for none."""
+
+
+def page(findings: Sequence[Mapping[str, Any]], drift: Drift, scope: AuditScope = NOT_KNOWN) -> str:
+    """
+    Return the page, in which nothing that came from outside is markup.
+
+    :param scope: what was read
+    """
+    runs = f"{how_many(drift.runs, 'run')} of {how_many(drift.tasks, 'task')} with a record: "
     changes = f"{how_many(drift.changes, 'change')} of a key from one run of a task to the next."
     return page_of(
         "History of the configuration",
         (
             verdict(f"{how_many(len(findings), 'finding')}." if findings else "Nothing found."),
-            paragraph(f"{scope}{changes}"),
+            paragraph(f"{runs}{changes}"),
+            scope.first(),
             plots(_plots(findings, drift)),
+            scope.section(),
             *_sections(findings),
         ),
     )
@@ -227,4 +253,5 @@ def _sections(findings: Sequence[Mapping[str, Any]]) -> Iterator[str]:
 
 
 def _cells(row: Mapping[str, Any]) -> list[object]:
-    return [*(row[name] for name in _COLUMNS[:-2]), moment(row["first"]), moment(row["last"])]
+    shown = {**row, "detail": Quoted(row["detail"])}
+    return [*(shown[name] for name in _COLUMNS[:-2]), moment(row["first"]), moment(row["last"])]

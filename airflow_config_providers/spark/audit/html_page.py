@@ -6,6 +6,7 @@ Its plots are SVG, each with its numbers in a table.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
@@ -21,19 +22,36 @@ MOST_ROWS: Final = 5_000
 _SHORT: Final = 24
 """The longest text of a cell that is not broken over lines, such as an id or the name of a DAG."""
 
+_LONGEST_WORD: Final = 36
+"""The most characters of a word that is not broken, such as a key of Spark's."""
+
+_ROOM: Final = 22
+"""The width of a cell whose word is broken, in zeros, such as a path."""
+
+_LEAST: Final = 12
+"""The least width of a cell with several lines, in zeros."""
+
+_WIDTH_OF_ONE: Final = 0.9
+"""The width of most characters, in zeros."""
+
+_MOMENT: Final = re.compile(r"\d{4}-\d{2}-\d{2} \d{2}:\d{2}")
+_CODE: Final = re.compile(r"`([^`]*)`")
+
 _STYLE: Final = """
 :root { color-scheme: light dark; --text: light-dark(#1c1e21, #e6e7e9); --back: light-dark(#fff, #17181a);
   --card: light-dark(#f6f7f9, #202226); --soft: light-dark(#59616b, #a3abb5); --line: light-dark(#d8dbe0, #3a3d42);
   --bar: light-dark(#b3261e, #f2796f); --plain: light-dark(#2f6fb5, #78b0ee); --whole: light-dark(#d3dae3, #3c434c) }
-body { font: 15px/1.5 system-ui, sans-serif; color: var(--text); background: var(--back); max-width: 75rem;
+body { font: 15px/1.5 system-ui, sans-serif; color: var(--text); background: var(--back); max-width: 90rem;
   margin: 2rem auto; padding: 0 1rem }
 h1 { font-size: 1.6rem; margin-bottom: .3rem } h2 { font-size: 1.2rem; margin-top: 2.2rem }
 p.verdict { font-size: 1.25rem; margin: .2rem 0 1.2rem }
 .more, footer { color: var(--soft) } .more { margin: .3rem 0; font-size: .9rem } footer { margin: 2rem 0 }
-table { border-collapse: collapse; width: 100%; font-size: .9rem }
-th, td { text-align: left; padding: .3rem .6rem; border-bottom: 1px solid var(--line); white-space: nowrap;
-  vertical-align: top; min-width: 3.6rem }
-td.long { white-space: normal; overflow-wrap: anywhere; min-width: 10rem }
+table { border-collapse: collapse; width: 100%; font-size: .85rem }
+th, td { text-align: left; padding: .3rem .4rem; border-bottom: 1px solid var(--line); white-space: nowrap;
+  vertical-align: top; min-width: 2.4rem }
+th, td.moment { white-space: normal } td.moment { min-width: 11ch }
+code { font-size: .95em; background: var(--card); padding: 0 .2rem; border-radius: .2rem }
+td.long { white-space: normal; overflow-wrap: anywhere }
 td.number, th.number { text-align: right; font-variant-numeric: tabular-nums }
 .scroll { overflow-x: auto }
 .plots { columns: 30rem 2; column-gap: 1rem }
@@ -43,7 +61,7 @@ svg { width: 100%; height: auto; display: block } svg text { fill: var(--text); 
 svg text.soft { fill: var(--soft) } svg .grid { stroke: var(--line) } svg .bar { fill: var(--bar) }
 svg .plain { fill: var(--plain) } svg .whole { fill: var(--whole) }
 details { margin-top: .5rem; font-size: .9rem } summary { cursor: pointer; color: var(--soft) }
-@media print { body { max-width: none; margin: 0 } }
+@media print { body { max-width: none; margin: 0 } table { font-size: .65rem } .scroll { overflow-x: visible } }
 """
 
 
@@ -96,6 +114,12 @@ def table(heads: Sequence[str], rows: Sequence[Sequence[object]], *, count: int 
     return f'<div class="scroll"><table>{head}<tbody>{body}</tbody></table></div>{more}'
 
 
+class Quoted(str):
+    """A string that has code between backticks."""
+
+    __slots__ = ()
+
+
 def text(string: str) -> str:
     """Return ``string`` as text of a page: markup and control characters are escaped."""
     return escape(one_line(string))
@@ -122,8 +146,20 @@ def _cell(cell: object) -> str:
     if isinstance(cell, int):
         return f'<td class="number">{cell:,}</td>'
     shown = ", ".join(map(str, cell)) if isinstance(cell, (list, tuple)) else str("" if cell is None else cell)
-    long = ' class="long"' if len(shown) > _SHORT else ""
-    return f"<td{long}>{text(shown)}</td>"
+    markup = text(shown)
+    if isinstance(cell, Quoted):
+        markup = _CODE.sub(r"<code>\1</code>", markup)
+    is_list = isinstance(cell, (list, tuple)) and len(cell) > 1
+    return f"<td{_shape(shown, is_long=is_list or len(shown) > _SHORT)}>{markup}</td>"
+
+
+def _shape(shown: str, *, is_long: bool) -> str:
+    """Return the attributes of a cell: a long one has room for its longest word, unless that is very long."""
+    if is_long:
+        longest = max(map(len, shown.split()), default=0)
+        room = _ROOM if longest > _LONGEST_WORD else max(longest * _WIDTH_OF_ONE, _LEAST)
+        return f' class="long" style="min-width:{room:g}ch"'
+    return ' class="moment"' if _MOMENT.fullmatch(shown) else ""
 
 
 def _more(count: int) -> str:

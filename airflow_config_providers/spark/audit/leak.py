@@ -28,7 +28,7 @@ class Leak:
     :param line: counted from 1
     :param encoding: how the value is written, such as ``base64``
     :param age: whether it is the ``current`` value of the reference, or an ``earlier`` one
-    :param modified: when the file was last modified, in ISO 8601
+    :param modified: when the file was last modified, in ISO 8601; empty for a row of a table that does not say it
     :param fingerprint: a keyed digest of what stands there, which names its key; empty without a key
     """
 

@@ -5,13 +5,16 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Final
 
-from airflow_config_providers.core.text import how_many
+from airflow_config_providers.core.reversal.search import replace
+from airflow_config_providers.core.text import counted, how_many, octets
 from airflow_config_providers.spark.audit.html_page import (
     Bar,
     Plot,
+    moment,
     monday,
     page_of,
     paragraph,
@@ -23,19 +26,22 @@ from airflow_config_providers.spark.audit.html_page import (
     weekly,
 )
 from airflow_config_providers.spark.audit.report_file import write_page
+from airflow_config_providers.spark.audit.scope import NOT_KNOWN, AuditScope
 
 if TYPE_CHECKING:
     from airflow_config_providers.spark.audit.leak import Leak
     from airflow_config_providers.spark.audit.leak_audit import LeakReport
+    from airflow_config_providers.spark.audit.sought import OccurrenceFinder
 
 
-def write_report(path: str, report: LeakReport) -> None:
+def write_report(path: str, report: LeakReport, scope: AuditScope) -> None:
     """
     Write the page.
 
+    :param scope: what was searched
     :raises ConfigException: the file cannot be written
     """
-    write_page(path, page(report))
+    write_page(path, page(report, scope))
 
 
 def summary(report: LeakReport) -> str:
@@ -54,18 +60,31 @@ def nothing_found(report: LeakReport) -> str:
     return "Nothing found." if report.is_complete else "Nothing found so far."
 
 
-def page(report: LeakReport) -> str:
-    """Return the page, in which nothing that came from outside is markup."""
+def page(report: LeakReport, scope: AuditScope = NOT_KNOWN) -> str:
+    """
+    Return the page, in which nothing that came from outside is markup.
+
+    :param scope: what was searched; values in it are shown as references
+    """
     return page_of(
         "Leaks of known values",
         (
             verdict(_verdict(report)),
             paragraph(summary(report)),
             plots(_plots(report.leaks)),
+            _undated(report.leaks),
+            scope.section(partial(_reversed, report.sought.finder())),
             _unread(report),
             _table(report.leaks),
         ),
     )
+
+
+def _reversed(finder: OccurrenceFinder, shown: str) -> str:
+    """Return a string with references in place of values, which the name of a folder can hold."""
+    data = octets(shown)
+    found = [(one.start, one.end, octets(one.reference)) for one in finder.find(data)]
+    return replace(data, found).decode("utf-8", "backslashreplace")
 
 
 def _verdict(report: LeakReport) -> str:
@@ -79,13 +98,21 @@ def _files(leaks: Sequence[Leak]) -> set[str]:
 
 
 def _plots(leaks: Sequence[Leak]) -> tuple[str, ...]:
+    dated = [leak for leak in leaks if leak.modified]
     return (
-        weekly(Plot("By week of the file", "leaks"), _bars(leaks, lambda leak: monday(leak.modified))),
+        weekly(Plot("By week of the file or row", "leaks"), _bars(dated, lambda leak: monday(leak.modified))),
         ranking(Plot("By kind of file", "leaks"), _bars(leaks, lambda leak: sink(leak.file))),
         ranking(Plot("By DAG", "leaks"), _bars(leaks, lambda leak: dag(leak.file) or "(no DAG in the path)")),
         ranking(Plot("By reference", "leaks"), _bars(leaks, lambda leak: leak.reference)),
         ranking(Plot("By encoding", "leaks"), _bars(leaks, lambda leak: leak.encoding)),
     )
+
+
+def _undated(leaks: Sequence[Leak]) -> str:
+    count = sum(not leak.modified for leak in leaks)
+    if not count:
+        return ""
+    return paragraph(f"{counted(count, 'leak')} in tables that do not say when a row was written: not in any week.")
 
 
 def _bars(leaks: Sequence[Leak], name: Callable[[Leak], str]) -> list[Bar]:
@@ -102,9 +129,20 @@ def _table(leaks: Sequence[Leak]) -> str:
     if not leaks:
         return ""
     rows = [
-        (one.file, sink(one.file), one.line, one.offset, one.reference, one.encoding, one.age, one.id) for one in leaks
+        (
+            one.file,
+            sink(one.file),
+            one.line,
+            one.offset,
+            one.reference,
+            one.encoding,
+            one.age,
+            moment(one.modified),
+            one.id,
+        )
+        for one in leaks
     ]
-    heads = ("file", "kind of file", "line", "offset", "reference", "encoding", "age", "id")
+    heads = ("file", "kind of file", "line", "offset", "reference", "encoding", "age", "modified (UTC)", "id")
     return section("Leaks", table(heads, rows))
 
 

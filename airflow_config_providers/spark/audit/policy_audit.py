@@ -25,6 +25,7 @@ from airflow_config_providers.spark.audit.html_page import (
 )
 from airflow_config_providers.spark.audit.past_records import persisted
 from airflow_config_providers.spark.audit.runs import week
+from airflow_config_providers.spark.audit.scope import NOT_KNOWN, AuditScope
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -66,7 +67,9 @@ class StoppedRuns:
     """
     The result of an audit with policies.
 
-    :param rows: for each policy and DAG, the runs that it would have stopped
+    A run is one of a task, with all of its tries.
+
+    :param rows: for each policy and task, the runs that it would have stopped
     :param runs: how many runs would have been stopped
     :param unjudged: file of a record -> why the policies could not be asked about it
     :param by_week: for each week, how many of all runs
@@ -119,11 +122,11 @@ def _stopped(verdicts: DataFrame, records: DataFrame) -> StoppedRuns:
     if unopened := sorted({row.problem for row in problems if not row.file}):
         raise ConfigException(*unopened)
     denied = verdicts.where(F.col("problem") == "")
-    by_policy = denied.groupBy("policy", "dag").agg(
-        F.sort_array(F.collect_set("task")).alias("tasks"), F.count_distinct("task", "run").alias("runs"),
-        F.min("at").alias("first"), F.max("at").alias("last"), F.max_by("reason", "at").alias("reason"),
+    by_policy = denied.groupBy("policy", "dag", "task").agg(
+        F.count_distinct("run").alias("runs"), F.min("at").alias("first"), F.max("at").alias("last"),
+        F.max_by("reason", "at").alias("reason"),
     )  # fmt: skip
-    rows = [row.asDict() for row in by_policy.orderBy("policy", "dag").collect()]
+    rows = [row.asDict() for row in by_policy.orderBy("policy", "dag", "task").collect()]
     with persisted(_runs(records, denied)) as (runs,):
         by_week, by_dag = _shares(runs, "week"), _shares(runs, "dag")
     stopped = sum(one.stopped for one in by_dag)
@@ -146,15 +149,16 @@ def _shares(runs: DataFrame, column: str) -> list[RunShare]:
     return [RunShare(*row) for row in counts.orderBy(column).collect()]
 
 
-_COLUMNS: Final = ("policy", "dag", "owner", "tasks", "runs")
+_COLUMNS: Final = ("policy", "dag", "owner", "task", "runs")
 _HEADS: Final = (*_COLUMNS, "first (UTC)", "last (UTC)", "reason")
 
 
-def page(stopped: StoppedRuns, owners: Mapping[str, str]) -> str:
+def page(stopped: StoppedRuns, owners: Mapping[str, str], scope: AuditScope = NOT_KNOWN) -> str:
     """
     Return the page, in which nothing that came from outside is markup.
 
     :param owners: DAG -> owner; empty if they are not known
+    :param scope: what was read
     """
     return page_of(
         "What the policies would have stopped",
@@ -162,6 +166,7 @@ def page(stopped: StoppedRuns, owners: Mapping[str, str]) -> str:
             verdict(_verdict(stopped)),
             paragraph(summary(stopped)),
             plots(_plots(stopped, owners)),
+            scope.section(),
             _rows(stopped.rows_with(owners)),
             _unjudged(stopped),
         ),
@@ -170,13 +175,13 @@ def page(stopped: StoppedRuns, owners: Mapping[str, str]) -> str:
 
 def _verdict(stopped: StoppedRuns) -> str:
     if stopped.runs:
-        return f"{percent(stopped.runs, stopped.all_runs)} of all runs would have been stopped."
+        return f"{percent(stopped.runs, stopped.all_runs)} of all runs of tasks would have been stopped."
     return "No run would have been stopped."
 
 
 def summary(stopped: StoppedRuns) -> str:
     """Return the result in one line."""
-    return f"{stopped.runs} of {counted(stopped.all_runs, 'run')} would have been stopped."
+    return f"{stopped.runs} of {counted(stopped.all_runs, 'run of a task', 'runs of tasks')} would have been stopped."
 
 
 def _plots(stopped: StoppedRuns, owners: Mapping[str, str]) -> Iterator[str]:

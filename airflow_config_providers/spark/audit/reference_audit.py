@@ -19,6 +19,7 @@ from airflow_config_providers.spark.audit.html_page import (
     verdict,
 )
 from airflow_config_providers.spark.audit.past_records import persisted
+from airflow_config_providers.spark.audit.scope import NOT_KNOWN, AuditScope
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -110,14 +111,19 @@ _COLUMNS: Final = ("reference", "finding", "generations", "tasks", "runs", "dags
 _HEADS: Final = (*_COLUMNS, "first (UTC)", "last (UTC)")
 
 
-def page(rows: Sequence[Mapping[str, Any]]) -> str:
-    """Return the page, in which nothing that came from outside is markup."""
+def page(rows: Sequence[Mapping[str, Any]], scope: AuditScope = NOT_KNOWN) -> str:
+    """
+    Return the page, in which nothing that came from outside is markup.
+
+    :param scope: what was read
+    """
     return page_of(
         "Who uses which reference",
         (
             verdict(_verdict(rows)),
             paragraph(_counts(rows)),
             plots(_plots(rows)),
+            scope.section(),
             section("References", table(_HEADS, list(map(_cells, rows)))) if rows else "",
         ),
     )

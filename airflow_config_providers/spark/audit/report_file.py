@@ -127,8 +127,7 @@ HISTORY: Final = {
 """The columns of the history."""
 
 POLICY: Final = {
-    **dict.fromkeys(("policy", "dag", "owner"), _TEXT),
-    "tasks": _TEXTS,
+    **dict.fromkeys(("policy", "dag", "owner", "task"), _TEXT),
     "runs": _NUMBER,
     **dict.fromkeys(("first", "last", "reason"), _TEXT),
 }

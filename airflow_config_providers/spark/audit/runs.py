@@ -65,7 +65,7 @@ def told(given: Column) -> Column:
     """Return a value and its layer for people; ``not set`` for null."""
     from pyspark.sql import functions as F  # noqa: N812, PLC0415 - as above
 
-    value = F.coalesce(given["value"], F.lit("[hidden]"))
+    value = hidden_or(given["value"])
     cut = F.when(F.length(value) > _LONGEST, F.concat(F.left(value, F.lit(_LONGEST)), F.lit("..."))).otherwise(value)
     text = F.concat(F.lit("`"), cut, F.lit("` ("), given["source"], F.lit(", "), given["origin"], F.lit(")"))
     return F.when(given.isNull(), F.lit("not set")).otherwise(text)
@@ -76,6 +76,20 @@ def week(at: Column) -> Column:
     from pyspark.sql import functions as F  # noqa: N812, PLC0415 - as above
 
     return F.trunc(F.to_date(F.substring(at, 1, 10)), "week").cast("string")
+
+
+def hidden_or(value: Column | str) -> Column:
+    """Return a value; ``[hidden]`` for null, which is a plaintext secret."""
+    from pyspark.sql import functions as F  # noqa: N812, PLC0415 - as above
+
+    return F.coalesce(value, F.lit("[hidden]"))
+
+
+def minute(at: Column) -> Column:
+    """Return a moment in ISO 8601 and UTC for people, to the minute."""
+    from pyspark.sql import functions as F  # noqa: N812, PLC0415 - as above
+
+    return F.concat(F.translate(F.left(at, F.lit(16)), "T", " "), F.lit(" UTC"))
 
 
 def layer(given: Column) -> Column:

@@ -80,25 +80,23 @@ class _Row:
 
 def search_rows(table: TextTable, rows: Iterable[Sequence[Any]], finder: OccurrenceFinder) -> SearchedRows:
     """Search rows as the query of ``table`` returns them, in memory for a few of them."""
-    found, today = SearchedRows(), datetime.now(UTC).isoformat(timespec="seconds")
+    found = SearchedRows()
     for some in _blocks(_parted(table, row) for row in rows):
         found.rows += len(some)
         found.octets += sum(len(content) for row in some for content in row.contents)
         try:
-            _search_some(found, table, some, finder, today)
+            _search_some(found, table, some, finder)
         except Exception as error:  # noqa: BLE001 - whatever one row does, the others are searched
             found.problems[f"database:{table.name}"] = f"Some rows could not be searched ({type(error).__name__})."
     return found
 
 
-def _search_some(
-    found: SearchedRows, table: TextTable, rows: Sequence[_Row], finder: OccurrenceFinder, today: str
-) -> None:
+def _search_some(found: SearchedRows, table: TextTable, rows: Sequence[_Row], finder: OccurrenceFinder) -> None:
     contents = [content for row in rows for content in row.contents]
     is_cut = any(len(content) >= LARGEST for content in contents)
     if is_cut or any(finder.find(b"\0".join(contents))):  # all at once, because that is fast
         for row in rows:
-            _add(found, table, row, finder, today)
+            _add(found, table, row, finder)
 
 
 def _parted(table: TextTable, row: Sequence[Any]) -> _Row:
@@ -138,11 +136,11 @@ def _blocks(rows: Iterable[_Row]) -> Iterator[list[_Row]]:
         yield some
 
 
-def _add(found: SearchedRows, table: TextTable, row: _Row, finder: OccurrenceFinder, today: str) -> None:
+def _add(found: SearchedRows, table: TextTable, row: _Row, finder: OccurrenceFinder) -> None:
     for column, content in zip(table.columns, row.contents, strict=True):
         leaks = list(islice(finder.find(content), MOST_LEAKS)) if content else []
         file = _name(table, column, row, finder) if leaks or len(content) >= LARGEST else ""
-        line, counted, at = 1, 0, _moment(row.at) or today
+        line, counted, at = 1, 0, _moment(row.at)
         for one in leaks:
             line += content.count(b"\n", counted, one.start)
             counted = one.start

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from airflow_config_providers.spark.audit.leak import Leak
 from airflow_config_providers.spark.audit.leak_audit import LeakReport
-from airflow_config_providers.spark.audit.leak_page import summary
+from airflow_config_providers.spark.audit.leak_page import page, summary
 
 
 @pytest.mark.parametrize(
@@ -30,3 +31,22 @@ from airflow_config_providers.spark.audit.leak_page import summary
 )
 def test_the_summary_counts_what_was_searched(report: LeakReport, line: str) -> None:
     assert summary(report) == line
+
+
+def leak(modified: str) -> Leak:
+    return Leak("a.log", 0, 1, "${vault:a:b}", "plain", "current", modified)
+
+
+def test_a_leak_without_a_time_is_in_no_week() -> None:
+    shown = page(LeakReport([leak("2026-11-25T08:00:00+00:00"), leak("")]))
+
+    assert '<tr><td>2026-11-23</td><td class="number">1</td></tr>' in shown
+    assert "<p>1 leak in tables that do not say when a row was written: not in any week.</p>" in shown
+
+
+def test_leaks_that_all_have_no_time_have_no_weeks() -> None:
+    assert "By week" not in page(LeakReport([leak("")]))
+
+
+def test_the_table_of_leaks_says_when_the_file_was_modified() -> None:
+    assert ">2026-11-25 08:00</td>" in page(LeakReport([leak("2026-11-25T08:00:00+00:00")]))

@@ -6,10 +6,16 @@ from typing import Any
 
 import pytest
 
-from airflow_config_providers.spark.audit import history_audit, policy_audit, reference_audit
-from airflow_config_providers.spark.audit.history_audit import KINDS, Drift, Ranking
+from airflow_config_providers.core.variable import ConfigVariable
+from airflow_config_providers.spark.audit import history_audit, leak_page, policy_audit, reference_audit
+from airflow_config_providers.spark.audit.history_audit import KINDS, UNKNOWN, Drift, Ranking
+from airflow_config_providers.spark.audit.leak import Leak
+from airflow_config_providers.spark.audit.leak_audit import LeakReport
+from airflow_config_providers.spark.audit.leak_finder import KnownSecret
 from airflow_config_providers.spark.audit.policy_audit import RunShare, StoppedRuns
 from airflow_config_providers.spark.audit.reference_audit import reference_rows
+from airflow_config_providers.spark.audit.scope import AuditScope
+from airflow_config_providers.spark.audit.sought import Sought
 
 HOSTILE = "<script>alert(1)</script>\x1b[31m\u202e"
 AT = "2026-11-02T12:00:00.000+00:00"
@@ -21,7 +27,7 @@ def finding(**fields: Any) -> dict[str, Any]:
 
 
 def stopped(name: str = "flights") -> StoppedRuns:
-    row = {"policy": name, "dag": name, "tasks": [name], "runs": 2, "first": AT, "last": AT, "reason": name}
+    row = {"policy": name, "dag": name, "task": name, "runs": 2, "first": AT, "last": AT, "reason": name}
     return StoppedRuns([row], 2, {name: name}, [RunShare("2026-11-02", 2, 8)], [RunShare(name, 2, 8)])
 
 
@@ -29,21 +35,30 @@ def use(name: str = "${vault:a:b}", **fields: Any) -> dict[str, Any]:
     return {"reference": name, "tasks": 2, "runs": 3, "dags": [name], "first": AT, "last": AT, **fields}
 
 
+def scope(name: str) -> AuditScope:
+    return AuditScope([(name, name), ("several", [name]), ("nothing", None)], [name])
+
+
 def history(name: str) -> str:
     ranked = Ranking([(name, 1)], 1)
     row = dict.fromkeys(("dag", "task", "key", "detail"), name)
-    return history_audit.page([finding(**row)], Drift([("2026-11-02", 1)], ranked, ranked, 2, 1))
+    return history_audit.page([finding(**row)], Drift([("2026-11-02", 1)], ranked, ranked, 2, 1), scope(name))
 
 
 def policies(name: str) -> str:
-    return policy_audit.page(stopped(name), {name: name})
+    return policy_audit.page(stopped(name), {name: name}, scope(name))
 
 
 def references(name: str) -> str:
-    return reference_audit.page(reference_rows([use(name, dags=[name, "b"], owners=[name, "b"], older=[name])]))
+    rows = reference_rows([use(name, dags=[name, "b"], owners=[name, "b"], older=[name])])
+    return reference_audit.page(rows, scope(name))
 
 
-@pytest.mark.parametrize("page", [history, policies, references])
+def leaks(name: str) -> str:
+    return leak_page.page(LeakReport([Leak(name, 0, 1, name, name, "current", AT)], skipped={name: name}), scope(name))
+
+
+@pytest.mark.parametrize("page", [history, policies, references, leaks])
 def test_names_of_others_are_no_markup_and_have_no_control_characters(page: Any):
     shown = page(HOSTILE)
 
@@ -52,7 +67,35 @@ def test_names_of_others_are_no_markup_and_have_no_control_characters(page: Any)
     assert not {"\x1b", "\u202e"}.intersection(shown)
 
 
-@pytest.mark.parametrize("page", [history, policies, references])
+@pytest.mark.parametrize("page", [history, policies, references, leaks])
+def test_a_page_says_what_was_audited(page: Any):
+    shown = page("flights")
+
+    assert "<h2>What was audited</h2>" in shown
+    assert "<td>flights</td><td>flights</td>" in shown
+    assert "<p>Flights</p>" in shown
+    assert "nothing" not in shown
+
+
+def test_a_value_in_a_folder_that_was_searched_is_shown_as_its_reference():
+    secret = KnownSecret(ConfigVariable("vault", "apps/db", "password"), "c4nary-in-a-path")
+    report = LeakReport(sought=Sought([secret]))
+
+    shown = leak_page.page(
+        report, AuditScope([("files and folders", ["/logs/c4nary-in-a-path"])], ["c4nary-in-a-path"])
+    )
+
+    assert "/logs/${vault:apps/db:password}" in shown
+    assert "c4nary" not in shown
+
+
+def test_a_history_without_the_database_says_so_before_its_findings():
+    shown = history_audit.page([finding()], Drift(), AuditScope(unknown=UNKNOWN))
+
+    assert 0 < shown.index("before-failure and only-in-failed know only") < shown.index("<h2>")
+
+
+@pytest.mark.parametrize("page", [history, policies, references, leaks])
 def test_a_page_loads_nothing(page: Any):
     shown = page("flights").replace("http-equiv", "")
 
@@ -85,7 +128,7 @@ def test_the_keys_that_are_not_drawn_are_counted():
 def test_policies_are_shown_with_their_share_of_all_runs():
     shown = policy_audit.page(stopped(), {"flights": "ann"})
 
-    assert "25.0 % of all runs would have been stopped." in shown
+    assert "25.0 % of all runs of tasks would have been stopped." in shown
     assert "<td>ann</td>" in shown
 
 
@@ -105,11 +148,30 @@ def test_references_with_an_older_value_come_first():
 
 
 def test_moments_are_shown_to_the_minute():
-    assert "<td>2026-11-02 12:00</td>" in history("flights")
+    assert '<td class="moment">2026-11-02 12:00</td>' in history("flights")
 
 
 def test_only_long_cells_are_broken_over_lines():
     name = "flights_delay_report_of_all_airlines"
 
-    assert f'<td class="long">{name}</td>' in history(name)
+    assert f'<td class="long" style="min-width:32.4ch">{name}</td>' in history(name)
     assert "<td>report</td>" in history("report")
+
+
+def test_a_word_of_usual_length_has_its_room_and_only_a_longer_one_is_broken():
+    path = "/var/log/airflow/dag_id=billing/task_id=invoice/attempt=1.log"
+
+    assert 'style="min-width:23.4ch">spark.sql.adaptive.enabled</td>' in history("spark.sql.adaptive.enabled")
+    assert f'style="min-width:22ch">{path}</td>' in history(path)
+
+
+def test_a_list_is_broken_between_its_names():
+    assert '<td class="long" style="min-width:12ch">flights, b</td>' in references("flights")
+
+
+def test_what_is_between_backticks_in_the_detail_is_code_and_no_markup():
+    detail = "`<b>` (DAG_CONFIG, conf), then `8g` (DAG_CONFIG, conf)"
+
+    shown = history_audit.page([finding(detail=detail)], Drift())
+
+    assert "<code>&lt;b&gt;</code> (DAG_CONFIG, conf), then <code>8g</code> (DAG_CONFIG, conf)</td>" in shown

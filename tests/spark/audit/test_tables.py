@@ -36,6 +36,13 @@ def test_a_leak_has_the_name_of_its_row_and_its_place_in_the_value() -> None:
     assert leak.modified == "2026-11-25T08:00:00+00:00"
 
 
+@pytest.mark.parametrize("at", [None, "", "infinity"])
+def test_a_row_that_does_not_say_when_it_was_written_has_no_time(at: str | None) -> None:
+    (leak,) = search(("flights", "a", at, "a", VALUE)).leaks
+
+    assert leak.modified == ""
+
+
 def test_lines_are_counted_between_the_leaks_of_a_value() -> None:
     found = search(("flights", "a", AT, "a", f"{VALUE}\n{VALUE}\n\n{VALUE}"))
 

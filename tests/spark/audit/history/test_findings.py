@@ -121,6 +121,111 @@ def test_a_job_that_ignores_what_most_have_is_found(audit: Audit, past: Past):
     )
 
 
+def memory(mine: str, default: str, *, line: int = 1) -> list[ConfigLayer]:
+    """Return the layers of a task that sets its memory, and of a file with the default."""
+    return [
+        ConfigLayer(ConfigSource.DAG_CONFIG, "conf", {MEMORY: mine}),
+        ConfigLayer(FILE, f"base.properties:{line}", {MEMORY: default}),
+    ]
+
+
+def test_tasks_that_ignore_a_default_are_found_however_many_they_are(audit: Audit, past: Past):
+    past([ConfigLayer(FILE, "base.properties:1", {MEMORY: "2g"})], dag="flights", run="r1", day=1)
+    past([ConfigLayer(FILE, "base.properties:1", {MEMORY: "3g"})], dag="flights", run="r2", day=2)
+    for dag, mine in (("billing", "6g"), ("churn", "2g"), ("dunning", "5g")):
+        past(memory(mine, "3g"), dag=dag, day=2)
+
+    found = audit("overrides-default")
+
+    assert [(row["dag"], row["key"], row["detail"]) for row in found] == [
+        (
+            dag,
+            MEMORY,
+            f"`{mine}` (DAG_CONFIG, conf) in place of the default `3g` (STATIC_FILE_CONFIG, base.properties:1)",
+        )
+        for dag, mine in (("billing", "6g"), ("churn", "2g"), ("dunning", "5g"))
+    ]
+    assert {(row["runs"], row["last"][:10]) for row in found} == {(1, "2026-11-02")}
+
+
+def test_a_default_is_compared_as_it_is_now(audit: Audit, past: Past):
+    past(memory("3g", "2g"), dag="same", day=1)
+    past(memory("2g", "2g"), dag="other", day=1)
+    past([ConfigLayer(FILE, "base.properties:7", {MEMORY: "3g"})], dag="flights", day=2)  # lines were added above it
+
+    assert [row["dag"] for row in audit("overrides-default")] == ["other"]
+
+
+def test_a_default_that_was_only_taken_once_is_still_overridden(audit: Audit, past: Past):
+    past([ConfigLayer(FILE, "base.properties:1", {MEMORY: "3g"})], run="r1", day=1)
+    past(memory("6g", "3g"), run="r2", day=2)
+
+    assert [row["task"] for row in audit("overrides-default")] == ["report"]
+    assert audit("default-not-taken") == []
+
+
+def test_a_default_that_nobody_took_is_told_only_once(audit: Audit, past: Past):
+    past(memory("6g", "3g"))
+
+    assert audit("overrides-default") == []
+    assert len(audit("default-not-taken")) == 1
+
+
+def test_a_task_that_no_longer_overrides_a_default_is_no_finding(audit: Audit, past: Past):
+    past(memory("6g", "3g"), run="r1", day=1)
+    past([ConfigLayer(FILE, "base.properties:1", {MEMORY: "3g"})], run="r2", day=2)
+
+    assert audit("overrides-default") == []
+
+
+def test_a_default_that_overrides_another_is_taken(audit: Audit, past: Past):
+    past([ConfigLayer(FILE, "base.properties:1", {MEMORY: "3g"})], run="r1", day=1)
+    past(
+        [layer(DEFAULT, **{"executor.memory": "4g"}), ConfigLayer(FILE, "base.properties:1", {MEMORY: "3g"})],
+        run="r2",
+        day=2,
+    )
+
+    assert audit("overrides-default") == []
+
+
+def test_the_strongest_default_is_the_one_that_is_overridden(audit: Audit, past: Past):
+    stronger = layer(DEFAULT, "default, version 1", **{"executor.memory": "4g"})
+    past([stronger], dag="billing")
+    past([ConfigLayer(FILE, "base.properties:1", {MEMORY: "3g"})], dag="churn")
+    past([ConfigLayer(OF_DAG, "flights", {MEMORY: "8g"}), *memory("6g", "3g"), stronger])
+
+    (row,) = audit("overrides-default")
+
+    assert row["detail"].endswith("in place of the default `4g` (DYNAMIC_DEFAULT_CONFIG, default, version 1)")
+
+
+def test_an_overridden_default_that_most_have_is_told_only_once(audit: Audit, past: Past):
+    for dag in ("a", "b", "c"):
+        past([ConfigLayer(FILE, "base.properties:1", {MEMORY: "3g"})], dag=dag)
+    past(memory("6g", "3g"), dag="d")
+
+    assert [row["dag"] for row in audit("overrides-default")] == ["d"]
+    assert audit("between-dags") == []
+
+
+def test_a_default_that_is_a_secret_is_hidden(audit: Audit, past: Past):
+    secret = {"spark.app.password": "c4nary"}
+    past([ConfigLayer(FILE, "base.properties:1", secret)], dag="a")
+    past(
+        [
+            ConfigLayer(ConfigSource.DAG_CONFIG, "conf", {"spark.app.password": "${vault:a:b}"}),
+            ConfigLayer(FILE, "base.properties:1", secret),
+        ]
+    )
+
+    (row,) = audit("overrides-default")
+
+    assert row["detail"] == (
+        "`${vault:a:b}` (DAG_CONFIG, conf) in place of the default `[hidden]` (STATIC_FILE_CONFIG, base.properties:1)"
+    )
+
+
 def test_a_key_that_is_different_everywhere_is_no_finding(audit: Audit, past: Past):
     for dag in ("a", "b", "c"):
         past({"spark.app.name": dag}, dag=dag)
@@ -164,9 +269,59 @@ def test_only_the_last_run_is_compared_with_another_environment(audit: Audit, pa
 def test_a_key_that_no_run_had_is_found(audit: Audit, past: Past, document: Any, is_unused: bool):
     past([layer(source, a="1") for source in (DEFAULT, OF_DAG, OF_TASK)])
 
-    found = [(row["dag"], row["task"], row["key"]) for row in audit("unused", documents=[document])]
+    settings = [(*document, "1", "dynamic, version 1", "", "")]  # too old for its history to be kept
+
+    found = [(row["dag"], row["task"], row["key"]) for row in audit("unused", documents=settings)]
 
     assert found == [document[1:]] * is_unused
+
+
+def setting(*, dag: str = "flights", task: str = "", at: str, value: str | None = "1") -> tuple[Any, ...]:
+    """Return a setting of ``spark.new`` by ann."""
+    source = OF_TASK if task else OF_DAG if dag else DEFAULT
+    return (source.name, dag, task, "spark.new", value, "dynamic, version 3", "ann", f"2026-11-{at}+00:00")
+
+
+@pytest.mark.parametrize("where", [{"dag": ""}, {"dag": "flights"}, {"task": "report"}, {"dag": "billing"}], ids=str)
+@pytest.mark.parametrize("at", ["01T12:00:00", "01T12:00:01"], ids=["in-the-same-second", "later"])
+def test_a_setting_without_a_run_since_it_was_made_is_not_unused(
+    audit: Audit, past: Past, where: dict[str, str], at: str
+):
+    past({"spark.a": "1"}, day=1)
+
+    assert audit("unused", documents=[setting(**where, at=at)]) == []
+
+
+@pytest.mark.parametrize("where", [{"dag": ""}, {"dag": "flights"}, {"task": "report"}], ids=str)
+def test_an_unused_setting_is_shown_with_who_made_it_and_when(audit: Audit, past: Past, where: dict[str, str]):
+    past({"spark.a": "1"}, day=2)
+
+    (row,) = audit("unused", documents=[setting(**where, at="01T12:34:56")])
+
+    assert row["detail"].startswith("`1` (DYNAMIC_")
+    assert row["detail"].endswith(", dynamic, version 3), set by ann at 2026-11-01 12:34 UTC; no run had it")
+
+
+def test_a_run_without_any_configuration_shows_that_a_setting_is_unused(audit: Audit, past: Past):
+    past({}, day=2)
+
+    assert len(audit("unused", documents=[setting(at="01T12:00:00")])) == 1
+
+
+def test_a_setting_of_a_task_that_does_not_run_any_longer_is_unused_and_said_so(audit: Audit, past: Past):
+    past({"spark.a": "1"}, day=2)
+
+    (row,) = audit("unused", documents=[setting(task="gone", at="01T12:00:00")])
+
+    assert row["detail"].endswith("; its DAG has run since, but not this task")
+
+
+def test_a_secret_that_no_run_had_is_hidden(audit: Audit, past: Past):
+    past({"spark.a": "1"}, day=2)
+
+    (row,) = audit("unused", documents=[setting(at="01T12:00:00", value=None)])
+
+    assert row["detail"].startswith("`[hidden]` (DYNAMIC_DAG_CONFIG, ")
 
 
 def test_an_override_that_always_loses_is_found(audit: Audit, past: Past):

@@ -45,16 +45,29 @@ def audit(session: Any, past: Past) -> Audit:
     return Audit(session, past)
 
 
-def test_runs_that_a_policy_would_have_stopped_are_counted_by_policy_and_dag(audit: Audit, past: Past):
+def test_each_task_has_its_own_reason(audit: Audit, past: Past):
+    past({MEMORY: "8g"}, task="invoice", day=1)
+    past([ConfigLayer(ConfigSource.DYNAMIC_TASK_CONFIG, "task dunning", {MEMORY: "5g"})], task="dunning", day=2)
+
+    found = audit()
+
+    assert [(row["task"], row["runs"], row["reason"].rpartition(" is set in ")[2]) for row in found.rows] == [
+        ("dunning", 1, "DYNAMIC_TASK_CONFIG, task dunning."),
+        ("invoice", 1, "DAG_CONFIG, conf."),
+    ]
+    assert (found.runs, found.all_runs) == (2, 2)
+
+
+def test_runs_that_a_policy_would_have_stopped_are_counted_by_policy_and_task(audit: Audit, past: Past):
     for day, memory in enumerate(("2g", "8g", "8g"), 1):
         past({MEMORY: memory}, run=f"r{day}", day=day)
     past({MEMORY: "8g"}, dag="billing")
 
     found = audit()
 
-    assert [(row["policy"], row["dag"], row["tasks"], row["runs"]) for row in found.rows] == [
-        ("small", "billing", ["report"], 1),
-        ("small", "flights", ["report"], 2),
+    assert [(row["policy"], row["dag"], row["task"], row["runs"]) for row in found.rows] == [
+        ("small", "billing", "report", 1),
+        ("small", "flights", "report", 2),
     ]
     assert (found.rows[1]["first"][:10], found.rows[1]["last"][:10]) == ("2026-11-02", "2026-11-03")
     assert (found.runs, found.unjudged) == (3, {})

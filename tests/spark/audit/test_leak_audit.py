@@ -406,7 +406,7 @@ def test_values_in_paths_are_leaks_and_not_shown(tmp_path: Path) -> None:
 
     kept = [path.read_text() for path in (tmp_path / "state").iterdir()]
     assert {(leak.line, leak.encoding) for leak in report.leaks} == {(0, "plain, in the path")}
-    assert len(report.leaks) == 2
+    assert sorted(Path(leak.file).name for leak in report.leaks) == ["a.log", "broken.gz", "link"]
     assert value not in f"{report}{page(report)}{kept}"
     assert list((tmp_path / "copies").iterdir()) == []
 

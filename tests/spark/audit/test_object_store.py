@@ -325,7 +325,7 @@ class TestCopies:
         assert problem == "Its copy cannot be written: ValueError."
 
 
-def test_a_value_in_a_key_is_a_leak_and_one_in_the_given_path_is_none(bucket: Bucket) -> None:
+def test_a_value_in_a_key_is_a_leak_and_so_is_one_in_a_given_path(bucket: Bucket) -> None:
     bucket.put("logs/of-c4nary-name/a.log", b"x")
     bucket.put("c4nary-name/a.log", b"x")
     finder = Sought([KnownSecret(PASSWORD, "c4nary-name")]).finder()
@@ -333,4 +333,4 @@ def test_a_value_in_a_key_is_a_leak_and_one_in_the_given_path_is_none(bucket: Bu
 
     found = TellingPaths.of(FileListing.of(given), given, finder)
 
-    assert [leak.file for leak in found.leaks] == [f"{ROOT}/logs/of-{PASSWORD}/a.log"]
+    assert [leak.file for leak in found.leaks] == [f"{ROOT}/{PASSWORD}", f"{ROOT}/logs/of-{PASSWORD}/a.log"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import socket
 import subprocess
 from collections.abc import Callable, Iterator
@@ -57,8 +58,9 @@ class Traces:
     def look(self, processes: list[psutil.Process]) -> None:
         """Search what is there now."""
         for folder in self.folders:
-            for path in folder.rglob("*"):
-                self.file(path, "temporary file")
+            for parent, _, names in os.walk(folder):  # unlike rglob, it passes by what is removed meanwhile
+                for name in names:
+                    self.file(Path(parent, name), "temporary file")
         for process in processes:
             with contextlib.suppress(psutil.Error, OSError):
                 for open_file in Path(f"/proc/{process.pid}/fd").iterdir():

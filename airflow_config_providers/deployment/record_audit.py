@@ -75,8 +75,8 @@ def problems_of(records: PastRecords) -> Iterator[str]:
 def _unreadable(problem: str) -> ConfigProvidersError:
     if NO_PATH in problem:
         return ConfigException(
-            "The folder of the records does not exist. Correct the path; a path without a scheme, such as s3a://, is "
-            "a folder of this machine."
+            "The folder of the records does not exist. Correct --records or --against, or those of an operator, "
+            "or [config_providers] records_path; a path without a scheme, such as s3a://, is a folder of this machine."
         )
     return ProviderUnavailableError(
         f"The records could not be read by Spark ({problem}). Correct the path, and give Spark the classes and rights "

@@ -181,8 +181,8 @@ def test_a_path_that_is_not_there_is_an_error(cli: Cli):
 
     assert done.code == 3
     assert done.errors == [
-        "The folder of the records does not exist. Correct the path; a path without a scheme, such as s3a://, is a "
-        "folder of this machine."
+        "The folder of the records does not exist. Correct --records or --against, or those of an operator, "
+        "or [config_providers] records_path; a path without a scheme, such as s3a://, is a folder of this machine."
     ]
 
 

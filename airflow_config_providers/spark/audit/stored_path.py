@@ -84,9 +84,11 @@ def real(path: str) -> str:
     """
     Return a given path as the paths below it begin: without links, or without slashes at its end.
 
-    :raises ConfigException: as for ``StoredPath.parse``
+    :raises ConfigException: as for ``StoredPath.parse``, or it has a NUL character
     """
     if is_stored(path):
         return str(StoredPath.parse(path))
+    if "\0" in path:
+        raise ConfigException("A path has a NUL character, which no file has in its name. Correct it.")
     match = _URL.fullmatch(path)
     return os.path.realpath(match["key"] if match else path)

@@ -52,3 +52,8 @@ def test_a_path_of_a_file_in_a_url_is_one_in_the_file_system(tmp_path: Path) -> 
     (tmp_path / "link").symlink_to(tmp_path / "logs")
 
     assert real(f"file://{tmp_path}/link") == str(tmp_path.resolve() / "logs")
+
+
+def test_a_path_with_a_nul_character_is_refused() -> None:
+    with pytest.raises(ConfigException, match="A path has a NUL character"):
+        real("logs\0")

@@ -51,21 +51,15 @@ def scope_of_records(
 
 
 def scope_of_leaks(
-    request: LeakRequest,
-    known: KnownSecrets,
-    references_in: Sequence[str],
-    *,
-    paths: Sequence[str],
-    notes: Sequence[str],
+    request: LeakRequest, known: KnownSecrets, references_in: Sequence[str], *, notes: Sequence[str]
 ) -> AuditScope:
     """
     Return the scope of a search for leaks.
 
-    :param paths: the paths of the request, as its report shows them: a folder can be named after a value
     :param references_in: where the references were found that were searched for
     """
     rows: list[tuple[str, object]] = [
-        ("files and folders", list(paths)),
+        ("files and folders", list(request.paths)),
         ("Airflow's database", "searched" if request.database else "not searched"),
         ("references from", list(references_in)),
         ("references whose values were searched for", len({one.variable for one in known.secrets})),

@@ -124,7 +124,7 @@ class ConfigAuditOperator(BaseOperator):
         self.log.info("%s", summary(found))
         if self.report:
             references_in = ["the operator"] * bool(self.references) + ["records below records_path"]
-            scope = scope_of_leaks(request, known, references_in, paths=found.paths, notes=notes)
+            scope = scope_of_leaks(request, known, references_in, notes=notes)
             write_report(self.report, found, scope)
         if self.output_parquet:
             write_findings(self.output_parquet, [leak.row() for leak in found.leaks], LEAK)

@@ -49,7 +49,7 @@ class DatabricksMixin(DurableMixin):
         return {**event, "run_state": state.to_json(), "errors": errors}
 
 
-class QuietDatabricksTrigger(QuietTrigger, DatabricksExecutionTrigger):  # type: ignore[misc,unused-ignore]
+class QuietDatabricksTrigger(QuietTrigger, DatabricksExecutionTrigger):  # type: ignore[misc,unused-ignore] # Any without its provider
     """Waits for a run; its event contains neither the errors of its tasks nor the message of its state."""
 
     left_out: ClassVar[Mapping[str, Any]] = {"errors": None}

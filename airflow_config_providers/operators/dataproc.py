@@ -57,13 +57,13 @@ class DataprocMixin(ConfiguredOperator):
         return {"project_id": self.project_id, "region": self.region}
 
 
-class QuietDataprocJobTrigger(QuietTrigger, DataprocSubmitTrigger):  # type: ignore[misc,unused-ignore]
+class QuietDataprocJobTrigger(QuietTrigger, DataprocSubmitTrigger):  # type: ignore[misc,unused-ignore] # Any without its provider
     """Waits for a job; its event does not contain the job."""
 
     left_out: ClassVar[Mapping[str, Any]] = {_JOB: None}
 
 
-class QuietDataprocBatchTrigger(QuietTrigger, DataprocBatchTrigger):  # type: ignore[misc,unused-ignore]
+class QuietDataprocBatchTrigger(QuietTrigger, DataprocBatchTrigger):  # type: ignore[misc,unused-ignore] # Any without its provider
     """Waits for a batch; its event does not contain the batch's error."""
 
     left_out: ClassVar[Mapping[str, Any]] = {_MESSAGE: None}

@@ -108,13 +108,13 @@ class QuietEmrTrigger(StandInTrigger):
         return {own.return_key: own.return_value, _QUESTION: own.waiter_args}
 
 
-class QuietEmrStepsTrigger(QuietEmrTrigger, EmrAddStepsTrigger):  # type: ignore[misc,unused-ignore]
+class QuietEmrStepsTrigger(QuietEmrTrigger, EmrAddStepsTrigger):  # type: ignore[misc,unused-ignore] # Any without its provider
     """Waits for steps; its event does not contain why one has failed."""
 
     states: ClassVar[Sequence[str]] = ("Steps[].Status.State",)
 
 
-class QuietEmrServerlessTrigger(QuietEmrTrigger, EmrServerlessStartJobTrigger):  # type: ignore[misc,unused-ignore]
+class QuietEmrServerlessTrigger(QuietEmrTrigger, EmrServerlessStartJobTrigger):  # type: ignore[misc,unused-ignore] # Any without its provider
     """Waits for a run of EMR Serverless; its event does not contain why the run has failed."""
 
     states: ClassVar[Sequence[str]] = ("jobRun.state",)

@@ -54,7 +54,7 @@ class LivyMixin(DurableMixin):
             self.log.warning("The output of batch %s could not be fetched: %s", batch_id, error)
 
 
-class WaitingLivyTrigger(StandInTrigger, LivyTrigger):  # type: ignore[misc,unused-ignore]
+class WaitingLivyTrigger(StandInTrigger, LivyTrigger):  # type: ignore[misc,unused-ignore] # Any without Livy's provider
     """
     Waits for the end of a batch, without fetching its output.
 

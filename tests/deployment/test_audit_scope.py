@@ -34,9 +34,7 @@ def test_records_without_a_folder_are_those_of_the_database() -> None:
 def test_a_search_names_what_was_left_out() -> None:
     request = LeakRequest(["logs/"], baseline="accepted.jsonl", excepted=["${vault:*:user}"])
 
-    scope = scope_of_leaks(
-        request, KnownSecrets((), excepted=["${vault:a:user}"]), [], paths=["logs/"], notes=["No key."]
-    )
+    scope = scope_of_leaks(request, KnownSecrets((), excepted=["${vault:a:user}"]), [], notes=["No key."])
 
     rows = dict(scope.rows)
     assert rows["files and folders"] == ["logs/"]

@@ -76,6 +76,12 @@ _WITH_SUFFIX: Final = {"lzf": ".lzf", "ORC": ".orc"}
 """Formats whose files are told from text by their names."""
 
 
+_MAGICS: Final = tuple(_MAGIC)
+_UNSUPPORTED_MAGICS: Final = tuple(_UNSUPPORTED)
+_SUFFIXES: Final = tuple(_EXTENSIONS)
+"""The same for ``startswith`` and ``endswith``: there can be millions of files."""
+
+
 def known_formats() -> list[str]:
     """Return how each compression is recognized, also of those that cannot be read."""
     tables = (_MAGIC, _EXTENSIONS, _UNSUPPORTED)
@@ -84,14 +90,14 @@ def known_formats() -> list[str]:
 
 def compression_of(beginning: bytes) -> str:
     """Return the compression of a file that begins with ``beginning``; empty if it is not compressed."""
-    if not beginning.startswith(tuple(_MAGIC)):  # almost always, and fast
+    if not beginning.startswith(_MAGICS):  # almost always, and fast
         return ""
     return next(name for magic, name in _MAGIC.items() if beginning.startswith(magic))
 
 
 def doubt(path: str, beginning: bytes) -> str:
     """Return why what is read from a file is perhaps not its content; empty if there is no doubt."""
-    if not beginning or not (beginning.startswith(tuple(_UNSUPPORTED)) or path.endswith(tuple(_EXTENSIONS))):
+    if not beginning or not (beginning.startswith(_UNSUPPORTED_MAGICS) or path.endswith(_SUFFIXES)):
         return ""  # almost always, and fast
     other = next((name for magic, name in _UNSUPPORTED.items() if beginning.startswith(magic)), "")
     if other and path.endswith(_WITH_SUFFIX.get(other, "")):

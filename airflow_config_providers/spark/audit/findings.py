@@ -79,7 +79,7 @@ def between_dags(current: DataFrame, overriding: DataFrame) -> DataFrame:
     """
     Return the tasks that have another value of a key than most tasks have.
 
-    :param overriding: as ``overriding_defaults`` returns them; what most have because it is the default is told there
+    :param overriding: as ``overriding_defaults`` returns them. Its tasks are left out where most have the default
     """
     from pyspark.sql import functions as F  # noqa: N812, PLC0415 - as above
 

@@ -36,7 +36,7 @@ from airflow_config_providers.spark.audit.seldom_collected import seldom_collect
 from airflow_config_providers.spark.audit.session import audit_session, job_failed, telling_failures
 from airflow_config_providers.spark.audit.sought import Sought, SoughtFinder
 from airflow_config_providers.spark.audit.state_folder import locked
-from airflow_config_providers.spark.audit.stored_path import is_stored, real
+from airflow_config_providers.spark.audit.stored_path import is_stored
 from airflow_config_providers.spark.audit.tables import (
     SearchedRows,
     TableReport,
@@ -100,7 +100,6 @@ class LeakReport:
     :param sought: what was searched for
     :param rows: how many rows of Airflow's database were searched
     :param notes: what else people should know, in sentences
-    :param paths: the given paths
     """
 
     leaks: list[Leak] = field(default_factory=list)
@@ -114,7 +113,6 @@ class LeakReport:
     sought: Sought = field(default=Sought(), repr=False)
     rows: int = 0
     notes: Sequence[str] = ()
-    paths: Sequence[str] = ()
 
     @property
     def is_complete(self) -> bool:
@@ -144,7 +142,6 @@ class LeakReport:
 
     def show(self, telling: TellingPaths) -> None:
         """Replace the values in paths, and add them as leaks."""
-        self.paths = [telling.show(path) for path in self.paths]
         self.leaks = [replace(leak, file=telling.show(leak.file)) for leak in self.leaks] + list(telling.leaks)
         self.unread = {telling.show(path): reason for path, reason in self.unread.items()}
         self.skipped = {telling.show(path): reason for path, reason in self.skipped.items()}
@@ -236,8 +233,7 @@ def _audited(request: LeakRequest, wanted: Sought, stores: Sequence[ObjectStore]
     telling = TellingPaths.of(listing, request.paths, finder)
     target = target_of(request.reversed_copy, request.paths) if request.reversed_copy else None
     work = Work.of(listing, seen.files if seen else {}, margin=finder.margin)
-    paths = [real(path) for path in request.paths]
-    report = LeakReport(unread=dict(listing.unread), skipped=listing.skipped, sought=sought, paths=paths)
+    report = LeakReport(unread=dict(listing.unread), skipped=listing.skipped, sought=sought)
     for one in work.unchanged:
         report.add(one)
     if work.files or (target and listing.files) or request.database:

@@ -10,6 +10,7 @@ from typing import Final
 
 from airflow_config_providers.core.reversal.encodings import ENCODINGS, forms
 from airflow_config_providers.core.reversal.reverse import COMMON_WORDS, SHORTEST, ReverseTransformer, find
+from airflow_config_providers.core.reversal.search import replace as replaced
 from airflow_config_providers.core.text import octets, one_line
 from airflow_config_providers.core.variable import ConfigVariable
 
@@ -79,6 +80,11 @@ def united(*ranked: Iterable[Occurrence]) -> Iterator[Occurrence]:
             rank, name = other_rank, other
         last = max(last, end)
     yield replace(name, start=first, end=last)
+
+
+def referring(data: bytes, occurrences: Iterable[Occurrence]) -> bytes:
+    """Return ``data`` with references in place of ``occurrences``."""
+    return replaced(data, [(one.start, one.end, octets(one.reference)) for one in occurrences])
 
 
 class LeakFinder:

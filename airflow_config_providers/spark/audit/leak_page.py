@@ -9,7 +9,6 @@ from functools import partial
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Final
 
-from airflow_config_providers.core.reversal.search import replace
 from airflow_config_providers.core.text import counted, how_many, octets
 from airflow_config_providers.spark.audit.html_page import (
     Bar,
@@ -25,6 +24,7 @@ from airflow_config_providers.spark.audit.html_page import (
     verdict,
     weekly,
 )
+from airflow_config_providers.spark.audit.leak_finder import referring
 from airflow_config_providers.spark.audit.report_file import write_page
 from airflow_config_providers.spark.audit.scope import NOT_KNOWN, AuditScope
 
@@ -83,8 +83,7 @@ def page(report: LeakReport, scope: AuditScope = NOT_KNOWN) -> str:
 def _reversed(finder: OccurrenceFinder, shown: str) -> str:
     """Return a string with references in place of values, which the name of a folder can hold."""
     data = octets(shown)
-    found = [(one.start, one.end, octets(one.reference)) for one in finder.find(data)]
-    return replace(data, found).decode("utf-8", "backslashreplace")
+    return referring(data, finder.find(data)).decode("utf-8", "backslashreplace")
 
 
 def _verdict(report: LeakReport) -> str:

@@ -116,7 +116,11 @@ _OF_FEW: Final = {
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
 }
 
-_OF_MANY: Final = dict(zip(_OF_FEW, (CONFIGS["spark.sql.shuffle.partitions"], "true", "FALLBACK"), strict=True))
+_OF_MANY: Final = {
+    "spark.sql.shuffle.partitions": CONFIGS["spark.sql.shuffle.partitions"],
+    "spark.sql.codegen.wholeStage": "true",
+    "spark.sql.codegen.factoryMode": "FALLBACK",
+}
 
 
 @contextmanager

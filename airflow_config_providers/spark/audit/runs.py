@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from airflow_config_providers.core.data import HIDDEN
+
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
@@ -82,7 +84,7 @@ def hidden_or(value: Column | str) -> Column:
     """Return a value; ``[hidden]`` for null, which is a plaintext secret."""
     from pyspark.sql import functions as F  # noqa: N812, PLC0415 - as above
 
-    return F.coalesce(value, F.lit("[hidden]"))
+    return F.coalesce(value, F.lit(HIDDEN))
 
 
 def minute(at: Column) -> Column:

@@ -11,12 +11,12 @@ from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
-from airflow_config_providers.core.reversal.search import replace
 from airflow_config_providers.core.text import octets, one_line
 from airflow_config_providers.exceptions import ConfigProvidersError
 from airflow_config_providers.spark.audit.content import BLOCK
 from airflow_config_providers.spark.audit.jdbc import JdbcDatabase, predicates
 from airflow_config_providers.spark.audit.leak import Leak
+from airflow_config_providers.spark.audit.leak_finder import referring
 from airflow_config_providers.spark.audit.search import MOST_LEAKS
 from airflow_config_providers.spark.audit.session import name_of
 from airflow_config_providers.spark.audit.sought import OccurrenceFinder
@@ -157,8 +157,7 @@ def _name(table: TextTable, column: str, row: _Row, finder: OccurrenceFinder) ->
     labels = zip(table.labels, row.labels, strict=True)
     key = "/".join(f"{label}={value}" for label, value in labels if value is not None)
     name = octets(f"database:{table.name}.{column}:{key}")
-    shown = [(one.start, one.end, octets(one.reference)) for one in finder.find(name)]
-    return one_line(replace(name, shown).decode("utf-8", "backslashreplace"))
+    return one_line(referring(name, finder.find(name)).decode("utf-8", "backslashreplace"))
 
 
 def _moment(at: Any) -> str:

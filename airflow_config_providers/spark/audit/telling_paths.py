@@ -6,11 +6,9 @@ import os
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from airflow_config_providers.core.reversal.search import replace
-from airflow_config_providers.core.text import octets
 from airflow_config_providers.spark.audit.files import FileListing, FoundFile
 from airflow_config_providers.spark.audit.leak import Leak, moment
-from airflow_config_providers.spark.audit.leak_finder import Occurrence
+from airflow_config_providers.spark.audit.leak_finder import Occurrence, referring
 from airflow_config_providers.spark.audit.sought import OccurrenceFinder
 from airflow_config_providers.spark.audit.stored_path import real
 
@@ -62,12 +60,11 @@ class TellingPaths:
 
 def _telling(path: bytes, roots: Iterable[bytes], finder: OccurrenceFinder) -> Sequence[Occurrence]:
     """Return the values in ``path``, but not the folder that it begins with."""
-    root = _length_of_root(path, roots)
-    return [one for one in finder.find(path) if one.start > 0 or one.end > root]
+    return [one for one in finder.find(path) if one.start > 0 or one.end > _length_of_root(path, roots)]
 
 
 def _shown(path: bytes, occurrences: Iterable[Occurrence]) -> str:
-    return os.fsdecode(replace(path, [(one.start, one.end, octets(one.reference)) for one in occurrences]))
+    return os.fsdecode(referring(path, occurrences))
 
 
 def _length_of_root(path: bytes, roots: Iterable[bytes]) -> int:

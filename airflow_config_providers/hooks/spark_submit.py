@@ -15,6 +15,7 @@ from airflow_config_providers.core.reversal.reverse import ReverseTransformer
 from airflow_config_providers.core.reversal.stream import reverse_lines
 from airflow_config_providers.core.variable import scan
 from airflow_config_providers.exceptions import SubmitError
+from airflow_config_providers.hooks.late_kill import LateKill
 from airflow_config_providers.hooks.take_over import taken_over
 from airflow_config_providers.hooks.two_streams import TwoStreams
 from airflow_config_providers.spark import child_process
@@ -48,7 +49,9 @@ class ConfiguredSparkSubmitHook(SparkSubmitHook):
     _streams: TwoStreams | None = None
     _environ_of_child: dict[str, Any] | None = None
     _environ_of_author: dict[str, Any] | None = None
+    _late_kill: LateKill
     _is_killed = False
+    _is_read = False
 
     @classmethod
     def of(
@@ -68,6 +71,7 @@ class ConfiguredSparkSubmitHook(SparkSubmitHook):
         """
         self = taken_over(cls, hook, _submission=submission, _reverser=reverser, _withheld=withheld)
         self._private_environment = {}
+        self._late_kill = LateKill()
         self._conf = dict(hook._conf)
         self._use_settled_arguments()
         return self
@@ -158,10 +162,28 @@ class ConfiguredSparkSubmitHook(SparkSubmitHook):
         return phase
 
     def on_kill(self) -> None:
-        """Kill the job, with commands that do not inherit the variables that providers read."""
+        """
+        Kill the job, with commands that do not inherit the variables that providers read.
+
+        While spark-submit has not said which driver it started, nobody could kill that driver. So this waits until it
+        says so, for 3 seconds at most, because Airflow ends the process of a task after 5; the log goes on meanwhile.
+        """
         self._is_killed = True
+        if self._is_read and self._submit_sp and self._is_driver_unknown():
+            self._late_kill.ask(self._submit_sp)
+        else:
+            self._kill()
+
+    def _kill(self) -> None:
+        self._late_kill.forget()
         with child_process.lacking(os.environ, self._withheld()):
             super().on_kill()
+
+    def _is_driver_unknown(self) -> bool:
+        """Return whether a driver in the cluster has perhaps begun. YARN's has an id before it is asked for."""
+        if self._is_kubernetes:
+            return self._connection["deploy_mode"] == "cluster" and not self._kubernetes_driver_pod
+        return bool(self._should_track_driver_status and not self._driver_id)
 
     @contextmanager
     def _holding(self, submission: Submission, streams: TwoStreams) -> Iterator[None]:
@@ -233,11 +255,41 @@ class ConfiguredSparkSubmitHook(SparkSubmitHook):
         if self._is_killed and self._submit_sp:  # while the process was started, when on_kill could not know it
             self._submit_sp.kill()
         self._env = self._environ_of_author or self._env  # for commands that kill the job
+        self._is_read = True
+        try:
+            super()._process_spark_submit_log(self._until_killed(self._lines(itr)))
+        except BaseException:  # such as Airflow's timeout, after which it calls on_kill
+            self._learn_driver(itr)
+            raise
+        finally:
+            self._is_read = False
+        if self._late_kill.is_due:
+            self._kill()
+
+    def _lines(self, itr: Iterable[Any]) -> Iterator[str]:
         if self._streams and self._submit_sp:
-            lines = self._streams.lines(self._submit_sp.stdout, self._reversers())
-        else:
-            lines = reverse_lines(itr, self._reversers())
-        super()._process_spark_submit_log(lines)
+            return self._streams.lines(self._submit_sp.stdout, self._reversers())
+        return reverse_lines(itr, self._reversers())
+
+    def _until_killed(self, lines: Iterable[str]) -> Iterator[str]:
+        """Yield ``lines``, and kill the driver when one of them has named it if ``on_kill`` came before."""
+        for line in lines:
+            yield line
+            if self._late_kill.is_due and not self._is_driver_unknown():
+                self._kill()
+
+    def _learn_driver(self, itr: Iterable[Any]) -> None:
+        """Read what spark-submit says until that names the driver, so that ``on_kill`` can kill it."""
+        if self._submit_sp and self._is_driver_unknown():
+            self._late_kill.ask(self._submit_sp)
+            super()._process_spark_submit_log(self._until_known(self._lines(itr)))
+            self._late_kill.forget()
+
+    def _until_known(self, lines: Iterable[str]) -> Iterator[str]:
+        for line in lines:
+            yield line
+            if not self._is_driver_unknown():
+                return
 
     def _reversers(self) -> Sequence[ReverseTransformer]:
         return (self._reverser(),)

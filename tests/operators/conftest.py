@@ -40,8 +40,12 @@ seen = {{
 with open({record!r}, "a") as record:
     record.write(json.dumps(seen) + "\\n")
 number = sum(1 for _ in open({record!r}))
+if asked := os.environ.get("FAKE_SPARK_PRINTS_AFTER"):
+    import time
+    while not os.path.exists(asked):
+        time.sleep(0.02)
 for line in os.environ.get("FAKE_SPARK_PRINTS", "").split("|"):
-    print(line.replace("{{number}}", str(number)))
+    print(line.replace("{{number}}", str(number)), flush=True)
 if end := os.environ.get("FAKE_SPARK_RUNS_UNTIL"):
     import signal, time
     if told := os.environ.get("FAKE_SPARK_IS_TOLD"):

@@ -79,8 +79,8 @@ def test_a_driver_in_a_cluster_is_killed_and_submitted_again_and_a_kill_of_the_t
             "spark.history.ui.port": "0",
         },
     )
-    has_ended, state = threading.Event(), {}
-    steps = threading.Thread(target=_rotate_and_kill, args=(cluster, secret, has_ended.is_set))
+    has_ended, is_killed, state = threading.Event(), threading.Event(), {}
+    steps = threading.Thread(target=_rotate_and_kill, args=(cluster, secret, has_ended.is_set, is_killed.set))
     steps.start()
     try:
         run = run_task(job, state=state)
@@ -89,16 +89,18 @@ def test_a_driver_in_a_cluster_is_killed_and_submitted_again_and_a_kill_of_the_t
         steps.join(LONGEST)
 
     assert run.state == "failed"
+    assert is_killed.is_set()
     assert eventually_drivers(cluster, active=[], completed=["KILLED", "KILLED"])
     assert all(canary in cluster.seen() for canary in CANARIES)
     assert "c4nary" not in "".join(capfd.readouterr()) + str(state)
 
 
-def _rotate_and_kill(cluster, secret, has_ended):
+def _rotate_and_kill(cluster, secret, has_ended, note_kill):
     assert eventually_drivers(cluster, has_ended, active=["RUNNING"], completed=[])
     assert eventually(lambda: CANARIES[0] in cluster.seen() or has_ended(), every=0.2)
     secret.write_text(CANARIES[1])
     assert eventually_drivers(cluster, has_ended, active=["RUNNING"], completed=["KILLED"])
     assert eventually(lambda: CANARIES[1] in cluster.seen() or has_ended(), every=0.2)
     if not has_ended():
+        note_kill()
         os.kill(os.getpid(), signal.SIGTERM)

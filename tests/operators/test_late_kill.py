@@ -1,0 +1,150 @@
+"""A task is killed before spark-submit has said which driver it started in a cluster."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import threading
+import time
+
+import psutil
+import pytest
+
+from airflow_config_providers.airflow_compat import AirflowTaskTimeout
+from airflow_config_providers.hooks.late_kill import LateKill
+from airflow_config_providers.operators.spark_submit import ConfiguredSparkSubmitOperator
+from tests.limits import LONGEST, eventually
+from tests.operators.standalone_master import JOB
+from tests.servers.web import Response, WebServer
+
+DRIVER = '{\n"submissionId" : "x",\n"success" : true,\n"driverState" : "KILLED"\n}'
+
+
+class Patient(ConfiguredSparkSubmitOperator):
+    """Waits for the driver's id as long as a busy machine needs."""
+
+    seconds = LONGEST
+
+    def _get_hook(self):
+        hook = super()._get_hook()
+        hook._late_kill = LateKill(self.seconds)
+        return hook
+
+
+class Impatient(Patient):
+    seconds = 0.0
+
+
+@pytest.fixture
+def asked(connections, monkeypatch):
+    """What the master of a standalone cluster, to which the default connection leads, is asked for."""
+    paths = []
+
+    def answer(request):
+        paths.append(request.path)
+        return Response(200, DRIVER.encode())
+
+    with WebServer(answer) as server:
+        extra = {"deploy-mode": "cluster", "rest-port": server.address.rpartition(":")[2]}
+        connection = {"conn_type": "spark", "host": "spark://127.0.0.1:7077", "extra": extra}
+        monkeypatch.setenv("AIRFLOW_CONN_SPARK_DEFAULT", json.dumps(connection))
+        yield paths
+
+
+@pytest.fixture
+def say(spark_submit, tmp_path, monkeypatch):
+    """Have spark-submit say which driver it started, and then run until it is killed."""
+    monkeypatch.setenv("FAKE_SPARK_PRINTS", f"submitted as {JOB}")
+    monkeypatch.setenv("FAKE_SPARK_PRINTS_AFTER", str(tmp_path / "said"))
+    monkeypatch.setenv("FAKE_SPARK_RUNS_UNTIL", str(tmp_path / "end"))
+    yield (tmp_path / "said").touch
+    (tmp_path / "said").touch()
+    (tmp_path / "end").touch()
+
+
+@pytest.fixture
+def run_until(run_task, spark_submit):
+    """Run a task, and take steps in another thread once spark-submit runs: ``run_until(job, kill, say)``."""
+
+    def run(operator, *steps):
+        has_ended = threading.Event()
+
+        def take():
+            assert eventually(lambda: spark_submit() or has_ended.is_set())
+            for step in () if has_ended.is_set() else steps:
+                step()
+
+        thread = threading.Thread(target=take)
+        thread.start()
+        try:
+            return run_task(operator, state={})
+        finally:
+            has_ended.set()
+            thread.join(LONGEST)
+
+    return run
+
+
+def send(number):
+    """Return what sends this process a signal."""
+    return lambda: os.kill(os.getpid(), number)
+
+
+def _children():
+    return [child for child in psutil.Process().children() if child.status() != psutil.STATUS_ZOMBIE]
+
+
+def test_a_driver_that_is_named_after_the_kill_is_killed(dag, run_until, asked, say):
+    run = run_until(Patient(task_id="job", application="job.py", dag=dag), send(signal.SIGTERM), say)
+
+    assert run.state == "failed"
+    assert asked == [f"/v1/submissions/kill/{JOB}"]
+    assert _children() == []
+
+
+def test_spark_submit_that_names_no_driver_in_time_is_ended(dag, run_until, asked, say):
+    run = run_until(Impatient(task_id="job", application="job.py", dag=dag), send(signal.SIGTERM))
+
+    assert run.state == "failed"
+    assert asked == []
+    assert _children() == []
+
+
+def test_a_driver_that_is_named_after_the_timeout_of_the_task_is_killed(dag, run_until, asked, say):
+    def time_out(signum, frame):
+        raise AirflowTaskTimeout
+
+    class Late(Patient):
+        def execute(self, context):
+            try:
+                return super().execute(context)
+            except AirflowTaskTimeout:
+                self.on_kill()  # as Airflow does
+                raise
+
+    before = signal.signal(signal.SIGALRM, time_out)
+    try:
+        run = run_until(Late(task_id="job", application="job.py", dag=dag), send(signal.SIGALRM), say)
+    finally:
+        signal.signal(signal.SIGALRM, before)
+
+    assert run.state == "failed"
+    assert asked == [f"/v1/submissions/kill/{JOB}"]
+    assert _children() == []
+
+
+def test_a_kill_that_was_forgotten_ends_no_process():
+    class Process:
+        ends = 0
+
+        def kill(self):
+            self.ends += 1
+
+    process, kill = Process(), LateKill(0.05)
+    kill.ask(process)
+    kill.forget()
+    time.sleep(0.2)
+
+    assert process.ends == 0
+    assert not kill.is_due

@@ -322,7 +322,9 @@ def _digest(sought: Sought, version: str, salt: bytes) -> str:
     values = [json.dumps([str(one.variable), one.value, one.age]) for one in sought.secrets]
     fingerprints = [json.dumps([*one.row().values(), one.age]) for one in sought.fingerprints]
     key = sought.key.id if sought.key else ""  # that of the fingerprints of leaks
-    parts = [version, key, *sorted(values), *sorted(fingerprints), json.dumps(FORMATS if sought.tokens else {})]
+    no_secrets = [json.dumps([one.value]) for one in sought.no_secrets]
+    formats = FORMATS if sought.tokens else {}
+    parts = [version, key, sorted(values), sorted(fingerprints), sorted(no_secrets), formats]
     return hashlib.scrypt(octets(json.dumps(parts)), salt=salt, dklen=32, **_SCRYPT).hex()
 
 

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import weakref
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ pytest.importorskip("pyarrow")
 from airflow_config_providers.core.variable import ConfigVariable
 from airflow_config_providers.exceptions import ConfigException, ProviderUnavailableError
 from airflow_config_providers.spark.audit.baseline import Baseline
-from airflow_config_providers.spark.audit.files import SPLIT, FileListing
+from airflow_config_providers.spark.audit.files import SPLIT, FileListing, FoundFile
 from airflow_config_providers.spark.audit.fingerprint import FingerprintKey
 from airflow_config_providers.spark.audit.fsspec_objects import FsspecObjects
 from airflow_config_providers.spark.audit.leak import moment
@@ -38,7 +39,7 @@ from airflow_config_providers.spark.audit.leak_finder import KnownSecret
 from airflow_config_providers.spark.audit.leak_page import page, summary
 from airflow_config_providers.spark.audit.object_store import ObjectStore
 from airflow_config_providers.spark.audit.reversed_copies import target_of
-from airflow_config_providers.spark.audit.seen_files import SeenFiles
+from airflow_config_providers.spark.audit.seen_files import SearchedFile, SeenFiles
 from airflow_config_providers.spark.audit.session import audit_session
 from airflow_config_providers.spark.audit.sought import Sought
 from airflow_config_providers.spark.audit.state_folder import locked
@@ -254,6 +255,13 @@ class TestSeenFiles:
 
         assert SeenFiles.open(str(tmp_path), SOUGHT).files == {}
         assert SeenFiles.open(str(tmp_path), Sought([KnownSecret(PASSWORD, "another value")])).files == {}
+
+    def test_other_values_that_are_no_secrets_make_everything_be_read_again(self, tmp_path: Path) -> None:
+        seen = SeenFiles.open(str(tmp_path), SOUGHT)
+        seen.keep([SearchedFile(FoundFile("/log", 1, 1))])
+        excepting = replace(SOUGHT, no_secrets=[KnownSecret(PASSWORD, "no secret")])
+
+        assert SeenFiles.open(str(tmp_path), excepting).files == {}
 
     def test_a_search_of_another_version_reads_everything_again(self, audit: LeakAudit, tmp_path: Path) -> None:
         logs, state = tmp_path / "logs", str(tmp_path / "state")

@@ -60,9 +60,9 @@ class CompressedMembers:
 def _is_compressed(member: bytes) -> bool:
     """Return whether a header with the beginning of a file is that of a compressed one."""
     header, beginning = member[:HEADER], member[HEADER:]
-    if header[_KIND] not in _FILES or not header[_SIZE].strip(b" 0\0") or not _has_sum(header):
+    if not (compression_of(beginning) or doubt("", beginning)):  # almost always, and fast
         return False
-    return bool(compression_of(beginning) or doubt("", beginning))
+    return header[_KIND] in _FILES and bool(header[_SIZE].strip(b" 0\0")) and _has_sum(header)
 
 
 def _has_sum(header: bytes) -> bool:

@@ -128,12 +128,12 @@ def references(args: Any) -> None:
     with audited(args, notes) as found:
         uses = reference_uses(found.session, found.records.frame, of_dags)
     rows = reference_rows(uses, wanted)
-    if any(row["runs"] and not row["generations"] for row in rows):
+    shown = [row for row in rows if is_like(row["reference"], args.pattern)]
+    if any(row["runs"] and not row["generations"] for row in shown):
         notes(
             "Some references have no hash of a value, so their generations are not known. Set [config_providers] "
             "password_encoder_secret where tasks run."
         )
-    shown = [row for row in rows if is_like(row["reference"], args.pattern)]
     show_found(shown, args.output, nothing="No record has such a reference.")
     more = [("references like", args.pattern), ("also those in", args.known)]
     scope = scope_of_records(found.choice, found.records, more, notes=notes.told)

@@ -1,4 +1,4 @@
-"""What the commands that audit have in common: how far they are, on a terminal, what they read, and what they write."""
+"""What the commands that audit have in common: how far they are, what they read, and what they write."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from airflow_config_providers import settings
 from airflow_config_providers.cli.arguments import pairs
 from airflow_config_providers.cli.failing import Notes, WrongArgumentsError
 from airflow_config_providers.cli.output import show
+from airflow_config_providers.cli.progress_lines import ProgressLines, number, octets
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.deployment.audit_scope import RecordsChoice
 from airflow_config_providers.deployment.database_records import records_of_database
@@ -34,29 +35,32 @@ Tick = Callable[[int, int], None]
 @contextmanager
 def octets_progress(console: Console | None = None) -> Iterator[Tick]:
     """
-    Yield a function that shows how many bytes were read.
+    Yield a function that shows how many bytes were read: as a bar on a terminal, and elsewhere as a line now and then.
 
-    :param console: where to show it, if that is a terminal; None for standard error
+    :param console: where to show it; None for standard error
     """
     from rich.progress import DownloadColumn, TransferSpeedColumn  # noqa: PLC0415 - only a command that runs needs it
 
-    with _shown((DownloadColumn(), TransferSpeedColumn()), _console(console)) as tick:
+    shown_on = _console(console)
+    if not shown_on.is_terminal:
+        yield ProgressLines(shown_on.file, octets)
+        return
+    with _shown((DownloadColumn(), TransferSpeedColumn()), shown_on) as tick:
         yield tick
 
 
 @contextmanager
-def files_progress(console: Console | None = None) -> Iterator[Tick | None]:
+def files_progress(console: Console | None = None) -> Iterator[Tick]:
     """
     Yield a function that shows how many files of records were read, and that their findings are made afterwards.
 
     :param console: as for ``octets_progress``
-    :return: None if there is no terminal, so that nothing needs to be counted
     """
     from rich.progress import MofNCompleteColumn, TextColumn  # noqa: PLC0415 - as above
 
     shown_on = _console(console)
     if not shown_on.is_terminal:
-        yield None
+        yield ProgressLines(shown_on.file, number, unit="records")
         return
     with _shown((TextColumn("records"), MofNCompleteColumn(), _rate()), shown_on) as tick:
         yield tick
@@ -67,7 +71,7 @@ def _shown(columns: tuple[ProgressColumn, ...], console: Console) -> Iterator[Ti
     from rich.progress import BarColumn, Progress, TimeRemainingColumn  # noqa: PLC0415 - as above
 
     all_columns = (BarColumn(), *columns, TimeRemainingColumn(elapsed_when_finished=True))
-    with Progress(*all_columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+    with Progress(*all_columns, console=console, transient=True) as bar:
         task = bar.add_task("", total=None)
         yield lambda done, total: bar.update(task, completed=done, total=total or None)
 

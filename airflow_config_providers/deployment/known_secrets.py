@@ -51,11 +51,13 @@ class KnownSecrets:
     :param secrets: the values
     :param problems: why references have no value, a sentence for each
     :param excepted: references that were left out, as no secrets
+    :param no_secrets: their values, as far as they are known
     """
 
     secrets: Collection[KnownSecret] = field(repr=False)
     problems: Sequence[str] = ()
     excepted: Sequence[str] = ()
+    no_secrets: Collection[KnownSecret] = field(default=(), repr=False)
 
 
 def references_in_file(path: str, option: str = "--references") -> list[ConfigVariable]:
@@ -111,23 +113,29 @@ def resolved_secrets(
     """
     Return the values of ``references``, asked for once for each provider and path.
 
+    The providers that answer are also asked for the values of excepted references. If they do not say one, that is no
+    problem: it may be excepted because the audit has no right to read it.
+
     :param definitions: ``config.providers`` and the keys below it
-    :param excepted: patterns of references whose values are not asked for
+    :param excepted: patterns of references that are no secrets
     :raises ConfigException: the list of providers cannot be read
     """
     named = list(dict.fromkeys(references))
     wanted = without_excepted(named, excepted)
-    left = set(wanted)
+    left = set(named).difference(wanted)
     with deployment_registry().on_demand(definitions) as providers:
         known = [one for one in wanted if one.provider in providers]
         unknown = {one.provider: one for one in wanted if one.provider not in providers}
         problems = [unknown_provider(one, providers) for one in unknown.values()]
-        secrets: list[KnownSecret] = []
+        secrets, no_secrets = list[KnownSecret](), list[KnownSecret]()
         for name in dict.fromkeys(one.provider for one in known):
             found = _of_provider([one for one in known if one.provider == name], providers)
             secrets += found.secrets
             problems += found.problems
-    return KnownSecrets(secrets, problems, [str(one) for one in named if one not in left])
+            others = [one for one in named if one in left and one.provider == name]
+            if others and found.secrets:
+                no_secrets += _of_provider(others, providers).secrets
+    return KnownSecrets(secrets, problems, [str(one) for one in named if one in left], no_secrets)
 
 
 def search_for(
@@ -147,7 +155,7 @@ def search_for(
     secrets, short = searchable(known.secrets)
     for reference in short:
         tell(f"{printable(reference)}: its value is too short or too common to be searched for.")
-    sought = _sought(secrets, request)
+    sought = _sought(secrets, request, no_secrets=searchable(known.no_secrets)[0])
     if not sought and (known.problems or not request.state):  # a state can have fingerprints of earlier values
         raise ConfigException("There is no value to search for.", *known.problems)
     report = audit_leaks(request, sought, stores=stores, tick=tick)
@@ -167,10 +175,10 @@ def fingerprint_key() -> FingerprintKey | None:
     return FingerprintKey(deployment_key(secret, *FINGERPRINTS)) if secret else None
 
 
-def _sought(secrets: Sequence[KnownSecret], request: LeakRequest) -> Sought:
+def _sought(secrets: Sequence[KnownSecret], request: LeakRequest, *, no_secrets: Sequence[KnownSecret] = ()) -> Sought:
     """Return what to search for, and write the fingerprints that are wanted."""
     key = _key_for(request)
-    sought = Sought(secrets, key=key, tokens=request.tokens, excepted=request.excepted)
+    sought = Sought(secrets, key=key, tokens=request.tokens, excepted=request.excepted, no_secrets=no_secrets)
     if not request.fingerprints and not request.write_fingerprints:
         return sought
     if key is None:

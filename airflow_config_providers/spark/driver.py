@@ -24,7 +24,7 @@ from airflow_config_providers.spark.catalogue import spark_definition
 from airflow_config_providers.spark.driver_configs import DriverConfigs, keep
 from airflow_config_providers.spark.expansion import SUBSTITUTED_BY_SPARK
 from airflow_config_providers.spark.exposure import is_early
-from airflow_config_providers.spark.jvm import reading_properties
+from airflow_config_providers.spark.jvm import reading_properties, spark_home
 from airflow_config_providers.spark.layer_files import ConfigFile, file_layer, read_text
 from airflow_config_providers.spark.redaction import REDACTION_KEY, widened
 
@@ -161,7 +161,7 @@ class Unsubmitted:
 
     def configs(self) -> dict[str, str]:
         """Return the content of ``spark-defaults.conf``."""
-        directory = self._environ.get("SPARK_CONF_DIR") or Path(_home(), "conf")
+        directory = self._environ.get("SPARK_CONF_DIR") or Path(spark_home(), "conf")
         path = Path(directory, "spark-defaults.conf")
         file = ConfigFile(str(path), str(path), is_lenient=True)
         return dict(file_layer(file).configs) if path.is_file() else {}
@@ -257,9 +257,3 @@ def _refuse_changes(found: ResolvedConfig) -> None:
 
 def _why(key: str, value: str) -> list[str]:
     return list(fidelity.problems(key, value, written="")) or [f"{key} would not arrive unchanged. Remove it."]
-
-
-def _home() -> str:
-    from pyspark.find_spark_home import _find_spark_home  # noqa: PLC0415 - as above
-
-    return str(_find_spark_home())

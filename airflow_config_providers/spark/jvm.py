@@ -26,6 +26,13 @@ def has_started() -> bool:
     return SparkContext._gateway is not None
 
 
+def spark_home() -> str:
+    """Return the folder of the Spark that PySpark starts."""
+    from pyspark.find_spark_home import _find_spark_home  # noqa: PLC0415 - as above
+
+    return str(_find_spark_home())
+
+
 def launch(conf: Any) -> None:
     """
     Start the JVM, unless this process has one.

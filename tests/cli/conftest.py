@@ -188,7 +188,8 @@ class Ended:
 
     @property
     def errors(self) -> list[str]:
-        lines = [line for line in self.err.splitlines() if not line.startswith("note: ")]
+        """What is neither a note nor, as on a busy machine, how far an audit is."""
+        lines = [line for line in self.err.splitlines() if not line.startswith(("note: ", "progress: "))]
         return [line.removeprefix("error: ") for line in lines]
 
     @property

@@ -185,6 +185,15 @@ def test_references_that_are_no_secrets_are_left_out(audit: Audit) -> None:
     assert str(audit.logs) in page
 
 
+def test_a_value_that_is_no_secret_is_not_reported_as_a_part_of_one(audit: Audit) -> None:
+    (audit.secrets / "user").write_text("c4nary-us3r-of+the")
+    (audit.secrets / "password").write_text("jdbc:c4nary-us3r-of+the:and-more")
+    (audit.logs / "a.log").write_text("user=c4nary-us3r-of+the\n")
+    audit.names("password", "user")
+
+    assert audit.rows("--except", "${dir:*:user}", code=0) == []
+
+
 def test_an_exception_that_matches_no_reference_is_named_in_a_note(audit: Audit) -> None:
     done = audit("--except", "dir:*:user", "--report", str(audit.folder / "report.html"))
 

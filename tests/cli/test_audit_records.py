@@ -254,6 +254,17 @@ def test_references_are_listed_with_what_is_known_of_them(cli: Cli, past: Past, 
     ]
 
 
+def test_a_reference_without_hashes_is_noted_only_if_it_is_listed(cli: Cli, past: Past):
+    past({"spark.a": PASSWORD}, references={PASSWORD: "1"}, key_id="k")
+    past({}, task="other", references={"${vault:apps/web:token}": None})
+
+    noted = [
+        audit(cli, f"references '{pattern}' --records {past.folder} --no-database").notes for pattern in ("*", PASSWORD)
+    ]
+
+    assert [["generations are not known" in note for note in notes] for notes in noted] == [[True], []]
+
+
 @pytest.mark.parametrize(
     ("words", "title"),
     [

@@ -9,6 +9,7 @@ from rich.console import Console
 
 from airflow_config_providers.cli.audited import files_progress, octets_progress
 from airflow_config_providers.cli.output import progress
+from airflow_config_providers.cli.progress_lines import Counted, ProgressLines, number, octets
 
 
 def shown(seconds: float, *, is_terminal: bool) -> str:
@@ -35,9 +36,8 @@ def test_nothing_is_shown(seconds: float, is_terminal: bool):
 def shown_files(*, is_terminal: bool) -> str:
     out = io.StringIO()
     with files_progress(Console(file=out, force_terminal=is_terminal, width=80)) as tick:
-        if tick:
-            tick(1_000, 4_000)
-            tick(4_000, 4_000)
+        tick(1_000, 4_000)
+        tick(4_000, 4_000)
     return out.getvalue()
 
 
@@ -55,5 +55,39 @@ def test_an_audit_shows_how_many_bytes_it_has_read():
     assert "1.0/4.0 MB" in out.getvalue()
 
 
-def test_an_audit_shows_nothing_in_a_file():
+def test_a_short_audit_shows_nothing_in_a_file():
     assert shown_files(is_terminal=False) == ""
+
+
+def lines(counted: Counted, *ticks: tuple[float, int, int], unit: str = "") -> list[str]:
+    """Return what is written at moments at which so much of all was read; it starts at 0."""
+    out, now = io.StringIO(), iter([0.0, *(moment for moment, _, _ in ticks)])
+    tick = ProgressLines(out, counted, unit=unit, clock=lambda: next(now))
+    for _, done, total in ticks:
+        tick(done, total)
+    return out.getvalue().splitlines()
+
+
+def test_a_long_audit_writes_a_plain_line_every_half_minute_to_a_file():
+    ticks = [(second / 2, second * 1_000_000, 240_000_000) for second in range(1, 150)]
+
+    assert lines(octets, *ticks) == [
+        "progress: after 0:00:30, 60.0 MB of 240.0 MB read, 2.0 MB/s, 0:01:30 left",
+        "progress: after 0:01:00, 120.0 MB of 240.0 MB read, 2.0 MB/s, 0:01:00 left",
+    ]
+
+
+def test_a_long_audit_of_records_says_when_all_are_read():
+    assert lines(number, (29, 100, 4_000), (40, 2_000, 4_000), (80, 4_000, 4_000), unit="records") == [
+        "progress: after 0:00:40, 2,000 of 4,000 records read, 50/s, 0:00:40 left",
+        "progress: after 0:01:20, 4,000 records read",
+    ]
+
+
+def test_as_long_as_nothing_was_read_no_time_is_estimated():
+    assert lines(octets, (30, 0, 4_000)) == ["progress: after 0:00:30, 0 bytes of 4.0 kB read, 0 bytes/s"]
+
+
+def test_in_a_file_the_lines_go_where_a_terminal_would_show_a_bar():
+    with octets_progress(Console(file=io.StringIO(), force_terminal=False)) as tick:
+        assert isinstance(tick, ProgressLines)

@@ -31,3 +31,17 @@ def test_a_failure_names_the_references_that_it_affects(tmp_path: Path) -> None:
     (problem,) = resolved_secrets(asked, definitions).problems
 
     assert problem.startswith("${dir:/etc:hosts}, ${dir:/etc:passwd}: /etc is not inside an allowed path")
+
+
+def test_an_excepted_reference_without_a_value_is_no_problem(tmp_path: Path) -> None:
+    (tmp_path / "password").write_text("c4nary")
+    asked = [ConfigVariable("dir", str(tmp_path), "password"), ConfigVariable("dir", "/etc", "passwd")]
+    definitions = {
+        "config.providers": "dir",
+        "config.providers.dir.class": "directory",
+        "config.providers.dir.param.allowed.paths": str(tmp_path),
+    }
+    known = resolved_secrets(asked, definitions, excepted=["*:passwd}"])
+
+    assert [one.value for one in known.secrets] == ["c4nary"]
+    assert (known.problems, known.excepted, known.no_secrets) == ([], ["${dir:/etc:passwd}"], [])

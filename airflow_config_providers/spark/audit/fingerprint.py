@@ -148,6 +148,10 @@ class FingerprintKey:
         size = (FOUND_DIGITS - KEY_DIGITS) // 2
         return self.id[:KEY_DIGITS] + blake2b(data, key=self.secret, digest_size=size, person=b"found").hexdigest()
 
+    def of_ends(self, ends: str) -> str:
+        """Return what can be kept of a hash of the ends of a file, which could be guessed if the file is short."""
+        return blake2b(octets(ends), key=self.secret, digest_size=_DIGEST, person=b"ends").hexdigest() if ends else ""
+
     def of_secrets(self, secrets: Iterable[KnownSecret]) -> Iterator[Fingerprint]:
         """Yield the fingerprints of every form of ``secrets`` that the audit searches for, up to 16 MiB of it."""
         for one in secrets:

@@ -6,6 +6,7 @@ Its plots are SVG, each with its numbers in a table.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -97,18 +98,21 @@ def plots(figures: Iterable[str]) -> str:
     return f'<div class="plots">{shown}</div>' if shown else ""
 
 
-def table(heads: Sequence[str], rows: Sequence[Sequence[object]], *, count: int = 0) -> str:
+def table(
+    heads: Sequence[str], rows: Sequence[Sequence[object]], *, count: int = 0, most_room: float = math.inf
+) -> str:
     """
     Return a table. Numbers are to the right, lists are joined, and None is empty.
 
     :param count: how many rows there are in all, if that is more than ``rows``
+    :param most_room: the most width that a cell keeps for a long word, in zeros; a table of many columns has little
     """
     shown = rows[:MOST_ROWS]
     is_number = [bool(shown) and all(_is_number(row[place]) for row in shown) for place in range(len(heads))]
     head = "".join(
         f'<th scope="col"{_number(right)}>{text(name)}</th>' for name, right in zip(heads, is_number, strict=True)
     )
-    body = "".join(f"<tr>{''.join(map(_cell, row))}</tr>" for row in shown)
+    body = "".join(f"<tr>{''.join(_cell(cell, most_room) for cell in row)}</tr>" for row in shown)
     head = f"<thead><tr>{head}</tr></thead>"
     more = _more(max(count, len(rows)) - len(shown))
     return f'<div class="scroll"><table>{head}<tbody>{body}</tbody></table></div>{more}'
@@ -142,7 +146,7 @@ def _number(is_number: bool) -> str:
     return ' class="number"' if is_number else ""
 
 
-def _cell(cell: object) -> str:
+def _cell(cell: object, most_room: float) -> str:
     if isinstance(cell, int):
         return f'<td class="number">{cell:,}</td>'
     shown = ", ".join(map(str, cell)) if isinstance(cell, (list, tuple)) else str("" if cell is None else cell)
@@ -150,15 +154,15 @@ def _cell(cell: object) -> str:
     if isinstance(cell, Quoted):
         markup = _CODE.sub(r"<code>\1</code>", markup)
     is_list = isinstance(cell, (list, tuple)) and len(cell) > 1
-    return f"<td{_shape(shown, is_long=is_list or len(shown) > _SHORT)}>{markup}</td>"
+    return f"<td{_shape(shown, is_long=is_list or len(shown) > _SHORT, most_room=most_room)}>{markup}</td>"
 
 
-def _shape(shown: str, *, is_long: bool) -> str:
+def _shape(shown: str, *, is_long: bool, most_room: float) -> str:
     """Return the attributes of a cell: a long one has room for its longest word, unless that is very long."""
     if is_long:
         longest = max(map(len, shown.split()), default=0)
         room = _ROOM if longest > _LONGEST_WORD else max(longest * _WIDTH_OF_ONE, _LEAST)
-        return f' class="long" style="min-width:{room:g}ch"'
+        return f' class="long" style="min-width:{min(room, most_room):g}ch"'
     return ' class="moment"' if _MOMENT.fullmatch(shown) else ""
 
 

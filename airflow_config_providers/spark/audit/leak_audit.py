@@ -26,6 +26,7 @@ from airflow_config_providers.spark.audit.files import (
     row_of,
     splits_of,
 )
+from airflow_config_providers.spark.audit.fingerprint import FingerprintKey
 from airflow_config_providers.spark.audit.leak import Leak, moment
 from airflow_config_providers.spark.audit.object_store import ObjectStore, mount, mounted
 from airflow_config_providers.spark.audit.reversed_copies import target_of, write_copy
@@ -232,7 +233,7 @@ def _audited(request: LeakRequest, wanted: Sought, stores: Sequence[ObjectStore]
     finder, listing = sought.finder(), FileListing.of(request.paths)
     telling = TellingPaths.of(listing, request.paths, finder)
     target = target_of(request.reversed_copy, request.paths) if request.reversed_copy else None
-    work = Work.of(listing, seen.files if seen else {}, margin=finder.margin)
+    work = Work.of(listing, seen.files if seen else {}, margin=finder.margin, key=sought.key)
     report = LeakReport(unread=dict(listing.unread), skipped=listing.skipped, sought=sought)
     for one in work.unchanged:
         report.add(one)
@@ -272,10 +273,13 @@ class Work:
     unchanged: Sequence[SearchedFile] = ()
 
     @classmethod
-    def of(cls, listing: FileListing, known: Mapping[str, SearchedFile], *, margin: int) -> Work:
+    def of(
+        cls, listing: FileListing, known: Mapping[str, SearchedFile], *, margin: int, key: FingerprintKey | None = None
+    ) -> Work:
         """Return what is to be done with the files of ``listing``, of which some are ``known`` by path."""
         files = [file for file in listing.files if not is_unchanged(file, known.get(file.path))]
-        grown = {file.path: found for file in files if (found := grown_since(file, known.get(file.path), margin))}
+        begun = ((file.path, grown_since(file, known.get(file.path), margin=margin, key=key)) for file in files)
+        grown = {path: found for path, found in begun if found}
         old = {file.path for file in listing.files}.difference(file.path for file in files)
         return cls(files, grown, [known[path] for path in sorted(old)])
 

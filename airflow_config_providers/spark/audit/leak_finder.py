@@ -13,6 +13,7 @@ from airflow_config_providers.core.reversal.reverse import COMMON_WORDS, SHORTES
 from airflow_config_providers.core.reversal.search import replace as replaced
 from airflow_config_providers.core.text import octets, one_line
 from airflow_config_providers.core.variable import ConfigVariable
+from airflow_config_providers.spark.audit.excepted_values import ExceptedValues, covers
 
 _PART: Final = "in part"
 _BROKEN: Final = "broken over lines"
@@ -61,6 +62,11 @@ class Occurrence:
     age: str
     fingerprint: str = ""
 
+    @property
+    def is_part(self) -> bool:
+        """Whether it is only a part of the value."""
+        return self.encoding.endswith(_PART)
+
 
 def united(*ranked: Iterable[Occurrence]) -> Iterator[Occurrence]:
     """
@@ -92,10 +98,14 @@ class LeakFinder:
     Finds the values of ``secrets``, in every encoding that the reversal of logs knows.
 
     The references themselves are not reported, whatever is inside them. Safe to use from several threads.
+
+    :param excepted: values that are no secrets. A part of a secret that is in one of them is not reported; a whole
+        secret is, because nobody has said that it may be shown
     """
 
-    def __init__(self, secrets: Iterable[KnownSecret]) -> None:
+    def __init__(self, secrets: Iterable[KnownSecret], excepted: Iterable[KnownSecret] = ()) -> None:
         found = list(secrets)
+        self._excepted = ExceptedValues(one.value for one in excepted if one.is_searchable)
         self.reversers = (ReverseTransformer.of_pairs((one.variable, one.value) for one in found),)
         self._of_label: dict[bytes, list[KnownSecret]] = defaultdict(list)
         for one in found:
@@ -106,7 +116,7 @@ class LeakFinder:
     @property
     def margin(self) -> int:
         """The most bytes from the start of an occurrence to its end."""
-        return self.reversers[0].finder.margin
+        return max(self.reversers[0].finder.margin, self._excepted.margin)
 
     def clues(self, data: bytes) -> Iterator[tuple[int, int]]:
         """Yield the ranges in ``data`` of which each occurrence has one; see ``OccurrenceFinder``."""
@@ -114,6 +124,18 @@ class LeakFinder:
 
     def find(self, data: bytes) -> Iterator[Occurrence]:
         """Yield the occurrences in ``data``, in order."""
+        found = self._find(data)
+        return self._without_excepted(found, data) if self._excepted else found
+
+    def _without_excepted(self, found: Iterable[Occurrence], data: bytes) -> Iterator[Occurrence]:
+        places: Sequence[tuple[int, int]] | None = None  # few texts have a part of a secret
+        for one in found:
+            if one.is_part:
+                places = self._excepted.places(data) if places is None else places
+            if not one.is_part or not covers(places or (), data, (one.start, one.end)):
+                yield one
+
+    def _find(self, data: bytes) -> Iterator[Occurrence]:
         for start, end, label in find(data, self.reversers):
             matched = data[start:end]
             if matched != label:

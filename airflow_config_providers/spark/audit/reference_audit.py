@@ -110,6 +110,9 @@ def _set(column: Any, name: str) -> Any:
 _COLUMNS: Final = ("reference", "finding", "generations", "tasks", "runs", "dags", "owners", "older")
 _HEADS: Final = (*_COLUMNS, "first (UTC)", "last (UTC)")
 
+_ROOM: Final = 16
+"""With so many zeros for each long word, the ten columns fit into a window of 1,200 pixels."""
+
 
 def page(rows: Sequence[Mapping[str, Any]], scope: AuditScope = NOT_KNOWN) -> str:
     """
@@ -124,7 +127,7 @@ def page(rows: Sequence[Mapping[str, Any]], scope: AuditScope = NOT_KNOWN) -> st
             paragraph(_counts(rows)),
             plots(_plots(rows)),
             scope.section(),
-            section("References", table(_HEADS, list(map(_cells, rows)))) if rows else "",
+            section("References", table(_HEADS, list(map(_cells, rows)), most_room=_ROOM)) if rows else "",
         ),
     )
 

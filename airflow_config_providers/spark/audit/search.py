@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from typing import Final, NamedTuple
 
 from airflow_config_providers.spark.audit.content import (
@@ -23,9 +24,13 @@ from airflow_config_providers.spark.audit.files import Split
 from airflow_config_providers.spark.audit.leak_finder import Occurrence
 from airflow_config_providers.spark.audit.open_file import ContentError, OpenFile
 from airflow_config_providers.spark.audit.sought import OccurrenceFinder
+from airflow_config_providers.spark.audit.tar_members import CONTEXT, HEADER, CompressedMembers, is_tar
 
 MOST_LEAKS: Final = 10_000
 """The most leaks that are listed of one split, so that a file that is full of a value does not fill the memory."""
+
+
+_MEMBERS: Final = "It has compressed files in a tar archive: only their bytes as they are were searched."
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +107,16 @@ class Progress:
         for place, block in enumerate(content):
             if place == 0 and (compression_of(block) or doubt("", block)):
                 self.problems.append("Its content is compressed again: only its bytes as they are were searched.")
+            if place == 0 and is_tar(block):
+                yield from self.noting_members(chain([block], content), CompressedMembers())
+            else:
+                yield block
+
+    def noting_members(self, content: Iterator[bytes], members: CompressedMembers) -> Iterator[bytes]:
+        """Yield the ``content`` of a tar archive, and keep that it has compressed files, because that is not undone."""
+        for block in content:
+            if _MEMBERS not in self.problems and members.are_in(block):
+                self.problems.append(_MEMBERS)
             yield block
 
     def of(self, split: Split) -> Searched:
@@ -135,13 +150,17 @@ def search(
     progress = Progress()
     try:
         with opened(split.file.path, split.file.size) as source:
-            beginning = source.read(0, LONGEST_MAGIC)
+            beginning = source.read(0, HEADER)
             compression = compression_of(beginning) if split.end is None else ""
             stretch = _stretch(source, split, finder.margin, tick, compression=compression)
+            if not compression and is_tar(beginning):
+                at = max(0, stretch.first - CONTEXT)
+                members = CompressedMembers(source.read(at, stretch.first - at), at=at)
+                stretch = replace(stretch, content=progress.noting_members(stretch.content, members))
             _find_in(stretch, finder, progress, block)
             if split.end in {None, split.file.size}:
                 progress.ends = ends_hash(source, split.file.size)
-            if split.begin == 0 and not compression and (reason := doubt(split.file.path, beginning)):
+            if split.begin == 0 and not compression and (reason := doubt(split.file.path, beginning[:LONGEST_MAGIC])):
                 progress.problems.append(reason)
     except ContentError as error:
         progress.problems.append(str(error))

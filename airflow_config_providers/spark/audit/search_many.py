@@ -13,6 +13,7 @@ from airflow_config_providers.spark.audit.files import Split
 from airflow_config_providers.spark.audit.open_file import LoadedFile, OpenFolder
 from airflow_config_providers.spark.audit.search import Searched, Tick, search
 from airflow_config_providers.spark.audit.sought import OccurrenceFinder
+from airflow_config_providers.spark.audit.tar_members import is_tar
 
 _TOGETHER: Final = 64 * 1024
 """How many bytes of small files are searched together: the hits of so many are few."""
@@ -67,7 +68,7 @@ def _searched(
     for place, (split, content) in enumerate(zip(splits, contents, strict=True)):
         if content is None:
             found.append(search(split, finder, tick, opened=lambda path, _: folder.opened(path)))
-        elif place in have_clue or compression_of(content):
+        elif place in have_clue or compression_of(content) or is_tar(content):
             found.append(_loaded_searched(split, content, finder, tick))
         else:
             found.append(_without_occurrence(split, content))

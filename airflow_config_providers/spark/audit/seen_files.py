@@ -32,7 +32,7 @@ from airflow_config_providers.spark.audit.sought import Sought
 from airflow_config_providers.spark.audit.stored_path import is_stored
 from airflow_config_providers.spark.audit.token_finder import FORMATS
 
-_FORMAT: Final = 2
+_FORMAT: Final = 3
 _WRONG: Final = (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError)
 """What reading a part that something else has written can raise."""
 
@@ -40,7 +40,7 @@ _FINGERPRINTS: Final = "fingerprints.jsonl"
 
 _NO_KEY: Final = (
     "[config_providers] password_encoder_secret is not set, so --state remembers no fingerprints: later audits will "
-    "not search for today's values when they have been rotated."
+    "not search for today's values when they have been rotated, and will read grown files from their beginning."
 )
 _OTHER_KEY: Final = (
     "The fingerprints of earlier values in --state were made with another password_encoder_secret. They are kept in "
@@ -76,7 +76,8 @@ class SearchedFile(NamedTuple):
     :param lines: how many line ends it has
     :param octets: how many bytes were searched, of the decompressed content
     :param problem: why not all of it could be searched; empty if all was
-    :param ends: a hash of its first and its last bytes; empty if it must be read from the beginning when it has grown
+    :param ends: a hash of its first and its last bytes, which is keyed if it was kept; empty if the file must be read
+        from the beginning when it has grown
     """
 
     file: FoundFile
@@ -100,6 +101,9 @@ class SeenFiles:
     What is kept belongs to what was searched for, and to the search: if either is another one now, everything is read
     again. A run that is killed loses only what it found since the last ``keep``. The folder also remembers the
     fingerprints of values, so that they are searched for when they are no longer current.
+
+    Of the content of files, only keyed hashes are kept, because who reads the folder could guess what a short file
+    contains. Without a key there are none, and a file that has grown is read from its beginning.
 
     :param folder: where they are kept
     :param sought: what is searched for: also the values that earlier audits knew
@@ -146,7 +150,7 @@ class SeenFiles:
 
         If the disk is full, a note says so, and the audit goes on.
         """
-        rows = list(found)
+        rows = [one._replace(ends=self.sought.key.of_ends(one.ends) if self.sought.key else "") for one in found]
         if problem := self._write(rows):
             self._tell(_NOT_KEPT, problem)
         else:
@@ -289,21 +293,25 @@ def is_unchanged(file: FoundFile, seen: SearchedFile | None) -> bool:
     return seen is not None and seen.is_whole and seen.file == file and bool(file.modified or file.etag)
 
 
-def grown_since(file: FoundFile, seen: SearchedFile | None, margin: int) -> SearchedFile | None:
+def grown_since(
+    file: FoundFile, seen: SearchedFile | None, *, margin: int, key: FingerprintKey | None
+) -> SearchedFile | None:
     """
     Return what was found in a part of ``file`` that need not be searched again; None if it has not only grown.
 
     It is trusted to have only grown if its first bytes, and those before its former end, are as they were. What begins
     within ``margin`` bytes of its former end is searched again: it could have been written half.
+
+    :param key: that of the hashes that were kept
     """
-    if seen is None or not seen.is_whole or not seen.ends or file.size <= seen.file.size:
+    if key is None or seen is None or not seen.is_whole or not seen.ends or file.size <= seen.file.size:
         return None
     if is_stored(file.path) and file.size <= FAR_BLOCK:  # one request reads it as a whole
         return None
     size = max(0, seen.file.size - margin)
     try:
         with opened(file.path, file.size) as source:
-            if ends_hash(source, seen.file.size) != seen.ends:
+            if key.of_ends(ends_hash(source, seen.file.size)) != seen.ends:
                 return None
             lines = source.read(size, seen.file.size - size).count(b"\n")
     except ContentError:  # whoever searches it says so
@@ -322,7 +330,9 @@ def _digest(sought: Sought, version: str, salt: bytes) -> str:
     values = [json.dumps([str(one.variable), one.value, one.age]) for one in sought.secrets]
     fingerprints = [json.dumps([*one.row().values(), one.age]) for one in sought.fingerprints]
     key = sought.key.id if sought.key else ""  # that of the fingerprints of leaks
-    parts = [version, key, *sorted(values), *sorted(fingerprints), json.dumps(FORMATS if sought.tokens else {})]
+    no_secrets = [json.dumps([one.value]) for one in sought.no_secrets]
+    formats = FORMATS if sought.tokens else {}
+    parts = [version, key, sorted(values), sorted(fingerprints), sorted(no_secrets), formats]
     return hashlib.scrypt(octets(json.dumps(parts)), salt=salt, dklen=32, **_SCRYPT).hex()
 
 

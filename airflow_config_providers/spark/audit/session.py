@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
 from airflow_config_providers.exceptions import ConfigException, ConfigProvidersError
+from airflow_config_providers.spark.audit.quiet_start import quiet_start
 from airflow_config_providers.spark.jvm import launch
 
 if TYPE_CHECKING:
@@ -154,7 +155,8 @@ def _started(master: str | None, configs: Mapping[str, str]) -> tuple[Any, bool]
         conf.setMaster(master)  # without one, Spark takes that of spark-defaults.conf, or else local[*]
     try:
         is_new = SparkSession.getActiveSession() is None
-        launch(conf)
+        with quiet_start(os.environ):
+            launch(conf)
         session = SparkSession.builder.config(conf=conf).getOrCreate()
         session.sparkContext.setLogLevel("ERROR")
     except Exception as error:  # noqa: BLE001 - Py4J's errors are of many kinds, and hold a whole stack of Java

@@ -52,6 +52,7 @@ class Sought:
     :param excepted: patterns of references, as for ``is_like``, whose fingerprints are not searched for
     :param spare: fingerprints that are not searched for, but that later audits can need: those of excepted references,
         and those of values that are sought for another reference already
+    :param no_secrets: the values of excepted references, as far as they are known
     """
 
     secrets: Sequence[KnownSecret] = field(default=(), repr=False)
@@ -60,6 +61,7 @@ class Sought:
     tokens: bool = False
     excepted: Sequence[str] = ()
     spare: Sequence[Fingerprint] = field(default=(), repr=False)
+    no_secrets: Sequence[KnownSecret] = field(default=(), repr=False)
 
     def __bool__(self) -> bool:
         return bool(self.secrets or self.fingerprints or self.tokens)
@@ -105,18 +107,19 @@ class SoughtFinder:
     """Finds all that is ``sought``. A place that has several of it counts once, and as a token only if nothing else."""
 
     def __init__(self, sought: Sought) -> None:
-        self._values = LeakFinder(sought.secrets) if sought.secrets else None
+        self._values = LeakFinder(sought.secrets, sought.no_secrets) if sought.secrets else None
         self._prints = (
             FingerprintFinder(sought.fingerprints, sought.key) if sought.fingerprints and sought.key else None
         )
         self._tokens = TokenFinder() if sought.tokens else None
         self._key = sought.key
+        self._excepts = bool(sought.no_secrets)
         self._all = tuple(one for one in (self._values, self._prints, self._tokens) if one)
 
     @property
     def reversers(self) -> Sequence[ReverseTransformer]:
-        """What replaces the values by their references, if only values are sought; otherwise nothing."""
-        return self._values.reversers if self._values and len(self._all) == 1 else ()
+        """What replaces all that is found, if only values are sought and none is excepted; otherwise nothing."""
+        return self._values.reversers if self._values and len(self._all) == 1 and not self._excepts else ()
 
     @cached_property
     def margin(self) -> int:

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import weakref
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,8 @@ pytest.importorskip("pyarrow")
 from airflow_config_providers.core.variable import ConfigVariable
 from airflow_config_providers.exceptions import ConfigException, ProviderUnavailableError
 from airflow_config_providers.spark.audit.baseline import Baseline
-from airflow_config_providers.spark.audit.files import SPLIT, FileListing
+from airflow_config_providers.spark.audit.content import hash_of_ends
+from airflow_config_providers.spark.audit.files import SPLIT, FileListing, FoundFile
 from airflow_config_providers.spark.audit.fingerprint import FingerprintKey
 from airflow_config_providers.spark.audit.fsspec_objects import FsspecObjects
 from airflow_config_providers.spark.audit.leak import moment
@@ -38,7 +40,7 @@ from airflow_config_providers.spark.audit.leak_finder import KnownSecret
 from airflow_config_providers.spark.audit.leak_page import page, summary
 from airflow_config_providers.spark.audit.object_store import ObjectStore
 from airflow_config_providers.spark.audit.reversed_copies import target_of
-from airflow_config_providers.spark.audit.seen_files import SeenFiles
+from airflow_config_providers.spark.audit.seen_files import SearchedFile, SeenFiles
 from airflow_config_providers.spark.audit.session import audit_session
 from airflow_config_providers.spark.audit.sought import Sought
 from airflow_config_providers.spark.audit.state_folder import locked
@@ -49,7 +51,8 @@ pytestmark = [pytest.mark.integration, pytest.mark.usefixtures("jvm")]
 
 PASSWORD = ConfigVariable("vault", "apps/db", "password")
 VALUE = "c4nary-Pa$$w0rd/of+the=audit"
-SOUGHT = Sought([KnownSecret(PASSWORD, VALUE)])
+KEY = FingerprintKey(b"the key of the fingerprints .....")
+SOUGHT = Sought([KnownSecret(PASSWORD, VALUE)], key=KEY)
 QUIET = b"2026-11-25T08:00:00 INFO a line of a log that shows nothing\n"
 MARGIN = 1000
 
@@ -69,7 +72,7 @@ def audit(session: Any) -> Iterator[LeakAudit]:
 
 def run(audit: LeakAudit, folder: Path, seen: SeenFiles | None = None) -> LeakReport:
     listing = FileListing.of([str(folder)])
-    work = Work.of(listing, seen.files if seen else {}, margin=MARGIN)
+    work = Work.of(listing, seen.files if seen else {}, margin=MARGIN, key=KEY)
     report = LeakReport()
     for one in work.unchanged:
         report.add(one)
@@ -190,13 +193,43 @@ class TestSeenFiles:
             file.write(VALUE[10:].encode() + b"\n" + VALUE.encode())
 
         seen = SeenFiles.open(str(tmp_path / "state"), SOUGHT)
-        work = Work.of(FileListing.of([str(logs)]), seen.files, margin=MARGIN)
+        work = Work.of(FileListing.of([str(logs)]), seen.files, margin=MARGIN, key=KEY)
         report = run(audit, logs, seen)
 
         second = len(VALUE) + 1 + 100 * len(QUIET)
         assert work.octets < 2 * MARGIN
         assert places(report) == [("a.log", 0, 1), ("a.log", second, 102), ("a.log", second + len(VALUE) + 1, 103)]
         assert report.octets == (logs / "a.log").stat().st_size
+
+    def test_the_content_of_a_short_file_cannot_be_guessed_from_the_state(
+        self, audit: LeakAudit, tmp_path: Path
+    ) -> None:
+        logs = tmp_path / "logs"
+        logs.mkdir()
+        (logs / "a.log").write_bytes(b"pin=4711")
+        seen = SeenFiles.open(str(tmp_path / "state"), SOUGHT)
+        run(audit, logs, seen)
+        seen.compact(set(seen.files))
+
+        [part] = (tmp_path / "state").glob("seen-*")
+        assert hash_of_ends(b"pin=4711") not in part.read_text()
+        assert json.loads(part.read_text())["ends"] == KEY.of_ends(hash_of_ends(b"pin=4711"))
+
+    def test_without_a_key_nothing_of_the_content_is_kept_and_a_grown_file_is_read_as_a_whole(
+        self, audit: LeakAudit, tmp_path: Path
+    ) -> None:
+        logs, keyless = tmp_path / "logs", replace(SOUGHT, key=None)
+        logs.mkdir()
+        (logs / "a.log").write_bytes(b"pin=4711\n" + QUIET * 100)
+        run(audit, logs, SeenFiles.open(str(tmp_path / "state"), keyless))
+        with (logs / "a.log").open("ab") as file:
+            file.write(QUIET)
+
+        seen = SeenFiles.open(str(tmp_path / "state"), keyless)
+        work = Work.of(FileListing.of([str(logs)]), seen.files, margin=MARGIN, key=None)
+
+        assert [one.ends for one in seen.files.values()] == [""]
+        assert (work.octets, work.grown) == ((logs / "a.log").stat().st_size, {})
 
     def test_a_file_that_was_replaced_is_read_again(self, audit: LeakAudit, tmp_path: Path) -> None:
         logs = tmp_path / "logs"
@@ -254,6 +287,13 @@ class TestSeenFiles:
 
         assert SeenFiles.open(str(tmp_path), SOUGHT).files == {}
         assert SeenFiles.open(str(tmp_path), Sought([KnownSecret(PASSWORD, "another value")])).files == {}
+
+    def test_other_values_that_are_no_secrets_make_everything_be_read_again(self, tmp_path: Path) -> None:
+        seen = SeenFiles.open(str(tmp_path), SOUGHT)
+        seen.keep([SearchedFile(FoundFile("/log", 1, 1))])
+        excepting = replace(SOUGHT, no_secrets=[KnownSecret(PASSWORD, "no secret")])
+
+        assert SeenFiles.open(str(tmp_path), excepting).files == {}
 
     def test_a_search_of_another_version_reads_everything_again(self, audit: LeakAudit, tmp_path: Path) -> None:
         logs, state = tmp_path / "logs", str(tmp_path / "state")

@@ -17,6 +17,7 @@ from fsspec import AbstractFileSystem, filesystem
 from airflow_config_providers.core.variable import ConfigVariable
 from airflow_config_providers.spark.audit.content import blocks, opened
 from airflow_config_providers.spark.audit.files import SPLIT, FileListing, FoundFile, splits_of
+from airflow_config_providers.spark.audit.fingerprint import FingerprintKey
 from airflow_config_providers.spark.audit.fsspec_objects import FsspecObjects
 from airflow_config_providers.spark.audit.leak_finder import KnownSecret
 from airflow_config_providers.spark.audit.object_store import (
@@ -35,6 +36,7 @@ from airflow_config_providers.spark.audit.telling_paths import TellingPaths
 PASSWORD = ConfigVariable("vault", "apps/db", "password")
 VALUE = "c4nary-Pa$$w0rd/of+the=audit"
 FINDER = Sought([KnownSecret(PASSWORD, VALUE)]).finder()
+KEY = FingerprintKey(b"the key of the fingerprints .....")
 ROOT = "memory://logs_store@bucket"
 QUIET = b"2026-11-25T08:00:00 INFO a line of a log that shows nothing\n"
 
@@ -293,10 +295,10 @@ class TestState:
     ) -> None:
         bucket.put("a.log", QUIET * lines)
         [before] = searched(bucket.file("a.log"))
-        seen = SearchedFile(before.split.file, (), before.lines, before.octets, "", before.ends)
+        seen = SearchedFile(before.split.file, (), before.lines, before.octets, "", KEY.of_ends(before.ends))
         bucket.put("a.log", QUIET * (lines + 1))
 
-        grown = grown_since(bucket.file("a.log"), seen, margin=0)
+        grown = grown_since(bucket.file("a.log"), seen, margin=0, key=KEY)
 
         assert (grown is not None and grown.file.size == lines * len(QUIET)) == is_begun
 

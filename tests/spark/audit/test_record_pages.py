@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -138,6 +139,16 @@ def test_without_owners_none_are_drawn():
 
 def test_policies_that_stop_nothing_are_said_so():
     assert "No run would have been stopped." in policy_audit.page(StoppedRuns([], 0), {})
+
+
+def test_long_names_of_references_and_dags_leave_room_for_the_other_columns():
+    shown = references("${file:/opt/airflow/secrets/kafka_production.properties:ssl.keystore.password}")
+
+    widths = [
+        float(width) for width in re.findall(r"min-width:([\d.]+)ch\"", shown.partition("<h2>References</h2>")[2])
+    ]
+    assert widths
+    assert max(widths) <= 16
 
 
 def test_references_with_an_older_value_come_first():

@@ -86,3 +86,9 @@ def test_a_result_of_nothing_leaves_no_stage_that_prints_errors_when_the_session
     assert done.stdout == "[]\n"
     assert "ERROR" not in done.stderr
     assert "Exception" not in done.stderr
+
+
+def test_a_start_prints_no_more_than_what_java_says_of_its_modules() -> None:
+    done = subprocess.run([sys.executable, "-c", SESSION], capture_output=True, text=True, check=True)
+
+    assert [line for line in done.stderr.splitlines() if "incubator modules" not in line] == []

@@ -1,0 +1,67 @@
+"""How far an audit is, as plain lines for the log of a scheduler or of a CI job."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from datetime import timedelta
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from typing import IO
+
+EVERY: Final = 30.0
+"""Seconds from the start to the first line, and from one line to the next."""
+
+
+Counted = Callable[[float], str]
+"""Returns a number of what is read, as people read it."""
+
+
+class ProgressLines:
+    """
+    Writes how far an audit is, at most every ``EVERY`` seconds, so that a short one writes nothing.
+
+    :param out: where to write the lines
+    :param counted: returns an amount of what is read
+    :param unit: what is counted, if ``counted`` does not say it
+    :param clock: returns seconds
+    """
+
+    def __init__(
+        self, out: IO[str], counted: Counted, *, unit: str = "", clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._out = out
+        self._counted = counted
+        self._read = f"{unit} read".lstrip()
+        self._clock = clock
+        self._start = self._last = clock()
+
+    def __call__(self, done: int, total: int) -> None:
+        """Take how much was read so far, and how much there is to read."""
+        now = self._clock()
+        if now - self._last >= EVERY:
+            self._last = now
+            self._out.write(f"{self._line(done, total, now - self._start)}\n")
+            self._out.flush()
+
+    def _line(self, done: int, total: int, seconds: float) -> str:
+        passed = timedelta(seconds=int(seconds))
+        if done >= total:
+            return f"progress: after {passed}, {self._counted(done)} {self._read}"
+        rate = done / seconds
+        left = f", {timedelta(seconds=round((total - done) / rate))} left" if rate else ""
+        of_all = f"{self._counted(done)} of {self._counted(total)} {self._read}"
+        return f"progress: after {passed}, {of_all}, {self._counted(rate)}/s{left}"
+
+
+def octets(amount: float) -> str:
+    """Return an amount of bytes, such as ``1.5 GB``."""
+    from rich.filesize import decimal  # noqa: PLC0415 - only a command that takes long needs it
+
+    return decimal(int(amount))
+
+
+def number(amount: float) -> str:
+    """Return a number, such as ``1,500``."""
+    return f"{amount:,.0f}"

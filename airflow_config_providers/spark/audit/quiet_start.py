@@ -1,0 +1,44 @@
+"""Spark's log while it starts: without what it prints each time, unless the deployment says what it logs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, MutableMapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+from airflow_config_providers.spark.jvm import spark_home
+
+_OPTIONS: Final = "SPARK_SUBMIT_OPTS"
+_LOGGING: Final = Path(__file__).with_name("log4j2.properties")
+
+
+@contextmanager
+def quiet_start(environ: MutableMapping[str, str]) -> Iterator[None]:
+    """
+    Let the JVM that PySpark starts in this block log only what matters, with a log configuration of this package.
+
+    The deployment's own is left alone, wherever it is: in Spark's folder of configuration, in the environment or in
+    Java options. It is only for this process: executors on a cluster have their own in any case.
+
+    :param environ: the environment of this process, which is restored when the block ends
+    """
+    before = environ.get(_OPTIONS)
+    if not _has_own(environ) and _LOGGING.is_file():  # it is no file if this package was imported from a zip
+        ours = f"'-Dlog4j2.configurationFile={_LOGGING.as_uri()}'"
+        environ[_OPTIONS] = f"{ours} {before}" if before else ours  # of two of one name, Java takes the last
+    try:
+        yield
+    finally:
+        if before is None:
+            environ.pop(_OPTIONS, None)
+        else:
+            environ[_OPTIONS] = before
+
+
+def _has_own(environ: MutableMapping[str, str]) -> bool:
+    """Return whether there is a log configuration for Spark."""
+    folder = Path(environ.get("SPARK_CONF_DIR") or Path(spark_home(), "conf"))
+    names = ("log4j2*.properties", "log4j2*.xml", "log4j2*.y*ml", "log4j2*.js*n", "log4j.properties", "log4j.xml")
+    is_in_folder = any(True for name in names for _ in folder.glob(name))
+    return is_in_folder or any(name.startswith("LOG4J_") for name in environ)

@@ -23,6 +23,7 @@ from pyarrow import dataset
 from airflow_config_providers.core.layers import ConfigLayer, ConfigSource
 from airflow_config_providers.job.record import TaskTry
 from airflow_config_providers.job.record_store import LARGEST_ENTRY, PREFIX, packed, record_key
+from airflow_config_providers.spark.audit.past_records import CONFIGS
 from tests.cli.conftest import Driver, Ended
 from tests.cli.on_postgresql import PASSWORD, OnPostgresql, on_postgresql
 from tests.cli.recorded import RUN, Records
@@ -80,7 +81,9 @@ class Commands:
 @pytest.fixture(scope="module")
 def commands(there: OnPostgresql) -> Iterator[Commands]:
     drivers = [Driver(there.deployment) for _ in range(2)]
-    yield Commands(there, *drivers)
+    with_jar = {"spark.jars": str(jdbc_driver())}
+    with drivers[0].session({**CONFIGS, **QUICK, **with_jar}), drivers[1].session({**CONFIGS, **QUICK}):
+        yield Commands(there, *drivers)
     for driver in drivers:
         driver.end()
 

@@ -10,7 +10,10 @@ import sys
 import tempfile
 import traceback
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
+
+SHARED: Final = contextlib.ExitStack()
+"""What ends the session that audits share."""
 
 
 def run(job: dict[str, Any], parse: Callable[[list[str]], Any]) -> dict[str, Any]:
@@ -30,6 +33,16 @@ def run(job: dict[str, Any], parse: Callable[[list[str]], Any]) -> dict[str, Any
     os.environ.clear()
     os.environ.update(before)
     return {"code": code, "out": out.getvalue(), "err": err.getvalue()}
+
+
+def share_session(configs: dict[str, str]) -> dict[str, Any]:
+    """Start a session of Spark for all audits that follow, and end an earlier one; without ``configs``, only end it."""
+    from airflow_config_providers.spark.audit.session import audit_session
+
+    SHARED.close()
+    if configs:
+        SHARED.enter_context(audit_session("local[2]", configs))
+    return {}
 
 
 @contextlib.contextmanager
@@ -59,6 +72,12 @@ def reset() -> dict[str, Any]:
     return {}
 
 
+def answer(job: dict[str, Any], parse: Callable[[list[str]], Any]) -> dict[str, Any]:
+    if "words" in job:
+        return run(job, parse)
+    return share_session(job["session"]) if "session" in job else reset()
+
+
 def main() -> None:
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # what Airflow logs is no answer
@@ -67,7 +86,7 @@ def main() -> None:
     parser = get_parser()
     for line in os.fdopen(os.dup(0)):
         job = json.loads(line)
-        done = run(job, parser.parse_args) if "words" in job else reset()
+        done = answer(job, parser.parse_args)
         answers.write(json.dumps(done) + "\n")
         answers.flush()
     os._exit(0)  # without seconds of freeing memory

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import zlib
 from collections.abc import Iterator
+from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -22,7 +23,8 @@ from pyarrow import dataset
 from airflow_config_providers.core.layers import ConfigLayer, ConfigSource
 from airflow_config_providers.job.record import TaskTry
 from airflow_config_providers.job.record_store import LARGEST_ENTRY, PREFIX, packed, record_key
-from tests.cli.conftest import Ended
+from airflow_config_providers.spark.audit.past_records import CONFIGS
+from tests.cli.conftest import Driver, Ended
 from tests.cli.on_postgresql import PASSWORD, OnPostgresql, on_postgresql
 from tests.cli.recorded import RUN, Records
 from tests.servers.jdbc_driver import jdbc_driver
@@ -50,6 +52,42 @@ def there(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OnPostgresql]:
         yield found
 
 
+def with_driver() -> tuple[str, str]:
+    """Return the words that give Spark the driver of PostgreSQL."""
+    return ("--conf", f"spark.jars={jdbc_driver()}")
+
+
+@dataclass(frozen=True)
+class Commands:
+    """
+    Runs commands one after the other in a process, or, if what Java prints matters, each in one of its own.
+
+    A JVM keeps each driver that it has once loaded. So commands without one have another process.
+    """
+
+    there: OnPostgresql
+    with_jar: Driver
+    without_jar: Driver
+
+    def __call__(self, *words: str, alone: bool = False, **environ: str) -> Ended:
+        quick = [word for key, value in QUICK.items() for word in ("--conf", f"{key}={value}")]
+        given = ("config-providers", "audit", *words, "--output", "json", "--master", "local[2]", *quick)
+        if alone:
+            return self.there.deployment.airflow(*given, **environ)
+        driver = self.with_jar if set(with_driver()) <= set(words) else self.without_jar
+        return driver.airflow(*given, environ=environ)
+
+
+@pytest.fixture(scope="module")
+def commands(there: OnPostgresql) -> Iterator[Commands]:
+    drivers = [Driver(there.deployment) for _ in range(2)]
+    with_jar = {"spark.jars": str(jdbc_driver())}
+    with drivers[0].session({**CONFIGS, **QUICK, **with_jar}), drivers[1].session({**CONFIGS, **QUICK}):
+        yield Commands(there, *drivers)
+    for driver in drivers:
+        driver.end()
+
+
 @pytest.fixture
 def records(there: OnPostgresql) -> Iterator[Records]:
     with there.records() as found:
@@ -59,31 +97,25 @@ def records(there: OnPostgresql) -> Iterator[Records]:
 class Leaks:
     """Runs ``audit leaks --database``."""
 
-    def __init__(self, there: OnPostgresql, folder: Path) -> None:
-        self._there = there
+    def __init__(self, commands: Commands, folder: Path) -> None:
+        self._commands = commands
         self._secrets = folder / "secrets"
         self._secrets.mkdir()
         (self._secrets / "password").write_text(VALUE)
         self.reference = f"${{dir:{self._secrets}:password}}"
         self._references = folder / "references"
         self._references.write_text(self.reference)
-        self.jdbc = ("--conf", f"spark.jars={jdbc_driver()}")
+        self.jdbc = with_driver()
 
-    def __call__(self, *words: str, url: str = "") -> Ended:
+    def __call__(self, *words: str, alone: bool = False, **environ: str) -> Ended:
         extra = {
             "config.providers": "dir",
             "config.providers.dir.class": "directory",
             "config.providers.dir.param.allowed.paths": str(self._secrets),
         }
-        environ = {
-            "AIRFLOW_CONN_CONFIG_PROVIDERS_DEFAULT": json.dumps({"conn_type": "config_providers", "extra": extra})
-        }
-        if url:
-            environ["AIRFLOW__DATABASE__SQL_ALCHEMY_CONN"] = url
-        given = ("--database", "--references", str(self._references), "--no-records", "--output", "json")
-        return self._there.deployment.airflow(
-            "config-providers", "audit", "leaks", *given, "--master", "local[2]", *words, **environ
-        )
+        environ["AIRFLOW_CONN_CONFIG_PROVIDERS_DEFAULT"] = json.dumps({"conn_type": "config_providers", "extra": extra})
+        given = ("--database", "--references", str(self._references), "--no-records")
+        return self._commands("leaks", *given, *words, alone=alone, **environ)
 
     def rows(self, *words: str) -> list[Any]:
         done = self(*words)
@@ -110,8 +142,8 @@ class EventLog:
 
 
 @pytest.fixture
-def leaks(there: OnPostgresql, tmp_path: Path) -> Leaks:
-    return Leaks(there, tmp_path)
+def leaks(commands: Commands, tmp_path: Path) -> Leaks:
+    return Leaks(commands, tmp_path)
 
 
 def plant(records: Records) -> None:
@@ -159,7 +191,7 @@ def test_neither_values_nor_the_password_of_the_database_are_shown(
     there.mapped_xcoms(PART + 1, at=[PART], keys=["k", VALUE], values=["quiet", "quiet"])
     logged_by_spark = EventLog(tmp_path / "events")
 
-    done = leaks(*leaks.jdbc, *logged_by_spark.words)
+    done = leaks(*leaks.jdbc, *logged_by_spark.words, alone=True)
 
     assert len(done.out.splitlines()) == 6
     assert b"JDBCRelation" in logged_by_spark.content
@@ -186,7 +218,9 @@ def test_a_compressed_dag_is_searched(leaks: Leaks, records: Records) -> None:
 
 
 def test_a_wrong_password_is_named_and_not_shown(leaks: Leaks, there: OnPostgresql) -> None:
-    done = leaks(*leaks.jdbc, url=there.url.replace("c4nary", "wr0ng"))
+    url = there.url.replace("c4nary", "wr0ng")
+
+    done = leaks(*leaks.jdbc, alone=True, AIRFLOW__DATABASE__SQL_ALCHEMY_CONN=url)
 
     assert done.code not in {0, 1}
     assert "wr0ng" not in done.out + done.err
@@ -195,15 +229,13 @@ def test_a_wrong_password_is_named_and_not_shown(leaks: Leaks, there: OnPostgres
 class RecordAudits:
     """Runs commands that audit the records in the database."""
 
-    def __init__(self, there: OnPostgresql, folder: Path) -> None:
-        self._there = there
+    def __init__(self, commands: Commands, folder: Path) -> None:
+        self._commands = commands
         self.folder = folder
-        self.jdbc = ("--conf", f"spark.jars={jdbc_driver()}")
+        self.jdbc = with_driver()
 
-    def __call__(self, command: str, *words: str) -> Ended:
-        quick = (word for key, value in QUICK.items() for word in ("--conf", f"{key}={value}"))
-        given = (command, "--output", "json", "--master", "local[2]")
-        return self._there.deployment.airflow("config-providers", "audit", *given, *quick, *words)
+    def __call__(self, *words: str, alone: bool = False) -> Ended:
+        return self._commands(*words, alone=alone)
 
     def kept(self, *words: str) -> list[Any]:
         """Return the rows of all records that an audit with ``--parquet`` keeps."""
@@ -221,8 +253,8 @@ class RecordAudits:
 
 
 @pytest.fixture
-def audits(there: OnPostgresql, tmp_path: Path) -> RecordAudits:
-    return RecordAudits(there, tmp_path)
+def audits(commands: Commands, tmp_path: Path) -> RecordAudits:
+    return RecordAudits(commands, tmp_path)
 
 
 def secret(name: str) -> str:
@@ -331,7 +363,7 @@ def test_where_only_this_process_reaches_the_database_it_reads_records(audits: R
     records(conf("near"))
     by_proxy = "-DsocksProxyHost=127.0.0.1 -DsocksProxyPort=1 -DsocksNonProxyHosts="
 
-    done = audits("references", *audits.jdbc, "--conf", f"spark.driver.extraJavaOptions={by_proxy}")
+    done = audits("references", *audits.jdbc, "--conf", f"spark.driver.extraJavaOptions={by_proxy}", alone=True)
 
     assert (done.code, len(done.out.splitlines())) == (0, 1)
     assert [note for note in done.notes if note.startswith("The database cannot be read by JDBC (")]
@@ -340,7 +372,7 @@ def test_where_only_this_process_reaches_the_database_it_reads_records(audits: R
 def test_a_failure_of_executors_is_told_without_what_they_read(audits: RecordAudits, records: Records) -> None:
     records(conf("unkept"))
 
-    done = audits("references", *audits.jdbc, "--parquet", "/proc/nowhere")
+    done = audits("references", *audits.jdbc, "--parquet", "/proc/nowhere", alone=True)
 
     assert (done.code, done.out) == (5, "")
     assert "Spark could not read the records in Airflow's database by JDBC, or not keep them (" in done.err
@@ -354,7 +386,7 @@ def test_an_audit_of_records_does_not_show_the_password_of_the_database(
     there.copies_of_records(entries_of(of_run("r"), "many"), count=ENTRIES + 1)
     logged_by_spark = EventLog(tmp_path / "events")
 
-    done = audits("references", *audits.jdbc, *logged_by_spark.words)
+    done = audits("references", *audits.jdbc, *logged_by_spark.words, alone=True)
 
     assert b"JDBCRelation" in logged_by_spark.content
     for shown in (done.out.encode(), done.err.encode(), logged_by_spark.content):

@@ -17,7 +17,8 @@ pytest.importorskip("pyspark.sql.session")
 from airflow_config_providers.cli.definition import commands
 from airflow_config_providers.core.layers import ConfigSource
 from airflow_config_providers.spark.audit.history_audit import KINDS
-from tests.cli.conftest import Cli, Ended
+from airflow_config_providers.spark.audit.past_records import CONFIGS
+from tests.cli.conftest import Cli, Driver, Ended
 from tests.cli.recorded import Records, records_in
 from tests.cli.test_docs import PAGE, codes, examples
 from tests.docs.pages import ROOT, snippets
@@ -31,6 +32,12 @@ LATER = "2999-11-23T17:00:00.000+00:00"
 PASSWORD = "${vault:apps/db:password}"
 HOW_TO = ROOT / "docs" / "how-to" / "audit-history.md"
 AT_MOST_4G = "policies: [{name: small, class: bounds, params: {spark.executor.memory: {max: 4g}}}]"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def session(driver: Driver) -> Iterator[None]:
+    with driver.session({**CONFIGS, **QUICK}):
+        yield
 
 
 @pytest.fixture
@@ -147,7 +154,7 @@ def test_a_file_that_is_no_record_is_named_without_control_characters(cli: Cli, 
     past({"spark.a": "1"})
     past.text("{", "odd\x1b[31m")
 
-    done = audit(cli, f"history --records {past.folder} --no-database")
+    done = audit(cli, f"history --kind between-runs --records {past.folder} --no-database")
 
     assert done.code == 0
     assert any("odd\\x1b[31m.jsonl has no record: Line 1 is no record." in note for note in done.notes)
@@ -157,7 +164,7 @@ def test_names_and_values_of_others_steer_no_terminal(cli: Cli, past: Past):
     past({"spark.a": "1"}, run="r1", day=1)
     past({"spark.a": "<b>\x1b[31m"}, run="r2", day=2)
 
-    done = audit(cli, f"history --records {past.folder} --no-database --output plain")
+    done = audit(cli, f"history --kind between-runs --records {past.folder} --no-database --output plain")
 
     assert "`<b>\\x1b[31m`" in done.out
     assert "\x1b" not in done.out
@@ -189,7 +196,7 @@ def test_a_path_that_is_not_there_is_an_error(cli: Cli):
 def test_a_dag_without_records_is_named_in_a_note(cli: Cli, past: Past):
     past({})
 
-    done = audit(cli, f"history --records {past.folder} --no-database --dag another")
+    done = audit(cli, f"history --kind between-runs --records {past.folder} --no-database --dag another")
 
     assert (done.code, done.out) == (0, "Nothing found.\n")
     assert done.notes[0] == (

@@ -13,7 +13,7 @@ from dags_examples.demo.sampler import Sampler
 from dags_examples.demo.search import Search, Secret
 from dags_examples.demo.workspace import EXAMPLES, Workspace
 from tests.examples.runs import places_of, run
-from tests.servers.quick_java import QUICK_JAVA
+from tests.servers.quick_java import QUICK_SPARK
 
 pytestmark = [pytest.mark.integration, pytest.mark.slow]
 
@@ -60,7 +60,7 @@ def test_the_search_finds_what_the_stock_operator_leaves_behind(tmp_path: Path) 
 def test_the_demo_runs_the_flights_pipeline_and_finds_no_password(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("JDK_JAVA_OPTIONS", QUICK_JAVA)  # the demo keeps no variable of Spark
+    monkeypatch.setenv("JDK_JAVA_OPTIONS", QUICK_SPARK)  # the demo keeps no variable of Spark
     code = demo.main(["--dir", str(tmp_path / "demo"), "--output", "json"])
 
     outcome = json.loads(capsys.readouterr().out)

@@ -7,6 +7,7 @@ import json
 import secrets
 from collections import Counter
 from dataclasses import dataclass, field
+from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
@@ -137,9 +138,17 @@ def test_a_job_that_the_database_refuses_gives_its_login_back_too(joined: Pipeli
     assert joined.places(wrong) == []
 
 
+def unpack_every_tenth_flight(folder: Path) -> None:
+    """Write the files of the pipeline, with flights of all months: what they are asked for here is not their number."""
+    unpack_flights(folder)
+    file = folder / "flights.csv"
+    header, *flights = file.read_text().splitlines(keepends=True)
+    file.write_text("".join([header, *flights[::10]]))
+
+
 @pytest.mark.slow
 def test_the_whole_pipeline_asks_vault_once(pipeline: Pipeline) -> None:
-    unpack_flights(pipeline.home.root / "raw")
+    unpack_every_tenth_flight(pipeline.home.root / "raw")
 
     code, _ = pipeline.run()
 

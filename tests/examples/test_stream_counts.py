@@ -17,7 +17,7 @@ import pytest
 
 from dags_examples.demo.sampler import Sampler
 from dags_examples.demo.search import Finding, Search, Secret
-from tests.integration.conftest import Airflow
+from tests.integration.conftest import Airflow, WithoutTriggerer
 from tests.limits import eventually
 from tests.servers.fixtures import AppRole, VaultServer
 from tests.servers.postgresql import postgresql, postgresql_programs
@@ -192,7 +192,7 @@ def start(database: Database, tmp_path: Path) -> Iterator[Callable[[Mounted | In
 @contextmanager
 def deployed(database: Database, home: Path, kept: Mounted | InVault) -> Iterator[Stream]:
     """Run Airflow with the example, which writes to ``database``."""
-    airflow = Airflow(
+    airflow = WithoutTriggerer(
         home,
         AIRFLOW__CONFIG_PROVIDERS__RELOAD_SETTLING="1",
         AIRFLOW_VAR_COUNTS_HOME=str(home / "counts"),

@@ -194,6 +194,12 @@ class Airflow:
             return str(json.loads(response.read())["access_token"])
 
 
+class WithoutTriggerer(Airflow):
+    """A deployment in which no task is deferred: a process less to start."""
+
+    parts = tuple(part for part in PARTS if part != "triggerer")
+
+
 def _quietly(call: Any) -> Any:
     try:
         return call()

@@ -10,7 +10,7 @@ import textwrap
 
 import pytest
 
-from tests.integration.conftest import CANARY, Airflow
+from tests.integration.conftest import CANARY, WithoutTriggerer
 from tests.operators.conftest import SPARK_SUBMIT
 
 pytestmark = [pytest.mark.integration, pytest.mark.slow]
@@ -34,7 +34,7 @@ def airflow(tmp_path_factory):
     """A deployment that has read its DAGs twice, and after ``airflow dags test`` of each."""
     home = tmp_path_factory.mktemp("airflow")
     binaries = home / "bin"
-    deployment = Airflow(
+    deployment = WithoutTriggerer(
         home,
         AIRFLOW__CONFIG_PROVIDERS__APPLY_TO="spark",
         PATH=f"{binaries}{os.pathsep}{os.environ['PATH']}",

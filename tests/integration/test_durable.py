@@ -13,7 +13,7 @@ from pathlib import Path
 import pyspark
 import pytest
 
-from tests.integration.conftest import CANARY, Airflow, free_port, stopped
+from tests.integration.conftest import CANARY, WithoutTriggerer, free_port, stopped
 from tests.limits import eventually
 
 pytestmark = [pytest.mark.integration, pytest.mark.slow, pytest.mark.usefixtures("java")]
@@ -81,7 +81,7 @@ def _wait_for(port):
 
 @pytest.fixture(scope="module")
 def airflow(tmp_path_factory, cluster):
-    deployment = Airflow(tmp_path_factory.mktemp("airflow"), AIRFLOW_CONN_SPARK_DEFAULT=cluster)
+    deployment = WithoutTriggerer(tmp_path_factory.mktemp("airflow"), AIRFLOW_CONN_SPARK_DEFAULT=cluster)
     (jar,) = (SPARK / "jars").glob("derbytools-*.jar")
     dag = DAG.format(password=deployment.seal("db-password", CANARY), jar=str(jar))
     (deployment.dags / "durable.py").write_text(textwrap.dedent(dag))

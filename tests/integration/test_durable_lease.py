@@ -17,7 +17,7 @@ from typing import Any
 import psutil
 import pytest
 
-from tests.integration.conftest import Airflow
+from tests.integration.conftest import Airflow, WithoutTriggerer
 from tests.integration.test_vault_run import connections
 from tests.limits import eventually
 from tests.providers.vault.processes import command, is_running
@@ -88,7 +88,7 @@ def airflow(vault: VaultServer, cluster: SparkCluster, tmp_path: Path) -> Iterat
     creds = vault.creds()
     rest = cluster.master.wait_for(r"REST server for submitting applications on \S+ with port (\d+)")
     spark = {"conn_type": "spark", "host": cluster.master_url, "extra": {"deploy-mode": "cluster", "rest-port": rest}}
-    deployment = Airflow(
+    deployment = WithoutTriggerer(
         tmp_path / "airflow",
         AIRFLOW_CONN_SPARK_DEFAULT=json.dumps(spark),
         **connections(vault, vault.approle(creds)),

@@ -12,7 +12,7 @@ import textwrap
 import pytest
 
 from dags_examples.demo.search import Search, Secret
-from tests.integration.conftest import CANARY, Airflow
+from tests.integration.conftest import CANARY, WithoutTriggerer
 from tests.limits import LONGEST
 
 pytestmark = [pytest.mark.integration, pytest.mark.slow, pytest.mark.usefixtures("java")]
@@ -110,7 +110,7 @@ def airflow(tmp_path_factory):
     home = tmp_path_factory.mktemp("airflow") / "home"
     policies = home.with_name("policies.yaml")
     policies.write_text(textwrap.dedent(POLICIES))
-    deployment = Airflow(
+    deployment = WithoutTriggerer(
         home,
         AIRFLOW__CONFIG_PROVIDERS__PASSWORD_ENCODER_SECRET=ENCODER_SECRET,
         AIRFLOW__CONFIG_PROVIDERS__POLICIES_FILE=str(policies),

@@ -17,7 +17,7 @@ import pytest
 from tests.docs.pages import ROOT
 from tests.integration import terminal
 from tests.integration.browser import Browser, browser
-from tests.integration.conftest import CANARY, Airflow
+from tests.integration.conftest import CANARY, Airflow, WithoutTriggerer
 
 pytestmark = [pytest.mark.integration, pytest.mark.slow, pytest.mark.usefixtures("java")]
 
@@ -60,10 +60,9 @@ POLICIES = """
 """
 
 
-class BehindPath(Airflow):
+class BehindPath(WithoutTriggerer):
     """A deployment whose address has a path."""
 
-    parts = ("scheduler", "dag-processor", "api-server")
     path = "/airflow"
 
 

@@ -11,7 +11,7 @@ import textwrap
 import psutil
 import pytest
 
-from tests.integration.conftest import CANARY, Airflow
+from tests.integration.conftest import CANARY, Airflow, WithoutTriggerer
 
 pytestmark = [pytest.mark.integration, pytest.mark.slow, pytest.mark.usefixtures("java")]
 
@@ -58,7 +58,7 @@ def airflow(vault, tmp_path):
     vault.put("apps/db", {"password": CANARY})
     creds = vault.creds()
     role = vault.approle(f"{vault.kv2}/data/apps/*", creds)
-    deployment = Airflow(home, **connections(vault, role))
+    deployment = WithoutTriggerer(home, **connections(vault, role))
     job = deployment.home / "job.py"
     job.write_text(textwrap.dedent(JOB))
     dag = DAG.format(job=str(job), home=str(home), kv=vault.kv2, creds=creds)

@@ -17,10 +17,12 @@ from airflow_config_providers.operators.record_audits import (
     ConfigPolicyAuditOperator,
     ConfigReferenceAuditOperator,
 )
+from airflow_config_providers.spark.audit.past_records import CONFIGS
+from airflow_config_providers.spark.audit.session import audit_session
 from tests.servers.own_jvm import own_jvm
 from tests.spark.audit.history.past import QUICK, Past
 
-pytestmark = [pytest.mark.integration, pytest.mark.slow, pytest.mark.usefixtures("jvm")]
+pytestmark = [pytest.mark.integration, pytest.mark.slow, pytest.mark.usefixtures("session")]
 
 MEMORY = "spark.executor.memory"
 PASSWORD = "${vault:apps/db:password}"
@@ -28,9 +30,9 @@ AT_MOST_4G = "policies: [{name: small, class: bounds, params: {spark.executor.me
 
 
 @pytest.fixture(scope="module")
-def jvm() -> Iterator[None]:
-    """A JVM of this file: a session that another one has left is not encrypted."""
-    with own_jvm():
+def session() -> Iterator[None]:
+    """A session for the tasks of this file; one that another file has left is not encrypted."""
+    with own_jvm(), audit_session("local[2]", {**CONFIGS, **QUICK}):
         yield
 
 

@@ -34,8 +34,11 @@ def _of_classes() -> str:
     return f'-Xlog:disable "-XX:SharedArchiveFile={CLASSES}"' if CLASSES.exists() else ""
 
 
+QUICK_SPARK: Final = f"{QUICK_JAVA} {_of_classes()}".rstrip()
+"""For a JVM whose class path is that of Spark."""
+
 ENVIRONMENT: Final = {
-    "SPARK_SUBMIT_OPTS": f"{QUICK_JAVA} {_of_classes()}".rstrip(),
+    "SPARK_SUBMIT_OPTS": QUICK_SPARK,
     "SPARK_LAUNCHER_OPTS": QUICK_JAVA,
     "SPARK_DAEMON_JAVA_OPTS": QUICK_JAVA,
 }

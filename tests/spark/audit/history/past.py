@@ -17,7 +17,8 @@ from airflow_config_providers.spark.catalogue import spark_definition
 QUICK = {
     "spark.sql.shuffle.partitions": "2",
     "spark.default.parallelism": "2",
-    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.wholeStage": "false",  # compiling takes longer than a few rows do
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
     "spark.driver.host": "127.0.0.1",
 }
 """What makes Spark quick with a few rows."""

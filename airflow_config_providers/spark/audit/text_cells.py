@@ -1,0 +1,143 @@
+"""The texts in arrays of Arrow, whatever is nested in them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import Any, Self
+
+
+@dataclass(frozen=True, slots=True)
+class TextCells:
+    """
+    The texts of a column, or of one field in it.
+
+    :param column: its name; a field has those of the fields around it before its own, as in ``user.name``
+    :param values: an array of bytes, with nothing in place of null
+    :param first: the number of the first row
+    :param rows: an array with the row of each value, from the first, in ascending order; None if each row has one value
+    """
+
+    column: str
+    values: Any
+    first: int = 0
+    rows: Any = None
+
+    @classmethod
+    def of(cls, column: str, values: Any, *, first: int, rows: Any) -> Self:
+        """Return the cells with texts of whatever type of Arrow."""
+        import pyarrow as pa  # noqa: PLC0415 - only files with columns need it
+
+        return cls(column, values.cast(pa.large_binary()).fill_null(b""), first, rows)
+
+    def runs(self, most: int) -> Iterator[tuple[int, int]]:
+        """Yield ranges of values that have about ``most`` bytes; more only if one value has more."""
+        pending = [(0, len(self.values))]
+        while pending:
+            start, end = pending.pop()
+            if end - start > 1 and self.values.slice(start, end - start).nbytes > 2 * most:
+                middle = (start + end) // 2
+                pending += (middle, end), (start, middle)
+            elif end > start:
+                yield start, end
+
+    def joined(self, start: int, end: int) -> bytes:
+        """Return the values in a range, with a zero byte between them, so that nothing is found across two of them."""
+        import pyarrow as pa  # noqa: PLC0415 - as above
+        from pyarrow import compute  # noqa: PLC0415 - as above
+
+        some = self.values.slice(start, end - start)
+        together = pa.LargeListArray.from_arrays(pa.array([0, len(some)], pa.int64()), some)
+        found: bytes = compute.binary_join(together, pa.scalar(b"\0", pa.large_binary()))[0].as_py()
+        return found
+
+    def starts(self, start: int, end: int) -> Sequence[int]:
+        """Return where each value in a range begins in what ``joined`` returns of it."""
+        from pyarrow import compute  # noqa: PLC0415 - as above
+
+        sizes = compute.binary_length(self.values.slice(start, end - start)).to_pylist()
+        return list(accumulate((size + 1 for size in sizes), initial=0))[:-1]
+
+    def value(self, number: int) -> bytes:
+        """Return one value."""
+        found: bytes = self.values[number].as_py()
+        return found
+
+    def place(self, number: int) -> tuple[int, str]:
+        """Return the row of a value, and its column, with the number of the value if a row can have several."""
+        from pyarrow import compute  # noqa: PLC0415 - as above
+
+        if self.rows is None:
+            return self.first + number, self.column
+        row: int = self.rows[number].as_py()
+        first: int = compute.index(self.rows, row).as_py()
+        return self.first + row, f"{self.column}[{number - first}]"
+
+
+def has_text(kind: Any) -> bool:
+    """Return whether a type of Arrow can have texts. Numbers, moments, and what only consists of these, cannot."""
+    from pyarrow import types  # noqa: PLC0415 - as above
+
+    if types.is_struct(kind):
+        return any(has_text(kind.field(place).type) for place in range(kind.num_fields))
+    if types.is_map(kind):
+        return has_text(kind.key_type) or has_text(kind.item_type)
+    inner = getattr(kind, "storage_type", None) or getattr(kind, "value_type", None)
+    if inner is not None:
+        return has_text(inner)
+    return not (types.is_primitive(kind) or types.is_decimal(kind) or types.is_null(kind) or types.is_interval(kind))
+
+
+def cells_of(column: str, array: Any, *, first: int = 0, rows: Any = None) -> Iterator[TextCells]:
+    """
+    Yield the texts of a column.
+
+    :param array: not chunked
+    :param first: as that of ``TextCells``
+    :param rows: likewise
+    :raises Exception: whatever pyarrow raises for a type that cannot be read as text, or is nested too deeply
+    """
+    if has_text(array.type):
+        for name, inner, of in _inner(column, array, rows):
+            if inner is array:
+                yield TextCells.of(name, array, first=first, rows=of)
+            else:
+                yield from cells_of(name, inner, first=first, rows=of)
+
+
+_Inner = tuple[str, Any, Any]
+
+
+def _inner(column: str, array: Any, rows: Any) -> Iterator[_Inner]:
+    """Yield what is directly inside an array, with its name and rows; the array itself if it is not nested."""
+    from pyarrow import types  # noqa: PLC0415 - as above
+
+    kind = array.type
+    if hasattr(kind, "storage_type"):
+        yield column, array.storage, rows
+    elif types.is_struct(kind):
+        for place, inner in enumerate(array.flatten()):
+            yield f"{column}.{kind.field(place).name}", inner, rows
+    elif types.is_map(kind):
+        yield column, array.cast(_as_list(kind)), rows
+    elif types.is_dictionary(kind):
+        yield column, array.dictionary_decode(), rows
+    elif types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind):
+        yield _of_list(column, array, rows)
+    else:
+        yield column, array, rows
+
+
+def _as_list(kind: Any) -> Any:
+    """Return the type of a map as that of a list of keys and values: Arrow ends the process if it flattens a map."""
+    import pyarrow as pa  # noqa: PLC0415 - as above
+
+    return pa.list_(pa.struct([("key", kind.key_type), ("value", kind.item_type)]))
+
+
+def _of_list(column: str, array: Any, rows: Any) -> _Inner:
+    from pyarrow import compute  # noqa: PLC0415 - as above
+
+    parents = compute.list_parent_indices(array)
+    return column, compute.list_flatten(array), parents if rows is None else rows.take(parents)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Self
 
@@ -11,7 +11,7 @@ from airflow_config_providers.core.text import octets
 from airflow_config_providers.spark.audit.content import BLOCK
 from airflow_config_providers.spark.audit.files import Split
 from airflow_config_providers.spark.audit.open_file import ContentError, OpenFile, reason
-from airflow_config_providers.spark.audit.text_cells import has_text
+from airflow_config_providers.spark.audit.text_cells import has_text, longest_in_dictionaries
 
 _BUFFER: Final = 1024 * 1024
 """How many bytes of a column are read at a time."""
@@ -24,6 +24,12 @@ LARGEST: Final = 256 * 1024 * 1024
 
 _MOST_VALUES: Final = 100_000_000
 """The most values of a repeated field in a row group: all of them can be in one row, at a few bytes in the file."""
+
+_OF_VALUE: Final = 16
+"""How many bytes a value of a repeated field takes in memory, even if it is empty."""
+
+_PROBED: Final = 1024
+"""The rows that are decoded to see dictionaries."""
 
 _HEADER: Final = 32
 """More bytes than are read of the header of a page."""
@@ -95,9 +101,7 @@ class ParquetFile:
         :raises ContentError: the file is no Parquet, or is broken or encrypted, or pyarrow is missing
         """
         try:
-            from pyarrow import parquet  # noqa: PLC0415 - only such files need it
-
-            file = parquet.ParquetFile(_Seekable(source, size, tick), buffer_size=_BUFFER, pre_buffer=False)
+            file = _opened(source, size, tick)
         except ImportError:
             problem = "the package pyarrow is not installed there. Install the extra 'audit'"
         except Exception as error:  # noqa: BLE001 - pyarrow raises errors of many kinds, perhaps with what it read
@@ -148,7 +152,7 @@ class ParquetFile:
         if not names:
             return
         columns = None if any("." in name for name in names) else names  # a dot would mean a field
-        rows = self._rows_at_once(number)
+        rows = self._rows_at_once(number, columns)
         some, size = list[Any](), 0
         for batch in self._file.iter_batches(rows, row_groups=[number], columns=columns, use_threads=False):
             some.append(table := _decoded(pa.Table.from_batches([batch])))
@@ -159,25 +163,38 @@ class ParquetFile:
         if some:
             yield pa.concat_tables(some).combine_chunks()
 
-    def _rows_at_once(self, number: int) -> int:
+    def _rows_at_once(self, number: int, names: Sequence[str] | None) -> int:
         """Return how many rows are decoded at a time: a dictionary can make a few bytes of each a long text."""
-        group = self._file.metadata.row_group(number)
-        longest, most = 1, 1
-        for place in range(group.num_columns):
-            column = group.column(place)
-            longest += self._dictionary_size(column)
-            if self._file.schema.column(place).max_repetition_level:
-                most = max(most, column.num_values)
-        if most > _MOST_VALUES:
-            raise ContentError(f"Its row group {number + 1} was not searched: it has {most:,} values in one field.")
-        total, rows = max(group.total_byte_size, most * 16), max(1, group.num_rows)
-        return int(max(1, min(_MOST_ROWS, BLOCK * rows // max(1, total), LARGEST // longest)))
+        group, schema = self._file.metadata.row_group(number), self._file.schema
+        columns = [(group.column(place), schema.column(place)) for place in range(group.num_columns)]
+        values = max((column.num_values for column, known in columns if known.max_repetition_level), default=0)
+        if values > _MOST_VALUES:
+            raise ContentError(f"Its row group {number + 1} was not searched: it has {values:,} values in one field.")
+        size = max(1, group.total_byte_size, values * _OF_VALUE) // max(1, group.num_rows)
+        rows: int = min(_MOST_ROWS, BLOCK // max(1, size))
+        sizes = {known.path: size for column, known in columns if (size := self._dictionary_size(column))}
+        if rows * sum(sizes.values()) > LARGEST:
+            rows = min(rows, LARGEST // self._longest_row(number, names, sizes))
+        return max(1, rows)
 
     def _dictionary_size(self, column: Any) -> int:
         """Return the size of the dictionary of texts that a column begins with; 0 if there is none."""
-        if column.physical_type not in {"BYTE_ARRAY", "FIXED_LEN_BYTE_ARRAY"}:
+        if column.physical_type != "BYTE_ARRAY":
             return 0
         return dictionary_size(self.source.read(max(0, _column_start(column)), _HEADER))
+
+    def _longest_row(self, number: int, names: Sequence[str] | None, sizes: Mapping[str, int]) -> int:
+        """Return how many bytes a row has if it has the longest text of each dictionary, or all of one not seen."""
+        file = _opened(self.source, self.size, read_dictionary=list(sizes), metadata=self._file.metadata)
+        batches = file.iter_batches(_PROBED, row_groups=[number], columns=names, use_threads=False)
+        found = [longest for array in next(batches, ()) for longest in longest_in_dictionaries(array)]
+        return sum(found) + sum(sorted(sizes.values())[len(found) :]) + 1
+
+
+def _opened(source: OpenFile, size: int, tick: Callable[[int], None] = lambda octets: None, **options: Any) -> Any:
+    from pyarrow import parquet  # noqa: PLC0415 - only such files need it
+
+    return parquet.ParquetFile(_Seekable(source, size, tick), buffer_size=_BUFFER, pre_buffer=False, **options)
 
 
 def _decoded(table: Any) -> Any:

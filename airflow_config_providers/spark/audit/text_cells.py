@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
-from typing import Any, Self
+from typing import Any, Final, Self
+
+_BETWEEN: Final = b"\0\n"
+"""No value goes on after it, and the search looks for some encodings line by line, so that there must be lines."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,13 +46,13 @@ class TextCells:
                 yield start, end
 
     def joined(self, start: int, end: int) -> bytes:
-        """Return the values in a range, with a zero byte between them, so that nothing is found across two of them."""
+        """Return the values in a range, with something between them."""
         import pyarrow as pa  # noqa: PLC0415 - as above
         from pyarrow import compute  # noqa: PLC0415 - as above
 
         some = self.values.slice(start, end - start)
         together = pa.LargeListArray.from_arrays(pa.array([0, len(some)], pa.int64()), some)
-        found: bytes = compute.binary_join(together, pa.scalar(b"\0", pa.large_binary()))[0].as_py()
+        found: bytes = compute.binary_join(together, pa.scalar(_BETWEEN, pa.large_binary()))[0].as_py()
         return found
 
     def starts(self, start: int, end: int) -> Sequence[int]:
@@ -57,7 +60,7 @@ class TextCells:
         from pyarrow import compute  # noqa: PLC0415 - as above
 
         sizes = compute.binary_length(self.values.slice(start, end - start)).to_pylist()
-        return list(accumulate((size + 1 for size in sizes), initial=0))[:-1]
+        return list(accumulate((size + len(_BETWEEN) for size in sizes), initial=0))[:-1]
 
     def value(self, number: int) -> bytes:
         """Return one value."""
@@ -104,6 +107,19 @@ def cells_of(column: str, array: Any, *, first: int = 0, rows: Any = None) -> It
                 yield TextCells.of(name, array, first=first, rows=of)
             else:
                 yield from cells_of(name, inner, first=first, rows=of)
+
+
+def longest_in_dictionaries(array: Any) -> Iterator[int]:
+    """Yield the length of the longest text in each dictionary that an array refers to, but for empty dictionaries."""
+    from pyarrow import compute, types  # noqa: PLC0415 - as above
+
+    if not has_text(array.type):
+        return
+    if not types.is_dictionary(array.type):
+        for _, inner, _ in _inner("", array, None):
+            yield from () if inner is array else longest_in_dictionaries(inner)
+    elif len(array.dictionary):
+        yield compute.max(compute.binary_length(array.dictionary)).as_py() or 0
 
 
 _Inner = tuple[str, Any, Any]

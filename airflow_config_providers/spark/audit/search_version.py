@@ -11,7 +11,7 @@ from airflow_config_providers.core.reversal.encodings import ENCODINGS, Encoding
 from airflow_config_providers.core.reversal.reverse import COMMON_WORDS, SHORTEST, telling_forms
 from airflow_config_providers.spark.audit.content import known_formats
 
-FINDER: Final = 1
+FINDER: Final = 2
 """
 Raise it if a file can have other leaks than before although values have the same forms.
 

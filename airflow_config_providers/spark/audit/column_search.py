@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
 
 from airflow_config_providers.core.text import octets, one_line
@@ -14,7 +14,10 @@ from airflow_config_providers.spark.audit.open_file import ContentError
 from airflow_config_providers.spark.audit.parquet_file import ParquetFile, RowGroup
 from airflow_config_providers.spark.audit.searched import FoundLeak, Progress
 from airflow_config_providers.spark.audit.sought import OccurrenceFinder
-from airflow_config_providers.spark.audit.text_cells import TextCells, cells_of
+from airflow_config_providers.spark.audit.text_cells import TextCells, cells_of, distinct, joined, numbers_of, starts
+
+_MOST_PROBLEMS: Final = 5
+"""The most problems that are listed of one split: each of its row groups can have one."""
 
 METADATA: Final = "(metadata)"
 """What the column of a leak is called that is in no column, but in the metadata of the file. Its line is 0."""
@@ -48,7 +51,7 @@ def _until_broken(file: ParquetFile, group: RowGroup, progress: Progress) -> Ite
     try:
         yield from file.tables(group)
     except ContentError as error:
-        progress.problems.append(str(error))
+        _note(progress, str(error))
 
 
 def _cells(table: Any, first: int, progress: Progress) -> Iterator[TextCells]:
@@ -58,8 +61,12 @@ def _cells(table: Any, first: int, progress: Progress) -> Iterator[TextCells]:
             yield from _of_column(name, column, first)
         except Exception as error:  # noqa: BLE001 - pyarrow raises errors of many kinds, perhaps with what it read
             problem = f"Column {number} of those with text could not be searched ({type(error).__name__})."
-            if problem not in progress.problems:
-                progress.problems.append(problem)
+            _note(progress, problem)
+
+
+def _note(progress: Progress, problem: str) -> None:
+    if problem not in progress.problems and len(progress.problems) < _MOST_PROBLEMS:
+        progress.problems.append(problem)
 
 
 def _of_column(name: str, column: Any, first: int) -> Iterator[TextCells]:
@@ -69,21 +76,22 @@ def _of_column(name: str, column: Any, first: int) -> Iterator[TextCells]:
 
 
 def _search_cells(cells: TextCells, finder: OccurrenceFinder, progress: Progress) -> None:
-    """Search many cells at once, because that is fast, and then only those in which something was found."""
-    for start, end in cells.runs(BLOCK):
-        content = cells.joined(start, end)
-        progress.octets += len(content)
-        found = () if progress.is_full else list(finder.find(content))
-        for number in _hit(found, cells, start, end) if found else ():
-            row, column = cells.place(number)
-            _add(finder.find(cells.value(number)), progress, row, _shown(column, finder))
+    """Search the texts of many cells at once, because that is fast, and then only cells with those that were found."""
+    for first, values in cells.runs(BLOCK):
+        progress.octets += values.nbytes
+        texts = distinct(values)
+        found = () if progress.is_full else list(finder.find(joined(texts)))
+        for number in numbers_of(values, texts.take(_touched(found, starts(texts)))) if found else ():
+            row, column = cells.place(first + number)
+            _add(finder.find(values[number].as_py()), progress, row, _shown(column, finder))
+            if progress.is_full:
+                break
 
 
-def _hit(found: Iterable[Occurrence], cells: TextCells, start: int, end: int) -> Iterator[int]:
-    """Yield the numbers of the cells that are touched."""
-    starts = cells.starts(start, end)
-    touched = ((bisect_right(starts, one.start) - 1, bisect_right(starts, one.end - 1)) for one in found)
-    yield from dict.fromkeys(start + number for first, after in touched for number in range(first, after))
+def _touched(found: Iterable[Occurrence], starts: Sequence[int]) -> Sequence[int]:
+    """Return the numbers of the texts, in order, in which something was found, perhaps only across two of them."""
+    ranges = ((bisect_right(starts, one.start) - 1, bisect_right(starts, one.end - 1)) for one in found)
+    return sorted({number for first, after in ranges for number in range(first, after)})
 
 
 def _add(found: Iterable[Occurrence], progress: Progress, row: int, column: str) -> None:

@@ -72,6 +72,7 @@ _UNSUPPORTED: Final = {
     b"PARE": "encrypted Parquet",
     b"ORC": "ORC",
     b"Obj\x01": "Avro",
+    b"ARROW1\x00\x00": "Arrow",
 }
 _WITH_SUFFIX: Final = {"lzf": ".lzf", "encrypted Parquet": ".parquet", "ORC": ".orc"}
 """Formats whose files are told from text by their names."""

@@ -34,6 +34,9 @@ _PROBED: Final = 1024
 _HEADER: Final = 32
 """More bytes than are read of the header of a page."""
 
+_TAIL: Final = 8
+"""The bytes after the footer: its length, and four characters."""
+
 _DICTIONARY: Final = 2
 
 
@@ -102,11 +105,12 @@ class ParquetFile:
         """
         try:
             file = _opened(source, size, tick)
+            problem = "it is encrypted" if _is_signed(source, size, file.metadata) else ""
         except ImportError:
             problem = "the package pyarrow is not installed there. Install the extra 'audit'"
         except Exception as error:  # noqa: BLE001 - pyarrow raises errors of many kinds, perhaps with what it read
             problem = str(error) if isinstance(error, ContentError) else reason(error)
-        else:
+        if not problem:
             return cls(source, size, file)
         raise ContentError(f"It cannot be read as Parquet: {problem.rstrip('.')}.")
 
@@ -195,6 +199,16 @@ def _opened(source: OpenFile, size: int, tick: Callable[[int], None] = lambda oc
     from pyarrow import parquet  # noqa: PLC0415 - only such files need it
 
     return parquet.ParquetFile(_Seekable(source, size, tick), buffer_size=_BUFFER, pre_buffer=False, **options)
+
+
+def _is_signed(source: OpenFile, size: int, metadata: Any) -> bool:
+    """
+    Return whether the footer is longer than its metadata: a signature follows if columns are encrypted.
+
+    Arrow ends the process if it is asked for the metadata of such a column.
+    """
+    length = int.from_bytes(source.read(size - _TAIL, _TAIL)[:4], "little")
+    return bool(length != metadata.serialized_size)
 
 
 def _decoded(table: Any) -> Any:

@@ -7,6 +7,9 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any, Final, Self
 
+_SAMPLE: Final = 256
+"""How many values are looked at to see whether many are the same."""
+
 _BETWEEN: Final = b"\0\n"
 """No value goes on after it, and the search looks for some encodings line by line, so that there must be lines."""
 
@@ -34,38 +37,16 @@ class TextCells:
 
         return cls(column, values.cast(pa.large_binary()).fill_null(b""), first, rows)
 
-    def runs(self, most: int) -> Iterator[tuple[int, int]]:
-        """Yield ranges of values that have about ``most`` bytes; more only if one value has more."""
-        pending = [(0, len(self.values))]
+    def runs(self, most: int) -> Iterator[tuple[int, Any]]:
+        """Yield some values at a time, with about ``most`` bytes unless one has more, and the number of the first."""
+        pending = [(0, self.values)]
         while pending:
-            start, end = pending.pop()
-            if end - start > 1 and self.values.slice(start, end - start).nbytes > 2 * most:
-                middle = (start + end) // 2
-                pending += (middle, end), (start, middle)
-            elif end > start:
-                yield start, end
-
-    def joined(self, start: int, end: int) -> bytes:
-        """Return the values in a range, with something between them."""
-        import pyarrow as pa  # noqa: PLC0415 - as above
-        from pyarrow import compute  # noqa: PLC0415 - as above
-
-        some = self.values.slice(start, end - start)
-        together = pa.LargeListArray.from_arrays(pa.array([0, len(some)], pa.int64()), some)
-        found: bytes = compute.binary_join(together, pa.scalar(_BETWEEN, pa.large_binary()))[0].as_py()
-        return found
-
-    def starts(self, start: int, end: int) -> Sequence[int]:
-        """Return where each value in a range begins in what ``joined`` returns of it."""
-        from pyarrow import compute  # noqa: PLC0415 - as above
-
-        sizes = compute.binary_length(self.values.slice(start, end - start)).to_pylist()
-        return list(accumulate((size + len(_BETWEEN) for size in sizes), initial=0))[:-1]
-
-    def value(self, number: int) -> bytes:
-        """Return one value."""
-        found: bytes = self.values[number].as_py()
-        return found
+            first, some = pending.pop()
+            if len(some) > 1 and some.nbytes > 2 * most:
+                middle = len(some) // 2
+                pending += (first + middle, some.slice(middle)), (first, some.slice(0, middle))
+            elif len(some):
+                yield first, some
 
     def place(self, number: int) -> tuple[int, str]:
         """Return the row of a value, and its column, with the number of the value if a row can have several."""
@@ -76,6 +57,37 @@ class TextCells:
         row: int = self.rows[number].as_py()
         first: int = compute.index(self.rows, row).as_py()
         return self.first + row, f"{self.column}[{number - first}]"
+
+
+def joined(values: Any) -> bytes:
+    """Return an array of bytes as one, with something between each two."""
+    import pyarrow as pa  # noqa: PLC0415 - as above
+    from pyarrow import compute  # noqa: PLC0415 - as above
+
+    together = pa.LargeListArray.from_arrays(pa.array([0, len(values)], pa.int64()), values)
+    found: bytes = compute.binary_join(together, pa.scalar(_BETWEEN, pa.large_binary()))[0].as_py()
+    return found
+
+
+def starts(values: Any) -> Sequence[int]:
+    """Return where each value begins in what ``joined`` returns."""
+    from pyarrow import compute  # noqa: PLC0415 - as above
+
+    sizes = compute.binary_length(values).to_pylist()
+    return list(accumulate((size + len(_BETWEEN) for size in sizes), initial=0))[:-1]
+
+
+def distinct(values: Any) -> Any:
+    """Return each of the values once if there seem to be few, as in most columns; otherwise all, which is faster."""
+    sample = values.slice(0, _SAMPLE)
+    return values if len(sample.unique()) * 2 > len(sample) else values.unique()
+
+
+def numbers_of(values: Any, some: Any) -> Iterator[int]:
+    """Yield where in an array of values is one of ``some``."""
+    from pyarrow import compute  # noqa: PLC0415 - as above
+
+    return (number for number, hit in enumerate(compute.is_in(values, value_set=some).to_pylist()) if hit)
 
 
 def has_text(kind: Any) -> bool:

@@ -105,6 +105,7 @@ def test_a_block_that_claims_to_be_huge_is_refused(name: str) -> None:
         pytest.param("a.snappy.orc", b"ORC\x11", "Its format, ORC, is not supported", id="orc"),
         pytest.param("a.log", b"ORC began", "", id="a-line-that-begins-like-orc"),
         pytest.param("a.avro", b"Obj\x01\x02", "Its format, Avro, is not supported", id="avro"),
+        pytest.param("a.feather", b"ARROW1\x00\x00", "Its format, Arrow, is not supported", id="arrow"),
         pytest.param("a.7z", b"7z\xbc\xaf\x27\x1c\x00", "Its format, 7z, is not supported", id="7z"),
         pytest.param("a.lzma", b"\x5d\x00\x00\x80", "Its format, lzma, is not supported", id="lzma"),
         pytest.param("a.zst", b"\x50\x2a\x4d\x18\x04", "Its format, zstd after a skippable frame,", id="pzstd"),

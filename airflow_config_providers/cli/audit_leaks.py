@@ -59,10 +59,15 @@ def leaks(args: Any) -> None:
 
 
 def _shown(rows: Sequence[Row], output: str) -> Sequence[Row]:
-    """Return what is printed: without fingerprints for people, because they would need half of the width."""
+    """
+    Return what is printed.
+
+    For people, it has no fingerprints, because they would need half of the width, and columns only if there are some.
+    """
     if not is_for_people(output):
         return rows
-    return [{name: cell for name, cell in row.items() if name != "fingerprint"} for row in rows]
+    left_out = {"fingerprint", *(() if any(row["column"] for row in rows) else ("column",))}
+    return [{name: cell for name, cell in row.items() if name not in left_out} for row in rows]
 
 
 def _require_any(args: Any) -> None:

@@ -50,17 +50,12 @@ class Audit:
     lines: list[str]
 
     def clean(self) -> str:
-        """
-        Search everything but the secrets, and return what the page says; empty if something is wrong.
-
-        The tables of the lake are left out, too: the audit does not read Parquet, and would say so of each file.
-        """
+        """Search everything but the secrets, and return what the page says; empty if something is wrong."""
         references = [f"${{mounted:{folder}:{PASSWORD}}}" for folder in self._secrets]
         self.workspace.references.write_text("".join(f"{one}\n" for one in references), encoding="utf-8")
         page = self.workspace.audit_page
         page.unlink(missing_ok=True)
-        others = {*self._secrets, self.workspace.lake}
-        left = sorted(path for path in self.workspace.root.iterdir() if path not in others)
+        left = sorted(path for path in self.workspace.root.iterdir() if path not in self._secrets)
         code = self._run(left, "--report", str(page))
         return NOTHING if code == 0 and NOTHING in page.read_text(encoding="utf-8") else ""
 

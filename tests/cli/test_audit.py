@@ -94,6 +94,24 @@ def test_a_leak_is_one_line_of_json_and_exit_code_1(audit: Audit) -> None:
     assert len(row["id"]) == 20
 
 
+def test_a_leak_in_parquet_has_a_column_and_a_row(audit: Audit) -> None:
+    pa = pytest.importorskip("pyarrow")
+    rows = [{"user": {"note": "nothing"}}, {"user": {"note": f"pw={VALUE}"}}]
+    pytest.importorskip("pyarrow.parquet").write_table(pa.Table.from_pylist(rows), audit.logs / "a.parquet")
+
+    [row] = audit.rows()
+    done = audit()
+
+    assert {name: row[name] for name in ("file", "column", "line", "offset")} == {
+        "file": str(audit.logs / "a.parquet"),
+        "column": "user.note",
+        "line": 2,
+        "offset": 3,
+    }
+    assert "user.note" in done.out
+    assert VALUE not in done.out + done.err
+
+
 def test_nothing_found_is_exit_code_0(audit: Audit) -> None:
     (audit.logs / "a.log").write_text("nothing here\n")
 
@@ -322,6 +340,7 @@ def test_a_baseline_does_not_accept_the_next_value_in_the_place_of_an_earlier_on
     assert done.code == 1
     assert done.notes == ["The baseline has the id of 1 leak, but accepts another value there."]
     assert "fingerprint" not in done.out  # people need the width for the rest
+    assert "column" not in done.out  # likewise
 
 
 @pytest.mark.parametrize("secret", ["", "weak"])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sqlite3
 import stat
+from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -14,7 +15,8 @@ import pytest
 
 from dags_examples.demo import __main__ as command
 from dags_examples.demo import metadata
-from dags_examples.demo.audit import Audited
+from dags_examples.demo.airflow_cli import Airflow
+from dags_examples.demo.audit import Audit, Audited
 from dags_examples.demo.java import NoJavaError, java_version, require_java
 from dags_examples.demo.metadata import Setting, read_setting
 from dags_examples.demo.pipeline import PROGRESS, Found, Outcome
@@ -168,6 +170,28 @@ def test_the_effective_configuration_of_the_latest_run_is_read(tmp_path: Path) -
 
 
 CLEAN = Found(searched={}, forms=(), findings=(), unread=())
+
+
+class KeepsWords(Airflow):
+    """Keeps the words of a command, and says that it failed."""
+
+    def run(self, arguments: Sequence[str]) -> int:
+        for word in arguments:
+            self.on_line(word)
+        return 1
+
+
+def test_the_audit_leaves_out_nothing_but_the_secrets(tmp_path: Path) -> None:
+    workspace, words = Workspace(tmp_path / "work"), list[str]()
+    for folder in (workspace.lake, workspace.events, workspace.secrets, workspace.wrong_secrets):
+        folder.mkdir(parents=True)
+
+    Audit(workspace, KeepsWords({}, tmp_path, tmp_path / "log", words.append), []).clean()
+
+    assert {str(workspace.lake), str(workspace.events)} <= set(words)
+    assert not {str(workspace.secrets), str(workspace.wrong_secrets)} & set(words)
+
+
 AUDITED = Audited("demo-audit.html", "Nothing found.", "planted/task.log:2", ["planted/task.log:2"])
 
 

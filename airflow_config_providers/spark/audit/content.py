@@ -58,6 +58,7 @@ _EXTENSIONS: Final = {
     ".lz4": "lz4",
     ".snappy": "snappy",
 }
+_PARQUET: Final = b"PAR1"
 _UNSUPPORTED: Final = {
     b"\xfd7zXZ\x00": "xz",
     b"\x5d\x00\x00": "lzma",
@@ -68,11 +69,12 @@ _UNSUPPORTED: Final = {
     b"\xff\x06\x00\x00sNaPpY": "snappy frame",
     **{bytes((number, 0x2A, 0x4D, 0x18)): "zstd after a skippable frame" for number in range(0x50, 0x60)},
     b"ZV": "lzf",
-    b"PAR1": "Parquet",
+    b"PARE": "encrypted Parquet",
     b"ORC": "ORC",
     b"Obj\x01": "Avro",
+    b"ARROW1\x00\x00": "Arrow",
 }
-_WITH_SUFFIX: Final = {"lzf": ".lzf", "ORC": ".orc"}
+_WITH_SUFFIX: Final = {"lzf": ".lzf", "encrypted Parquet": ".parquet", "ORC": ".orc"}
 """Formats whose files are told from text by their names."""
 
 
@@ -84,7 +86,7 @@ _SUFFIXES: Final = tuple(_EXTENSIONS)
 
 def known_formats() -> list[str]:
     """Return how each compression is recognized, also of those that cannot be read."""
-    tables = (_MAGIC, _EXTENSIONS, _UNSUPPORTED)
+    tables = (_MAGIC, _EXTENSIONS, {_PARQUET: "Parquet"}, _UNSUPPORTED)
     return sorted(f"{mark!r} {name}" for table in tables for mark, name in table.items())
 
 
@@ -93,6 +95,11 @@ def compression_of(beginning: bytes) -> str:
     if not beginning.startswith(_MAGICS):  # almost always, and fast
         return ""
     return next(name for magic, name in _MAGIC.items() if beginning.startswith(magic))
+
+
+def is_parquet(beginning: bytes) -> bool:
+    """Return whether a file that begins with ``beginning`` says that it is Parquet, whose texts are in columns."""
+    return beginning.startswith(_PARQUET)
 
 
 def doubt(path: str, beginning: bytes) -> str:
@@ -176,9 +183,9 @@ def joined(content: Iterable[bytes], least: int) -> Iterator[bytes]:
 
 
 def ends_hash(source: OpenFile, size: int) -> str:
-    """Return a hash of both ends of the first ``size`` bytes of a file; empty if it is compressed, or shorter."""
+    """Return a hash of both ends of the first ``size`` bytes of a file; empty if it is encoded, or shorter."""
     beginning = source.read(0, _END)
-    if compression_of(beginning):
+    if compression_of(beginning) or is_parquet(beginning):
         return ""
     if size <= _END:
         return hash_of_ends(beginning[:size]) if len(beginning) >= size else ""
@@ -187,7 +194,7 @@ def ends_hash(source: OpenFile, size: int) -> str:
 
 
 def hash_of_ends(data: bytes) -> str:
-    """Return what ``ends_hash`` does of a file that ``data`` is all of, and that is not compressed."""
+    """Return what ``ends_hash`` does of a file that ``data`` is all of, and that is not encoded."""
     return _hash(data[:_END], data[-_END:])
 
 
@@ -220,6 +227,17 @@ def most_content(size: int) -> int:
     return max(_ALWAYS, min(_MOST_TIMES * size, _LARGE + _LARGE_TIMES * size))
 
 
+def require_proportion(content: int, size: int) -> None:
+    """
+    Check that a file with ``size`` bytes does not have an almost endless content.
+
+    :raises ContentError: ``content`` is too much
+    """
+    if content > most_content(size):
+        times = _MOST_TIMES if content <= _LARGE else _LARGE_TIMES
+        raise ContentError(f"Its content is more than {times:,} times as large: only its beginning was read.")
+
+
 class _Counted:
     """Counts the bytes of an iterator, and stops what a few bytes would make almost endless."""
 
@@ -242,9 +260,7 @@ class _Counted:
         :raises ContentError: there is too much content for the bytes that were taken
         """
         self._given += size
-        if self._given > most_content(self._taken):
-            times = _MOST_TIMES if self._given <= _LARGE else _LARGE_TIMES
-            raise ContentError(f"Its content is more than {times:,} times as large: only its beginning was read.")
+        require_proportion(self._given, self._taken)
 
 
 def _gzip(source: Iterator[bytes]) -> Iterator[bytes]:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from operator import attrgetter
 from typing import Final, NamedTuple
 
-from airflow_config_providers.spark.audit.content import LONGEST_MAGIC, compression_of, opened
+from airflow_config_providers.spark.audit.content import LONGEST_MAGIC, compression_of, is_parquet, opened
 from airflow_config_providers.spark.audit.object_store import store_of
 from airflow_config_providers.spark.audit.open_file import ContentError, opened_file
 from airflow_config_providers.spark.audit.stored_path import is_stored, real
@@ -171,18 +171,21 @@ def splits_of(file: FoundFile, *, begin: int = 0, size: int = SPLIT) -> Iterator
     """
     Yield the splits of a file: one if it is small or compressed.
 
-    Splits in a hole are left out, because a sparse file can have terabytes of holes.
+    Splits in a hole are left out, because a sparse file can have terabytes of holes. Of Parquet, none is, because
+    its row groups are divided among all splits.
 
     :param begin: the offset at which the search begins; 0 for a compressed file
     :param size: the size of a split
     """
-    if file.size - begin <= size or _is_compressed(file):
+    beginning = _beginning(file) if file.size - begin > size else b""
+    if file.size - begin <= size or compression_of(beginning):
         yield Split(file, begin, None if begin == 0 else file.size)
         return
     last = begin + (file.size - begin - 1) // size * size
     start = begin
     while start < last:
-        start += max(0, min(_data_after(file, start), last) - _BEFORE_DATA - start) // size * size
+        after = start if is_parquet(beginning) else _data_after(file, start)
+        start += max(0, min(after, last) - _BEFORE_DATA - start) // size * size
         yield Split(file, start, start + size)
         start += size
     yield Split(file, last, file.size)
@@ -228,9 +231,9 @@ def _data_after(file: FoundFile, start: int) -> int:
         return start
 
 
-def _is_compressed(file: FoundFile) -> bool:
+def _beginning(file: FoundFile) -> bytes:
     try:
         with opened(file.path, file.size) as source:
-            return bool(compression_of(source.read(0, LONGEST_MAGIC)))
+            return source.read(0, LONGEST_MAGIC)
     except ContentError:  # whoever reads it says so
-        return False
+        return b""

@@ -24,12 +24,13 @@ class Leak:
     A place where a value stands. It never shows the value.
 
     :param file: the path of the file
-    :param offset: of the first byte, in the decompressed content
-    :param line: counted from 1
+    :param offset: of the first byte, in the decompressed content; in a file with columns, in its value
+    :param line: counted from 1; in a file with columns, the row
     :param encoding: how the value is written, such as ``base64``
     :param age: whether it is the ``current`` value of the reference, or an ``earlier`` one
     :param modified: when the file was last modified, in ISO 8601; empty for a row of a table that does not say it
     :param fingerprint: a keyed digest of what stands there, which names its key; empty without a key
+    :param column: its column, in a file that has columns; otherwise empty
     """
 
     file: str
@@ -40,11 +41,14 @@ class Leak:
     age: str
     modified: str
     fingerprint: str = ""
+    column: str = ""
 
     @property
     def id(self) -> str:
         """A name of the place that stays the same as long as the file only grows, whatever the value is."""
-        parts = (self.file, self.offset, self.reference, self.encoding)
+        parts: tuple[str | int, ...] = (self.file, self.offset, self.reference, self.encoding)
+        if self.column:
+            parts += self.column, self.line
         return blake2b(octets(json.dumps(parts)), digest_size=ID_DIGITS // 2).hexdigest()
 
     def row(self) -> dict[str, Any]:
@@ -59,6 +63,7 @@ class Leak:
             "modified": self.modified,
             "id": self.id,
             "fingerprint": self.fingerprint,
+            "column": self.column,
         }
 
     @classmethod

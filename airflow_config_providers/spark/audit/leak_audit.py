@@ -30,8 +30,9 @@ from airflow_config_providers.spark.audit.fingerprint import FingerprintKey
 from airflow_config_providers.spark.audit.leak import Leak, moment
 from airflow_config_providers.spark.audit.object_store import ObjectStore, mount, mounted
 from airflow_config_providers.spark.audit.reversed_copies import target_of, write_copy
-from airflow_config_providers.spark.audit.search import FoundLeak, Searched, SearchedColumns, search
+from airflow_config_providers.spark.audit.search import search
 from airflow_config_providers.spark.audit.search_many import search_all
+from airflow_config_providers.spark.audit.searched import FoundLeak, Searched, SearchedColumns
 from airflow_config_providers.spark.audit.seen_files import SearchedFile, SeenFiles, grown_since, is_unchanged
 from airflow_config_providers.spark.audit.seldom_collected import seldom_collected
 from airflow_config_providers.spark.audit.session import audit_session, job_failed, telling_failures
@@ -448,4 +449,4 @@ def _of_file(results: Sequence[Searched], before: SearchedFile | None) -> Search
 def _leak(file: FoundFile, found: FoundLeak, lines: int) -> Leak:
     one = found.occurrence
     line, at = lines + found.lines + 1, moment(file.modified)
-    return Leak(file.path, one.start, line, one.reference, one.encoding, one.age, at, one.fingerprint)
+    return Leak(file.path, one.start, line, one.reference, one.encoding, one.age, at, one.fingerprint, found.column)

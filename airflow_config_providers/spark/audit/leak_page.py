@@ -127,10 +127,12 @@ def _unread(report: LeakReport) -> str:
 def _table(leaks: Sequence[Leak]) -> str:
     if not leaks:
         return ""
+    has_columns = any(one.column for one in leaks)
     rows = [
         (
             one.file,
             sink(one.file),
+            *((one.column,) if has_columns else ()),
             one.line,
             one.offset,
             one.reference,
@@ -141,7 +143,8 @@ def _table(leaks: Sequence[Leak]) -> str:
         )
         for one in leaks
     ]
-    heads = ("file", "kind of file", "line", "offset", "reference", "encoding", "age", "modified (UTC)", "id")
+    column = ("column",) if has_columns else ()
+    heads = ("file", "kind of file", *column, "line", "offset", "reference", "encoding", "age", "modified (UTC)", "id")
     return section("Leaks", table(heads, rows))
 
 

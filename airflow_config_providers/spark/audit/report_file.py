@@ -115,7 +115,7 @@ _TEXT, _NUMBER, _TEXTS = "string", "int64", "list<string>"
 LEAK: Final = {
     **dict.fromkeys(("file",), _TEXT),
     **dict.fromkeys(("offset", "line"), _NUMBER),
-    **dict.fromkeys(("reference", "encoding", "age", "modified", "id", "fingerprint"), _TEXT),
+    **dict.fromkeys(("reference", "encoding", "age", "modified", "id", "fingerprint", "column"), _TEXT),
 }
 """The columns of leaks, as their JSON has them."""
 

@@ -22,11 +22,14 @@ from airflow_config_providers.spark.audit.content import (
     blocks,
     compression_of,
     decompressed,
+    is_parquet,
     joined,
     opened,
 )
-from airflow_config_providers.spark.audit.files import FoundFile
+from airflow_config_providers.spark.audit.files import FoundFile, Split
 from airflow_config_providers.spark.audit.open_file import ContentError, reason
+from airflow_config_providers.spark.audit.search import search
+from airflow_config_providers.spark.audit.searched import Searched
 from airflow_config_providers.spark.audit.sought import OccurrenceFinder, SoughtFinder
 from airflow_config_providers.spark.audit.stored_path import is_stored, real, split_root
 
@@ -81,12 +84,17 @@ def write_copy(file: FoundFile, target: Path, finder: SoughtFinder) -> str:
     """
     Write the copy of a file. Everything but the values is the same, byte for byte.
 
+    A file in Parquet has one only if it is free of values, since references would need a new encoding of its columns.
+
     :return: why there is no copy; empty if it was written
     """
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         with opened(file.path, file.size) as source:
-            compression = compression_of(source.read(0, LONGEST_MAGIC))
+            beginning = source.read(0, LONGEST_MAGIC)
+            if is_parquet(beginning) and (problem := _no_copy(search(Split(file), finder))):
+                return problem
+            compression = compression_of(beginning)
             if compression:
                 plain = decompressed(compression, blocks(source, 0, None, size=COMPRESSED_BLOCK))
             else:
@@ -98,6 +106,13 @@ def write_copy(file: FoundFile, target: Path, finder: SoughtFinder) -> str:
     except Exception as error:  # noqa: BLE001 - whatever one file does, the others are copied
         return f"Its copy cannot be written: {reason(error)}."
     return ""
+
+
+def _no_copy(found: Searched) -> str:
+    """Return why a file in Parquet has no copy; empty if it can have one."""
+    if found.problem:
+        return f"It has no copy: {found.problem}"
+    return "It has no copy: references cannot replace the values in Parquet." if found.leaks else ""
 
 
 def _reversed(content: Iterable[bytes], finder: SoughtFinder) -> Iterable[bytes]:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field, replace
-from itertools import chain
-from typing import Final, NamedTuple
+from dataclasses import dataclass, replace
 
+from airflow_config_providers.spark.audit.column_search import search_columns
 from airflow_config_providers.spark.audit.content import (
     BLOCK,
     COMPRESSED_BLOCK,
@@ -17,114 +16,16 @@ from airflow_config_providers.spark.audit.content import (
     decompressed,
     doubt,
     ends_hash,
+    is_parquet,
     joined,
     opened,
 )
 from airflow_config_providers.spark.audit.files import Split
-from airflow_config_providers.spark.audit.leak_finder import Occurrence
 from airflow_config_providers.spark.audit.open_file import ContentError, OpenFile
+from airflow_config_providers.spark.audit.parquet_file import ParquetFile
+from airflow_config_providers.spark.audit.searched import FoundLeak, Progress, Searched
 from airflow_config_providers.spark.audit.sought import OccurrenceFinder
 from airflow_config_providers.spark.audit.tar_members import CONTEXT, HEADER, CompressedMembers, is_tar
-
-MOST_LEAKS: Final = 10_000
-"""The most leaks that are listed of one split, so that a file that is full of a value does not fill the memory."""
-
-
-_MEMBERS: Final = "It has compressed files in a tar archive: only their bytes as they are were searched."
-
-
-@dataclass(frozen=True, slots=True)
-class FoundLeak:
-    """
-    An occurrence in a split.
-
-    :param lines: the number of line ends between the beginning of the split and the occurrence
-    """
-
-    occurrence: Occurrence
-    lines: int
-
-
-SearchedRest = tuple[Sequence[FoundLeak], int, int, str, str]
-
-SearchedColumns = tuple[Sequence[Sequence[FoundLeak]], Sequence[int], Sequence[int], Sequence[str], Sequence[str]]
-"""Several ``SearchedRest`` as columns, which is pickled fastest."""
-
-
-class Searched(NamedTuple):
-    """
-    The result of one split.
-
-    :param octets: how many bytes were searched, of the decompressed content
-    :param lines: how many line ends the split has
-    :param problem: why not all of it could be read; empty if all was
-    :param ends: a hash of both ends of the file, if the split has the last; see ``ends_hash``
-    """
-
-    split: Split
-    leaks: Sequence[FoundLeak] = ()
-    octets: int = 0
-    lines: int = 0
-    problem: str = ""
-    ends: str = ""
-
-    @property
-    def rest(self) -> SearchedRest:
-        """All but the split, which whoever asked for it has."""
-        return self.leaks, self.octets, self.lines, self.problem, self.ends
-
-
-@dataclass(slots=True)
-class Progress:
-    """
-    How far the search of a split is.
-
-    :param octets: bytes of content
-    :param lines: line ends
-    :param problems: why not all of it could be read
-    """
-
-    octets: int = 0
-    lines: int = 0
-    leaks: list[FoundLeak] = field(default_factory=list)
-    problems: list[str] = field(default_factory=list)
-    ends: str = ""
-
-    @property
-    def is_full(self) -> bool:
-        """Whether no more leaks are listed."""
-        return len(self.leaks) >= MOST_LEAKS
-
-    def until_broken(self, content: Iterator[bytes]) -> Iterator[bytes]:
-        """Yield what can be read, so that it is searched, and keep why the rest cannot be."""
-        try:
-            yield from content
-        except ContentError as error:
-            self.problems.append(str(error))
-
-    def noting_compressed(self, content: Iterator[bytes]) -> Iterator[bytes]:
-        """Yield decompressed ``content``, and keep that it is compressed again, because that is not undone."""
-        for place, block in enumerate(content):
-            if place == 0 and (compression_of(block) or doubt("", block)):
-                self.problems.append("Its content is compressed again: only its bytes as they are were searched.")
-            if place == 0 and is_tar(block):
-                yield from self.noting_members(chain([block], content), CompressedMembers())
-            else:
-                yield block
-
-    def noting_members(self, content: Iterator[bytes], members: CompressedMembers) -> Iterator[bytes]:
-        """Yield the ``content`` of a tar archive, and keep that it has compressed files, because that is not undone."""
-        for block in content:
-            if _MEMBERS not in self.problems and members.are_in(block):
-                self.problems.append(_MEMBERS)
-            yield block
-
-    def of(self, split: Split) -> Searched:
-        """Return the result of ``split``."""
-        if self.is_full:
-            self.problems.append(f"It has {MOST_LEAKS:,} leaks in one place: no more are listed of that.")
-        return Searched(split, tuple(self.leaks), self.octets, self.lines, " ".join(self.problems), self.ends)
-
 
 Tick = Callable[[int], None]
 """Is told how many bytes were read."""
@@ -151,6 +52,9 @@ def search(
     try:
         with opened(split.file.path, split.file.size) as source:
             beginning = source.read(0, HEADER)
+            if is_parquet(beginning) and (file := _parquet(source, split, tick, progress)):
+                search_columns(file, split, finder, progress)
+                return progress.of(split)
             compression = compression_of(beginning) if split.end is None else ""
             stretch = _stretch(source, split, finder.margin, tick, compression=compression)
             if not compression and is_tar(beginning):
@@ -167,6 +71,15 @@ def search(
     except Exception as error:  # noqa: BLE001 - whatever one file does, the others are searched
         progress.problems.append(f"It could not be searched ({type(error).__name__}).")
     return progress.of(split)
+
+
+def _parquet(source: OpenFile, split: Split, tick: Tick, progress: Progress) -> ParquetFile | None:
+    """Return a file in Parquet; None if it cannot be read so, and why that is goes to ``progress``."""
+    try:
+        return ParquetFile.open(source, split.file.size, tick)
+    except ContentError as error:
+        progress.problems.append(f"{error} Only its bytes as they are were searched.")
+    return None
 
 
 @dataclass(frozen=True, slots=True)

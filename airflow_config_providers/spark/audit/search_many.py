@@ -8,10 +8,11 @@ from contextlib import closing, nullcontext
 from itertools import accumulate
 from typing import Final
 
-from airflow_config_providers.spark.audit.content import LONGEST_MAGIC, compression_of, doubt, hash_of_ends
+from airflow_config_providers.spark.audit.content import LONGEST_MAGIC, compression_of, doubt, hash_of_ends, is_parquet
 from airflow_config_providers.spark.audit.files import Split
 from airflow_config_providers.spark.audit.open_file import LoadedFile, OpenFolder
-from airflow_config_providers.spark.audit.search import Searched, Tick, search
+from airflow_config_providers.spark.audit.search import Tick, search
+from airflow_config_providers.spark.audit.searched import Searched
 from airflow_config_providers.spark.audit.sought import OccurrenceFinder
 from airflow_config_providers.spark.audit.tar_members import is_tar
 
@@ -68,7 +69,7 @@ def _searched(
     for place, (split, content) in enumerate(zip(splits, contents, strict=True)):
         if content is None:
             found.append(search(split, finder, tick, opened=lambda path, _: folder.opened(path)))
-        elif place in have_clue or compression_of(content) or is_tar(content):
+        elif place in have_clue or compression_of(content) or is_parquet(content) or is_tar(content):
             found.append(_loaded_searched(split, content, finder, tick))
         else:
             found.append(_without_occurrence(split, content))

@@ -17,7 +17,7 @@ from airflow_config_providers.spark.audit.content import BLOCK
 from airflow_config_providers.spark.audit.jdbc import JdbcDatabase, predicates
 from airflow_config_providers.spark.audit.leak import Leak
 from airflow_config_providers.spark.audit.leak_finder import referring
-from airflow_config_providers.spark.audit.search import MOST_LEAKS
+from airflow_config_providers.spark.audit.searched import MOST_LEAKS
 from airflow_config_providers.spark.audit.session import name_of
 from airflow_config_providers.spark.audit.sought import OccurrenceFinder
 

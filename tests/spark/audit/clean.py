@@ -9,7 +9,8 @@ from pathlib import Path
 from airflow_config_providers.core.variable import ConfigVariable
 from airflow_config_providers.spark.audit.files import FileListing, splits_of
 from airflow_config_providers.spark.audit.leak_finder import KnownSecret, LeakFinder
-from airflow_config_providers.spark.audit.search import Searched, search
+from airflow_config_providers.spark.audit.search import search
+from airflow_config_providers.spark.audit.searched import Searched
 from benchmarks.innocent import values
 
 

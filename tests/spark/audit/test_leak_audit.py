@@ -20,6 +20,9 @@ import pytest
 pytest.importorskip("pyspark")
 pytest.importorskip("pyarrow")
 
+import pyarrow as pa
+from pyarrow import parquet
+
 from airflow_config_providers.core.variable import ConfigVariable
 from airflow_config_providers.exceptions import ConfigException, ProviderUnavailableError
 from airflow_config_providers.spark.audit.baseline import Baseline
@@ -104,6 +107,22 @@ def test_line_numbers_count_on_over_the_splits_of_a_large_file(audit: LeakAudit,
         file.write(VALUE.encode() + b"\n")
 
     assert places(run(audit, tmp_path)) == [("large.log", lines * len(QUIET), lines + 1)]
+
+
+def test_rows_of_parquet_count_on_over_the_splits_of_a_large_file(audit: LeakAudit, tmp_path: Path) -> None:
+    text, rows = QUIET.decode() * 1_000, 1_500  # more than one split
+    messages = [text + (VALUE if row in {0, rows - 1} else "") for row in range(rows)]
+    table = pa.table({"level": ["INFO"] * rows, "message": messages})
+    options = {"compression": "none", "use_dictionary": False, "write_statistics": False, "row_group_size": 70}
+    parquet.write_table(table, tmp_path / "a.parquet", **options)
+
+    report = run(audit, tmp_path)
+
+    assert (tmp_path / "a.parquet").stat().st_size > SPLIT
+    assert places(report) == [("a.parquet", len(text), 1), ("a.parquet", len(text), rows)]
+    assert {leak.column for leak in report.leaks} == {"message"}
+    assert len({leak.id for leak in report.leaks}) == 2
+    assert not report.unread
 
 
 def test_broken_files_are_named_and_the_others_are_searched(audit: LeakAudit, tmp_path: Path) -> None:
@@ -304,6 +323,20 @@ class TestSeenFiles:
         assert len(SeenFiles.open(state, SOUGHT, version="of yesterday").files) == 1
         assert SeenFiles.open(state, SOUGHT).files == {}
 
+    def test_parquet_is_read_as_a_whole_if_it_was_written_anew(self, audit: LeakAudit, tmp_path: Path) -> None:
+        tables, state = tmp_path / "tables", str(tmp_path / "state")
+        tables.mkdir()
+        parquet.write_table(pa.table({"message": [VALUE] * 5}), tables / "a.parquet")
+        first = run(audit, tables, SeenFiles.open(state, SOUGHT))
+        again = run(audit, tables, SeenFiles.open(state, SOUGHT))
+        parquet.write_table(pa.table({"message": ["nothing" * 90, VALUE]}), tables / "a.parquet", compression="none")
+
+        report = run(audit, tables, SeenFiles.open(state, SOUGHT))
+
+        assert again.leaks == first.leaks
+        assert (again.read, report.read) == (0, 1)
+        assert [(leak.column, leak.line) for leak in report.leaks] == [("message", 2)]
+
     def test_the_state_shows_no_value(self, audit: LeakAudit, tmp_path: Path) -> None:
         (tmp_path / "logs").mkdir()
         (tmp_path / "logs" / "a.log").write_text(VALUE)
@@ -457,6 +490,24 @@ class TestReversedCopies:
             target_of(str(tmp_path / "logs" / "copies"), [str(tmp_path)])
 
         assert list(tmp_path.iterdir()) == []
+
+    def test_parquet_is_copied_as_it_is_or_not_at_all(self, audit: LeakAudit, tmp_path: Path) -> None:
+        tables, copies = tmp_path / "tables", tmp_path / "copies"
+        tables.mkdir()
+        parquet.write_table(pa.table({"message": ["nothing"]}), tables / "clean.parquet")
+        parquet.write_table(pa.table({"message": [VALUE]}), tables / "leaky.parquet", compression="gzip")
+        (tables / "broken.parquet").write_bytes((tables / "leaky.parquet").read_bytes()[:-20])
+
+        problems = audit.copy(FileListing.of([str(tables)]).files, target_of(str(copies), [str(tables)]))
+
+        assert {path.name: path.read_bytes() for path in copies.iterdir()} == {
+            "clean.parquet": (tables / "clean.parquet").read_bytes()
+        }
+        assert {Path(path).name: problem for path, problem in problems.items()} == {
+            "broken.parquet": "It has no copy: It cannot be read as Parquet: ArrowInvalid. Only its bytes as they are "
+            "were searched.",
+            "leaky.parquet": "It has no copy: references cannot replace the values in Parquet.",
+        }
 
     def test_a_copy_does_not_replace_that_of_another_file(self, audit: LeakAudit, tmp_path: Path) -> None:
         logs = tmp_path / "logs"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from airflow_config_providers.spark.audit.leak import Leak
@@ -50,3 +52,11 @@ def test_leaks_that_all_have_no_time_have_no_weeks() -> None:
 
 def test_the_table_of_leaks_says_when_the_file_was_modified() -> None:
     assert ">2026-11-25 08:00</td>" in page(LeakReport([leak("2026-11-25T08:00:00+00:00")]))
+
+
+def test_the_table_of_leaks_has_columns_only_if_a_file_has_some() -> None:
+    in_column = replace(leak(""), column="user.name")
+
+    assert "<td>user.name</td>" in page(LeakReport([in_column, leak("")]))
+    assert ">column</th>" in page(LeakReport([in_column, leak("")]))
+    assert ">column</th>" not in page(LeakReport([leak("")]))

@@ -28,7 +28,8 @@ from airflow_config_providers.spark.audit.object_store import (
     mounted,
 )
 from airflow_config_providers.spark.audit.reversed_copies import target_of, write_copy
-from airflow_config_providers.spark.audit.search import Searched, search
+from airflow_config_providers.spark.audit.search import search
+from airflow_config_providers.spark.audit.searched import Searched
 from airflow_config_providers.spark.audit.seen_files import SearchedFile, grown_since, is_unchanged
 from airflow_config_providers.spark.audit.sought import Sought
 from airflow_config_providers.spark.audit.telling_paths import TellingPaths

@@ -22,7 +22,8 @@ from airflow_config_providers.spark.audit.leak_finder import KnownSecret
 from airflow_config_providers.spark.audit.object_store import FAR_BLOCK, ObjectStore, mounted
 from airflow_config_providers.spark.audit.open_file import ContentError
 from airflow_config_providers.spark.audit.s3_objects import S3Objects
-from airflow_config_providers.spark.audit.search import Searched, search
+from airflow_config_providers.spark.audit.search import search
+from airflow_config_providers.spark.audit.searched import Searched
 from airflow_config_providers.spark.audit.sought import Sought
 from tests.servers.aws import serve_aws
 

@@ -25,7 +25,8 @@ from airflow_config_providers.spark.audit.leak_finder import (
     Occurrence,
     searchable,
 )
-from airflow_config_providers.spark.audit.search import MOST_LEAKS, search
+from airflow_config_providers.spark.audit.search import search
+from airflow_config_providers.spark.audit.searched import MOST_LEAKS
 from tests.spark.audit.compressing import COMPRESSED
 
 PASSWORD = ConfigVariable("vault", "apps/db", "password")

@@ -15,8 +15,9 @@ from airflow_config_providers.core.variable import ConfigVariable
 from airflow_config_providers.spark.audit.files import FoundFile, Split
 from airflow_config_providers.spark.audit.fingerprint import FingerprintKey
 from airflow_config_providers.spark.audit.leak_finder import KnownSecret
-from airflow_config_providers.spark.audit.search import Searched, search
+from airflow_config_providers.spark.audit.search import search
 from airflow_config_providers.spark.audit.search_many import search_all
+from airflow_config_providers.spark.audit.searched import Searched
 from airflow_config_providers.spark.audit.sought import Sought
 
 PASSWORD = ConfigVariable("vault", "apps/db", "password")

@@ -30,7 +30,7 @@ from airflow_config_providers.spark.audit.fingerprint import FingerprintKey
 from airflow_config_providers.spark.audit.leak import Leak, moment
 from airflow_config_providers.spark.audit.object_store import ObjectStore, mount, mounted
 from airflow_config_providers.spark.audit.reversed_copies import target_of, write_copy
-from airflow_config_providers.spark.audit.search import search
+from airflow_config_providers.spark.audit.search import Search
 from airflow_config_providers.spark.audit.search_many import search_all
 from airflow_config_providers.spark.audit.searched import FoundLeak, Searched, SearchedColumns
 from airflow_config_providers.spark.audit.seen_files import SearchedFile, SeenFiles, grown_since, is_unchanged
@@ -390,8 +390,9 @@ def _search_all(row: GroupRow, sent: Any, octets: Any) -> Iterator[SearchedColum
     if not any(is_stored(split.file.path) for split in splits):
         yield from map(_columns, search_all(splits, finder, octets.add))
         return
-    with ThreadPoolExecutor(_REQUESTS) as threads:  # a small object is mostly time that passes until its store answers
-        for one in threads.map(lambda split: search(split, finder, octets.add), splits):
+    # A small object is mostly time that passes until its store answers.
+    with Search(finder, octets.add) as search, ThreadPoolExecutor(_REQUESTS) as threads:
+        for one in threads.map(search, splits):
             yield _columns([one])
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Self
 
@@ -32,9 +32,9 @@ _PROBED: Final = 1024
 class _Seekable(io.RawIOBase):
     """An open file as Python's own, for pyarrow."""
 
-    def __init__(self, source: OpenFile, size: int, tick: Callable[[int], None]) -> None:
+    def __init__(self, source: OpenFile, size: int) -> None:
         super().__init__()
-        self._source, self._size, self._tick = source, size, tick
+        self._source, self._size = source, size
         self._at = 0
 
     def readable(self) -> bool:
@@ -55,7 +55,6 @@ class _Seekable(io.RawIOBase):
         rest = max(0, self._size - self._at)
         data = self._source.read(self._at, rest if size is None or size < 0 else min(size, rest))
         self._at += len(data)
-        self._tick(len(data))
         return data
 
 
@@ -85,15 +84,14 @@ class ParquetFile:
     _file: Any = field(repr=False)
 
     @classmethod
-    def open(cls, source: OpenFile, size: int, tick: Callable[[int], None]) -> Self:
+    def open(cls, source: OpenFile, size: int) -> Self:
         """
         Read the footer of a file.
 
-        :param tick: is told how many bytes were read
         :raises ContentError: the file is no Parquet, or is broken or encrypted, or pyarrow is missing
         """
         try:
-            file = _opened(source, size, tick)
+            file = _opened(source, size)
         except ImportError:
             problem = "the package pyarrow is not installed there. Install the extra 'audit'"
         except Exception as error:  # noqa: BLE001 - pyarrow raises errors of many kinds, perhaps with what it read
@@ -181,10 +179,10 @@ class ParquetFile:
         return next(file.iter_batches(rows, row_groups=[number], columns=names, use_threads=False), None)
 
 
-def _opened(source: OpenFile, size: int, tick: Callable[[int], None] = lambda octets: None, **options: Any) -> Any:
+def _opened(source: OpenFile, size: int, **options: Any) -> Any:
     from pyarrow import parquet  # noqa: PLC0415 - only such files need it
 
-    return parquet.ParquetFile(_Seekable(source, size, tick), buffer_size=_BUFFER, pre_buffer=False, **options)
+    return parquet.ParquetFile(_Seekable(source, size), buffer_size=_BUFFER, pre_buffer=False, **options)
 
 
 def _decoded(table: Any) -> Any:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, replace
 
+from airflow_config_providers.core.closing import ClosedOnExit
+from airflow_config_providers.spark.audit.apart import Readers
 from airflow_config_providers.spark.audit.column_search import search_columns
 from airflow_config_providers.spark.audit.content import (
     BLOCK,
@@ -30,7 +32,6 @@ from airflow_config_providers.spark.audit.tar_members import CONTEXT, HEADER, Co
 Tick = Callable[[int], None]
 """Is told how many bytes were read."""
 
-
 Opened = Callable[[str, int], AbstractContextManager[OpenFile]]
 """Opens a file, of which the size is known, as ``content.opened`` does."""
 
@@ -43,43 +44,90 @@ def search(
     block: int = BLOCK,
     opened: Opened = opened,
 ) -> Searched:
+    """Search one split; see ``Search``."""
+    with Search(finder, tick, block=block) as one:
+        return one(split, opened)
+
+
+class Search(ClosedOnExit):
     """
-    Search one split. It never fails: what cannot be read is a problem in the result.
+    Searches splits, also in several threads.
+
+    A file with columns is searched in a process of its own, which a broken one can end; it goes on with the next one.
 
     :param block: how many bytes are searched at a time
     """
+
+    def __init__(self, finder: OccurrenceFinder, tick: Tick, *, block: int = BLOCK) -> None:
+        self.finder = finder
+        self.tick = tick
+        self._block = block
+        self._readers = Readers[Split, Progress | str](
+            lambda source, split: _searched_columns(source, split, finder), prepare=_import_once
+        )
+
+    def __call__(self, split: Split, opened: Opened = opened) -> Searched:
+        """Search one split. It never fails: what cannot be read is a problem in the result."""
+        progress = Progress()
+        try:
+            with opened(split.file.path, split.file.size) as source:
+                return self._searched(split, source, progress)
+        except ContentError as error:
+            progress.problems.append(str(error))
+        except Exception as error:  # noqa: BLE001 - whatever one file does, the others are searched
+            progress.problems.append(f"It could not be searched ({type(error).__name__}).")
+        return progress.of(split)
+
+    def close(self) -> None:
+        """End the processes."""
+        self._readers.close()
+
+    def _searched(self, split: Split, source: OpenFile, progress: Progress) -> Searched:
+        beginning = source.read(0, HEADER)
+        if is_parquet(beginning):
+            columns = self._columns(split, source)
+            if isinstance(columns, Progress):
+                return columns.of(split)
+            progress.problems.append(f"{columns} Only its bytes as they are were searched.")
+        compression = compression_of(beginning) if split.end is None else ""
+        stretch = _stretch(source, split, self.finder.margin, self.tick, compression=compression)
+        if not compression and is_tar(beginning):
+            at = max(0, stretch.first - CONTEXT)
+            members = CompressedMembers(source.read(at, stretch.first - at), at=at)
+            stretch = replace(stretch, content=progress.noting_members(stretch.content, members))
+        _find_in(stretch, self.finder, progress, self._block)
+        if split.end in {None, split.file.size}:
+            progress.ends = ends_hash(source, split.file.size)
+        if split.begin == 0 and not compression and (reason := doubt(split.file.path, beginning[:LONGEST_MAGIC])):
+            progress.problems.append(reason)
+        return progress.of(split)
+
+    def _columns(self, split: Split, source: OpenFile) -> Progress | str:
+        """Return what is found in a file in Parquet, or why it cannot be read so."""
+        try:
+            return self._readers.read(source, split, self.tick)
+        except ContentError as error:
+            return str(error)
+
+
+def _import_once() -> None:
+    with suppress(ImportError):  # whoever reads a file says so
+        import pyarrow.parquet  # noqa: F401, PLC0415 - only such files need it
+
+
+def _searched_columns(source: OpenFile, split: Split, finder: OccurrenceFinder) -> Progress | str:
     progress = Progress()
     try:
-        with opened(split.file.path, split.file.size) as source:
-            beginning = source.read(0, HEADER)
-            if is_parquet(beginning) and (file := _parquet(source, split, tick, progress)):
-                search_columns(file, split, finder, progress)
-                return progress.of(split)
-            compression = compression_of(beginning) if split.end is None else ""
-            stretch = _stretch(source, split, finder.margin, tick, compression=compression)
-            if not compression and is_tar(beginning):
-                at = max(0, stretch.first - CONTEXT)
-                members = CompressedMembers(source.read(at, stretch.first - at), at=at)
-                stretch = replace(stretch, content=progress.noting_members(stretch.content, members))
-            _find_in(stretch, finder, progress, block)
-            if split.end in {None, split.file.size}:
-                progress.ends = ends_hash(source, split.file.size)
-            if split.begin == 0 and not compression and (reason := doubt(split.file.path, beginning[:LONGEST_MAGIC])):
-                progress.problems.append(reason)
+        file = ParquetFile.open(source, split.file.size)
+    except ContentError as error:
+        return str(error)
+    try:
+        search_columns(file, split, finder, progress)
     except ContentError as error:
         progress.problems.append(str(error))
     except Exception as error:  # noqa: BLE001 - whatever one file does, the others are searched
         progress.problems.append(f"It could not be searched ({type(error).__name__}).")
-    return progress.of(split)
-
-
-def _parquet(source: OpenFile, split: Split, tick: Tick, progress: Progress) -> ParquetFile | None:
-    """Return a file in Parquet; None if it cannot be read so, and why that is goes to ``progress``."""
-    try:
-        return ParquetFile.open(source, split.file.size, tick)
-    except ContentError as error:
-        progress.problems.append(f"{error} Only its bytes as they are were searched.")
-    return None
+    return progress
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from typing import Final
 from airflow_config_providers.spark.audit.content import LONGEST_MAGIC, compression_of, doubt, hash_of_ends, is_parquet
 from airflow_config_providers.spark.audit.files import Split
 from airflow_config_providers.spark.audit.open_file import LoadedFile, OpenFolder
-from airflow_config_providers.spark.audit.search import Tick, search
+from airflow_config_providers.spark.audit.search import Opened, Search, Tick
 from airflow_config_providers.spark.audit.searched import Searched
 from airflow_config_providers.spark.audit.sought import OccurrenceFinder
 from airflow_config_providers.spark.audit.tar_members import is_tar
@@ -28,9 +28,10 @@ _MORE: Final = 4096
 
 def search_all(splits: Iterable[Split], finder: OccurrenceFinder, tick: Tick) -> Iterator[Sequence[Searched]]:
     """Yield the results of some splits at a time, in order; each is that of ``search``."""
-    with closing(OpenFolder()) as folder:
+    with closing(OpenFolder()) as folder, Search(finder, tick) as search:
         for some in _together(splits):
-            yield _searched(some, [_content(split, folder) for split in some], finder, tick=tick, folder=folder)
+            contents = [_content(split, folder) for split in some]
+            yield _searched(some, contents, search, folder)
 
 
 def _together(splits: Iterable[Split]) -> Iterator[Sequence[Split]]:
@@ -56,30 +57,25 @@ def _content(split: Split, folder: OpenFolder) -> bytes | None:
 
 
 def _searched(
-    splits: Sequence[Split],
-    contents: Sequence[bytes | None],
-    finder: OccurrenceFinder,
-    *,
-    tick: Tick,
-    folder: OpenFolder,
+    splits: Sequence[Split], contents: Sequence[bytes | None], search: Search, folder: OpenFolder
 ) -> Sequence[Searched]:
     found = list[Searched]()
-    have_clue = _with_clue([content or b"" for content in contents], finder)
+    have_clue = _with_clue([content or b"" for content in contents], search.finder)
     quiet = 0
     for place, (split, content) in enumerate(zip(splits, contents, strict=True)):
         if content is None:
-            found.append(search(split, finder, tick, opened=lambda path, _: folder.opened(path)))
+            found.append(search(split, lambda path, _: folder.opened(path)))
         elif place in have_clue or compression_of(content) or is_parquet(content) or is_tar(content):
-            found.append(_loaded_searched(split, content, finder, tick))
+            found.append(search(split, _loaded(content)))
         else:
             found.append(_without_occurrence(split, content))
             quiet += len(content)
-    tick(quiet)
+    search.tick(quiet)
     return found
 
 
-def _loaded_searched(split: Split, content: bytes, finder: OccurrenceFinder, tick: Tick) -> Searched:
-    return search(split, finder, tick, opened=lambda _, __: nullcontext(LoadedFile(content)))
+def _loaded(content: bytes) -> Opened:
+    return lambda _, __: nullcontext(LoadedFile(content))
 
 
 def _with_clue(contents: Sequence[bytes], finder: OccurrenceFinder) -> set[int]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import os
+import signal
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -18,7 +20,7 @@ from airflow_config_providers.core.variable import ConfigVariable
 from airflow_config_providers.spark.audit.column_search import METADATA
 from airflow_config_providers.spark.audit.content import most_content
 from airflow_config_providers.spark.audit.files import FoundFile, Split, splits_of
-from airflow_config_providers.spark.audit.leak_finder import KnownSecret, LeakFinder
+from airflow_config_providers.spark.audit.leak_finder import KnownSecret, LeakFinder, Occurrence
 from airflow_config_providers.spark.audit.open_file import opened_file
 from airflow_config_providers.spark.audit.parquet_file import LARGEST, ParquetFile
 from airflow_config_providers.spark.audit.search import search
@@ -338,7 +340,7 @@ def test_lists_of_long_texts_are_decoded_a_few_rows_at_a_time(tmp_path: Path) ->
     size = Path(path).stat().st_size
 
     with opened_file(path) as source:
-        file = ParquetFile.open(source, size, lambda octets: None)
+        file = ParquetFile.open(source, size)
         [group] = file.groups(Split(FoundFile(path, size, 1)))
         table = next(file.tables(group))
 
@@ -356,6 +358,25 @@ def test_a_file_with_a_wrong_bit_in_its_footer_does_no_harm(tmp_path: Path) -> N
         wrong[chance.randrange(footer, len(content) - 4)] ^= 1 << chance.randrange(8)
         (tmp_path / "a").write_bytes(wrong)
         assert not searched(found_at(tmp_path / "a")).leaks
+
+
+def test_a_file_that_ends_the_process_of_its_reader_is_named_and_its_bytes_are_searched(tmp_path: Path) -> None:
+    """Arrow ends its process for some broken files."""
+    reader = os.getpid()
+
+    class Ending:
+        margin = FINDER.margin
+
+        def find(self, content: bytes) -> Iterable[Occurrence]:
+            if os.getpid() != reader:
+                os.kill(os.getpid(), signal.SIGKILL)
+            return FINDER.find(content)
+
+    file = written(tmp_path / "a", one_column([CANARY]), compression="none")
+    found = search(Split(file), Ending())
+
+    assert "ended without a result" in found.problem
+    assert found.leaks
 
 
 def test_of_many_broken_row_groups_a_few_are_named(tmp_path: Path) -> None:

@@ -135,6 +135,8 @@ def _tell(report: LeakReport, notes: Notes) -> None:
         notes(f"{printable(path)} was skipped: it is {reason}.")
     for path, reason in sorted(report.unread.items()):
         notes(f"{printable(path)} was not searched, or not all of it: {reason}")
+    for path, reason in sorted(report.uncopied.items()):
+        notes(f"{printable(path)} has no copy: {reason}")
     sys.stderr.write(f"{summary(report)}\n")
 
 

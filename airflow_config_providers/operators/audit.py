@@ -30,8 +30,9 @@ class ConfigAuditOperator(BaseOperator):
     """
     Searches files, and Airflow's own database, for the values of references, on Spark, and fails if it finds one.
 
-    The task returns a summary: ``files``, ``octets``, ``leaks``, ``accepted``, ``unread`` and, of a database, ``rows``,
-    which are numbers. The log names each leak by file, line and reference, and never shows a value.
+    The task returns a summary: ``files``, ``octets``, ``leaks``, ``accepted``, ``unread``, with ``reversed_copy``
+    also ``uncopied`` and, of a database, ``rows``, which are numbers. The log names each leak by file, line and
+    reference, and never shows a value.
 
     :param paths: the files and folders to search, also in object storage, such as ``s3://conn_id@bucket/logs``
         (templated)
@@ -116,11 +117,14 @@ class ConfigAuditOperator(BaseOperator):
         request = self._request()
         found = self._searched(known, request, notes)
         for leak in found.leaks:
-            self.log.error("%s:%s: %s (%s, %s)", one_line(leak.file), leak.line, leak.reference, leak.encoding, leak.id)
+            details = ", ".join(filter(None, (one_line(leak.column), leak.encoding, leak.id)))
+            self.log.error("%s:%s: %s (%s)", one_line(leak.file), leak.line, leak.reference, details)
         for note in found.notes:
             self.log.warning("%s", note)
         for path, reason in found.unread.items():
             self.log.error("%s was not searched, or not all of it: %s", one_line(path), reason)
+        for path, reason in found.uncopied.items():
+            self.log.error("%s has no copy: %s", one_line(path), reason)
         self.log.info("%s", summary(found))
         if self.report:
             references_in = ["the operator"] * bool(self.references) + ["records below records_path"]
@@ -136,6 +140,7 @@ class ConfigAuditOperator(BaseOperator):
             "leaks": len(found.leaks),
             "accepted": found.accepted,
             "unread": len(found.unread),
+            **({} if self.reversed_copy is None else {"uncopied": len(found.uncopied)}),
             **({} if self.database_conn_id is None else {"rows": found.rows}),
         }
 

@@ -112,6 +112,24 @@ def test_a_leak_in_parquet_has_a_column_and_a_row(audit: Audit) -> None:
     assert VALUE not in done.out + done.err
 
 
+def test_leaks_in_parquet_are_in_the_order_of_rows(audit: Audit) -> None:
+    pa = pytest.importorskip("pyarrow")
+    notes = ["far to the right: " + VALUE, "nothing", VALUE]
+    pytest.importorskip("pyarrow.parquet").write_table(pa.table({"note": notes}), audit.logs / "a.parquet")
+
+    assert [row["line"] for row in audit.rows()] == [1, 3]
+
+
+def test_a_file_without_a_copy_is_not_called_unsearched(audit: Audit) -> None:
+    pa = pytest.importorskip("pyarrow")
+    pytest.importorskip("pyarrow.parquet").write_table(pa.table({"note": [VALUE]}), audit.logs / "a.parquet")
+
+    done = audit("--reversed-copy", str(audit.folder / "copies"))
+
+    assert done.code == 2
+    assert done.notes == [f"{audit.logs}/a.parquet has no copy: References cannot replace the values in Parquet."]
+
+
 def test_nothing_found_is_exit_code_0(audit: Audit) -> None:
     (audit.logs / "a.log").write_text("nothing here\n")
 

@@ -86,6 +86,20 @@ def test_the_task_returns_numbers(logs: Path, reference: str) -> None:
     assert found == {"files": 1, "octets": len(VALUE) + 4, "leaks": 1, "accepted": 0, "unread": 0}
 
 
+def test_the_log_names_columns_and_files_without_a_copy(
+    logs: Path, reference: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    pa = pytest.importorskip("pyarrow")
+    pytest.importorskip("pyarrow.parquet").write_table(pa.table({"note": [VALUE]}), logs / "a.parquet")
+
+    found = audit(logs, references=[reference], fail_on_leaks=False, reversed_copy=str(tmp_path / "copies")).execute({})
+
+    shown = "".join(capfd.readouterr())
+    assert f"{logs}/a.parquet:1: {reference} (note, plain, " in shown
+    assert f"{logs}/a.parquet has no copy: References cannot replace the values in Parquet." in shown
+    assert (found["unread"], found["uncopied"]) == (0, 1)
+
+
 def test_the_page_says_what_was_audited(logs: Path, reference: str, tmp_path: Path) -> None:
     page, odd = tmp_path / "report.html", reference.replace("password", "missing")
 

@@ -91,8 +91,9 @@ class LeakReport:
     """
     The result of an audit.
 
-    :param leaks: all leaks, by file and offset
+    :param leaks: all leaks, by file and line
     :param unread: path -> why it, or a part of it, could not be read
+    :param uncopied: path -> why it has no reversed copy
     :param unresolved: why references have no value, and so were not searched for
     :param skipped: path -> why it was not read: links, pipes, sockets, devices
     :param files: how many files were searched
@@ -106,6 +107,7 @@ class LeakReport:
 
     leaks: list[Leak] = field(default_factory=list)
     unread: dict[str, str] = field(default_factory=dict)
+    uncopied: dict[str, str] = field(default_factory=dict)
     unresolved: Sequence[str] = ()
     skipped: Mapping[str, str] = field(default_factory=dict)
     files: int = 0
@@ -118,8 +120,8 @@ class LeakReport:
 
     @property
     def is_complete(self) -> bool:
-        """Whether all files could be read, and every reference has a value."""
-        return not self.unread and not self.unresolved
+        """Whether all files could be read, and copied if that was asked for, and every reference has a value."""
+        return not self.unread and not self.uncopied and not self.unresolved
 
     def accept(self, baseline: Baseline) -> None:
         """Leave out the leaks that a baseline accepts, and note why it does not accept others in the same places."""
@@ -146,6 +148,7 @@ class LeakReport:
         """Replace the values in paths, and add them as leaks."""
         self.leaks = [replace(leak, file=telling.show(leak.file)) for leak in self.leaks] + list(telling.leaks)
         self.unread = {telling.show(path): reason for path, reason in self.unread.items()}
+        self.uncopied = {telling.show(path): reason for path, reason in self.uncopied.items()}
         self.skipped = {telling.show(path): reason for path, reason in self.skipped.items()}
 
     def add_tables(self, found: TableReport) -> None:
@@ -246,15 +249,15 @@ def _audited(request: LeakRequest, wanted: Sought, stores: Sequence[ObjectStore]
             for some in audit.run(work):
                 report.add_all(some, seen, hidden=telling.shown)
             if target:
-                report.unread.update(dict.fromkeys(telling.shown, "It has no copy: its path shows a value."))
-                report.unread.update(audit.copy(telling.others(listing.files), target))
+                report.uncopied.update(dict.fromkeys(telling.shown, "Its path shows a value."))
+                report.uncopied.update(audit.copy(telling.others(listing.files), target))
             if request.database:
                 report.add_tables(audit.search_database(request.database))
     if seen:
         seen.compact({file.path for file in listing.files})
         report.notes = [*seen.notes, *report.notes]
     report.show(telling)
-    report.leaks.sort()
+    report.leaks.sort(key=lambda leak: (leak.file, leak.line, leak))  # in Parquet, offsets are those in cells
     report.accept(accepted)
     return report
 

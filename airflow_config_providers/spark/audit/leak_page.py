@@ -75,6 +75,7 @@ def page(report: LeakReport, scope: AuditScope = NOT_KNOWN) -> str:
             _undated(report.leaks),
             scope.section(partial(_reversed, report.sought.finder())),
             _unread(report),
+            _uncopied(report),
             _table(report.leaks),
         ),
     )
@@ -122,6 +123,11 @@ def _unread(report: LeakReport) -> str:
     skipped = [(path, f"Skipped: {why}.") for path, why in sorted(report.skipped.items())]
     rows = [*sorted(report.unread.items()), *skipped]
     return section("Not read, or not wholly", table(("file", "why"), rows)) if rows else ""
+
+
+def _uncopied(report: LeakReport) -> str:
+    rows = sorted(report.uncopied.items())
+    return section("Without a copy", table(("file", "why"), rows)) if rows else ""
 
 
 def _table(leaks: Sequence[Leak]) -> str:

@@ -22,6 +22,7 @@ from airflow_config_providers.spark.audit.content import (
     blocks,
     compression_of,
     decompressed,
+    doubt,
     is_parquet,
     joined,
     opened,
@@ -32,6 +33,7 @@ from airflow_config_providers.spark.audit.search import search
 from airflow_config_providers.spark.audit.searched import Searched
 from airflow_config_providers.spark.audit.sought import OccurrenceFinder, SoughtFinder
 from airflow_config_providers.spark.audit.stored_path import is_stored, real, split_root
+from airflow_config_providers.spark.audit.tar_members import is_tar
 
 _SUFFIXES: Final = {"lz4": ".lz4", "snappy": ".snappy"}
 """The compressions of Spark's event logs, which are not written: such a copy is not compressed, nor named so."""
@@ -84,22 +86,24 @@ def write_copy(file: FoundFile, target: Path, finder: SoughtFinder) -> str:
     """
     Write the copy of a file. Everything but the values is the same, byte for byte.
 
-    A file in Parquet has one only if it is free of values, since references would need a new encoding of its columns.
+    Parquet and tar archives have one only if they are free of values, because references would need a new encoding of
+    columns, and other sizes in the headers of archives. What could not be searched as a whole has none.
 
     :return: why there is no copy; empty if it was written
     """
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         with opened(file.path, file.size) as source:
-            beginning = source.read(0, LONGEST_MAGIC)
-            if is_parquet(beginning) and (problem := _no_copy(search(Split(file), finder))):
-                return problem
-            compression = compression_of(beginning)
+            compression = compression_of(source.read(0, LONGEST_MAGIC))
             if compression:
                 plain = decompressed(compression, blocks(source, 0, None, size=COMPRESSED_BLOCK))
             else:
                 plain = blocks(source, 0, file.size)
-            content = _reversed(plain, finder)
+            first = next(plain, b"")
+            name = "" if compression else file.path  # the suffix is that of the compression
+            if _is_more_than_bytes(name, first) and (problem := _problem(search(Split(file), finder), first)):
+                return problem
+            content = _reversed(chain([first], plain), finder)
             _write(_without(target, file.path, compression), _compressed(compression, content))
     except ContentError as error:
         return str(error)
@@ -108,11 +112,19 @@ def write_copy(file: FoundFile, target: Path, finder: SoughtFinder) -> str:
     return ""
 
 
-def _no_copy(found: Searched) -> str:
-    """Return why a file in Parquet has no copy; empty if it can have one."""
-    if found.problem:
-        return f"It has no copy: {found.problem}"
-    return "It has no copy: references cannot replace the values in Parquet." if found.leaks else ""
+def _is_more_than_bytes(name: str, beginning: bytes) -> bool:
+    """Return whether content is in a format that other bytes in the place of a value would break, or hide values."""
+    formats = compression_of(beginning) or is_parquet(beginning) or is_tar(beginning)
+    return bool(formats or doubt(name, beginning))
+
+
+def _problem(found: Searched, beginning: bytes) -> str:
+    """Return why a file in such a format has no copy; empty if it can have one."""
+    if found.problem or not found.leaks:
+        return found.problem
+    if is_tar(beginning):
+        return "References have other lengths than values, which breaks a tar archive. Unpack it, and search its files."
+    return "References cannot replace the values in Parquet."
 
 
 def _reversed(content: Iterable[bytes], finder: SoughtFinder) -> Iterable[bytes]:

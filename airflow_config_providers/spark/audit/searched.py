@@ -16,7 +16,9 @@ from airflow_config_providers.spark.audit.tar_members import CompressedMembers, 
 MOST_LEAKS: Final = 10_000
 """The most leaks that are listed of one split, so that a file that is full of a value does not fill the memory."""
 
-_MEMBERS: Final = "It has compressed files in a tar archive: only their bytes as they are were searched."
+_MEMBERS: Final = (
+    "It has compressed files in a tar archive: only their bytes as they are were searched. Unpack it to search them."
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import gc
 import gzip
+import io
 import json
+import lzma
 import os
 import stat
 import subprocess
 import sys
+import tarfile
 import weakref
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -484,6 +487,15 @@ def test_values_in_paths_are_leaks_and_not_shown(tmp_path: Path) -> None:
     assert list((tmp_path / "copies").iterdir()) == []
 
 
+def _tar(content: bytes) -> bytes:
+    """Return an archive with one file."""
+    target, header = io.BytesIO(), tarfile.TarInfo("a.log")
+    header.size = len(content)
+    with tarfile.open(fileobj=target, mode="w") as tar:
+        tar.addfile(header, io.BytesIO(content))
+    return target.getvalue()
+
+
 class TestReversedCopies:
     def test_a_folder_below_the_searched_ones_is_refused(self, tmp_path: Path) -> None:
         with pytest.raises(ConfigException, match="it is below a searched path"):
@@ -504,10 +516,48 @@ class TestReversedCopies:
             "clean.parquet": (tables / "clean.parquet").read_bytes()
         }
         assert {Path(path).name: problem for path, problem in problems.items()} == {
-            "broken.parquet": "It has no copy: It cannot be read as Parquet: ArrowInvalid. Only its bytes as they are "
-            "were searched.",
-            "leaky.parquet": "It has no copy: references cannot replace the values in Parquet.",
+            "broken.parquet": "It cannot be read as Parquet: ArrowInvalid. Only its bytes as they are were searched.",
+            "leaky.parquet": "References cannot replace the values in Parquet.",
         }
+
+    def test_a_tar_archive_is_copied_as_it_is_or_not_at_all(self, audit: LeakAudit, tmp_path: Path) -> None:
+        """A header has the size of its file, so that an archive with other bytes in it could not be unpacked."""
+        archives, copies = tmp_path / "archives", tmp_path / "copies"
+        archives.mkdir()
+        (archives / "clean.tar").write_bytes(_tar(b"nothing"))
+        (archives / "leaky.tar").write_bytes(_tar(VALUE.encode()))
+        (archives / "leaky.tar.gz").write_bytes(gzip.compress(_tar(VALUE.encode())))
+
+        problems = audit.copy(FileListing.of([str(archives)]).files, target_of(str(copies), [str(archives)]))
+
+        assert {path.name: path.read_bytes() for path in copies.iterdir()} == {"clean.tar": _tar(b"nothing")}
+        assert {Path(path).name: problem for path, problem in problems.items()} == dict.fromkeys(
+            ("leaky.tar", "leaky.tar.gz"),
+            "References have other lengths than values, which breaks a tar archive. Unpack it, and search its files.",
+        )
+
+    @pytest.mark.parametrize(
+        ("name", "content"),
+        [
+            pytest.param("a.xz", lzma.compress(VALUE.encode()), id="xz"),
+            pytest.param("a.log.gz", gzip.compress(gzip.compress(VALUE.encode())), id="compressed-twice"),
+        ],
+    )
+    def test_what_cannot_be_searched_as_a_whole_has_no_copy(
+        self, audit: LeakAudit, tmp_path: Path, name: str, content: bytes
+    ) -> None:
+        """Its values could be in the copy, which is made to be shared."""
+        (tmp_path / "in").mkdir()
+        (tmp_path / "in" / name).write_bytes(content)
+
+        problems = audit.copy(
+            FileListing.of([str(tmp_path / "in")]).files, target_of(str(tmp_path / "copies"), [str(tmp_path / "in")])
+        )
+
+        assert [problem.endswith("only its bytes as they are were searched.") for problem in problems.values()] == [
+            True
+        ]
+        assert list((tmp_path / "copies").iterdir()) == []
 
     def test_a_copy_does_not_replace_that_of_another_file(self, audit: LeakAudit, tmp_path: Path) -> None:
         logs = tmp_path / "logs"

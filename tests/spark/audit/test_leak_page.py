@@ -60,3 +60,11 @@ def test_the_table_of_leaks_has_columns_only_if_a_file_has_some() -> None:
     assert "<td>user.name</td>" in page(LeakReport([in_column, leak("")]))
     assert ">column</th>" in page(LeakReport([in_column, leak("")]))
     assert ">column</th>" not in page(LeakReport([leak("")]))
+
+
+def test_files_without_a_copy_are_listed_apart_from_what_was_not_read() -> None:
+    shown = page(LeakReport(uncopied={"a.parquet": "References cannot replace the values in Parquet."}))
+
+    assert "Without a copy" in shown
+    assert "<td>a.parquet</td>" in shown
+    assert "Not read, or not wholly" not in shown

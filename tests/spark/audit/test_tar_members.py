@@ -21,7 +21,7 @@ from airflow_config_providers.spark.audit.tar_members import CompressedMembers
 
 VALUE = "c4nary-Pa$$w0rd/of+the=audit"
 FINDER = Sought([KnownSecret(ConfigVariable("vault", "apps/db", "password"), VALUE)]).finder()
-NOTE = "It has compressed files in a tar archive: only their bytes as they are were searched."
+NOTE = "It has compressed files in a tar archive: only their bytes as they are were searched. Unpack it to search them."
 PLAIN = {"a.log": b"text\n" * 1000, "empty": b"", "b.log": VALUE.encode()}
 INNER = gzip.compress(VALUE.encode())
 LONG = "a/" * 150 + "c.log.gz"

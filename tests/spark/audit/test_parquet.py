@@ -340,7 +340,7 @@ def test_lists_of_long_texts_are_decoded_a_few_rows_at_a_time(tmp_path: Path) ->
     with opened_file(path) as source:
         file = ParquetFile.open(source, size, lambda octets: None)
         [group] = file.groups(Split(FoundFile(path, size, 1)))
-        table = next(file.tables(group))
+        table = next(file.tables(group)).table
 
     assert table.nbytes < 1.1 * LARGEST
 
@@ -356,6 +356,41 @@ def test_a_file_with_a_wrong_bit_in_its_footer_does_no_harm(tmp_path: Path) -> N
         wrong[chance.randrange(footer, len(content) - 4)] ^= 1 << chance.randrange(8)
         (tmp_path / "a").write_bytes(wrong)
         assert not searched(found_at(tmp_path / "a")).leaks
+
+
+def wide(columns: int) -> pa.Table:
+    """Return a table with a value in its last cell, whose columns are not all read at once."""
+    texts = [Random(row).randbytes(100).hex() for row in range(1000)]
+    names = [f"column{number}" for number in range(columns)]
+    return pa.table([*[texts] * (columns - 1), [*texts[:-1], f"-{CANARY}"]], names=names)
+
+
+def test_of_many_columns_some_are_decoded_at_a_time(tmp_path: Path) -> None:
+    path = written(tmp_path / "a", wide(100), row_group_size=500, use_dictionary=False).path
+    size = Path(path).stat().st_size
+
+    with opened_file(path) as source:
+        file = ParquetFile.open(source, size, lambda octets: None)
+        read = [rows for group in file.groups(Split(FoundFile(path, size, 1))) for rows in file.tables(group)]
+
+    assert max(rows.table.num_columns for rows in read) < 50
+    assert sorted({rows.first for rows in read}) == [0, 500]
+    assert sum(rows.table.num_rows * rows.table.num_columns for rows in read) == 100 * 1000
+    assert places(searched(found_at(tmp_path / "a"))) == [("column99", 999, 1)]
+
+
+def test_what_is_broken_in_one_column_does_not_hide_columns_that_are_read_after_it(tmp_path: Path) -> None:
+    path = tmp_path / "a"
+    written(path, wide(100), compression="zstd", use_dictionary=False)
+    start = parquet.ParquetFile(path).metadata.row_group(0).column(0).data_page_offset
+    content = bytearray(path.read_bytes())
+    content[start : start + 60] = b"\xff" * 60
+    path.write_bytes(content)
+
+    found = searched(found_at(path))
+
+    assert places(found) == [("column99", 999, 1)]
+    assert "row group 1 cannot be read, or not wholly" in found.problem
 
 
 def test_of_many_broken_row_groups_a_few_are_named(tmp_path: Path) -> None:

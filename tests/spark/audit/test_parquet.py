@@ -116,6 +116,16 @@ NESTED: Mapping[str, tuple[Any, Sequence[Any], Sequence[Place]]] = {
         [None, [], ["a", CANARY], [f"-{CANARY}"]],
         [("message[1]", 2, 0), ("message[0]", 3, 1)],
     ),
+    "list-view": (
+        pa.list_view(pa.string()),
+        [None, [], ["a", CANARY], [f"-{CANARY}"]],
+        [("message[1]", 2, 0), ("message[0]", 3, 1)],
+    ),
+    "large-list-view": (
+        pa.large_list_view(pa.string()),
+        [None, [], ["a", CANARY], [f"-{CANARY}"]],
+        [("message[1]", 2, 0), ("message[0]", 3, 1)],
+    ),
     "struct": (
         pa.struct([("n", pa.int64()), ("text", pa.string())]),
         [{"n": 1, "text": "a"}, None, {"n": 2, "text": CANARY}],

@@ -23,19 +23,23 @@ METADATA: Final = "(metadata)"
 """What the column of a leak is called that is in no column, but in the metadata of the file. Its line is 0."""
 
 
-def search_columns(file: ParquetFile, split: Split, finder: OccurrenceFinder, progress: Progress) -> None:
+def search_columns(file: ParquetFile, split: Split, finder: OccurrenceFinder, progress: Progress) -> bool:
     """
     Add to ``progress`` what is found in the row groups of a split, and in the metadata if it is the first.
 
+    :return: False if no rows can be read, though there are some
     :raises ContentError: the file has an almost endless content
     """
     if split.begin == 0:
         _search_metadata(file, finder, progress)
+    have_rows = False
     for group in file.groups(split):
         for rows in _until_broken(file, group, progress):
+            have_rows = True
             for cells in _cells(rows, progress):
                 _search_cells(cells, finder, progress)
                 require_proportion(progress.octets, file.size)
+    return have_rows or not progress.problems
 
 
 def _search_metadata(file: ParquetFile, finder: OccurrenceFinder, progress: Progress) -> None:

@@ -52,9 +52,11 @@ def search(
     try:
         with opened(split.file.path, split.file.size) as source:
             beginning = source.read(0, HEADER)
-            if is_parquet(beginning) and (file := _parquet(source, split, tick, progress)):
-                search_columns(file, split, finder, progress)
-                return progress.of(split)
+            file = _parquet(source, split, tick, progress) if is_parquet(beginning) else None
+            if file:
+                if search_columns(file, split, finder, progress):
+                    return progress.of(split)
+                progress.problems.append("Its bytes as they are were searched, too.")
             compression = compression_of(beginning) if split.end is None else ""
             stretch = _stretch(source, split, finder.margin, tick, compression=compression)
             if not compression and is_tar(beginning):
@@ -62,6 +64,8 @@ def search(
                 members = CompressedMembers(source.read(at, stretch.first - at), at=at)
                 stretch = replace(stretch, content=progress.noting_members(stretch.content, members))
             _find_in(stretch, finder, progress, block)
+            if file:
+                progress.lines = 0  # leaks in other splits have the rows of the whole file
             if split.end in {None, split.file.size}:
                 progress.ends = ends_hash(source, split.file.size)
             if split.begin == 0 and not compression and (reason := doubt(split.file.path, beginning[:LONGEST_MAGIC])):

@@ -322,6 +322,32 @@ def test_a_broken_row_group_is_named_and_the_others_are_searched(tmp_path: Path)
     assert CANARY not in found.problem
 
 
+def test_a_file_with_a_good_footer_and_no_rows_that_can_be_read_is_also_searched_as_bytes(tmp_path: Path) -> None:
+    path = tmp_path / "a"
+    written(path, one_column(["nothing"] * 9))
+    path.write_bytes(f"PAR1\npassword={CANARY}\n".encode() + path.read_bytes())  # all offsets in the footer are wrong
+
+    found = searched(found_at(path))
+
+    assert places(found) == [("", 1, 14)]
+    assert "Its bytes as they are were searched, too." in found.problem
+
+
+def test_rows_are_counted_alike_after_a_split_that_was_searched_as_bytes(tmp_path: Path) -> None:
+    path = tmp_path / "a"
+    values = ["\n" * 20_000, CANARY]
+    written(path, one_column(values), row_group_size=1, use_dictionary=False, compression="none")
+    content = bytearray(path.read_bytes())
+    content[4:24] = b"\xff" * 20
+    path.write_bytes(content)
+
+    found = [search(split, FINDER) for split in splits_of(found_at(path), size=len(content) // 2 - 2)]
+
+    assert [(one.column, one.lines) for each in found for one in each.leaks if one.column] == [("message", 1)]
+    assert not any(one.lines for one in found)
+    assert found[0].problem
+
+
 def test_an_encrypted_file_is_named(tmp_path: Path) -> None:
     path = tmp_path / "a.parquet"
     path.write_bytes(b"PARE\x40\x00\x00\x00" + bytes(100) + b"PARE")

@@ -28,6 +28,7 @@ _FEW_ROWS: Final = 256
 _FEW_COLUMNS: Final = 32
 """How many columns are decoded at a time if they have much: each can have two buffers, and a dictionary."""
 
+_PROBED_FIRST: Final = 16
 _PROBED: Final = 1024
 """The rows that are decoded to see dictionaries."""
 
@@ -201,8 +202,11 @@ class ParquetFile:
             size = size * len(names) // columns  # as if all columns were equally large
         rows: int = max(1, min(_MOST_ROWS, BLOCK // max(1, size)))
         try:
-            batches = probe.iter_batches(min(_PROBED, rows), row_groups=[number], columns=names, use_threads=False)
-            first = next(batches, None)
+            first = None
+            for some in (_PROBED_FIRST, _PROBED):  # a row can be a list with a million of the same
+                if not first or first.nbytes < BLOCK:
+                    options = {"row_groups": [number], "columns": names, "use_threads": False}
+                    first = next(probe.iter_batches(min(some, rows), **options), None)
         except Exception:  # noqa: BLE001 - some encodings cannot be read so; what is broken is named when it is read
             return min(_FEW_ROWS, rows)
         if not first:

@@ -381,6 +381,23 @@ def test_lists_of_long_texts_are_decoded_a_few_rows_at_a_time(tmp_path: Path) ->
     assert table.nbytes < 1.1 * LARGEST
 
 
+def test_long_lists_of_the_same_text_do_not_fill_the_memory(tmp_path: Path) -> None:
+    starts = pa.array(range(0, 30_000_001, 100_000), pa.int64())
+    lists = pa.LargeListArray.from_arrays(starts, pa.repeat("a", 30_000_000))
+    path = written(tmp_path / "a", pa.table({"message": lists})).path  # some kilobytes
+    size, usual = Path(path).stat().st_size, pa.default_memory_pool()
+    pa.set_memory_pool(counted := pa.proxy_memory_pool(usual))
+    try:
+        with opened_file(path) as source:
+            file = ParquetFile.open(source, size, lambda octets: None)
+            [group] = file.groups(Split(FoundFile(path, size, 1)))
+            next(file.tables(group))
+    finally:
+        pa.set_memory_pool(usual)
+
+    assert 0 < counted.max_memory() < 120_000_000
+
+
 def test_a_file_with_a_wrong_bit_in_its_footer_does_no_harm(tmp_path: Path) -> None:
     """Arrow ends the process if it is asked for some parts of such a footer."""
     written(tmp_path / "a", one_column([f"text {row}" for row in range(40)]), row_group_size=20)

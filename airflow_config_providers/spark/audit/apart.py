@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import Any, ClassVar, Final, Generic, NoReturn, TypeVar
+from typing import Any, ClassVar, Final, Generic, TypeVar
 
 from airflow_config_providers.core.closing import ClosedOnExit
 from airflow_config_providers.spark.audit.open_file import ContentError, OpenFile
@@ -146,14 +146,14 @@ class _AskedFile:
         return answer[1:]
 
 
-def _serve(parent: Connection, work: Callable[[OpenFile, Any], Any]) -> NoReturn:
+def _serve(parent: Connection, work: Callable[[OpenFile, Any], Any]) -> None:
     """Do what the parent asks for, and end without what a process does at its end: that is the parent's."""
     try:
         _limit_memory()
         while True:
             parent.send(work(_AskedFile(parent), parent.recv()))
     finally:
-        os._exit(0)
+        os.kill(os.getpid(), signal.SIGKILL)
 
 
 def _limit_memory() -> None:

@@ -11,7 +11,7 @@ from airflow_config_providers.spark.audit.content import BLOCK, require_proporti
 from airflow_config_providers.spark.audit.files import Split
 from airflow_config_providers.spark.audit.leak_finder import Occurrence, referring
 from airflow_config_providers.spark.audit.open_file import ContentError
-from airflow_config_providers.spark.audit.parquet_file import ParquetFile, RowGroup
+from airflow_config_providers.spark.audit.parquet_file import ParquetFile, RowGroup, SomeRows
 from airflow_config_providers.spark.audit.searched import FoundLeak, Progress
 from airflow_config_providers.spark.audit.sought import OccurrenceFinder
 from airflow_config_providers.spark.audit.text_cells import TextCells, cells_of, distinct, joined, numbers_of, starts
@@ -23,21 +23,23 @@ METADATA: Final = "(metadata)"
 """What the column of a leak is called that is in no column, but in the metadata of the file. Its line is 0."""
 
 
-def search_columns(file: ParquetFile, split: Split, finder: OccurrenceFinder, progress: Progress) -> None:
+def search_columns(file: ParquetFile, split: Split, finder: OccurrenceFinder, progress: Progress) -> bool:
     """
     Add to ``progress`` what is found in the row groups of a split, and in the metadata if it is the first.
 
+    :return: False if no rows can be read, though there are some
     :raises ContentError: the file has an almost endless content
     """
     if split.begin == 0:
         _search_metadata(file, finder, progress)
+    have_rows = False
     for group in file.groups(split):
-        first = group.first
-        for table in _until_broken(file, group, progress):
-            for cells in _cells(table, first, progress):
+        for rows in _until_broken(file, group, progress):
+            have_rows = True
+            for cells in _cells(rows, progress):
                 _search_cells(cells, finder, progress)
                 require_proportion(progress.octets, file.size)
-            first += table.num_rows
+    return have_rows or not progress.problems
 
 
 def _search_metadata(file: ParquetFile, finder: OccurrenceFinder, progress: Progress) -> None:
@@ -46,7 +48,7 @@ def _search_metadata(file: ParquetFile, finder: OccurrenceFinder, progress: Prog
     _add(finder.find(content), progress, -1, METADATA)
 
 
-def _until_broken(file: ParquetFile, group: RowGroup, progress: Progress) -> Iterator[Any]:
+def _until_broken(file: ParquetFile, group: RowGroup, progress: Progress) -> Iterator[SomeRows]:
     """Yield what can be read of a row group, and keep why the rest cannot be."""
     try:
         yield from file.tables(group)
@@ -54,11 +56,12 @@ def _until_broken(file: ParquetFile, group: RowGroup, progress: Progress) -> Ite
         _note(progress, str(error))
 
 
-def _cells(table: Any, first: int, progress: Progress) -> Iterator[TextCells]:
+def _cells(rows: SomeRows, progress: Progress) -> Iterator[TextCells]:
     """Yield the texts of all columns, and keep which column cannot be read as text. It may have a telling name."""
-    for number, (name, column) in enumerate(zip(table.schema.names, table.columns, strict=True), 1):
+    named = zip(rows.table.schema.names, rows.table.columns, strict=True)
+    for number, (name, column) in enumerate(named, rows.before + 1):
         try:
-            yield from _of_column(name, column, first)
+            yield from _of_column(name, column, rows.first)
         except Exception as error:  # noqa: BLE001 - pyarrow raises errors of many kinds, perhaps with what it read
             problem = f"Column {number} of those with text could not be searched ({type(error).__name__})."
             _note(progress, problem)

@@ -25,6 +25,10 @@ LARGEST: Final = 256 * 1024 * 1024
 _FEW_ROWS: Final = 256
 """The most rows that are decoded at a time if it is not known how long their texts are."""
 
+_FEW_COLUMNS: Final = 32
+"""How many columns are decoded at a time if they have much: each can have two buffers, and a dictionary."""
+
+_PROBED_FIRST: Final = 16
 _PROBED: Final = 1024
 """The rows that are decoded to see dictionaries."""
 
@@ -69,6 +73,21 @@ class RowGroup:
 
     number: int
     first: int
+
+
+@dataclass(frozen=True, slots=True)
+class SomeRows:
+    """
+    Rows that are in memory.
+
+    :param table: a table of Arrow, with all or some of the columns that can have texts
+    :param first: the number of its first row in the file, counted from 0
+    :param before: how many columns with texts are before those of the table
+    """
+
+    table: Any = field(repr=False)
+    first: int
+    before: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,47 +141,70 @@ class ParquetFile:
                 yield RowGroup(number, first)
             first += metadata.row_group(number).num_rows
 
-    def tables(self, group: RowGroup) -> Iterator[Any]:
+    def tables(self, group: RowGroup) -> Iterator[SomeRows]:
         """
-        Yield the rows of a group, some at a time, as tables of Arrow with the columns that can have texts.
+        Yield the rows of a group, some at a time, with the columns that can have texts.
 
-        :raises ContentError: not all of them can be read
+        Of a group with much in many columns, some columns are read after the other ones, because each has buffers.
+
+        :raises ContentError: not all of them can be read; what can be was yielded
         """
+        problem = ""
         try:
-            yield from self._tables(group.number)
-        except ContentError:
-            raise
+            sets = list(self._columns_at_once(group.number))
+            probe = self._with_dictionaries() if sets else None
         except Exception as error:  # noqa: BLE001 - as above
-            problem = reason(error)
-        else:
-            return
-        raise ContentError(f"Its row group {group.number + 1} cannot be read, or not wholly: {problem}.")
+            sets, problem = [], reason(error)
+        for before, names in sets:
+            try:
+                for first, table in self._rows(group.number, names, probe):
+                    yield SomeRows(table, group.first + first, before)
+            except Exception as error:  # noqa: BLE001 - as above
+                problem = str(error) if isinstance(error, ContentError) else reason(error)
+        if problem:
+            raise ContentError(
+                f"Its row group {group.number + 1} cannot be read, or not wholly: {problem.rstrip('.')}."
+            )
 
-    def _tables(self, number: int) -> Iterator[Any]:
+    def _columns_at_once(self, number: int) -> Iterator[tuple[int, Sequence[str] | None]]:
+        """Yield the names of some columns, after how many they are; None for all of them."""
+        names = [one.name for one in self._file.schema_arrow if has_text(one.type)]
+        if any("." in name for name in names) or len(set(names)) < len(names):  # a dot would mean a field
+            yield 0, None
+            return
+        size = max(1, self._file.metadata.row_group(number).total_byte_size)
+        most = max(_FEW_COLUMNS, len(names) * BLOCK // size)
+        for place in range(0, len(names), most):
+            yield place, names[place : place + most]
+
+    def _rows(self, number: int, names: Sequence[str] | None, probe: Any) -> Iterator[tuple[int, Any]]:
+        """Yield tables with some rows of a group, and the number of the first."""
         import pyarrow as pa  # noqa: PLC0415 - as above
 
-        names = [one.name for one in self._file.schema_arrow if has_text(one.type)]
-        if not names:
-            return
-        columns = None if any("." in name for name in names) else names  # a dot would mean a field
-        rows = self._rows_at_once(number, columns)
-        some, size = list[Any](), 0
-        for batch in self._file.iter_batches(rows, row_groups=[number], columns=columns, use_threads=False):
+        rows = self._rows_at_once(number, names, probe)
+        some, size, first = list[Any](), 0, 0
+        for batch in self._file.iter_batches(rows, row_groups=[number], columns=names, use_threads=False):
             some.append(table := _decoded(pa.Table.from_batches([batch])))
             size += table.nbytes
             if size >= BLOCK:
-                yield pa.concat_tables(some).combine_chunks()
-                some, size = [], 0
+                yield first, (table := pa.concat_tables(some).combine_chunks())
+                some, size, first = [], 0, first + table.num_rows
         if some:
-            yield pa.concat_tables(some).combine_chunks()
+            yield first, pa.concat_tables(some).combine_chunks()
 
-    def _rows_at_once(self, number: int, names: Sequence[str] | None) -> int:
+    def _rows_at_once(self, number: int, names: Sequence[str] | None, probe: Any) -> int:
         """Return how many rows are decoded at a time: a dictionary can make a few bytes of each a long text."""
-        group = self._file.metadata.row_group(number)
+        group, columns = self._file.metadata.row_group(number), max(1, len(self._file.schema_arrow))
         size = group.total_byte_size // max(1, group.num_rows)
+        if names is not None:
+            size = size * len(names) // columns  # as if all columns were equally large
         rows: int = max(1, min(_MOST_ROWS, BLOCK // max(1, size)))
         try:
-            first = self._first_rows(number, names, min(_PROBED, rows))
+            first = None
+            for some in (_PROBED_FIRST, _PROBED):  # a row can be a list with a million of the same
+                if not first or first.nbytes < BLOCK:
+                    options = {"row_groups": [number], "columns": names, "use_threads": False}
+                    first = next(probe.iter_batches(min(some, rows), **options), None)
         except Exception:  # noqa: BLE001 - some encodings cannot be read so; what is broken is named when it is read
             return min(_FEW_ROWS, rows)
         if not first:
@@ -170,13 +212,15 @@ class ParquetFile:
         longest = sum(most for array in first for most in most_text(array)) // len(first)
         return int(max(1, min(rows, BLOCK * len(first) // max(1, first.nbytes), LARGEST // max(1, longest))))
 
-    def _first_rows(self, number: int, names: Sequence[str] | None, rows: int) -> Any:
-        """Return the first rows of a group, in which all texts are in dictionaries; None if there are none."""
+    def _with_dictionaries(self) -> Any:
+        """Return the file as one in which all texts are in dictionaries; None if it cannot be read so."""
         schema = self._file.schema
         columns = [schema.column(place) for place in range(len(schema))]
         texts = [column.path for column in columns if column.physical_type == "BYTE_ARRAY"]
-        file = _opened(self.source, self.size, read_dictionary=texts, metadata=self._file.metadata)
-        return next(file.iter_batches(rows, row_groups=[number], columns=names, use_threads=False), None)
+        try:
+            return _opened(self.source, self.size, read_dictionary=texts, metadata=self._file.metadata)
+        except Exception:  # noqa: BLE001 - as above
+            return None
 
 
 def _opened(source: OpenFile, size: int, **options: Any) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, replace
+from typing import Final
 
 from airflow_config_providers.core.closing import ClosedOnExit
 from airflow_config_providers.spark.audit.apart import Readers
@@ -31,6 +32,9 @@ from airflow_config_providers.spark.audit.tar_members import CONTEXT, HEADER, Co
 
 Tick = Callable[[int], None]
 """Is told how many bytes were read."""
+
+_ONLY_BYTES: Final = "Only its bytes as they are were searched."
+_AND_BYTES: Final = "Its bytes as they are were searched, too."
 
 Opened = Callable[[str, int], AbstractContextManager[OpenFile]]
 """Opens a file, of which the size is known, as ``content.opened`` does."""
@@ -62,7 +66,7 @@ class Search(ClosedOnExit):
         self.finder = finder
         self.tick = tick
         self._block = block
-        self._readers = Readers[Split, Progress | str](
+        self._readers = Readers[Split, _Columns](
             lambda source, split: _searched_columns(source, split, finder), prepare=_import_once
         )
 
@@ -86,9 +90,10 @@ class Search(ClosedOnExit):
         beginning = source.read(0, HEADER)
         if is_parquet(beginning):
             columns = self._columns(split, source)
-            if isinstance(columns, Progress):
-                return columns.of(split)
-            progress.problems.append(f"{columns} Only its bytes as they are were searched.")
+            if columns.have_rows:
+                return columns.progress.of(split)
+            progress.take(columns.progress)
+            progress.problems.append(_AND_BYTES if columns.are_known else _ONLY_BYTES)
         compression = compression_of(beginning) if split.end is None else ""
         stretch = _stretch(source, split, self.finder.margin, self.tick, compression=compression)
         if not compression and is_tar(beginning):
@@ -96,18 +101,34 @@ class Search(ClosedOnExit):
             members = CompressedMembers(source.read(at, stretch.first - at), at=at)
             stretch = replace(stretch, content=progress.noting_members(stretch.content, members))
         _find_in(stretch, self.finder, progress, self._block)
+        if is_parquet(beginning) and columns.are_known:
+            progress.lines = 0  # leaks in other splits have the rows of the whole file
         if split.end in {None, split.file.size}:
             progress.ends = ends_hash(source, split.file.size)
         if split.begin == 0 and not compression and (reason := doubt(split.file.path, beginning[:LONGEST_MAGIC])):
             progress.problems.append(reason)
         return progress.of(split)
 
-    def _columns(self, split: Split, source: OpenFile) -> Progress | str:
-        """Return what is found in a file in Parquet, or why it cannot be read so."""
+    def _columns(self, split: Split, source: OpenFile) -> _Columns:
+        """Return what is found in a file in Parquet."""
         try:
             return self._readers.read(source, split, self.tick)
         except ContentError as error:
-            return str(error)
+            return _Columns(Progress(problems=[str(error)]))
+
+
+@dataclass(frozen=True, slots=True)
+class _Columns:
+    """
+    What is found in a split of a file with columns.
+
+    :param are_known: whether the footer can be read
+    :param have_rows: whether rows were searched, or there are none
+    """
+
+    progress: Progress
+    are_known: bool = True
+    have_rows: bool = False
 
 
 def _import_once() -> None:
@@ -115,19 +136,20 @@ def _import_once() -> None:
         import pyarrow.parquet  # noqa: F401, PLC0415 - only such files need it
 
 
-def _searched_columns(source: OpenFile, split: Split, finder: OccurrenceFinder) -> Progress | str:
+def _searched_columns(source: OpenFile, split: Split, finder: OccurrenceFinder) -> _Columns:
     progress = Progress()
     try:
         file = ParquetFile.open(source, split.file.size)
     except ContentError as error:
-        return str(error)
+        return _Columns(Progress(problems=[str(error)]), are_known=False)
     try:
-        search_columns(file, split, finder, progress)
+        return _Columns(progress, have_rows=search_columns(file, split, finder, progress))
     except ContentError as error:
-        progress.problems.append(str(error))
+        problem = str(error)
     except Exception as error:  # noqa: BLE001 - whatever one file does, the others are searched
-        progress.problems.append(f"It could not be searched ({type(error).__name__}).")
-    return progress
+        problem = f"It could not be searched ({type(error).__name__})."
+    progress.problems.append(problem)
+    return _Columns(progress, have_rows=True)
 
 
 @dataclass(frozen=True, slots=True)

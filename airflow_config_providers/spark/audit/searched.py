@@ -86,6 +86,12 @@ class Progress:
         """Whether no more leaks are listed."""
         return len(self.leaks) >= MOST_LEAKS
 
+    def take(self, other: Progress) -> None:
+        """Add what ``other`` has found."""
+        self.octets += other.octets
+        self.leaks += other.leaks
+        self.problems += other.problems
+
     def until_broken(self, content: Iterator[bytes]) -> Iterator[bytes]:
         """Yield what can be read, so that it is searched, and keep why the rest cannot be."""
         try:

@@ -139,6 +139,7 @@ _Inner = tuple[str, Any, Any]
 
 def _inner(column: str, array: Any, rows: Any) -> Iterator[_Inner]:
     """Yield what is directly inside an array, with its name and rows; the array itself if it is not nested."""
+    import pyarrow as pa  # noqa: PLC0415 - as above
     from pyarrow import types  # noqa: PLC0415 - as above
 
     kind = array.type
@@ -153,6 +154,8 @@ def _inner(column: str, array: Any, rows: Any) -> Iterator[_Inner]:
         yield column, array.dictionary_decode(), rows
     elif types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind):
         yield _of_list(column, array, rows)
+    elif types.is_list_view(kind) or types.is_large_list_view(kind):  # of which Arrow has no parents
+        yield column, array.cast(pa.large_list(kind.value_type)), rows
     else:
         yield column, array, rows
 

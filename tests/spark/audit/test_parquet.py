@@ -23,7 +23,7 @@ from airflow_config_providers.spark.audit.files import FoundFile, Split, splits_
 from airflow_config_providers.spark.audit.leak_finder import KnownSecret, LeakFinder, Occurrence
 from airflow_config_providers.spark.audit.open_file import opened_file
 from airflow_config_providers.spark.audit.parquet_file import LARGEST, ParquetFile
-from airflow_config_providers.spark.audit.search import search
+from airflow_config_providers.spark.audit.search import Search, search
 from airflow_config_providers.spark.audit.search_many import search_all
 from airflow_config_providers.spark.audit.searched import MOST_LEAKS, Searched
 
@@ -115,6 +115,16 @@ def test_a_value_is_found_in_pages_of_each_version(tmp_path: Path, version: str)
 NESTED: Mapping[str, tuple[Any, Sequence[Any], Sequence[Place]]] = {
     "list": (
         pa.list_(pa.string()),
+        [None, [], ["a", CANARY], [f"-{CANARY}"]],
+        [("message[1]", 2, 0), ("message[0]", 3, 1)],
+    ),
+    "list-view": (
+        pa.list_view(pa.string()),
+        [None, [], ["a", CANARY], [f"-{CANARY}"]],
+        [("message[1]", 2, 0), ("message[0]", 3, 1)],
+    ),
+    "large-list-view": (
+        pa.large_list_view(pa.string()),
         [None, [], ["a", CANARY], [f"-{CANARY}"]],
         [("message[1]", 2, 0), ("message[0]", 3, 1)],
     ),
@@ -314,6 +324,32 @@ def test_a_broken_row_group_is_named_and_the_others_are_searched(tmp_path: Path)
     assert CANARY not in found.problem
 
 
+def test_a_file_with_a_good_footer_and_no_rows_that_can_be_read_is_also_searched_as_bytes(tmp_path: Path) -> None:
+    path = tmp_path / "a"
+    written(path, one_column(["nothing"] * 9))
+    path.write_bytes(f"PAR1\npassword={CANARY}\n".encode() + path.read_bytes())  # all offsets in the footer are wrong
+
+    found = searched(found_at(path))
+
+    assert places(found) == [("", 1, 14)]
+    assert "Its bytes as they are were searched, too." in found.problem
+
+
+def test_rows_are_counted_alike_after_a_split_that_was_searched_as_bytes(tmp_path: Path) -> None:
+    path = tmp_path / "a"
+    values = ["\n" * 20_000, CANARY]
+    written(path, one_column(values), row_group_size=1, use_dictionary=False, compression="none")
+    content = bytearray(path.read_bytes())
+    content[4:24] = b"\xff" * 20
+    path.write_bytes(content)
+
+    found = [search(split, FINDER) for split in splits_of(found_at(path), size=len(content) // 2 - 2)]
+
+    assert [(one.column, one.lines) for each in found for one in each.leaks if one.column] == [("message", 1)]
+    assert not any(one.lines for one in found)
+    assert found[0].problem
+
+
 def test_an_encrypted_file_is_named(tmp_path: Path) -> None:
     path = tmp_path / "a.parquet"
     path.write_bytes(b"PARE\x40\x00\x00\x00" + bytes(100) + b"PARE")
@@ -342,9 +378,26 @@ def test_lists_of_long_texts_are_decoded_a_few_rows_at_a_time(tmp_path: Path) ->
     with opened_file(path) as source:
         file = ParquetFile.open(source, size)
         [group] = file.groups(Split(FoundFile(path, size, 1)))
-        table = next(file.tables(group))
+        table = next(file.tables(group)).table
 
     assert table.nbytes < 1.1 * LARGEST
+
+
+def test_long_lists_of_the_same_text_do_not_fill_the_memory(tmp_path: Path) -> None:
+    starts = pa.array(range(0, 30_000_001, 100_000), pa.int64())
+    lists = pa.LargeListArray.from_arrays(starts, pa.repeat("a", 30_000_000))
+    path = written(tmp_path / "a", pa.table({"message": lists})).path  # some kilobytes
+    size, usual = Path(path).stat().st_size, pa.default_memory_pool()
+    pa.set_memory_pool(counted := pa.proxy_memory_pool(usual))
+    try:
+        with opened_file(path) as source:
+            file = ParquetFile.open(source, size)
+            [group] = file.groups(Split(FoundFile(path, size, 1)))
+            next(file.tables(group))
+    finally:
+        pa.set_memory_pool(usual)
+
+    assert 0 < counted.max_memory() < 120_000_000
 
 
 def test_a_file_with_a_wrong_bit_in_its_footer_does_no_harm(tmp_path: Path) -> None:
@@ -353,11 +406,14 @@ def test_a_file_with_a_wrong_bit_in_its_footer_does_no_harm(tmp_path: Path) -> N
     content = (tmp_path / "a").read_bytes()
     footer = len(content) - 8 - int.from_bytes(content[-8:-4], "little")
 
-    for chance in map(Random, range(300)):
-        wrong = bytearray(content)
-        wrong[chance.randrange(footer, len(content) - 4)] ^= 1 << chance.randrange(8)
-        (tmp_path / "a").write_bytes(wrong)
-        assert not searched(found_at(tmp_path / "a")).leaks
+    with Search(FINDER, lambda octets: None) as search_one:
+        for chance in map(Random, range(300)):
+            wrong = bytearray(content)
+            wrong[chance.randrange(footer, len(content) - 4)] ^= 1 << chance.randrange(8)
+            (tmp_path / "a").write_bytes(wrong)
+            found = search_one(Split(found_at(tmp_path / "a")))
+            assert not found.leaks
+            assert "ended without a result" not in found.problem
 
 
 def test_a_file_that_ends_the_process_of_its_reader_is_named_and_its_bytes_are_searched(tmp_path: Path) -> None:
@@ -377,6 +433,41 @@ def test_a_file_that_ends_the_process_of_its_reader_is_named_and_its_bytes_are_s
 
     assert "ended without a result" in found.problem
     assert found.leaks
+
+
+def wide(columns: int) -> pa.Table:
+    """Return a table with a value in its last cell, whose columns are not all read at once."""
+    texts = [Random(row).randbytes(100).hex() for row in range(1000)]
+    names = [f"column{number}" for number in range(columns)]
+    return pa.table([*[texts] * (columns - 1), [*texts[:-1], f"-{CANARY}"]], names=names)
+
+
+def test_of_many_columns_some_are_decoded_at_a_time(tmp_path: Path) -> None:
+    path = written(tmp_path / "a", wide(100), row_group_size=500, use_dictionary=False).path
+    size = Path(path).stat().st_size
+
+    with opened_file(path) as source:
+        file = ParquetFile.open(source, size)
+        read = [rows for group in file.groups(Split(FoundFile(path, size, 1))) for rows in file.tables(group)]
+
+    assert max(rows.table.num_columns for rows in read) < 50
+    assert sorted({rows.first for rows in read}) == [0, 500]
+    assert sum(rows.table.num_rows * rows.table.num_columns for rows in read) == 100 * 1000
+    assert places(searched(found_at(tmp_path / "a"))) == [("column99", 999, 1)]
+
+
+def test_what_is_broken_in_one_column_does_not_hide_columns_that_are_read_after_it(tmp_path: Path) -> None:
+    path = tmp_path / "a"
+    written(path, wide(100), compression="zstd", use_dictionary=False)
+    start = parquet.ParquetFile(path).metadata.row_group(0).column(0).data_page_offset
+    content = bytearray(path.read_bytes())
+    content[start : start + 60] = b"\xff" * 60
+    path.write_bytes(content)
+
+    found = searched(found_at(path))
+
+    assert places(found) == [("column99", 999, 1)]
+    assert "row group 1 cannot be read, or not wholly" in found.problem
 
 
 def test_of_many_broken_row_groups_a_few_are_named(tmp_path: Path) -> None:

@@ -36,23 +36,28 @@ class ProgressLines:
         self._read = f"{unit} read".lstrip()
         self._clock = clock
         self._start = self._last = clock()
+        self._first: tuple[float, int] | None = None  # when something was read first, which Spark's start precedes
 
     def __call__(self, done: int, total: int) -> None:
         """Take how much was read so far, and how much there is to read."""
         now = self._clock()
+        if done and not self._first:
+            self._first = (now, done)
         if now - self._last >= EVERY:
             self._last = now
-            self._out.write(f"{self._line(done, total, now - self._start)}\n")
+            self._out.write(f"{self._line(done, total, now)}\n")
             self._out.flush()
 
-    def _line(self, done: int, total: int, seconds: float) -> str:
-        passed = timedelta(seconds=int(seconds))
+    def _line(self, done: int, total: int, now: float) -> str:
+        after = f"progress: after {timedelta(seconds=int(now - self._start))}"
         if done >= total:
-            return f"progress: after {passed}, {self._counted(done)} {self._read}"
-        rate = done / seconds
-        left = f", {timedelta(seconds=round((total - done) / rate))} left" if rate else ""
-        of_all = f"{self._counted(done)} of {self._counted(total)} {self._read}"
-        return f"progress: after {passed}, {of_all}, {self._counted(rate)}/s{left}"
+            return f"{after}, {self._counted(done)} {self._read}"
+        if not self._first:
+            return f"{after}, nothing of {self._counted(total)} {self._read} yet"
+        start, before = self._first
+        rate = (done - before) / (now - start) if now > start else 0
+        speed = f", {self._counted(rate)}/s, {timedelta(seconds=round((total - done) / rate))} left" if rate else ""
+        return f"{after}, {self._counted(done)} of {self._counted(total)} {self._read}{speed}"
 
 
 def octets(amount: float) -> str:

@@ -79,13 +79,22 @@ def test_a_long_audit_writes_a_plain_line_every_half_minute_to_a_file():
 
 def test_a_long_audit_of_records_says_when_all_are_read():
     assert lines(number, (29, 100, 4_000), (40, 2_000, 4_000), (80, 4_000, 4_000), unit="records") == [
-        "progress: after 0:00:40, 2,000 of 4,000 records read, 50/s, 0:00:40 left",
+        "progress: after 0:00:40, 2,000 of 4,000 records read, 173/s, 0:00:12 left",
         "progress: after 0:01:20, 4,000 records read",
     ]
 
 
 def test_as_long_as_nothing_was_read_no_time_is_estimated():
-    assert lines(octets, (30, 0, 4_000)) == ["progress: after 0:00:30, 0 bytes of 4.0 kB read, 0 bytes/s"]
+    assert lines(octets, (30, 0, 4_000), (60, 1_000, 4_000)) == [
+        "progress: after 0:00:30, nothing of 4.0 kB read yet",
+        "progress: after 0:01:00, 1.0 kB of 4.0 kB read",
+    ]
+
+
+def test_the_time_that_spark_takes_to_start_does_not_count_as_slow_reading():
+    assert lines(octets, (50, 0, 4_000), (60, 1_000, 4_000), (80, 3_000, 4_000))[-1] == (
+        "progress: after 0:01:20, 3.0 kB of 4.0 kB read, 100 bytes/s, 0:00:10 left"
+    )
 
 
 def test_in_a_file_the_lines_go_where_a_terminal_would_show_a_bar():

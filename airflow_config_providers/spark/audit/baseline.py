@@ -36,7 +36,11 @@ class Baseline:
     def accepts(self, leak: Leak) -> bool:
         """Return whether ``leak`` is left out. It is shown if its value cannot be compared with the accepted ones."""
         known = self.accepted.get(leak.id, ())
-        return _ANY in known or (bool(leak.fingerprint) and leak.fingerprint in known)
+        return self.accepts_any(leak) or (bool(leak.fingerprint) and leak.fingerprint in known)
+
+    def accepts_any(self, leak: Leak) -> bool:
+        """Return whether whatever value is in the place of ``leak`` is accepted."""
+        return _ANY in self.accepted.get(leak.id, ())
 
     def has_other_value(self, leak: Leak) -> bool:
         """Return whether another value than the one of ``leak`` is accepted in its place."""

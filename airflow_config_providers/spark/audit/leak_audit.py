@@ -72,6 +72,11 @@ _INCOMPARABLE: Final = (
     "[config_providers] password_encoder_secret, or that is not set here. Set it, or accept the leaks again."
 )
 
+_ANY_VALUE: Final = (
+    "The baseline has no fingerprint for {} that it leaves out, so it accepts any value there. Write it again with "
+    "[config_providers] password_encoder_secret set."
+)
+
 _Sent = tuple[Sought, Sequence[ObjectStore]]
 """What executors get by the broadcast."""
 
@@ -125,12 +130,14 @@ class LeakReport:
 
     def accept(self, baseline: Baseline) -> None:
         """Leave out the leaks that a baseline accepts, and note why it does not accept others in the same places."""
+        any_value = sum(map(baseline.accepts_any, self.leaks))
         fresh = [leak for leak in self.leaks if not baseline.accepts(leak)]
         self.accepted += len(self.leaks) - len(fresh)
         self.leaks = fresh
         counts = {
             _OTHER_VALUE: sum(map(baseline.has_other_value, fresh)),
             _INCOMPARABLE: sum(map(baseline.is_incomparable, fresh)),
+            _ANY_VALUE: any_value,
         }
         self.notes = [*self.notes, *(note.format(how_many(count, "leak")) for note, count in counts.items() if count)]
 

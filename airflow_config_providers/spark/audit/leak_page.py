@@ -183,6 +183,8 @@ def sink(path: str) -> str:
         return "task log"
     if component := _COMPONENT.search(path):
         return f"log of Airflow, {component[1]}"
+    if path.endswith(".parquet"):
+        return "table in Parquet"
     return f"other, {''.join(PurePosixPath(path).suffixes[-2:]) or 'no extension'}"
 
 

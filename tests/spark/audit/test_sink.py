@@ -20,6 +20,7 @@ from airflow_config_providers.spark.audit.leak_page import dag, sink
         ("database:rendered_task_instance_fields.rendered_fields:flights", "rendered fields"),
         ("database:xcom.value:flights", "Airflow's database, xcom"),
         ("/logs/scheduler/2026-11-25/flights.py.log", "log of Airflow, scheduler"),
+        ("/lake/runs/day=2026-11-25/part-0.snappy.parquet", "table in Parquet"),
         ("/home/ann/notes.tar.gz", "other, .tar.gz"),
         ("/home/ann/notes", "other, no extension"),
         ("/home/ann/local-news", "other, no extension"),

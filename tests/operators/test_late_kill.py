@@ -91,27 +91,35 @@ def send(number):
     return lambda: os.kill(os.getpid(), number)
 
 
-def _children():
-    return [child for child in psutil.Process().children() if child.status() != psutil.STATUS_ZOMBIE]
+@pytest.fixture
+def left():
+    """Return the processes that a test has started and that still run."""
+    before = psutil.Process().children()
+
+    def running():
+        new = [child for child in psutil.Process().children() if child not in before]
+        return [child for child in new if child.status() != psutil.STATUS_ZOMBIE]
+
+    return running
 
 
-def test_a_driver_that_is_named_after_the_kill_is_killed(dag, run_until, asked, say):
+def test_a_driver_that_is_named_after_the_kill_is_killed(dag, run_until, asked, say, left):
     run = run_until(Patient(task_id="job", application="job.py", dag=dag), send(signal.SIGTERM), say)
 
     assert run.state == "failed"
     assert asked == [f"/v1/submissions/kill/{JOB}"]
-    assert _children() == []
+    assert left() == []
 
 
-def test_spark_submit_that_names_no_driver_in_time_is_ended(dag, run_until, asked, say):
+def test_spark_submit_that_names_no_driver_in_time_is_ended(dag, run_until, asked, say, left):
     run = run_until(Impatient(task_id="job", application="job.py", dag=dag), send(signal.SIGTERM))
 
     assert run.state == "failed"
     assert asked == []
-    assert _children() == []
+    assert left() == []
 
 
-def test_a_driver_that_is_named_after_the_timeout_of_the_task_is_killed(dag, run_until, asked, say):
+def test_a_driver_that_is_named_after_the_timeout_of_the_task_is_killed(dag, run_until, asked, say, left):
     def time_out(signum, frame):
         raise AirflowTaskTimeout
 
@@ -131,7 +139,7 @@ def test_a_driver_that_is_named_after_the_timeout_of_the_task_is_killed(dag, run
 
     assert run.state == "failed"
     assert asked == [f"/v1/submissions/kill/{JOB}"]
-    assert _children() == []
+    assert left() == []
 
 
 def test_a_kill_that_was_forgotten_ends_no_process():

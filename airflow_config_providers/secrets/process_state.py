@@ -83,14 +83,20 @@ class SharedProviders:
         while True:
             state = self._definitions.state()
             with self._lock:
-                if self._kept is not None and self._kept.state == state:
-                    self._kept.users += 1
-                    return self._kept
+                if (kept := self._kept_for(state)) is not None:
+                    kept.users += 1
+                    return kept
             with trail.step(f"the providers of {self._definitions}", identity=self._definitions):
                 self._opening.run(state, lambda state=state: self._open(state))  # type: ignore[misc]  # a bound name
 
+    def _kept_for(self, state: Hashable) -> _Opened | None:
+        return self._kept if self._kept is not None and self._kept.state == state else None
+
     def _open(self, state: Hashable) -> None:
-        self._replace(_Opened(_for_deployment(self._definitions.read()), state))
+        with self._lock:
+            is_done = self._kept_for(state) is not None  # by another thread, after this one has looked
+        if not is_done:
+            self._replace(_Opened(_for_deployment(self._definitions.read()), state))
 
     def _open_one(self, providers: ProvidersOnDemand, name: str) -> ConfigProvider:
         if providers.is_open(name):

@@ -10,7 +10,7 @@ import pytest
 
 from airflow_config_providers.airflow_compat import AirflowSecretsBackendAccessDenied
 from airflow_config_providers.exceptions import ProviderUnavailableError
-from airflow_config_providers.secrets.process_state import state
+from airflow_config_providers.secrets.process_state import SharedProviders, state
 from tests.limits import LONGEST
 from tests.secrets.conftest import BACKEND
 
@@ -27,6 +27,41 @@ def test_all_questions_share_what_is_open(secret):
     for _ in range(3):
         backend = secret.backend({"db": f"x://u:{TEXT}@h"}, {"v": TEXT})  # as Airflow 3.2 does, one for each question
         assert backend.get_connection("db").password == backend.get_variable("v") == "p4ssword"
+
+    assert secret.book.opened == [os.getpid()]
+    assert secret.book.closed == 0
+
+
+class Outrun:
+    """Definitions that another thread has used by the time that the first one, which has found nothing open, opens."""
+
+    def __init__(self, definitions, overtake):
+        self._definitions = definitions
+        self._overtake = overtake
+        self._is_first = True
+
+    def __str__(self):
+        if self._is_first:  # SharedProviders names what it is about to open
+            self._is_first = False
+            self._overtake()
+        return "definitions"
+
+    def state(self):
+        return "always the same"
+
+    def read(self):
+        return self._definitions
+
+
+def test_a_thread_that_finds_nothing_open_opens_nothing_that_another_one_has_opened_meanwhile(secret):
+    def use():
+        with shared.use() as providers:
+            return providers["book"].get("db", None).data["password"]
+
+    with ThreadPoolExecutor(1) as pool:
+        definitions = Outrun(secret.providers, lambda: pool.submit(use).result(LONGEST))
+        shared = SharedProviders(definitions)
+        assert use() == "p4ssword"
 
     assert secret.book.opened == [os.getpid()]
     assert secret.book.closed == 0

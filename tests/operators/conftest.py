@@ -39,6 +39,8 @@ seen = {{
 }}
 with open({record!r}, "a") as record:
     record.write(json.dumps(seen) + "\\n")
+if "--kill" in arguments:
+    sys.exit(0)
 number = sum(1 for _ in open({record!r}))
 if asked := os.environ.get("FAKE_SPARK_PRINTS_AFTER"):
     import time

@@ -13,7 +13,7 @@ from airflow_config_providers import settings
 from airflow_config_providers.cli.arguments import pairs
 from airflow_config_providers.cli.failing import Notes, WrongArgumentsError
 from airflow_config_providers.cli.output import show
-from airflow_config_providers.cli.progress_lines import ProgressLines, number, octets
+from airflow_config_providers.cli.progress_lines import Counted, ProgressLines, number, octets
 from airflow_config_providers.core.text import printable
 from airflow_config_providers.deployment.audit_scope import RecordsChoice
 from airflow_config_providers.deployment.database_records import records_of_database
@@ -41,11 +41,7 @@ def octets_progress(console: Console | None = None) -> Iterator[Tick]:
     """
     from rich.progress import DownloadColumn, TransferSpeedColumn  # noqa: PLC0415 - only a command that runs needs it
 
-    shown_on = _console(console)
-    if not shown_on.is_terminal:
-        yield ProgressLines(shown_on.file, octets)
-        return
-    with _shown((DownloadColumn(), TransferSpeedColumn()), shown_on) as tick:
+    with _shown((DownloadColumn(), TransferSpeedColumn()), console, octets) as tick:
         yield tick
 
 
@@ -58,28 +54,25 @@ def files_progress(console: Console | None = None) -> Iterator[Tick]:
     """
     from rich.progress import MofNCompleteColumn, TextColumn  # noqa: PLC0415 - as above
 
-    shown_on = _console(console)
-    if not shown_on.is_terminal:
-        yield ProgressLines(shown_on.file, number, unit="records")
-        return
-    with _shown((TextColumn("records"), MofNCompleteColumn(), _rate()), shown_on) as tick:
+    with _shown((TextColumn("records"), MofNCompleteColumn(), _rate()), console, number, unit="records") as tick:
         yield tick
 
 
 @contextmanager
-def _shown(columns: tuple[ProgressColumn, ...], console: Console) -> Iterator[Tick]:
+def _shown(
+    columns: tuple[ProgressColumn, ...], console: Console | None, counted: Counted, *, unit: str = ""
+) -> Iterator[Tick]:
+    from rich.console import Console  # noqa: PLC0415 - as above
     from rich.progress import BarColumn, Progress, TimeRemainingColumn  # noqa: PLC0415 - as above
 
+    console = console or Console(stderr=True)
+    if not console.is_terminal:
+        yield ProgressLines(console.file, counted, unit=unit)
+        return
     all_columns = (BarColumn(), *columns, TimeRemainingColumn(elapsed_when_finished=True))
     with Progress(*all_columns, console=console, transient=True) as bar:
         task = bar.add_task("", total=None)
         yield lambda done, total: bar.update(task, completed=done, total=total or None)
-
-
-def _console(console: Console | None) -> Console:
-    from rich.console import Console  # noqa: PLC0415 - as above
-
-    return console or Console(stderr=True)
 
 
 def _rate() -> ProgressColumn:

@@ -113,8 +113,8 @@ def resolved_secrets(
     """
     Return the values of ``references``, asked for once for each provider and path.
 
-    The providers that answer are also asked for the values of excepted references. If they do not say one, that is no
-    problem: it may be excepted because the audit has no right to read it.
+    The providers that answer are asked once more, for the values of excepted references. If they do not say one, that
+    is no problem: it may be excepted because the audit has no right to read it, and must not spoil the first answer.
 
     :param definitions: ``config.providers`` and the keys below it
     :param excepted: patterns of references that are no secrets

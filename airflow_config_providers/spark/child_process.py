@@ -148,5 +148,18 @@ def lacking(environ: MutableMapping[str, str], names: Collection[str]) -> Iterat
         environ.update({name: value for name, value in taken.items() if name not in environ})
 
 
+@contextmanager
+def having(environ: MutableMapping[str, str], name: str, value: str) -> Iterator[None]:
+    """Set a variable in ``environ`` during the block, for a child that inherits all of it."""
+    before = environ.get(name)
+    environ[name] = value
+    try:
+        yield
+    finally:
+        environ.pop(name, None)
+        if before is not None:
+            environ[name] = before
+
+
 def _is_kept(name: str) -> bool:
     return name in _READ_BY_CHILDREN or name.startswith(_READ_BY_CHILDREN_TOO)

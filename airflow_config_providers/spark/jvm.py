@@ -59,15 +59,11 @@ def reading_properties(
     :param environ: the environment of this process, which is restored when the block ends
     :param anonymous: see ``private_file``
     """
-    before = environ.get(_ARGUMENTS)
+    before = environ.get(_ARGUMENTS) or "pyspark-shell"
     with private_properties(configs, anonymous=anonymous) as file:
-        environ[_ARGUMENTS] = f"--properties-file {shlex.quote(_path(file))} {before or 'pyspark-shell'}"
-        try:
+        arguments = f"--properties-file {shlex.quote(_path(file))} {before}"
+        with child_process.having(environ, _ARGUMENTS, arguments):
             yield
-        finally:
-            environ.pop(_ARGUMENTS)
-            if before is not None:
-                environ[_ARGUMENTS] = before
 
 
 @contextmanager

@@ -102,6 +102,11 @@ def is_parquet(beginning: bytes) -> bool:
     return beginning.startswith(_PARQUET)
 
 
+def is_encoded(beginning: bytes) -> bool:
+    """Return whether content that begins so is in a format in which values do not stand as they are."""
+    return bool(compression_of(beginning) or is_parquet(beginning) or doubt("", beginning))
+
+
 def doubt(path: str, beginning: bytes) -> str:
     """Return why what is read from a file is perhaps not its content; empty if there is no doubt."""
     if not beginning or not (beginning.startswith(_UNSUPPORTED_MAGICS) or path.endswith(_SUFFIXES)):

@@ -29,7 +29,7 @@ from airflow_config_providers.spark.audit.files import (
 from airflow_config_providers.spark.audit.fingerprint import FingerprintKey
 from airflow_config_providers.spark.audit.leak import Leak, moment
 from airflow_config_providers.spark.audit.object_store import ObjectStore, mount, mounted
-from airflow_config_providers.spark.audit.reversed_copies import target_of, write_copy
+from airflow_config_providers.spark.audit.reversed_copies import target_of, write_copies
 from airflow_config_providers.spark.audit.search import Search
 from airflow_config_providers.spark.audit.search_many import search_all
 from airflow_config_providers.spark.audit.searched import FoundLeak, Searched, SearchedColumns
@@ -416,8 +416,7 @@ def _search_rows(sent: Any, table: TextTable, rows: Iterable[Sequence[Any]]) -> 
 
 
 def _copy_all(group: Iterable[tuple[FoundFile, Path]], sent: Any) -> list[str]:
-    finder = _finder(sent.value)
-    return [write_copy(file, target, finder) for file, target in group]
+    return write_copies(group, _finder(sent.value))
 
 
 def _finder(sent: _Sent) -> SoughtFinder:

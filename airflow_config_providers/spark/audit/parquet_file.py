@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Final, Self
 
 from airflow_config_providers.core.text import octets
@@ -90,7 +91,7 @@ class SomeRows:
     before: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)  # without slots, because its columns are asked for once
 class ParquetFile:
     """
     An open Parquet file.
@@ -152,12 +153,11 @@ class ParquetFile:
         problem = ""
         try:
             sets = list(self._columns_at_once(group.number))
-            probe = self._with_dictionaries() if sets else None
         except Exception as error:  # noqa: BLE001 - as above
             sets, problem = [], reason(error)
         for before, names in sets:
             try:
-                for first, table in self._rows(group.number, names, probe):
+                for first, table in self._rows(group.number, names):
                     yield SomeRows(table, group.first + first, before)
             except Exception as error:  # noqa: BLE001 - as above
                 problem = str(error) if isinstance(error, ContentError) else reason(error)
@@ -168,7 +168,7 @@ class ParquetFile:
 
     def _columns_at_once(self, number: int) -> Iterator[tuple[int, Sequence[str] | None]]:
         """Yield the names of some columns, after how many they are; None for all of them."""
-        names = [one.name for one in self._file.schema_arrow if has_text(one.type)]
+        names = self._names
         if any("." in name for name in names) or len(set(names)) < len(names):  # a dot would mean a field
             yield 0, None
             return
@@ -177,11 +177,11 @@ class ParquetFile:
         for place in range(0, len(names), most):
             yield place, names[place : place + most]
 
-    def _rows(self, number: int, names: Sequence[str] | None, probe: Any) -> Iterator[tuple[int, Any]]:
+    def _rows(self, number: int, names: Sequence[str] | None) -> Iterator[tuple[int, Any]]:
         """Yield tables with some rows of a group, and the number of the first."""
         import pyarrow as pa  # noqa: PLC0415 - as above
 
-        rows = self._rows_at_once(number, names, probe)
+        rows = self._rows_at_once(number, names)
         some, size, first = list[Any](), 0, 0
         for batch in self._file.iter_batches(rows, row_groups=[number], columns=names, use_threads=False):
             some.append(table := _decoded(pa.Table.from_batches([batch])))
@@ -192,7 +192,7 @@ class ParquetFile:
         if some:
             yield first, pa.concat_tables(some).combine_chunks()
 
-    def _rows_at_once(self, number: int, names: Sequence[str] | None, probe: Any) -> int:
+    def _rows_at_once(self, number: int, names: Sequence[str] | None) -> int:
         """Return how many rows are decoded at a time: a dictionary can make a few bytes of each a long text."""
         group, columns = self._file.metadata.row_group(number), max(1, len(self._file.schema_arrow))
         size = group.total_byte_size // max(1, group.num_rows)
@@ -204,7 +204,7 @@ class ParquetFile:
             for some in (_PROBED_FIRST, _PROBED):  # a row can be a list with a million of the same
                 if not first or first.nbytes < BLOCK:
                     options = {"row_groups": [number], "columns": names, "use_threads": False}
-                    first = next(probe.iter_batches(min(some, rows), **options), None)
+                    first = next(self._with_dictionaries.iter_batches(min(some, rows), **options), None)
         except Exception:  # noqa: BLE001 - some encodings cannot be read so; what is broken is named when it is read
             return min(_FEW_ROWS, rows)
         if not first:
@@ -212,15 +212,18 @@ class ParquetFile:
         longest = sum(most for array in first for most in most_text(array)) // len(first)
         return int(max(1, min(rows, BLOCK * len(first) // max(1, first.nbytes), LARGEST // max(1, longest))))
 
+    @cached_property
+    def _names(self) -> Sequence[str]:
+        """The names of the columns that can have texts."""
+        return [one.name for one in self._file.schema_arrow if has_text(one.type)]
+
+    @cached_property
     def _with_dictionaries(self) -> Any:
-        """Return the file as one in which all texts are in dictionaries; None if it cannot be read so."""
+        """The file as one in which all texts are in dictionaries; asking for it raises whatever pyarrow does."""
         schema = self._file.schema
         columns = [schema.column(place) for place in range(len(schema))]
         texts = [column.path for column in columns if column.physical_type == "BYTE_ARRAY"]
-        try:
-            return _opened(self.source, self.size, read_dictionary=texts, metadata=self._file.metadata)
-        except Exception:  # noqa: BLE001 - as above
-            return None
+        return _opened(self.source, self.size, read_dictionary=texts, metadata=self._file.metadata)
 
 
 def _opened(source: OpenFile, size: int, **options: Any) -> Any:

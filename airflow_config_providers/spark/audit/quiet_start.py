@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
+from airflow_config_providers.spark import child_process
 from airflow_config_providers.spark.jvm import spark_home
 
 _OPTIONS: Final = "SPARK_SUBMIT_OPTS"
@@ -23,17 +24,13 @@ def quiet_start(environ: MutableMapping[str, str]) -> Iterator[None]:
 
     :param environ: the environment of this process, which is restored when the block ends
     """
-    before = environ.get(_OPTIONS)
-    if not _has_own(environ) and _LOGGING.is_file():  # it is no file if this package was imported from a zip
-        ours = f"'-Dlog4j2.configurationFile={_LOGGING.as_uri()}'"
-        environ[_OPTIONS] = f"{ours} {before}" if before else ours  # of two of one name, Java takes the last
-    try:
+    if _has_own(environ) or not _LOGGING.is_file():  # it is no file if this package was imported from a zip
         yield
-    finally:
-        if before is None:
-            environ.pop(_OPTIONS, None)
-        else:
-            environ[_OPTIONS] = before
+        return
+    ours = f"'-Dlog4j2.configurationFile={_LOGGING.as_uri()}'"
+    options = f"{ours} {environ.get(_OPTIONS, '')}".rstrip()  # of two of one name, Java takes the last
+    with child_process.having(environ, _OPTIONS, options):
+        yield
 
 
 def _has_own(environ: MutableMapping[str, str]) -> bool:

@@ -23,13 +23,13 @@ from airflow_config_providers.spark.audit.content import (
     compression_of,
     decompressed,
     doubt,
-    is_parquet,
+    is_encoded,
     joined,
     opened,
 )
 from airflow_config_providers.spark.audit.files import FoundFile, Split
 from airflow_config_providers.spark.audit.open_file import ContentError, reason
-from airflow_config_providers.spark.audit.search import search
+from airflow_config_providers.spark.audit.search import Search
 from airflow_config_providers.spark.audit.searched import Searched
 from airflow_config_providers.spark.audit.sought import OccurrenceFinder, SoughtFinder
 from airflow_config_providers.spark.audit.stored_path import is_stored, real, split_root
@@ -82,13 +82,20 @@ def _place_of(path: str) -> str:
     return "/".join(("", root.replace("://", "/"), *names))
 
 
-def write_copy(file: FoundFile, target: Path, finder: SoughtFinder) -> str:
+def write_copies(copies: Iterable[tuple[FoundFile, Path]], finder: SoughtFinder) -> list[str]:
+    """Write the copies of files to their targets, and return why each has none; empty if it was written."""
+    with Search(finder, lambda octets: None) as search:
+        return [_write_copy(file, target, finder, search=search) for file, target in copies]
+
+
+def _write_copy(file: FoundFile, target: Path, finder: SoughtFinder, *, search: Search) -> str:
     """
     Write the copy of a file. Everything but the values is the same, byte for byte.
 
     Parquet and tar archives have one only if they are free of values, because references would need a new encoding of
     columns, and other sizes in the headers of archives. What could not be searched as a whole has none.
 
+    :param search: for what ``finder`` finds
     :return: why there is no copy; empty if it was written
     """
     try:
@@ -101,7 +108,7 @@ def write_copy(file: FoundFile, target: Path, finder: SoughtFinder) -> str:
                 plain = blocks(source, 0, file.size)
             first = next(plain, b"")
             name = "" if compression else file.path  # the suffix is that of the compression
-            if _is_more_than_bytes(name, first) and (problem := _problem(search(Split(file), finder), first)):
+            if _is_more_than_bytes(name, first) and (problem := _problem(search(Split(file)), first)):
                 return problem
             content = _reversed(chain([first], plain), finder)
             _write(_without(target, file.path, compression), _compressed(compression, content))
@@ -114,8 +121,7 @@ def write_copy(file: FoundFile, target: Path, finder: SoughtFinder) -> str:
 
 def _is_more_than_bytes(name: str, beginning: bytes) -> bool:
     """Return whether content is in a format that other bytes in the place of a value would break, or hide values."""
-    formats = compression_of(beginning) or is_parquet(beginning) or is_tar(beginning)
-    return bool(formats or doubt(name, beginning))
+    return is_encoded(beginning) or is_tar(beginning) or bool(doubt(name, beginning))
 
 
 def _problem(found: Searched, beginning: bytes) -> str:

@@ -73,26 +73,21 @@ class Search(ClosedOnExit):
     def __call__(self, split: Split, opened: Opened = opened) -> Searched:
         """Search one split. It never fails: what cannot be read is a problem in the result."""
         progress = Progress()
-        try:
-            with opened(split.file.path, split.file.size) as source:
-                return self._searched(split, source, progress)
-        except ContentError as error:
-            progress.problems.append(str(error))
-        except Exception as error:  # noqa: BLE001 - whatever one file does, the others are searched
-            progress.problems.append(f"It could not be searched ({type(error).__name__}).")
+        with progress.noting_failure(), opened(split.file.path, split.file.size) as source:
+            self._search(split, source, progress)
         return progress.of(split)
 
     def close(self) -> None:
         """End the processes."""
         self._readers.close()
 
-    def _searched(self, split: Split, source: OpenFile, progress: Progress) -> Searched:
+    def _search(self, split: Split, source: OpenFile, progress: Progress) -> None:
         beginning = source.read(0, HEADER)
-        if is_parquet(beginning):
-            columns = self._columns(split, source)
-            if columns.have_rows:
-                return columns.progress.of(split)
+        columns = self._columns(split, source) if is_parquet(beginning) else None
+        if columns:
             progress.take(columns.progress)
+            if columns.have_rows:
+                return
             progress.problems.append(_AND_BYTES if columns.are_known else _ONLY_BYTES)
         compression = compression_of(beginning) if split.end is None else ""
         stretch = _stretch(source, split, self.finder.margin, self.tick, compression=compression)
@@ -101,13 +96,12 @@ class Search(ClosedOnExit):
             members = CompressedMembers(source.read(at, stretch.first - at), at=at)
             stretch = replace(stretch, content=progress.noting_members(stretch.content, members))
         _find_in(stretch, self.finder, progress, self._block)
-        if is_parquet(beginning) and columns.are_known:
+        if columns and columns.are_known:
             progress.lines = 0  # leaks in other splits have the rows of the whole file
         if split.end in {None, split.file.size}:
             progress.ends = ends_hash(source, split.file.size)
         if split.begin == 0 and not compression and (reason := doubt(split.file.path, beginning[:LONGEST_MAGIC])):
             progress.problems.append(reason)
-        return progress.of(split)
 
     def _columns(self, split: Split, source: OpenFile) -> _Columns:
         """Return what is found in a file in Parquet."""
@@ -142,14 +136,10 @@ def _searched_columns(source: OpenFile, split: Split, finder: OccurrenceFinder) 
         file = ParquetFile.open(source, split.file.size)
     except ContentError as error:
         return _Columns(Progress(problems=[str(error)]), are_known=False)
-    try:
-        return _Columns(progress, have_rows=search_columns(file, split, finder, progress))
-    except ContentError as error:
-        problem = str(error)
-    except Exception as error:  # noqa: BLE001 - whatever one file does, the others are searched
-        problem = f"It could not be searched ({type(error).__name__})."
-    progress.problems.append(problem)
-    return _Columns(progress, have_rows=True)
+    have_rows = True
+    with progress.noting_failure():
+        have_rows = search_columns(file, split, finder, progress)
+    return _Columns(progress, have_rows=have_rows)
 
 
 @dataclass(frozen=True, slots=True)

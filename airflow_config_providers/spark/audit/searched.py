@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import chain
 from typing import Final, NamedTuple
 
-from airflow_config_providers.spark.audit.content import compression_of, doubt, is_parquet
+from airflow_config_providers.spark.audit.content import is_encoded
 from airflow_config_providers.spark.audit.files import Split
 from airflow_config_providers.spark.audit.leak_finder import Occurrence
 from airflow_config_providers.spark.audit.open_file import ContentError
@@ -92,6 +93,16 @@ class Progress:
         self.leaks += other.leaks
         self.problems += other.problems
 
+    @contextmanager
+    def noting_failure(self) -> Iterator[None]:
+        """Keep why the block fails, whatever one file does, so that the others are searched."""
+        try:
+            yield
+        except ContentError as error:
+            self.problems.append(str(error))
+        except Exception as error:  # noqa: BLE001 - its message could hold something of the content
+            self.problems.append(f"It could not be searched ({type(error).__name__}).")
+
     def until_broken(self, content: Iterator[bytes]) -> Iterator[bytes]:
         """Yield what can be read, so that it is searched, and keep why the rest cannot be."""
         try:
@@ -102,7 +113,7 @@ class Progress:
     def noting_compressed(self, content: Iterator[bytes]) -> Iterator[bytes]:
         """Yield decompressed ``content``, and keep that it is compressed again, because that is not undone."""
         for place, block in enumerate(content):
-            if place == 0 and (compression_of(block) or is_parquet(block) or doubt("", block)):
+            if place == 0 and is_encoded(block):
                 self.problems.append("Its content is compressed again: only its bytes as they are were searched.")
             if place == 0 and is_tar(block):
                 yield from self.noting_members(chain([block], content), CompressedMembers())

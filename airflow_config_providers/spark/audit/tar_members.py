@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from airflow_config_providers.spark.audit.content import LONGEST_MAGIC, compression_of, doubt, is_parquet
+from airflow_config_providers.spark.audit.content import LONGEST_MAGIC, is_encoded
 
 HEADER: Final = 512
 """Bytes of the header of each file in an archive; headers and contents begin at multiples of it."""
@@ -60,7 +60,7 @@ class CompressedMembers:
 def _is_compressed(member: bytes) -> bool:
     """Return whether a header with the beginning of a file is that of a compressed one."""
     header, beginning = member[:HEADER], member[HEADER:]
-    if not (compression_of(beginning) or is_parquet(beginning) or doubt("", beginning)):  # almost always, and fast
+    if not is_encoded(beginning):  # almost always, and fast
         return False
     return header[_KIND] in _FILES and bool(header[_SIZE].strip(b" 0\0")) and _has_sum(header)
 

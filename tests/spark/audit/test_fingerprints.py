@@ -30,7 +30,7 @@ from airflow_config_providers.spark.audit.fingerprint import (
     write_fingerprints,
 )
 from airflow_config_providers.spark.audit.leak_finder import CURRENT, EARLIER, UNKNOWN, KnownSecret, Occurrence
-from airflow_config_providers.spark.audit.reversed_copies import replaced, write_copy
+from airflow_config_providers.spark.audit.reversed_copies import replaced, write_copies
 from airflow_config_providers.spark.audit.search import search
 from airflow_config_providers.spark.audit.seen_files import SearchedFile, SeenFiles
 from airflow_config_providers.spark.audit.sought import Sought
@@ -229,7 +229,7 @@ class TestSought:
         (tmp_path / "log").write_bytes(b"it was hunter2x-of-2025.")
 
         [one] = finder.find(b"it was hunter2x-of-2025.")
-        assert not write_copy(FoundFile(str(tmp_path / "log"), 24, 0), tmp_path / "copy", finder)
+        assert write_copies([(FoundFile(str(tmp_path / "log"), 24, 0), tmp_path / "copy")], finder) == [""]
 
         assert (one.start, one.end, one.age) == (7, 23, EARLIER)
         assert (tmp_path / "copy").read_bytes() == f"it was {PASSWORD}.".encode()

@@ -27,7 +27,7 @@ from airflow_config_providers.spark.audit.object_store import (
     StoredObject,
     mounted,
 )
-from airflow_config_providers.spark.audit.reversed_copies import target_of, write_copy
+from airflow_config_providers.spark.audit.reversed_copies import target_of, write_copies
 from airflow_config_providers.spark.audit.search import search
 from airflow_config_providers.spark.audit.searched import Searched
 from airflow_config_providers.spark.audit.seen_files import SearchedFile, grown_since, is_unchanged
@@ -309,7 +309,7 @@ class TestCopies:
         bucket.put("logs/a.log", QUIET + VALUE.encode())
         target = target_of(str(tmp_path / "copies"), [f"{ROOT}/logs"])
 
-        problem = write_copy(bucket.file("logs/a.log"), target(f"{ROOT}/logs/a.log"), FINDER)
+        [problem] = write_copies([(bucket.file("logs/a.log"), target(f"{ROOT}/logs/a.log"))], FINDER)
 
         assert problem == ""
         assert (tmp_path / "copies/logs/a.log").read_bytes() == QUIET + str(PASSWORD).encode()
@@ -323,7 +323,7 @@ class TestCopies:
     def test_a_key_that_is_no_name_of_a_file_has_no_copy(self, bucket: Bucket, tmp_path: Path) -> None:
         bucket.put("a\0b", b"x")
 
-        problem = write_copy(bucket.file("a\0b"), tmp_path / "a\0b", FINDER)
+        [problem] = write_copies([(bucket.file("a\0b"), tmp_path / "a\0b")], FINDER)
 
         assert problem == "Its copy cannot be written: ValueError."
 
